@@ -1,0 +1,59 @@
+"""Run compiled, lock-free work on several cores with plain Python threads."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
+
+
+def resolve_n_jobs(n_jobs):
+    """Number of threads meant by ``n_jobs``.
+
+    ``None`` means every core this process may use, or ``OMP_NUM_THREADS`` when that
+    is set (joblib sets it in its workers, so nested parallelism does not
+    oversubscribe). Negative numbers count from the end, as in joblib.
+    """
+    try:
+        available = len(os.sched_getaffinity(0))
+    except AttributeError:  # not offered on macOS and Windows
+        available = os.cpu_count() or 1
+    if n_jobs is None:
+        limit = os.environ.get("OMP_NUM_THREADS", "")
+        return min(available, int(limit)) if limit.isdigit() and int(limit) else available
+    if n_jobs == 0:
+        raise ValueError("n_jobs == 0 has no meaning; pass None, a positive number or -1.")
+    return n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
+
+
+def run_ranges(function, n_items, n_jobs):
+    """Call ``function(start, stop)`` over ``range(n_items)`` cut into ranges.
+
+    ``function`` must release the lock and write to disjoint outputs. Four ranges per
+    thread keep the threads busy when one core is disturbed.
+    """
+    if n_jobs == 1 or n_items <= 1:
+        function(0, n_items)
+        return
+    n_ranges = min(n_items, 4 * n_jobs)
+    edges = [n_items * k // n_ranges for k in range(n_ranges + 1)]
+    # A forked child inherits the dictionary but not the threads: key by process.
+    key = (os.getpid(), n_jobs)
+    if key not in _pools:
+        _pools[key] = ThreadPoolExecutor(n_jobs, thread_name_prefix="fewlabels")
+    futures = [
+        _pools[key].submit(function, start, stop)
+        for start, stop in zip(edges[:-1], edges[1:], strict=True)
+    ]
+    try:
+        for future in futures:
+            future.result()
+    except BaseException:
+        # Ctrl-C: never return while a thread still writes to the caller's arrays.
+        for future in futures:
+            future.cancel()
+        for future in futures:
+            if not future.cancelled():
+                future.exception()
+        raise

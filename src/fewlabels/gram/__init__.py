@@ -1,0 +1,55 @@
+"""Where kernel values come from: operators that never hold the whole matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..kernels import Callable, Linear, Precomputed
+from .base import GramOperator
+from .bordered import BorderedGram
+from .cached import CachedGram
+from .dense import DenseGram
+from .expansion import Expansion
+from .explicit import CallableGram, PrecomputedGram
+from .features import RowMap
+from .linear import LinearGram
+from .sparse import SparseGram
+
+__all__ = [
+    "BorderedGram",
+    "CachedGram",
+    "CallableGram",
+    "DenseGram",
+    "Expansion",
+    "GramOperator",
+    "LinearGram",
+    "PrecomputedGram",
+    "RowMap",
+    "SparseGram",
+    "make_gram",
+]
+
+
+def make_gram(kernel, X, *, dtype=None, n_jobs=1):
+    """The operator of kernel ``kernel`` over the rows of ``X``.
+
+    Parameters
+    ----------
+    kernel : kernel object
+        See ``fewlabels.kernels``.
+    X : ndarray or CSR array of shape (n, d); (n, n) for a precomputed kernel
+        Rows.
+    dtype : {numpy.float32, numpy.float64} or None, default=None
+        Precision of kernel values; None chooses float32 where the data allow it.
+    n_jobs : int, default=1
+        Threads.
+    """
+    if isinstance(kernel, Precomputed):
+        return PrecomputedGram(X, n_jobs)
+    if isinstance(kernel, Callable):
+        return CallableGram(kernel.function, X, n_jobs)
+    if isinstance(kernel, Linear):
+        return LinearGram(X, n_jobs)
+    row_map = RowMap(kernel, X, None if dtype is None else np.dtype(dtype))
+    return (SparseGram if sp.issparse(X) else DenseGram)(row_map, X, n_jobs)

@@ -1,0 +1,78 @@
+"""A kernel matrix with one virtual row: the mean of some rows in feature space."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .base import GramOperator
+
+
+class BorderedGram(GramOperator):
+    """``K`` with a last row and column for ``phi(x_0) = mean of phi over rows``.
+
+    This is the virtual sample of the balancing constraint of a semi-supervised SVM
+    (Yu et al. 2019, section 2.2).
+
+    Parameters
+    ----------
+    inner : GramOperator
+        The matrix without the border, n - 1 rows.
+    border : ndarray of shape (n - 1,)
+        ``K(x_0, x_j)``.
+    corner : float
+        ``K(x_0, x_0)``.
+    """
+
+    def __init__(self, inner, border, corner):
+        super().__init__(inner.n + 1, inner.n_jobs)
+        self.inner = inner
+        self.border = np.asarray(border, dtype=float)
+        self.corner = float(corner)
+
+    @classmethod
+    def mean_of(cls, inner, rows):
+        """Border ``inner`` by the mean of its rows ``rows``."""
+        rows = np.asarray(rows)
+        border = inner.product(rows, np.full(len(rows), 1.0 / len(rows)))
+        return cls(inner, border, border[rows].mean())
+
+    def diagonal(self):
+        return np.append(self.inner.diagonal(), self.corner)
+
+    def _full_border(self):
+        return np.append(self.border, self.corner)
+
+    def columns(self, indices):
+        indices = np.asarray(indices)
+        out = np.empty((len(indices), self.n))
+        real = indices < self.inner.n
+        out[real, :-1] = self.inner.columns(indices[real])
+        out[real, -1] = self.border[indices[real]]
+        out[~real] = self._full_border()
+        return out
+
+    def block(self, indices):
+        indices = np.asarray(indices)
+        out = np.empty((len(indices), len(indices)))
+        real = indices < self.inner.n
+        out[np.ix_(real, real)] = self.inner.block(indices[real])
+        edge = self._full_border()[indices]
+        out[~real, :] = edge
+        out[:, ~real] = edge[:, None]
+        return out
+
+    def apply(self, indices, coef, out):
+        indices, coef = np.asarray(indices), np.asarray(coef, dtype=float)
+        real = indices < self.inner.n
+        if real.any():
+            self.inner.apply(indices[real], coef[real], out[:-1])
+            out[-1] += self.border[indices[real]] @ coef[real]
+        if not real.all():
+            out += self._full_border() * coef[~real].sum()
+
+    def take(self, indices):
+        indices = np.asarray(indices)
+        if len(indices) == 0 or indices[-1] != self.inner.n:
+            raise ValueError("a bordered matrix keeps its virtual row, as the last index.")
+        real = indices[:-1]
+        return BorderedGram(self.inner.take(real), self.border[real], self.corner)

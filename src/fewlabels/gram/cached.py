@@ -1,0 +1,101 @@
+"""Keep columns that were evaluated, within a bound on memory."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import numpy as np
+
+from .._threads import run_ranges
+from ._stored import apply_stored
+from .base import GramOperator
+
+_ROWS_AT_A_TIME = 4096  # a slice of the result that stays in cache over all columns
+
+
+class CachedGram(GramOperator):
+    """An operator that stores recently used columns.
+
+    Worth it where a kernel value costs much more than reading it: many features,
+    sparse rows, or a user's function. Least recently used columns are dropped first.
+
+    Parameters
+    ----------
+    inner : GramOperator
+        Where columns come from.
+    max_bytes : float
+        Bound on the stored columns.
+    dtype : dtype, default=numpy.float32
+        Precision of the stored columns.
+    """
+
+    def __init__(self, inner, max_bytes, dtype=np.float32):
+        self.inner = inner
+        super().__init__(inner.n, inner.n_jobs)
+        itemsize = np.dtype(dtype).itemsize
+        self.value_cost = inner.value_cost
+        self.capacity = min(self.n, int(max_bytes / (itemsize * max(1, self.n))))
+        self._storage = np.empty((self.capacity, self.n), dtype)
+        self._slot_of: OrderedDict[int, int] = OrderedDict()
+
+    @property
+    def n_values(self):
+        return self.inner.n_values
+
+    @n_values.setter
+    def n_values(self, value):
+        pass  # counted by the inner operator
+
+    def diagonal(self):
+        return self.inner.diagonal()
+
+    def block(self, indices):
+        return self.inner.block(indices)
+
+    def columns(self, indices):
+        return self.inner.columns(indices)
+
+    def refined(self):
+        return self.inner.refined()
+
+    def take(self, indices):
+        return self.inner.take(indices)
+
+    def apply(self, indices, coef, out):
+        indices, coef = np.asarray(indices), np.asarray(coef, dtype=float)
+        # Columns for which there is never room are used and forgotten.
+        if len(indices) > self.capacity:
+            self.inner.apply(indices[self.capacity :], coef[self.capacity :], out)
+            indices, coef = indices[: self.capacity], coef[: self.capacity]
+        slots = self._slots(indices)
+        run_ranges(
+            lambda start, stop: self._apply_parts(slots, coef, out, start, stop),
+            -(-self.n // _ROWS_AT_A_TIME),
+            self.n_jobs,
+        )
+
+    def _apply_parts(self, slots, coef, out, start, stop):
+        for part in range(start, stop):
+            first = part * _ROWS_AT_A_TIME
+            last = min(self.n, first + _ROWS_AT_A_TIME)
+            apply_stored(self._storage, slots, coef, out, first, last)
+
+    def _slots(self, indices):
+        """Slots of the columns ``indices``, evaluating those that are missing."""
+        wanted = indices.tolist()
+        missing = []
+        for j in wanted:
+            if j in self._slot_of:
+                self._slot_of.move_to_end(j)
+            else:
+                missing.append(j)
+        if missing:
+            values = self.inner.columns(np.array(missing, dtype=np.intp))
+            for j, column in zip(missing, values, strict=True):
+                if len(self._slot_of) < self.capacity:
+                    slot = len(self._slot_of)
+                else:
+                    slot = self._slot_of.popitem(last=False)[1]
+                self._storage[slot] = column
+                self._slot_of[j] = slot
+        return np.array([self._slot_of[j] for j in wanted], dtype=np.intp)

@@ -1,0 +1,139 @@
+"""Kernel values between dense rows, evaluated tile by tile."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._threads import run_ranges
+from . import _tiles
+from .base import GramOperator
+
+# Below this many multiply-adds a second thread costs more than it saves.
+_WORTH_A_THREAD = 400_000
+
+
+class TiledRows:
+    """Prepared dense rows, packed feature-major, that columns can be evaluated against."""
+
+    def __init__(self, rows, term):
+        self.n, self.d = rows.shape
+        n_tiles = max(1, -(-self.n // _tiles.TILE))
+        self.tiles = np.zeros((n_tiles, self.d, _tiles.TILE), rows.dtype)
+        whole = self.n // _tiles.TILE
+        cut = whole * _tiles.TILE
+        self.tiles[:whole] = rows[:cut].reshape(whole, _tiles.TILE, self.d).transpose(0, 2, 1)
+        if cut < self.n:
+            self.tiles[whole, :, : self.n - cut] = rows[cut:].T
+        self.term = np.zeros((n_tiles, _tiles.TILE), rows.dtype)
+        self.term.reshape(-1)[: self.n] = term
+
+    def rows(self, indices):
+        """Gather prepared rows and their terms, row-major."""
+        tile, place = np.divmod(indices, _tiles.TILE)
+        return np.ascontiguousarray(self.tiles[tile, :, place]), self.term[tile, place]
+
+    def threads(self, n_columns, n_jobs):
+        work = self.n * n_columns * (self.d + 16)
+        return n_jobs if work > _WORTH_A_THREAD else 1
+
+    def apply(self, row_map, columns, column_term, coef, out, n_jobs):
+        """``out += K(rows, columns) @ coef``; ``out`` float64, shape (n,)."""
+        columns, column_term, coef = _padded(columns, column_term, np.asarray(coef, columns.dtype))
+        column_term = column_term + columns.dtype.type(row_map.column_constant)
+        total = np.zeros(self.term.shape)
+        run_ranges(
+            lambda start, stop: _tiles.apply_tiles(
+                row_map.kind, row_map.degree, self.tiles, self.term,
+                columns, column_term, coef, total, start, stop,
+            ),
+            len(self.tiles),
+            self.threads(len(columns), n_jobs),
+        )  # fmt: skip
+        out += total.reshape(-1)[: self.n]
+
+    def columns(self, row_map, columns, column_term, n_jobs):
+        """``K(rows, columns)``, one column per row of the result."""
+        m = len(columns)
+        columns, column_term, _ = _padded(columns, column_term, None)
+        column_term = column_term + columns.dtype.type(row_map.column_constant)
+        out = np.empty((len(columns), self.term.size), self.tiles.dtype)
+        run_ranges(
+            lambda start, stop: _tiles.column_tiles(
+                row_map.kind, row_map.degree, self.tiles, self.term,
+                columns, column_term, out, start, stop,
+            ),
+            len(self.tiles),
+            self.threads(len(columns), n_jobs),
+        )  # fmt: skip
+        return out[:m, : self.n]
+
+
+def _padded(columns, column_term, coef):
+    """Pad the number of columns to a multiple of four."""
+    extra = -len(columns) % 4
+    if extra:
+        columns = np.concatenate([columns, np.zeros((extra, columns.shape[1]), columns.dtype)])
+        column_term = np.concatenate([column_term, np.zeros(extra, column_term.dtype)])
+        if coef is not None:
+            coef = np.concatenate([coef, np.zeros(extra, coef.dtype)])
+    return columns, column_term, coef
+
+
+class DenseGram(GramOperator):
+    """Kernel matrix of dense rows.
+
+    Parameters
+    ----------
+    row_map : RowMap
+        Kernel, centre and precision.
+    X : ndarray of shape (n, d), or None
+        Raw rows; None with ``prepared`` given.
+    n_jobs : int
+        Threads.
+    """
+
+    def __init__(self, row_map, X=None, n_jobs=1, *, prepared=None, diagonal=None):
+        rows, term = row_map.prepare(X) if prepared is None else prepared
+        super().__init__(rows.shape[0], n_jobs)
+        self.row_map = row_map
+        self.value_cost = rows.shape[1]
+        self._X = X
+        self._diagonal = row_map.diagonal(X) if diagonal is None else diagonal
+        self._tiled = TiledRows(rows, term)
+
+    def diagonal(self):
+        return self._diagonal
+
+    def columns(self, indices):
+        self.n_values += len(indices) * self.n
+        return self._tiled.columns(self.row_map, *self._tiled.rows(indices), self.n_jobs)
+
+    def block(self, indices):
+        rows, term = self._tiled.rows(indices)
+        self.n_values += len(indices) ** 2
+        # In float64: the block decides the steps, and costs little.
+        rows = rows.astype(np.float64)
+        small = TiledRows(rows, term.astype(np.float64))
+        if self.row_map.kind == _tiles.RBF:
+            exact = -0.5 * np.einsum("ij,ij->i", rows, rows)
+            small.term.reshape(-1)[: len(exact)] = exact
+            term = exact
+        return small.columns(self.row_map, rows, np.asarray(term, float), self.n_jobs)
+
+    def apply(self, indices, coef, out):
+        self.n_values += len(indices) * self.n
+        rows, term = self._tiled.rows(indices)
+        self._tiled.apply(self.row_map, rows, term, coef, out, self.n_jobs)
+
+    def refined(self):
+        if self._X is None or self.row_map.dtype == np.float64:
+            return None
+        return DenseGram(self.row_map.refined(), self._X, self.n_jobs)
+
+    def take(self, indices):
+        return DenseGram(
+            self.row_map,
+            n_jobs=self.n_jobs,
+            prepared=self._tiled.rows(indices),
+            diagonal=self._diagonal[indices],
+        )

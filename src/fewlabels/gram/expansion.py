@@ -1,0 +1,70 @@
+"""f(x) = sum_j coef_j K(x_j, x) at new rows: what a fitted machine evaluates."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..kernels import Callable, Linear, Precomputed
+from .dense import TiledRows
+from .features import RowMap
+from .sparse import SparseRows
+
+_ROWS_AT_A_TIME = 16384
+
+
+class Expansion:
+    """A function in the span of kernels at given rows.
+
+    Parameters
+    ----------
+    kernel : kernel object
+        Which kernel (see ``fewlabels.kernels``).
+    vectors : ndarray or CSR array of shape (m, d)
+        Rows x_j. Not used by a precomputed kernel.
+    coef : ndarray of shape (m,)
+        Coefficients.
+    columns : ndarray of int of shape (m,), optional
+        For a precomputed kernel: which columns of the given matrix belong to x_j.
+    row_map : RowMap, optional
+        How rows are prepared; made from ``vectors`` when missing.
+    n_jobs : int, default=1
+        Threads.
+    """
+
+    def __init__(self, kernel, vectors, coef, *, columns=None, row_map=None, n_jobs=1):
+        self.kernel = kernel
+        self.vectors = vectors
+        self.coef = np.asarray(coef, dtype=float)
+        self.columns = columns
+        self.n_jobs = n_jobs
+        self.row_map = row_map
+        if row_map is None and not isinstance(kernel, Linear | Precomputed | Callable):
+            self.row_map = RowMap(kernel, vectors)
+        if isinstance(kernel, Linear):
+            self.weights = np.asarray(vectors.astype(np.float64).T @ self.coef).ravel()
+        elif self.row_map is not None:
+            self._prepared = self.row_map.prepare(vectors)
+
+    def __call__(self, X):
+        """Values at the rows of X, float64, shape (len(X),)."""
+        out = np.zeros(X.shape[0])
+        for first in range(0, X.shape[0], _ROWS_AT_A_TIME):
+            part = slice(first, first + _ROWS_AT_A_TIME)
+            self._add(X[part], out[part])
+        return out
+
+    def _add(self, X, out):
+        if isinstance(self.kernel, Precomputed):
+            out += X[:, self.columns] @ self.coef
+        elif isinstance(self.kernel, Linear):
+            out += X @ self.weights
+        elif isinstance(self.kernel, Callable):
+            out += np.asarray(self.kernel.function(X, self.vectors)) @ self.coef
+        else:
+            rows = SparseRows if sp.issparse(X) else TiledRows
+            tiled = rows(*self.row_map.prepare(X))
+            columns, term = self._prepared
+            if sp.issparse(columns) != sp.issparse(X):
+                columns = columns.toarray() if sp.issparse(columns) else sp.csr_array(columns)
+            tiled.apply(self.row_map, columns, term, self.coef, out, self.n_jobs)

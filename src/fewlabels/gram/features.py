@@ -1,0 +1,119 @@
+"""Rows prepared so that every kernel value is a map of one inner product.
+
+The compiled code evaluates ``map(row_term + column_term + <row, column>)``. For the
+RBF kernel the rows are scaled by sqrt(2 gamma log2 e) and the terms are minus half the
+squared norms, so that the sum is -gamma ||x - z||^2 log2 e and the map is 2^z.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..kernels import RBF, Linear, Polynomial, Sigmoid
+from . import _tiles
+
+# Largest -log2 K for which float32 inner products keep kernel values to about 1e-5:
+# the terms that cancel are as large as the squared norms, each rounded to 2^-24.
+FLOAT32_EXPONENT_LIMIT = 128.0
+
+
+class RowMap:
+    """How raw rows become prepared rows, for one kernel, centre and precision.
+
+    Parameters
+    ----------
+    kernel : RBF, Polynomial, Sigmoid or Linear
+        The kernel.
+    X : ndarray or CSR array of shape (n_samples, n_features)
+        The rows that decide the centre and, for ``dtype=None``, the precision.
+    dtype : {numpy.float32, numpy.float64} or None
+        Precision of kernel values. None takes float32 unless the data need more.
+    """
+
+    def __init__(self, kernel, X, dtype=None):
+        self.kernel = kernel
+        self.kind, self.degree = _kind(kernel)
+        # Distances do not change when all rows move; small norms cancel less.
+        self.center = None
+        if isinstance(kernel, RBF) and not sp.issparse(X):
+            self.center = X.mean(axis=0, dtype=np.float64)
+        self.dtype = np.dtype(dtype) if dtype is not None else self._needed_precision(X)
+
+    def refined(self):
+        """The same map in float64."""
+        other = copy.copy(self)
+        other.dtype = np.dtype(np.float64)
+        return other
+
+    def _needed_precision(self, X):
+        norms = self._squared_norms(self._shifted(X))
+        largest = float(norms.max(initial=0.0))
+        if isinstance(self.kernel, RBF):
+            fits = self.kernel.gamma * largest * np.log2(np.e) <= FLOAT32_EXPONENT_LIMIT
+        elif isinstance(self.kernel, Polynomial):
+            size = self.kernel.gamma * largest + abs(self.kernel.coef0)
+            fits = self.degree * np.log2(max(size, 1.0)) < 100.0  # float32 ends at 2^128
+        else:
+            fits = largest < 2.0**100
+        return np.dtype(np.float32 if fits else np.float64)
+
+    def _shifted(self, X):
+        return X if self.center is None else X - self.center
+
+    @staticmethod
+    def _squared_norms(X):
+        if sp.issparse(X):
+            return np.asarray(X.multiply(X).sum(axis=1), dtype=float).ravel()
+        return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+
+    @property
+    def column_constant(self):
+        """What is added to the column term besides the norm (coef0)."""
+        return getattr(self.kernel, "coef0", 0.0)
+
+    def prepare(self, X):
+        """Scaled rows (in ``dtype``, dense or CSR) and their term, shape (n,)."""
+        if isinstance(self.kernel, RBF):
+            factor = np.sqrt(2.0 * self.kernel.gamma * np.log2(np.e))
+        elif isinstance(self.kernel, Linear):
+            factor = 1.0
+        else:
+            factor = np.sqrt(self.kernel.gamma)
+        X = self._shifted(X)
+        if sp.issparse(X):
+            rows = sp.csr_array(X, dtype=self.dtype, copy=True)
+            rows.data = (X.data * factor).astype(self.dtype)
+        else:
+            rows = np.multiply(X, factor, dtype=np.float64) if X.dtype != self.dtype else X * X.dtype.type(factor)
+            rows = np.ascontiguousarray(rows, dtype=self.dtype)
+        if isinstance(self.kernel, RBF):
+            # From the rounded rows, so that K(x, x) is 1 to the last bit that matters.
+            term = -0.5 * self._squared_norms(rows)
+        else:
+            term = np.zeros(rows.shape[0])
+        return rows, term.astype(self.dtype)
+
+    def diagonal(self, X):
+        """K(x, x) in float64."""
+        if isinstance(self.kernel, RBF):
+            return np.ones(X.shape[0])
+        norms = self._squared_norms(X)
+        if isinstance(self.kernel, Linear):
+            return norms
+        inner = self.kernel.gamma * norms + self.kernel.coef0
+        if isinstance(self.kernel, Polynomial):
+            return inner**self.degree
+        return np.tanh(inner)
+
+
+def _kind(kernel):
+    if isinstance(kernel, RBF):
+        return _tiles.RBF, 0
+    if isinstance(kernel, Polynomial):
+        return _tiles.POLYNOMIAL, kernel.degree
+    if isinstance(kernel, Sigmoid):
+        return _tiles.SIGMOID, 0
+    return _tiles.LINEAR, 0

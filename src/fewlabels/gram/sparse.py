@@ -1,0 +1,119 @@
+"""Kernel values between CSR rows; the cost follows the stored entries."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._threads import run_ranges
+from . import _tiles
+from .base import GramOperator
+
+_WORTH_A_THREAD = 200_000
+
+
+class SparseRows:
+    """Prepared CSR rows that columns can be evaluated against, LANES at a time."""
+
+    def __init__(self, rows, term):
+        self.csr = rows
+        self.term = term
+        self.n = rows.shape[0]
+        self._arrays = (
+            rows.data,
+            rows.indices.astype(np.int64, copy=False),
+            rows.indptr.astype(np.int64, copy=False),
+        )
+        self._lanes = None
+
+    def rows(self, indices):
+        return self.csr[indices], self.term[indices]
+
+    def _each_group(self, columns, column_term, constant):
+        """Yield (slice of columns, dense interleaved columns, their terms)."""
+        if self._lanes is None:
+            self._lanes = np.zeros((self.csr.shape[1], _tiles.LANES), self.csr.dtype)
+        for first in range(0, columns.shape[0], _tiles.LANES):
+            group = columns[first : first + _tiles.LANES].tocoo()
+            row, col = group.coords
+            self._lanes[col, row] = group.data
+            lane_term = np.zeros(_tiles.LANES, self.csr.dtype)
+            lane_term[: group.shape[0]] = column_term[first : first + _tiles.LANES] + constant
+            yield slice(first, first + group.shape[0]), lane_term
+            self._lanes[col] = 0.0
+
+    def _run(self, function, n_jobs):
+        work = (self.csr.nnz + self.n) * _tiles.LANES
+        run_ranges(function, -(-self.n // _tiles.TILE), n_jobs if work > _WORTH_A_THREAD else 1)
+
+    def apply(self, row_map, columns, column_term, coef, out, n_jobs):
+        """``out += K(rows, columns) @ coef``; ``out`` float64, shape (n,)."""
+        for part, lane_term in self._each_group(columns, column_term, row_map.column_constant):
+            weights = np.zeros(_tiles.LANES)
+            weights[: part.stop - part.start] = coef[part]
+            self._run(
+                lambda start, stop, lane_term=lane_term, weights=weights: _tiles.apply_sparse(
+                    row_map.kind, row_map.degree, *self._arrays, self.term,
+                    self._lanes, lane_term, weights, out, start, stop,
+                ),
+                n_jobs,
+            )  # fmt: skip
+
+    def columns(self, row_map, columns, column_term, n_jobs):
+        """``K(rows, columns)``, one column per row of the result."""
+        out = np.empty((columns.shape[0], self.n), self.csr.dtype)
+        for part, lane_term in self._each_group(columns, column_term, row_map.column_constant):
+            self._run(
+                lambda start, stop, part=part, lane_term=lane_term: _tiles.column_sparse(
+                    row_map.kind, row_map.degree, *self._arrays, self.term,
+                    self._lanes, lane_term, out[part], start, stop,
+                ),
+                n_jobs,
+            )  # fmt: skip
+        return out
+
+
+class SparseGram(GramOperator):
+    """Kernel matrix of CSR rows. Parameters as :class:`DenseGram`."""
+
+    def __init__(self, row_map, X=None, n_jobs=1, *, prepared=None, diagonal=None):
+        rows, term = row_map.prepare(X) if prepared is None else prepared
+        super().__init__(rows.shape[0], n_jobs)
+        self.row_map = row_map
+        self.value_cost = rows.nnz / max(1, self.n)
+        self._X = X
+        self._diagonal = row_map.diagonal(X) if diagonal is None else diagonal
+        self._rows = SparseRows(rows, term)
+
+    def diagonal(self):
+        return self._diagonal
+
+    def columns(self, indices):
+        self.n_values += len(indices) * self.n
+        return self._rows.columns(self.row_map, *self._rows.rows(indices), self.n_jobs)
+
+    def block(self, indices):
+        self.n_values += len(indices) ** 2
+        rows, term = self._rows.rows(indices)
+        rows = rows.astype(np.float64)
+        term = term.astype(np.float64)
+        if self.row_map.kind == _tiles.RBF:
+            term = -0.5 * self.row_map._squared_norms(rows)
+        return SparseRows(rows, term).columns(self.row_map, rows, term, self.n_jobs)
+
+    def apply(self, indices, coef, out):
+        self.n_values += len(indices) * self.n
+        rows, term = self._rows.rows(indices)
+        self._rows.apply(self.row_map, rows, term, coef, out, self.n_jobs)
+
+    def refined(self):
+        if self._X is None or self.row_map.dtype == np.float64:
+            return None
+        return SparseGram(self.row_map.refined(), self._X, self.n_jobs)
+
+    def take(self, indices):
+        return SparseGram(
+            self.row_map,
+            n_jobs=self.n_jobs,
+            prepared=self._rows.rows(indices),
+            diagonal=self._diagonal[indices],
+        )

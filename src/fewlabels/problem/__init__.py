@@ -1,0 +1,7 @@
+"""The one problem (P): separable penalties, one equality, and its certificates."""
+
+from .dual import DualProblem
+from .formulations import one_class, svdd_linear, svdd_squared
+from .penalty import Penalty
+
+__all__ = ["DualProblem", "Penalty", "one_class", "svdd_linear", "svdd_squared"]

@@ -1,0 +1,193 @@
+"""The one optimisation problem behind every machine, and what certifies a solution.
+
+    minimise_a   1/2 a' Q a  +  sum_i phi_i(a_i)     subject to   sum_i a_i = total     (P)
+
+with ``Q = scale * K + diag(ridge)``, K a kernel matrix and phi_i a convex
+piecewise-linear penalty (``Penalty``). With ``g = Q a``:
+
+    up_i   = g_i + slope of phi_i to the right   (+inf at the upper bound)
+    down_i = g_i + slope of phi_i to the left    (-inf at the lower bound)
+
+a feasible ``a`` is optimal if and only if ``max_i down_i <= min_i up_i``; the positive
+part of the difference is the KKT violation, and every number in between is a
+multiplier of the equality.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..gram import GramOperator
+from .penalty import Penalty
+
+
+@dataclass(frozen=True)
+class DualProblem:
+    """Problem (P).
+
+    Attributes
+    ----------
+    gram : GramOperator
+        K.
+    penalty : Penalty
+        phi and the intervals.
+    total : float
+        Right-hand side of the equality.
+    scale : float
+        Factor of K in Q, > 0.
+    ridge : ndarray of shape (n,)
+        Diagonal added to ``scale * K``, >= 0.
+    """
+
+    gram: GramOperator
+    penalty: Penalty
+    total: float
+    scale: float = 1.0
+    ridge: np.ndarray | float = 0.0
+
+    def __post_init__(self):
+        if len(self.penalty) != self.gram.n:
+            raise ValueError(
+                f"the penalty has {len(self.penalty)} variables and the Gram operator "
+                f"{self.gram.n} rows; they must be equal."
+            )
+        ridge = np.ascontiguousarray(np.broadcast_to(self.ridge, self.n), dtype=float)
+        object.__setattr__(self, "ridge", ridge)
+        lowest, highest = self.penalty.lower.sum(), self.penalty.upper.sum()
+        slack = 1e-9 * max(1.0, abs(self.total))
+        if not lowest - slack <= self.total <= highest + slack:
+            raise ValueError(
+                f"the problem is infeasible: the variables can sum to [{lowest:g}, "
+                f"{highest:g}], but must sum to {self.total:g}."
+            )
+
+    @property
+    def n(self):
+        """Number of variables."""
+        return self.gram.n
+
+    def diagonal(self):
+        """Diagonal of Q."""
+        return self.scale * self.gram.diagonal() + self.ridge
+
+    def block(self, indices):
+        """``Q[indices][:, indices]`` in float64."""
+        block = self.scale * self.gram.block(indices)
+        block[np.diag_indices_from(block)] += self.ridge[indices]
+        return block
+
+    def gradient(self, a):
+        """``Q a`` from the non-zero entries of ``a`` alone."""
+        gradient = self.ridge * a
+        self.add_product(np.flatnonzero(a), a[a != 0], gradient, ridge=False)
+        return gradient
+
+    def add_product(self, indices, change, gradient, *, ridge=True):
+        """``gradient += Q[:, indices] @ change`` in place."""
+        if len(indices):
+            self.gram.apply(indices, self.scale * change, gradient)
+            if ridge:
+                gradient[indices] += self.ridge[indices] * change
+
+    def objective(self, a, gradient):
+        """Value of (P), with ``gradient = Q a``."""
+        return 0.5 * float(a @ gradient) + self.penalty.value(a)
+
+    def optimality(self, a, gradient):
+        """``min up``, ``max down`` and the violation ``max(0, max down - min up)``."""
+        right, left = self.penalty.step_slopes(a)
+        lowest_up = float(np.min(gradient + right, initial=np.inf))
+        highest_down = float(np.max(gradient + left, initial=-np.inf))
+        violation = highest_down - lowest_up
+        return lowest_up, highest_down, max(0.0, violation) if np.isfinite(violation) else 0.0
+
+    def multiplier(self, a, gradient):
+        """Multiplier of the equality: the mean over variables strictly between
+        breakpoints, else the middle of the interval that optimality leaves."""
+        penalty = self.penalty
+        between = (a > penalty.lower) & (a < penalty.upper) & (a != penalty.kink)
+        if between.any():
+            slope = np.where(a > penalty.kink, penalty.slope_right, penalty.slope_left)
+            return float(np.mean((gradient + slope)[between]))
+        lowest_up, highest_down, _ = self.optimality(a, gradient)
+        ends = [v for v in (lowest_up, highest_down) if np.isfinite(v)]
+        return float(np.mean(ends)) if ends else 0.0
+
+    def lower_bound(self, a, gradient, multiplier):
+        """A number below the optimal value of (P), by Lagrangian duality.
+
+        For every b, convexity gives ``b'Mb/2 >= b'Ma - a'Ma/2`` with ``M = scale * K``
+        (positive semi-definite); relaxing the equality by the multiplier leaves one
+        small problem per variable:
+
+            D = -a'Ma/2 + multiplier * total
+                + sum_i min_b [ (Ma - multiplier)_i b + ridge_i b^2/2 + phi_i(b) ]
+
+        Infinite bounds are first tightened by what the equality implies. The bound is
+        -inf when a free variable is not stationary at ``multiplier``.
+        """
+        smooth = gradient - self.ridge * a
+        penalty = self._tightened()
+        at = penalty.minimiser(smooth - multiplier, self.ridge)
+        if not np.all(np.isfinite(at)):
+            return -np.inf
+        value = float(np.sum((smooth - multiplier) * at + 0.5 * self.ridge * at**2))
+        return value + penalty.value(at) + multiplier * self.total - 0.5 * float(a @ smooth)
+
+    def duality_gap(self, a, gradient, multiplier):
+        """Objective minus ``lower_bound``: ``a`` is at most this far from optimal."""
+        return self.objective(a, gradient) - self.lower_bound(a, gradient, multiplier)
+
+    def _tightened(self):
+        """Penalty whose infinite bounds are replaced by what the equality implies."""
+        p = self.penalty
+        lower, upper = p.lower, p.upper
+        if np.isinf(upper).any() and np.isfinite(lower).all():
+            upper = np.minimum(upper, self.total - lower.sum() + lower)
+        if np.isinf(lower).any() and np.isfinite(p.upper).all():
+            lower = np.maximum(lower, self.total - p.upper.sum() + p.upper)
+        return Penalty(
+            lower, np.clip(p.kink, lower, upper), np.maximum(upper, lower),
+            p.slope_left, p.slope_right,
+        )  # fmt: skip
+
+    def subsample(self, indices):
+        """The problem of a sample of rows that stands for all of them.
+
+        A row of the sample stands for ``r`` rows, so its variable is r times as large:
+        intervals and kinks are stretched by r and the ridge is divided by r. Free
+        variables stand for themselves and must be in the sample.
+        """
+        free = self.penalty.is_free
+        stretch = np.where(free, 1.0, (self.n - free.sum()) / max(1, len(indices) - free.sum()))
+        stretch = stretch[indices]
+        p = self.penalty.take(indices)
+        penalty = Penalty(
+            p.lower * stretch, p.kink * stretch, p.upper * stretch, p.slope_left, p.slope_right
+        )
+        return DualProblem(
+            self.gram.take(indices), penalty, self.total, self.scale, self.ridge[indices] / stretch
+        )
+
+    def feasible_start(self):
+        """A feasible point: variables filled one after the other from their bounds."""
+        lower, upper = self.penalty.lower, self.penalty.upper
+        a = np.where(np.isfinite(lower), lower, np.minimum(upper, 0.0))
+        missing = self.total - a.sum()
+        room = (upper - a) if missing > 0 else (a - lower)
+        before = np.concatenate([[0.0], np.cumsum(room)[:-1]])
+        with np.errstate(invalid="ignore"):
+            step = np.clip(abs(missing) - before, 0.0, room)
+        step[np.isnan(step)] = 0.0  # after an infinite room nothing is left to place
+        return np.clip(a + np.sign(missing) * step, lower, upper)
+
+    def is_feasible(self, a, rtol=1e-9):
+        """Whether ``a`` satisfies the intervals exactly and the equality to rounding."""
+        size = max(1.0, float(np.abs(a).sum()))
+        return bool(
+            np.all(a >= self.penalty.lower)
+            and np.all(a <= self.penalty.upper)
+            and abs(a.sum() - self.total) <= rtol * size
+        )

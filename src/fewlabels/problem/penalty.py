@@ -1,0 +1,118 @@
+"""Separable convex piecewise-linear penalties with one kink."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """``phi_i(a)`` on ``[lower_i, upper_i]``: two slopes that meet at ``kink_i``.
+
+    The constant is chosen so that the piece around zero, extended, passes through
+    ``phi_i(0) = 0``; a penalty without a kink is plainly ``slope_right_i a``. A linear
+    term of the objective belongs in both slopes. No kink: ``kink = lower`` and equal
+    slopes.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of shape (n,)
+        Interval; may be infinite. ``lower <= kink <= upper``.
+    kink : ndarray of shape (n,)
+        Where the slope changes.
+    slope_left, slope_right : ndarray of shape (n,)
+        Slopes, ``slope_left <= slope_right``.
+    """
+
+    lower: np.ndarray
+    kink: np.ndarray
+    upper: np.ndarray
+    slope_left: np.ndarray
+    slope_right: np.ndarray
+
+    @classmethod
+    def linear(cls, lower, upper, slope, n):
+        """Penalty without kinks; scalars are repeated ``n`` times."""
+        lower, upper, slope = (
+            np.ascontiguousarray(np.broadcast_to(v, n), dtype=float) for v in (lower, upper, slope)
+        )
+        return cls(lower, lower, upper, slope, slope)
+
+    @classmethod
+    def kinked(cls, lower, kink, upper, slope_left, slope_right, n):
+        """Penalty with kinks; scalars are repeated ``n`` times."""
+        values = (lower, kink, upper, slope_left, slope_right)
+        return cls(*(np.ascontiguousarray(np.broadcast_to(v, n), dtype=float) for v in values))
+
+    def __post_init__(self):
+        if not (np.all(self.lower <= self.kink) and np.all(self.kink <= self.upper)):
+            raise ValueError("a penalty needs lower <= kink <= upper for every variable.")
+        inside = self.kink > self.lower
+        if not np.all(self.slope_left[inside] <= self.slope_right[inside]):
+            raise ValueError("a penalty needs slope_left <= slope_right: it must be convex.")
+
+    def __len__(self):
+        return len(self.lower)
+
+    def arrays(self):
+        """The five arrays in the order of the class, for compiled code."""
+        return tuple(getattr(self, field.name) for field in fields(self))
+
+    def take(self, indices):
+        """The penalties of the variables ``indices``."""
+        return Penalty(*(array[indices] for array in self.arrays()))
+
+    @property
+    def is_free(self):
+        """Variables with neither a lower nor an upper bound."""
+        return np.isinf(self.lower) & np.isinf(self.upper)
+
+    def value(self, a):
+        """``sum_i phi_i(a_i)``; no check that ``a`` lies in the intervals."""
+        above = np.maximum(a - self.kink, 0.0)
+        below = np.minimum(a - self.kink, 0.0)
+        with np.errstate(invalid="ignore"):  # an infinite kink is the unused branch
+            from_left = self.slope_left * np.minimum(a, self.kink) + self.slope_right * above
+            from_right = self.slope_right * np.maximum(a, self.kink) + self.slope_left * below
+        return float(np.sum(np.where(self.kink >= 0, from_left, from_right)))
+
+    def step_slopes(self, a):
+        """Slopes to the right and to the left; +-inf where the bound is reached.
+
+        Returns
+        -------
+        right, left : ndarray of shape (n,)
+            ``right`` is +inf at the upper bound, ``left`` is -inf at the lower bound.
+        """
+        right = np.where(a >= self.kink, self.slope_right, self.slope_left)
+        right = np.where(a >= self.upper, np.inf, right)
+        left = np.where(a <= self.kink, self.slope_left, self.slope_right)
+        left = np.where(a <= self.lower, -np.inf, left)
+        return right, left
+
+    def minimiser(self, linear, curvature):
+        """``argmin_a  phi_i(a) + linear_i a + curvature_i a^2 / 2`` over the interval.
+
+        With zero curvature and an unbounded descent direction the result is infinite.
+        Ties go to the kink or the bound with the smaller absolute value.
+        """
+        curvature = np.broadcast_to(curvature, linear.shape)
+        curved = curvature > 0
+        safe = np.where(curved, curvature, 1.0)
+        with np.errstate(invalid="ignore"):
+            # The right piece wins if its unconstrained minimum lies right of the kink.
+            right = np.where(curved, -(linear + self.slope_right) / safe,
+                             _far(-(linear + self.slope_right)))  # fmt: skip
+            left = np.where(curved, -(linear + self.slope_left) / safe,
+                            _far(-(linear + self.slope_left)))  # fmt: skip
+            at = np.where(right > self.kink, right, np.where(left < self.kink, left, self.kink))
+            # Zero slope and no curvature: every point of the piece is a minimiser.
+            at = np.where(np.isnan(at), self.kink, at)
+            at = np.where(np.isnan(at) | np.isinf(self.kink) & (at == self.kink), 0.0, at)
+        return np.clip(at, self.lower, self.upper)
+
+
+def _far(direction):
+    return np.where(direction > 0, np.inf, np.where(direction < 0, -np.inf, np.nan))

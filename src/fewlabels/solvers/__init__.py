@@ -1,0 +1,6 @@
+"""Solvers: each takes a problem and returns a Result with its certificate."""
+
+from .decomposition import Settings, solve_decomposition
+from .result import Result, Status
+
+__all__ = ["Result", "Settings", "Status", "solve_decomposition"]

@@ -1,0 +1,260 @@
+"""The engine: block decomposition of problem (P), coarse to fine.
+
+    minimise_a   1/2 a' Q a + sum_i phi_i(a_i)   subject to   sum_i a_i = total
+
+Each round
+
+1. *proposes* a working set: the rows that violate optimality most in either
+   direction, and their nearest neighbours in that order;
+2. *fetches* the block of Q between them, in float64;
+3. solves the block by pair steps in compiled code, to a share of the violation;
+4. *updates* the gradient with the columns of the variables that moved.
+
+Only these operations touch anything of size n, and no n x n array exists. A cold
+start on many rows begins with a random sixth of them (``coarse.py``), which leaves
+little more to evaluate than the columns of the final support vectors.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..gram import CachedGram
+from . import _pairs
+from .coarse import coarse_start
+from .result import Result, Status, certify
+
+# Noise of a gradient summed from float32 kernel values, per unit of its size.
+_FLOAT32_NOISE = 1.2e-7
+# Multiply-adds per kernel value from which stored columns beat evaluating again.
+_WORTH_STORING = 48
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the engine works; none of these changes the problem.
+
+    Attributes
+    ----------
+    tol : float
+        Bound on the KKT violation, in units of the gradient, > 0.
+    max_iter : int
+        Limit on pair steps; -1 for none.
+    max_time : float
+        Limit in seconds.
+    block_size : int
+        Variables in a working set to begin with; doubled while progress is slow.
+    cache_size : float
+        Bytes for the block and for stored columns.
+    coarse : bool
+        Whether a cold start goes from coarse to fine.
+    callback : callable or None
+        Called after every round with a dict (the entry of ``history``); returning True
+        stops the solver.
+    random_state : int
+        Seed of the coarse sample.
+    """
+
+    tol: float = 1e-3
+    max_iter: int = -1
+    max_time: float = np.inf
+    block_size: int = 1024
+    cache_size: float = 200e6
+    coarse: bool = True
+    callback: object = None
+    random_state: int = 0
+
+
+def solve_decomposition(problem, start=None, settings=None, **changes):
+    """Solve (P).
+
+    Parameters
+    ----------
+    problem : DualProblem
+        The problem.
+    start : ndarray of shape (n,), Result, or None, default=None
+        A feasible point, or an earlier Result to resume from (its gradient is then
+        not computed again). None starts coarse to fine.
+    settings : Settings or None
+        Settings; keyword arguments replace single ones.
+
+    Returns
+    -------
+    Result
+        ``n_iter`` counts pair steps. After Ctrl-C the status is ``INTERRUPTED`` and the
+        result is feasible, so that it can be used or resumed.
+    """
+    settings = replace(settings or Settings(), **changes)
+    engine = _Engine(problem, settings)
+    try:
+        engine.begin(start)
+        while engine.status is None:
+            engine.round()
+    except KeyboardInterrupt:
+        engine.status = Status.INTERRUPTED
+    return engine.result()
+
+
+class _Engine:
+    def __init__(self, problem, settings):
+        self.problem = self._with_stored_columns(problem, settings)
+        self.settings = settings
+        self.started = time.perf_counter()
+        self.block_size = min(settings.block_size, problem.n)
+        self.tol = settings.tol
+        self.status = None
+        self.n_iter = 0
+        self.history = []
+        self.a = problem.feasible_start()
+        self.gradient = None
+        self.working = np.empty(0, dtype=np.intp)
+
+    @staticmethod
+    def _with_stored_columns(problem, settings):
+        gram = problem.gram
+        if gram.value_cost < _WORTH_STORING or problem.n <= settings.block_size:
+            return problem
+        return replace(problem, gram=CachedGram(gram, settings.cache_size))
+
+    # -- start ---------------------------------------------------------------------
+
+    def begin(self, start):
+        """Take a start and make its gradient."""
+        problem = self.problem
+        if isinstance(start, Result):
+            self.a, self.gradient = start.a.copy(), start.gradient.copy()
+            self.n_iter, self.history = start.n_iter, list(start.history)
+        elif start is not None:
+            self.a = np.array(start, dtype=float)
+        else:
+            self.gradient = self._coarse()
+        if not problem.is_feasible(self.a):
+            raise ValueError(
+                "the start is not feasible: every a_i must lie in its interval and "
+                f"they must sum to {problem.total:g} (here {self.a.sum():g})."
+            )
+        if self.gradient is None:
+            self.gradient = problem.gradient(self.a)
+
+    def _coarse(self):
+        if not self.settings.coarse or self.settings.max_iter >= 0:
+            return None
+        coarse = coarse_start(self.problem, self.settings, solve_decomposition)
+        if coarse is None:
+            return None
+        self.a, self.n_iter = coarse
+        return None
+
+    # -- one round -------------------------------------------------------------------
+
+    def round(self):
+        """Propose, fetch, solve, update; or decide to stop."""
+        _, _, violation = self.problem.optimality(self.a, self.gradient)
+        if self._finished(violation):
+            return
+        working = self._propose()
+        p = self.problem.penalty.take(working)
+        block = self.problem.block(working)
+        g, a = self.gradient[working], self.a[working]
+        steps, code = _pairs.solve_block(
+            block, g, a, *p.arrays(), max(0.1 * violation, 0.5 * self.tol), self._steps_left()
+        )
+        if code == _pairs.UNBOUNDED:
+            raise ValueError("the problem is unbounded below: a direction never ends.")
+        change = a - self.a[working]
+        moved = change != 0
+        self._update(working, a, g, working[moved], change[moved])
+        self.n_iter += steps
+        self.working = working
+        self._record(violation, len(working), int(moved.sum()), steps)
+        if steps == 0 and violation > self.tol and not self._refine():
+            self.status = Status.STALLED
+
+    def _finished(self, violation):
+        s = self.settings
+        if violation <= self.tol:
+            if not self._trusted() and self._refine():
+                return False
+            self.status = Status.CONVERGED
+        elif self._steps_left() == 0:
+            self.status = Status.MAX_ITER
+        elif time.perf_counter() - self.started > s.max_time:
+            self.status = Status.MAX_TIME
+        elif self.history and s.callback is not None and s.callback(self.history[-1]):
+            self.status = Status.STOPPED
+        return self.status is not None
+
+    def _steps_left(self):
+        if self.settings.max_iter < 0:
+            return np.iinfo(np.int64).max
+        return max(0, self.settings.max_iter - self.n_iter)
+
+    def _propose(self):
+        """Half the rows that want up most, half those that want down most."""
+        n, q = self.problem.n, self.block_size
+        if n <= q:
+            return np.arange(n)
+        right, left = self.problem.penalty.step_slopes(self.a)
+        up, down = self.gradient + right, -(self.gradient + left)
+        half = q // 2
+        chosen = np.zeros(n, dtype=bool)
+        chosen[np.argpartition(up, half)[:half]] = True
+        chosen[np.argpartition(down, half)[:half]] = True
+        # Rows that count twice leave room for those that moved in the last round.
+        kept = self.working[~chosen[self.working]]
+        chosen[kept[: q - int(chosen.sum())]] = True
+        return np.flatnonzero(chosen)
+
+    def _update(self, working, a, g, moved, change):
+        """Advance ``a`` and the gradient together."""
+        gradient = self.gradient
+        self.gradient = None  # stale while it is being written
+        self.a[working] = a
+        if len(working) < self.problem.n:
+            self.problem.add_product(moved, change, gradient)
+        gradient[working] = g  # from the float64 block
+        self.gradient = gradient
+
+    def _record(self, violation, n_working, n_moved, steps):
+        self.history.append(
+            {
+                "round": len(self.history) + 1,
+                "violation": violation,
+                "working_set": n_working,
+                "moved": n_moved,
+                "steps": steps,
+                "kernel_values": self.problem.gram.n_values,
+                "seconds": time.perf_counter() - self.started,
+            }
+        )
+
+    # -- precision ---------------------------------------------------------------------
+
+    def _trusted(self):
+        """Whether float32 kernel values are precise enough for the tolerance."""
+        p = self.problem
+        size = np.abs(self.gradient).max(initial=0.0)
+        size += p.scale * np.abs(p.gram.diagonal()).max(initial=0.0) * np.linalg.norm(self.a)
+        return _FLOAT32_NOISE * size <= 0.25 * self.tol
+
+    def _refine(self):
+        """Go on with float64 kernel values; False if these are used already."""
+        refined = self.problem.gram.refined()
+        if refined is None:
+            return False
+        refined.n_values = self.problem.gram.n_values
+        self.problem = self._with_stored_columns(replace(self.problem, gram=refined), self.settings)
+        self.gradient = self.problem.gradient(self.a)
+        return True
+
+    # -- result ------------------------------------------------------------------------
+
+    def result(self):
+        if self.gradient is None:  # interrupted between two consistent states
+            self.gradient = self.problem.gradient(self.a)
+        return certify(
+            self.problem, self.a, self.gradient, self.status, self.n_iter, self.history
+        )
