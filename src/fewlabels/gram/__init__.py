@@ -12,7 +12,7 @@ from .cached import CachedGram
 from .dense import DenseGram
 from .expansion import Expansion
 from .explicit import CallableGram, PrecomputedGram
-from .features import RowMap
+from .features import RowMap, kernel_diagonal
 from .linear import LinearGram
 from .sparse import SparseGram
 
@@ -27,6 +27,7 @@ __all__ = [
     "PrecomputedGram",
     "RowMap",
     "SparseGram",
+    "kernel_diagonal",
     "make_gram",
 ]
 

@@ -12,7 +12,7 @@ import copy
 import numpy as np
 import scipy.sparse as sp
 
-from ..kernels import RBF, Linear, Polynomial, Sigmoid
+from ..kernels import RBF, Callable, Linear, Polynomial, Sigmoid
 from . import _tiles
 
 # Largest -log2 K for which float32 inner products keep kernel values to about 1e-5:
@@ -41,6 +41,16 @@ class RowMap:
         if isinstance(kernel, RBF) and not sp.issparse(X):
             self.center = X.mean(axis=0, dtype=np.float64)
         self.dtype = np.dtype(dtype) if dtype is not None else self._needed_precision(X)
+
+    @classmethod
+    def restored(cls, kernel, center, dtype):
+        """The map of a fitted machine, from what it keeps."""
+        row_map = cls.__new__(cls)
+        row_map.kernel = kernel
+        row_map.kind, row_map.degree = _kind(kernel)
+        row_map.center = center
+        row_map.dtype = np.dtype(dtype)
+        return row_map
 
     def refined(self):
         """The same map in float64."""
@@ -98,15 +108,26 @@ class RowMap:
 
     def diagonal(self, X):
         """K(x, x) in float64."""
-        if isinstance(self.kernel, RBF):
-            return np.ones(X.shape[0])
-        norms = self._squared_norms(X)
-        if isinstance(self.kernel, Linear):
-            return norms
-        inner = self.kernel.gamma * norms + self.kernel.coef0
-        if isinstance(self.kernel, Polynomial):
-            return inner**self.degree
-        return np.tanh(inner)
+        return kernel_diagonal(self.kernel, X)
+
+
+def kernel_diagonal(kernel, X):
+    """K(x, x) of every row of X, float64, shape (len(X),)."""
+    if isinstance(kernel, RBF):
+        return np.ones(X.shape[0])
+    if isinstance(kernel, Callable):
+        parts = [
+            np.diagonal(np.asarray(kernel.function(rows, rows)))
+            for rows in (X[i : i + 64] for i in range(0, X.shape[0], 64))
+        ]
+        return np.concatenate(parts).astype(float)
+    norms = RowMap._squared_norms(X)
+    if isinstance(kernel, Linear):
+        return norms
+    inner = kernel.gamma * norms + kernel.coef0
+    if isinstance(kernel, Polynomial):
+        return inner**kernel.degree
+    return np.tanh(inner)
 
 
 def _kind(kernel):

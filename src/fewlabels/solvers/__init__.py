@@ -3,4 +3,6 @@
 from .decomposition import Settings, solve_decomposition
 from .result import Result, Status
 
-__all__ = ["Result", "Settings", "Status", "solve_decomposition"]
+REFERENCE_SOLVERS = {}
+
+__all__ = ["REFERENCE_SOLVERS", "Result", "Settings", "Status", "solve_decomposition"]

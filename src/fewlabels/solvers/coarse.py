@@ -30,7 +30,9 @@ def coarse_start(problem, settings, solve):
     sample = np.union1d(sample, free)
     coarse = problem.subsample(sample)
     result = solve(
-        coarse, None, replace(settings, tol=LOOSER * settings.tol, callback=None)
+        coarse, None, replace(
+            settings, tol=LOOSER * settings.tol, rtol=LOOSER * settings.rtol, callback=None
+        )
     )
     # The sample's function at every row.
     support = np.flatnonzero(result.a)

@@ -25,10 +25,16 @@ import numpy as np
 from ..gram import CachedGram
 from . import _pairs
 from .coarse import coarse_start
+from .polish import newton_step
 from .result import Result, Status, certify
 
 # Noise of a gradient summed from float32 kernel values, per unit of its size.
 _FLOAT32_NOISE = 1.2e-7
+# Newton finishes: how often, down to which violation relative to the multiplier, and
+# how many pair steps per variable in between.
+_POLISHES = 12
+_EXACT = 1e-13
+_STEPS_BETWEEN = 20
 # Multiply-adds per kernel value from which stored columns beat evaluating again.
 _WORTH_STORING = 48
 
@@ -41,6 +47,8 @@ class Settings:
     ----------
     tol : float
         Bound on the KKT violation, in units of the gradient, > 0.
+    rtol : float
+        Bound on the violation relative to the multiplier; the larger bound counts.
     max_iter : int
         Limit on pair steps; -1 for none.
     max_time : float
@@ -49,6 +57,9 @@ class Settings:
         Variables in a working set to begin with; doubled while progress is slow.
     cache_size : float
         Bytes for the block and for stored columns.
+    polish : int
+        Largest number of variables between breakpoints for which, with float64 kernel
+        values, a converged solution is finished to rounding by Newton steps; 0 for none.
     coarse : bool
         Whether a cold start goes from coarse to fine.
     callback : callable or None
@@ -59,10 +70,12 @@ class Settings:
     """
 
     tol: float = 1e-3
+    rtol: float = 0.0
     max_iter: int = -1
     max_time: float = np.inf
     block_size: int = 1024
     cache_size: float = 200e6
+    polish: int = 1024
     coarse: bool = True
     callback: object = None
     random_state: int = 0
@@ -104,7 +117,8 @@ class _Engine:
         self.settings = settings
         self.started = time.perf_counter()
         self.block_size = min(settings.block_size, problem.n)
-        self.tol = settings.tol
+        self.polish_goal = np.inf
+        self.polishes_left = _POLISHES if settings.polish else 0
         self.status = None
         self.n_iter = 0
         self.history = []
@@ -151,16 +165,29 @@ class _Engine:
     # -- one round -------------------------------------------------------------------
 
     def round(self):
-        """Propose, fetch, solve, update; or decide to stop."""
-        _, _, violation = self.problem.optimality(self.a, self.gradient)
-        if self._finished(violation):
-            return
+        """Propose, fetch, solve, update; or go to the next stage, or stop."""
+        lowest_up, highest_down, violation = self.problem.optimality(self.a, self.gradient)
+        level = 0.5 * abs(lowest_up + highest_down)
+        level = level if np.isfinite(level) else 0.0
+        tol = max(self.settings.tol, self.settings.rtol * level)
+        goal = min(self.polish_goal, tol)
+        if violation <= goal:
+            if not self._next_stage(violation, tol, level):
+                self.status = Status.CONVERGED
+        elif not self._stopped(violation, tol):
+            self._pair_steps(violation, tol, goal)
+
+    def _pair_steps(self, violation, tol, goal):
         working = self._propose()
         p = self.problem.penalty.take(working)
         block = self.problem.block(working)
         g, a = self.gradient[working], self.a[working]
+        limit = self._steps_left()
+        if goal < tol:
+            self.polishes_left -= 1
+            limit = min(limit, _STEPS_BETWEEN * len(working))
         steps, code = _pairs.solve_block(
-            block, g, a, *p.arrays(), max(0.1 * violation, 0.5 * self.tol), self._steps_left()
+            block, g, a, *p.arrays(), max(0.1 * violation, 0.5 * goal), limit
         )
         if code == _pairs.UNBOUNDED:
             raise ValueError("the problem is unbounded below: a direction never ends.")
@@ -170,22 +197,46 @@ class _Engine:
         self.n_iter += steps
         self.working = working
         self._record(violation, len(working), int(moved.sum()), steps)
-        if steps == 0 and violation > self.tol and not self._refine():
-            self.status = Status.STALLED
+        if steps == 0 and not self._refine():
+            self.status = Status.CONVERGED if violation <= tol else Status.STALLED
 
-    def _finished(self, violation):
+    def _stopped(self, violation, tol):
+        """Whether a limit ends the run; during the exact finish ``tol`` is met already."""
         s = self.settings
-        if violation <= self.tol:
-            if not self._trusted() and self._refine():
-                return False
+        if violation <= tol and self.polishes_left <= 0:
             self.status = Status.CONVERGED
         elif self._steps_left() == 0:
-            self.status = Status.MAX_ITER
+            self.status = Status.CONVERGED if violation <= tol else Status.MAX_ITER
         elif time.perf_counter() - self.started > s.max_time:
-            self.status = Status.MAX_TIME
+            self.status = Status.CONVERGED if violation <= tol else Status.MAX_TIME
         elif self.history and s.callback is not None and s.callback(self.history[-1]):
             self.status = Status.STOPPED
         return self.status is not None
+
+    def _next_stage(self, violation, tol, level):
+        """What follows once the goal is reached: more precision, an exact finish, or nothing."""
+        if not self._trusted(tol) and self._refine():
+            return True
+        exact = _EXACT * level
+        if self.polishes_left <= 0 or violation <= exact:
+            return False
+        if self.problem.gram.refined() is not None:  # values are float32
+            return False
+        self.polishes_left -= 1
+        step = newton_step(self.problem, self.a, self.gradient, self.settings.polish)
+        if step is None:
+            return False
+        free, values = step
+        change = values - self.a[free]
+        gradient, self.gradient = self.gradient, None
+        self.a[free] = values
+        self.problem.add_product(free, change, gradient)
+        self.gradient = gradient
+        left = self.problem.optimality(self.a, gradient)[2]
+        # A step cut short by a breakpoint is followed by another; a full one leaves only
+        # rows that were in the wrong state, which pair steps find.
+        self.polish_goal = max(exact, left if left <= tol else 0.1 * left)
+        return True
 
     def _steps_left(self):
         if self.settings.max_iter < 0:
@@ -233,12 +284,12 @@ class _Engine:
 
     # -- precision ---------------------------------------------------------------------
 
-    def _trusted(self):
+    def _trusted(self, tol):
         """Whether float32 kernel values are precise enough for the tolerance."""
         p = self.problem
         size = np.abs(self.gradient).max(initial=0.0)
         size += p.scale * np.abs(p.gram.diagonal()).max(initial=0.0) * np.linalg.norm(self.a)
-        return _FLOAT32_NOISE * size <= 0.25 * self.tol
+        return _FLOAT32_NOISE * size <= 0.25 * tol
 
     def _refine(self):
         """Go on with float64 kernel values; False if these are used already."""

@@ -1,0 +1,246 @@
+"""One-class SVM: scikit-learn's estimator on this library's engine."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from ..problem import one_class
+from ._base import OneClassMachine
+
+
+class OneClassSVM(OneClassMachine):
+    r"""One-class support vector machine, a drop-in for scikit-learn's class.
+
+    Finds the function of smallest norm in the kernel's space that puts most rows above
+    an offset:
+
+    .. math:: \min_\alpha \tfrac12 \alpha' K \alpha \quad\text{subject to}\quad
+              0 \le \alpha_i \le w_i,\; \sum_i \alpha_i = \nu \sum_i w_i
+
+    Parameters
+    ----------
+    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
+        Kernel. A callable gets two arrays of rows and returns the matrix of values.
+    degree : int, default=3
+        Degree of "poly", >= 0.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of "rbf", "poly" and "sigmoid", >= 0. "scale" is
+        ``1 / (n_features * X.var())``, "auto" is ``1 / n_features``.
+    coef0 : float, default=0.0
+        Independent term of "poly" and "sigmoid".
+    tol : float, default=1e-3
+        Bound on the KKT violation of the decision function, as in LIBSVM, or on a tenth
+        of it relative to ``offset_`` where that is larger (many rows make ``offset_``
+        large, and LIBSVM's absolute rule meaninglessly strict). > 0.
+    nu : float, default=0.5
+        Upper bound on the share of training errors and lower bound on the share of
+        support vectors, in (0, 1].
+    shrinking : bool, default=True
+        Accepted for compatibility; the engine chooses its working sets itself.
+    cache_size : float, default=200
+        Memory for kernel columns and working sets, in MB, > 0.
+    verbose : bool, default=False
+        Print a line per round.
+    max_iter : int, default=-1
+        Limit on pair steps; -1 for none.
+    max_time : float or None, default=None
+        Limit on the seconds of a fit.
+    n_jobs : int or None, default=None
+        Threads; None uses every core.
+    random_state : int, RandomState or None, default=None
+        Seed of the sample that a large fit starts from; it does not change the
+        solution beyond ``tol``. None means 0.
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_SV,)
+        Indices of the support vectors in the training rows.
+    support_vectors_ : ndarray or CSR of shape (n_SV, n_features)
+        Support vectors; empty for a precomputed kernel.
+    dual_coef_ : ndarray or CSR of shape (1, n_SV)
+        alpha of the support vectors; they sum to ``nu`` times the sum of weights.
+    coef_ : ndarray or CSR of shape (1, n_features)
+        Weights of the linear kernel.
+    intercept_ : ndarray of shape (1,)
+        ``decision_function(x) = dual_coef_ @ K(support_vectors_, x) + intercept_``.
+    offset_ : ndarray of shape (1,)
+        ``-intercept_``; ``decision_function = score_samples - offset_``.
+    objective_ : float
+        Value of the problem above.
+    duality_gap_ : float
+        The objective is at most this far from the optimum.
+    n_iter_ : int
+        Pair steps.
+    history_ : list of dict
+        One entry per round of the engine.
+    fit_status_ : int
+        0 when the tolerance was reached, 1 otherwise (a warning was given).
+    n_support_, shape_fit_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    Sample weights act as repetitions exactly, in ``gamma="scale"`` too. Time is about
+    the evaluation of ``n_samples * n_SV`` kernel values; memory is ``cache_size`` plus a
+    few arrays of the size of the data.
+
+    References
+    ----------
+    Schoelkopf, Platt, Shawe-Taylor, Smola, Williamson (2001). Estimating the support of
+    a high-dimensional distribution. Neural Computation 13(7).
+
+    Examples
+    --------
+    >>> from fewlabels import OneClassSVM
+    >>> X = [[0], [0.44], [0.45], [0.46], [1]]
+    >>> OneClassSVM(gamma="auto").fit(X).predict(X)
+    array([-1,  1,  1,  1, -1])
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
+        "degree": [Interval(Integral, 0, None, closed="left")],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
+        "shrinking": ["boolean"],
+        "cache_size": [Interval(Real, 0, None, closed="neither")],
+        "verbose": ["verbose"],
+        "max_iter": [Interval(Integral, -1, None, closed="left")],
+        "max_time": [Interval(Real, 0, None, closed="neither"), None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        tol=1e-3,
+        nu=0.5,
+        shrinking=True,
+        cache_size=200,
+        verbose=False,
+        max_iter=-1,
+        max_time=None,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.nu = nu
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, sample_weight=None, callback=None):
+        """Fit the machine.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Training rows; for ``kernel="precomputed"`` the kernel matrix.
+        y : ignored
+            For compatibility.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; rows of weight <= 0 are left out.
+        callback : callable, default=None
+            Called with the newest entry of ``history_`` after every round; returning
+            True stops the fit.
+
+        Returns
+        -------
+        self : OneClassSVM
+        """
+        X, weight = self._prepare(X, sample_weight)
+        mass = self.nu * (X.shape[0] if weight is None else weight.sum())
+        gram = self._gram(X)
+        problem = one_class(gram, self.nu, weight)
+        tol = self.tol / mass
+        result = self._solve(problem, tol, 0.1 * self.tol, callback)
+        support = self._store(X, result, gram)
+        # From duals that sum to one back to LIBSVM's.
+        self.dual_coef_ = mass * result.a[support][None, :]
+        self.offset_ = np.array([mass * result.multiplier])
+        self.intercept_ = -self.offset_
+        self.objective_ = mass**2 * result.objective
+        self.duality_gap_ = mass**2 * result.duality_gap
+        if self._sparse:
+            self.dual_coef_ = sp.csr_matrix(self.dual_coef_)
+        self._report_status(result, tol)
+        return self
+
+    @property
+    def coef_(self):
+        """Weights of the linear kernel, shape (1, n_features)."""
+        check_is_fitted(self)
+        if self.kernel != "linear":
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        coef = self.dual_coef_ @ self.support_vectors_
+        return sp.csr_matrix(coef) if self._sparse else coef
+
+    def _margin(self, X):
+        coef = self.dual_coef_.toarray() if self._sparse else self.dual_coef_
+        return self._expansion(coef[0])(self._rows_to_score(X))
+
+    def decision_function(self, X):
+        """Signed distance to the boundary, up to a factor; positive inside.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows; for ``kernel="precomputed"`` their kernel values against the training
+            rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self._snapped(self._margin(X) + self.intercept_[0], self.offset_[0])
+
+    def score_samples(self, X):
+        """``decision_function(X) + offset_``: the score before the threshold.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self.decision_function(X) + self.offset_
+
+    def predict(self, X):
+        """+1 inside or on the boundary, -1 outside.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of intp of shape (n_samples,)
+        """
+        return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.intp)
