@@ -22,7 +22,8 @@ from numba.extending import intrinsic, overload
 # Allowed only where kernel values are evaluated or compared for selection. No set
 # contains "ninf" or "afn": infinite bounds carry meaning in this library.
 KERNEL_MATH = frozenset({"contract", "nsz", "arcp"})
-REDUCTION_MATH = frozenset({"contract", "nsz", "nnan", "reassoc"})
+SUM_MATH = KERNEL_MATH | {"reassoc"}
+REDUCTION_MATH = frozenset({"contract", "nsz", "nnan"})
 
 
 def jit(fastmath=False, inline="never"):

@@ -19,7 +19,8 @@ from ._validation import check_rows, check_weight, resolve_gamma
 # Up to here every kernel value is float64: it costs milliseconds.
 _ALWAYS_FLOAT64 = 2048
 
-_ROUNDING = 1e-11
+# Decisions below this share of the terms they are summed from are rounding.
+_ROUNDING = 1e-12
 
 _ADVICE = {
     Status.MAX_ITER: "raise max_iter, or tol if this accuracy is enough",
@@ -95,8 +96,8 @@ class OneClassMachine(OutlierMixin, BaseEstimator):
 
         return report
 
-    def _store(self, X, result, gram):
-        """Attributes that every machine has; ``result.a`` are the normalised duals."""
+    def _store(self, X, result, gram, factor):
+        """Attributes that every machine has; duals are ``factor * result.a``."""
         support = np.flatnonzero(result.a)
         self.support_ = (support if self._kept is None else self._kept[support]).astype(np.int32)
         if self.kernel == "precomputed":
@@ -108,6 +109,8 @@ class OneClassMachine(OutlierMixin, BaseEstimator):
         self.n_iter_ = max(1, int(result.n_iter))
         self.fit_status_ = 0 if result.converged else 1
         self._center, self._float64 = _row_preparation(gram)
+        diagonal = np.abs(gram.diagonal()[support])
+        self._decision_size = factor * float(np.abs(result.a).sum() * diagonal.max(initial=0.0))
         return support
 
     def _report_status(self, result, tol):
@@ -145,14 +148,13 @@ class OneClassMachine(OutlierMixin, BaseEstimator):
             )
         return sp.csr_array(X) if self._sparse else X
 
-    @staticmethod
-    def _snapped(decision, scale):
+    def _snapped(self, decision):
         """Zero where a decision differs from zero by rounding only.
 
         Support vectors between their bounds lie exactly on the boundary; without this
         the sign of a rounding error would decide on which side they are.
         """
-        decision[np.abs(decision) <= _ROUNDING * abs(scale)] = 0.0
+        decision[np.abs(decision) <= _ROUNDING * self._decision_size] = 0.0
         return decision
 
     def _expansion(self, coef):

@@ -176,7 +176,7 @@ class OneClassSVM(OneClassMachine):
         problem = one_class(gram, self.nu, weight)
         tol = self.tol / mass
         result = self._solve(problem, tol, 0.1 * self.tol, callback)
-        support = self._store(X, result, gram)
+        support = self._store(X, result, gram, mass)
         # From duals that sum to one back to LIBSVM's.
         self.dual_coef_ = mass * result.a[support][None, :]
         self.offset_ = np.array([mass * result.multiplier])
@@ -215,7 +215,7 @@ class OneClassSVM(OneClassMachine):
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        return self._snapped(self._margin(X) + self.intercept_[0], self.offset_[0])
+        return self._snapped(self._margin(X) + self.intercept_[0])
 
     def score_samples(self, X):
         """``decision_function(X) + offset_``: the score before the threshold.

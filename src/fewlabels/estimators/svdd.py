@@ -213,7 +213,7 @@ class SVDD(OneClassMachine):
         else:
             tol = self.tol * float(np.mean(gram.diagonal()))
             result = self._solve(problem, max(tol, np.finfo(float).tiny), 0.0, callback)
-        support = self._store(X, result, gram)
+        support = self._store(X, result, gram, 1.0)
         self._store_ball(problem, result, support)
         self._report_status(result, tol)
         return self
@@ -292,10 +292,7 @@ class SVDD(OneClassMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        check_is_fitted(self)
-        X = self._rows_to_score(X)
-        inner = self._expansion(self.dual_coef_[0])(X)
-        return 2.0 * inner - self._self_kernel(X, diagonal) - self._center_norm
+        return self.decision_function(X, diagonal) + self.offset_
 
     def _self_kernel(self, X, diagonal):
         if diagonal is not None:
@@ -321,8 +318,11 @@ class SVDD(OneClassMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        score = self.score_samples(X, diagonal)
-        return self._snapped(score - self.offset_, self.radius_**2 + abs(self._center_norm))
+        check_is_fitted(self)
+        X = self._rows_to_score(X)
+        inner = self._expansion(self.dual_coef_[0])(X)
+        decision = 2.0 * inner - self._self_kernel(X, diagonal) + self.intercept_[0]
+        return self._snapped(decision)
 
     def predict(self, X, diagonal=None):
         """+1 inside or on the ball, -1 outside.

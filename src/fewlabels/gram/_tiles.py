@@ -18,14 +18,15 @@ The values never travel through memory unless the caller wants them: ``apply_til
 multiplies them with the coefficients in the same pass. Tiles are float32 or float64;
 products are accumulated in float64 every four columns.
 
-Sparse rows use the same map with the four columns replaced by LANES columns that are
-held dense, interleaved, so that one stored entry of a row serves all of them.
+Sparse rows use the same map with the four columns replaced by a group of columns held
+dense and interleaved ("lanes"), so that one stored entry of a row serves all of them.
 """
 
 import numpy as np
 
 from .._jit import (
     KERNEL_MATH,
+    SUM_MATH,
     compiled_as,
     float32_from_bits,
     float64_from_bits,
@@ -34,7 +35,6 @@ from .._jit import (
 )
 
 TILE = 256
-LANES = 16
 
 RBF, POLYNOMIAL, SIGMOID, LINEAR = 0, 1, 2, 3
 
@@ -96,9 +96,24 @@ def _add_products(tile, columns, j, z):
         x0, x1, x2, x3 = tile[k], tile[k + 1], tile[k + 2], tile[k + 3]
         c00, c01, c02, c03 = columns[j, k], columns[j, k + 1], columns[j, k + 2], columns[j, k + 3]
         j1, j2, j3 = j + 1, j + 2, j + 3
-        c10, c11, c12, c13 = columns[j1, k], columns[j1, k + 1], columns[j1, k + 2], columns[j1, k + 3]
-        c20, c21, c22, c23 = columns[j2, k], columns[j2, k + 1], columns[j2, k + 2], columns[j2, k + 3]
-        c30, c31, c32, c33 = columns[j3, k], columns[j3, k + 1], columns[j3, k + 2], columns[j3, k + 3]
+        c10, c11, c12, c13 = (
+            columns[j1, k],
+            columns[j1, k + 1],
+            columns[j1, k + 2],
+            columns[j1, k + 3],
+        )
+        c20, c21, c22, c23 = (
+            columns[j2, k],
+            columns[j2, k + 1],
+            columns[j2, k + 2],
+            columns[j2, k + 3],
+        )
+        c30, c31, c32, c33 = (
+            columns[j3, k],
+            columns[j3, k + 1],
+            columns[j3, k + 2],
+            columns[j3, k + 3],
+        )
         for i in range(n_rows):
             a0, a1, a2, a3 = x0[i], x1[i], x2[i], x3[i]
             z0[i] += a0 * c00 + a1 * c01 + a2 * c02 + a3 * c03
@@ -187,43 +202,63 @@ def column_tiles(kind, degree, tiles, row_term, columns, column_term, out, start
 
 
 @jit(KERNEL_MATH)
-def _sparse_values(kind, degree, data, indices, indptr, row_term, lanes, lane_term, first, last, z):
-    """z[r - first, :] = K(row r, the LANES dense columns) for rows first..last."""
+def _sparse_values(kind, degree, rows, row_term, lanes, lane_term, first, last, z):
+    """z[r - first, :] = K(row r, dense columns ``lanes``) for rows first..last."""
+    data, indices, indptr = rows
+    width = lanes.shape[1]
     for r in range(first, last):
         zr = z[r - first]
-        for c in range(LANES):
+        for c in range(width):
             zr[c] = row_term[r] + lane_term[c]
-        for e in range(indptr[r], indptr[r + 1]):
-            value = data[e]
-            lane = lanes[indices[e]]
-            for c in range(LANES):
-                zr[c] += value * lane[c]
+        e, end = indptr[r], indptr[r + 1]
+        while e + 4 <= end:  # four entries at a time: one pass over the lanes serves them
+            v0, v1, v2, v3 = data[e], data[e + 1], data[e + 2], data[e + 3]
+            l0, l1 = lanes[indices[e]], lanes[indices[e + 1]]
+            l2, l3 = lanes[indices[e + 2]], lanes[indices[e + 3]]
+            for c in range(width):
+                zr[c] += v0 * l0[c] + v1 * l1[c] + v2 * l2[c] + v3 * l3[c]
+            e += 4
+        while e < end:
+            v0 = data[e]
+            l0 = lanes[indices[e]]
+            for c in range(width):
+                zr[c] += v0 * l0[c]
+            e += 1
     _map_values(kind, degree, z.reshape(z.size))
 
 
+@jit(SUM_MATH)
+def _weighted_sum(values, coef):
+    total = np.float64(0.0)
+    for c in range(coef.size):
+        total += np.float64(values[c]) * coef[c]
+    return total
+
+
 @jit(KERNEL_MATH)
-def apply_sparse(kind, degree, data, indices, indptr, row_term, lanes, lane_term, coef, out, start, stop):
-    """out[r] += sum_c K(row r, column_c) coef[c] for tiles start..stop of CSR rows."""
-    z = np.empty((TILE, LANES), data.dtype)
+def apply_sparse(kind, degree, rows, row_term, lanes, lane_term, coef, out, start, stop):
+    """out[r] += sum_c K(row r, column_c) coef[c] for tiles start..stop of CSR rows.
+
+    ``rows`` is (data, indices, indptr); ``lanes`` holds the columns dense and
+    interleaved, shape (d, width), so that one stored entry serves them all.
+    """
+    z = np.empty((TILE, lanes.shape[1]), lanes.dtype)
     n = out.size
     for t in range(start, stop):
         first, last = t * TILE, min(n, t * TILE + TILE)
-        _sparse_values(kind, degree, data, indices, indptr, row_term, lanes, lane_term, first, last, z)
+        _sparse_values(kind, degree, rows, row_term, lanes, lane_term, first, last, z)
         for r in range(first, last):
-            total = np.float64(0.0)
-            for c in range(LANES):
-                total += np.float64(z[r - first, c]) * np.float64(coef[c])
-            out[r] += total
+            out[r] += _weighted_sum(z[r - first], coef)
 
 
 @jit(KERNEL_MATH)
-def column_sparse(kind, degree, data, indices, indptr, row_term, lanes, lane_term, out, start, stop):
+def column_sparse(kind, degree, rows, row_term, lanes, lane_term, out, start, stop):
     """out[c, r] = K(row r, column_c) for tiles start..stop of CSR rows."""
-    z = np.empty((TILE, LANES), data.dtype)
+    z = np.empty((TILE, lanes.shape[1]), lanes.dtype)
     n = row_term.size
     for t in range(start, stop):
         first, last = t * TILE, min(n, t * TILE + TILE)
-        _sparse_values(kind, degree, data, indices, indptr, row_term, lanes, lane_term, first, last, z)
+        _sparse_values(kind, degree, rows, row_term, lanes, lane_term, first, last, z)
         for c in range(out.shape[0]):
             for r in range(first, last):
                 out[c, r] = z[r - first, c]

@@ -20,14 +20,17 @@ class GramOperator(ABC):
         Kernel values evaluated so far, the honest unit of cost.
     value_cost : float
         Rough cost of one kernel value, in multiply-adds; 0 where values are not evaluated.
+    dtype : numpy.dtype
+        Precision of kernel values.
     """
 
     value_cost = 0.0
+    dtype = np.dtype(np.float64)
+    n_values = 0
 
     def __init__(self, n, n_jobs=1):
         self.n = int(n)
         self.n_jobs = n_jobs
-        self.n_values = 0
 
     @abstractmethod
     def diagonal(self):

@@ -25,17 +25,16 @@ class CachedGram(GramOperator):
         Where columns come from.
     max_bytes : float
         Bound on the stored columns.
-    dtype : dtype, default=numpy.float32
-        Precision of the stored columns.
     """
 
-    def __init__(self, inner, max_bytes, dtype=np.float32):
+    def __init__(self, inner, max_bytes):
         self.inner = inner
         super().__init__(inner.n, inner.n_jobs)
-        itemsize = np.dtype(dtype).itemsize
+        itemsize = inner.dtype.itemsize
         self.value_cost = inner.value_cost
+        self.dtype = inner.dtype
         self.capacity = min(self.n, int(max_bytes / (itemsize * max(1, self.n))))
-        self._storage = np.empty((self.capacity, self.n), dtype)
+        self._storage = np.empty((self.capacity, self.n), inner.dtype)
         self._slot_of: OrderedDict[int, int] = OrderedDict()
 
     @property

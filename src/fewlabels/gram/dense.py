@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from .._threads import run_ranges
@@ -41,14 +43,12 @@ class TiledRows:
         columns, column_term, coef = _padded(columns, column_term, np.asarray(coef, columns.dtype))
         column_term = column_term + columns.dtype.type(row_map.column_constant)
         total = np.zeros(self.term.shape)
+        fixed = (self.tiles, self.term, columns, column_term, coef, total)
         run_ranges(
-            lambda start, stop: _tiles.apply_tiles(
-                row_map.kind, row_map.degree, self.tiles, self.term,
-                columns, column_term, coef, total, start, stop,
-            ),
+            partial(_tiles.apply_tiles, row_map.kind, row_map.degree, *fixed),
             len(self.tiles),
             self.threads(len(columns), n_jobs),
-        )  # fmt: skip
+        )
         out += total.reshape(-1)[: self.n]
 
     def columns(self, row_map, columns, column_term, n_jobs):
@@ -57,14 +57,12 @@ class TiledRows:
         columns, column_term, _ = _padded(columns, column_term, None)
         column_term = column_term + columns.dtype.type(row_map.column_constant)
         out = np.empty((len(columns), self.term.size), self.tiles.dtype)
+        fixed = (self.tiles, self.term, columns, column_term, out)
         run_ranges(
-            lambda start, stop: _tiles.column_tiles(
-                row_map.kind, row_map.degree, self.tiles, self.term,
-                columns, column_term, out, start, stop,
-            ),
+            partial(_tiles.column_tiles, row_map.kind, row_map.degree, *fixed),
             len(self.tiles),
             self.threads(len(columns), n_jobs),
-        )  # fmt: skip
+        )
         return out[:m, : self.n]
 
 
@@ -97,6 +95,7 @@ class DenseGram(GramOperator):
         super().__init__(rows.shape[0], n_jobs)
         self.row_map = row_map
         self.value_cost = rows.shape[1]
+        self.dtype = row_map.dtype
         self._X = X
         self._diagonal = row_map.diagonal(X) if diagonal is None else diagonal
         self._tiled = TiledRows(rows, term)

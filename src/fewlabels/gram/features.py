@@ -76,7 +76,11 @@ class RowMap:
     @staticmethod
     def _squared_norms(X):
         if sp.issparse(X):
-            return np.asarray(X.multiply(X).sum(axis=1), dtype=float).ravel()
+            if not X.has_canonical_format:  # entries given twice add up
+                X = X.copy()
+                X.sum_duplicates()
+            squares = sp.csr_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr))
+            return squares @ np.ones(squares.shape[1])
         return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
     @property
@@ -96,8 +100,13 @@ class RowMap:
         if sp.issparse(X):
             rows = sp.csr_array(X, dtype=self.dtype, copy=True)
             rows.data = (X.data * factor).astype(self.dtype)
+            rows.sum_duplicates()
         else:
-            rows = np.multiply(X, factor, dtype=np.float64) if X.dtype != self.dtype else X * X.dtype.type(factor)
+            rows = (
+                np.multiply(X, factor, dtype=np.float64)
+                if X.dtype != self.dtype
+                else X * X.dtype.type(factor)
+            )
             rows = np.ascontiguousarray(rows, dtype=self.dtype)
         if isinstance(self.kernel, RBF):
             # From the rounded rows, so that K(x, x) is 1 to the last bit that matters.

@@ -101,7 +101,8 @@ class DualProblem:
         lowest_up = float(np.min(gradient + right, initial=np.inf))
         highest_down = float(np.max(gradient + left, initial=-np.inf))
         violation = highest_down - lowest_up
-        return lowest_up, highest_down, max(0.0, violation) if np.isfinite(violation) else 0.0
+        # NaN in the gradient certifies nothing.
+        return lowest_up, highest_down, np.inf if np.isnan(violation) else max(0.0, violation)
 
     def multiplier(self, a, gradient):
         """Multiplier of the equality: the mean over variables strictly between
@@ -153,6 +154,12 @@ class DualProblem:
             p.slope_left, p.slope_right,
         )  # fmt: skip
 
+    def stretch(self, indices):
+        """How many rows each row of a sample stands for, shape (len(indices),)."""
+        free = self.penalty.is_free
+        share = (self.n - free.sum()) / max(1, len(indices) - free.sum())
+        return np.where(free[indices], 1.0, share)
+
     def subsample(self, indices):
         """The problem of a sample of rows that stands for all of them.
 
@@ -160,9 +167,7 @@ class DualProblem:
         intervals and kinks are stretched by r and the ridge is divided by r. Free
         variables stand for themselves and must be in the sample.
         """
-        free = self.penalty.is_free
-        stretch = np.where(free, 1.0, (self.n - free.sum()) / max(1, len(indices) - free.sum()))
-        stretch = stretch[indices]
+        stretch = self.stretch(indices)
         p = self.penalty.take(indices)
         penalty = Penalty(
             p.lower * stretch, p.kink * stretch, p.upper * stretch, p.slope_left, p.slope_right

@@ -11,9 +11,10 @@ import numpy as np
 
 from .._jit import REDUCTION_MATH, jit
 
-# Curvature below this share of the diagonal is rounding (duplicated rows) or a kernel
-# that is not positive semi-definite: go to the next breakpoint.
+# Curvature below this share of the pair's diagonal is rounding (duplicated rows) or a
+# kernel that is not positive semi-definite: go to the next breakpoint.
 FLAT = 1e-12
+TINY = 1e-300
 
 DONE, STEP_LIMIT, STUCK, UNBOUNDED = 0, 1, 2, 3
 
@@ -35,24 +36,25 @@ def _set_slopes(k, a, lower, kink, upper, slope_left, slope_right, right, left):
 
 
 @jit(REDUCTION_MATH)
-def _move_gradient(t, row_i, row_j, g, right):
-    """g += t (row_i - row_j); returns min(g + right)."""
+def _move_gradient(t, row_i, row_j, g, right, up):
+    """g += t (row_i - row_j); up = g + right; returns min(up)."""
     lowest = np.inf
     for k in range(g.size):
         g[k] += t * (row_i[k] - row_j[k])
-        up = g[k] + right[k]
-        lowest = min(lowest, up)
+        up[k] = g[k] + right[k]
+        lowest = min(lowest, up[k])
     return lowest
 
 
 @jit(REDUCTION_MATH)
-def _score(lowest, diagonal_i, flat, row_i, diagonal, g, left, score):
+def _score(lowest, diagonal_i, row_i, diagonal, g, left, score):
     """score_k = predicted decrease of a step with i; returns the largest violation."""
     highest = -np.inf
     for k in range(g.size):
         violation = g[k] + left[k] - lowest
         highest = max(highest, violation)
-        curvature = max(diagonal_i + diagonal[k] - 2.0 * row_i[k], flat)
+        size = diagonal_i + diagonal[k]
+        curvature = max(size - 2.0 * row_i[k], FLAT * abs(size) + TINY)
         gain = max(violation, 0.0)
         score[k] = gain * gain / curvature
     return highest
@@ -83,29 +85,28 @@ def solve_block(Q, g, a, lower, kink, upper, slope_left, slope_right, tol, max_s
     left = np.empty(q)
     score = np.empty(q)
     diagonal = np.empty(q)
-    largest = 0.0
+    up = np.empty(q)
     for k in range(q):
         _set_slopes(k, a, lower, kink, upper, slope_left, slope_right, right, left)
         diagonal[k] = Q[k, k]
-        largest = max(largest, abs(diagonal[k]))
-    flat = max(FLAT * largest, 1e-300)
-    lowest = _move_gradient(0.0, Q[0], Q[0], g, right)
+    lowest = _move_gradient(0.0, Q[0], Q[0], g, right, up)
     steps = 0
     while True:
         if not lowest < np.inf:
             return steps, DONE
         i = 0
-        while g[i] + right[i] != lowest and i < q - 1:
+        while up[i] != lowest and i < q - 1:
             i += 1
-        highest = _score(lowest, diagonal[i], flat, Q[i], diagonal, g, left, score)
+        highest = _score(lowest, diagonal[i], Q[i], diagonal, g, left, score)
         if highest <= tol:
             return steps, DONE
         if steps >= max_steps:
             return steps, STEP_LIMIT
         j = np.argmax(score)
-        curvature = diagonal[i] + diagonal[j] - 2.0 * Q[i, j]
+        size = diagonal[i] + diagonal[j]
+        curvature = size - 2.0 * Q[i, j]
         violation = g[j] + left[j] - lowest
-        step = violation / curvature if curvature > flat else np.inf
+        step = violation / curvature if curvature > FLAT * abs(size) + TINY else np.inf
 
         breakpoint_i = kink[i] if a[i] < kink[i] else upper[i]
         breakpoint_j = kink[j] if a[j] > kink[j] else lower[j]
@@ -123,5 +124,5 @@ def solve_block(Q, g, a, lower, kink, upper, slope_left, slope_right, tol, max_s
         a[j] = breakpoint_j if step == room_j else a[j] - step
         _set_slopes(i, a, lower, kink, upper, slope_left, slope_right, right, left)
         _set_slopes(j, a, lower, kink, upper, slope_left, slope_right, right, left)
-        lowest = _move_gradient(step, Q[i], Q[j], g, right)
+        lowest = _move_gradient(step, Q[i], Q[j], g, right, up)
         steps += 1

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from .result import Status
+
 SAMPLE = 6  # one row in six
 SMALLEST = 2048  # fewer rows are solved directly
-LOOSER = 10.0  # the sample's tolerance, relative to the problem's
+LOOSER = 3.0  # the sample's tolerance, relative to the problem's
 
 
 def coarse_start(problem, settings, solve):
@@ -20,6 +22,8 @@ def coarse_start(problem, settings, solve):
         Feasible point of ``problem``.
     n_iter : int
         Pair steps spent on the sample.
+    n_values : int
+        Kernel values evaluated for the sample alone.
     """
     n = problem.n
     if n // SAMPLE < SMALLEST // 4:
@@ -30,21 +34,30 @@ def coarse_start(problem, settings, solve):
     sample = np.union1d(sample, free)
     coarse = problem.subsample(sample)
     result = solve(
-        coarse, None, replace(
-            settings, tol=LOOSER * settings.tol, rtol=LOOSER * settings.rtol, callback=None
-        )
+        coarse,
+        None,
+        replace(
+            settings,
+            tol=LOOSER * settings.tol,
+            rtol=LOOSER * settings.rtol,
+            polish=0,
+            callback=None,
+        ),
     )
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
     # The sample's function at every row.
     support = np.flatnonzero(result.a)
     smooth = np.zeros(n)
     problem.gram.apply(sample[support], problem.scale * result.a[support], smooth)
     a = predicted_state(problem, smooth, result.multiplier)
     # Between breakpoints the sample knows better than the prediction.
-    stretch = np.where(problem.penalty.is_free[sample], 1.0, n / len(sample))
+    stretch = problem.stretch(sample)
     inside = (result.a > coarse.penalty.lower) & (result.a < coarse.penalty.upper)
     inside &= result.a != coarse.penalty.kink
     a[sample[inside]] = result.a[inside] / stretch[inside]
-    return repaired(problem, a, smooth), result.n_iter
+    n_values = result.history[-1]["kernel_values"] if result.history else 0
+    return repaired(problem, a, smooth), result.n_iter, n_values
 
 
 def predicted_state(problem, smooth, multiplier):

@@ -28,13 +28,19 @@ from .coarse import coarse_start
 from .polish import newton_step
 from .result import Result, Status, certify
 
-# Noise of a gradient summed from float32 kernel values, per unit of its size.
+# Noise of a gradient summed from kernel values of this precision, per unit of its size.
 _FLOAT32_NOISE = 1.2e-7
+_FLOAT64_NOISE = 2.3e-16
 # Newton finishes: how often, down to which violation relative to the multiplier, and
 # how many pair steps per variable in between.
 _POLISHES = 12
 _EXACT = 1e-13
 _STEPS_BETWEEN = 20
+# Pair steps in one compiled call: about a third of a second, so that a time limit, a
+# callback or Ctrl-C never waits long.
+_STEPS_PER_CALL = 50_000
+# Share of the memory that the working set's block may take.
+_BLOCK_SHARE = 0.5
 # Multiply-adds per kernel value from which stored columns beat evaluating again.
 _WORTH_STORING = 48
 
@@ -118,6 +124,9 @@ class _Engine:
         self.started = time.perf_counter()
         self.block_size = min(settings.block_size, problem.n)
         self.polish_goal = np.inf
+        self.stop_asked = False
+        self.values_before = 0
+        self.seconds_before = 0.0
         self.polishes_left = _POLISHES if settings.polish else 0
         self.status = None
         self.n_iter = 0
@@ -131,7 +140,8 @@ class _Engine:
         gram = problem.gram
         if gram.value_cost < _WORTH_STORING or problem.n <= settings.block_size:
             return problem
-        return replace(problem, gram=CachedGram(gram, settings.cache_size))
+        columns = (1.0 - _BLOCK_SHARE) * settings.cache_size
+        return replace(problem, gram=CachedGram(gram, columns))
 
     # -- start ---------------------------------------------------------------------
 
@@ -141,10 +151,13 @@ class _Engine:
         if isinstance(start, Result):
             self.a, self.gradient = start.a.copy(), start.gradient.copy()
             self.n_iter, self.history = start.n_iter, list(start.history)
+            if self.history:
+                self.values_before = self.history[-1]["kernel_values"]
+                self.seconds_before = self.history[-1]["seconds"]
         elif start is not None:
             self.a = np.array(start, dtype=float)
         else:
-            self.gradient = self._coarse()
+            self._coarse()
         if not problem.is_feasible(self.a):
             raise ValueError(
                 "the start is not feasible: every a_i must lie in its interval and "
@@ -155,12 +168,11 @@ class _Engine:
 
     def _coarse(self):
         if not self.settings.coarse or self.settings.max_iter >= 0:
-            return None
-        coarse = coarse_start(self.problem, self.settings, solve_decomposition)
-        if coarse is None:
-            return None
-        self.a, self.n_iter = coarse
-        return None
+            return
+        left = replace(self.settings, max_time=self._seconds_left())
+        coarse = coarse_start(self.problem, left, solve_decomposition)
+        if coarse is not None:
+            self.a, self.n_iter, self.values_before = coarse
 
     # -- one round -------------------------------------------------------------------
 
@@ -174,7 +186,12 @@ class _Engine:
         if violation <= goal:
             if not self._next_stage(violation, tol, level):
                 self.status = Status.CONVERGED
-        elif not self._stopped(violation, tol):
+        elif self._stopped(violation, tol):
+            pass
+        elif violation <= 2.0 * self._noise():
+            if not self._refine():
+                self.status = Status.CONVERGED if violation <= tol else Status.STALLED
+        else:
             self._pair_steps(violation, tol, goal)
 
     def _pair_steps(self, violation, tol, goal):
@@ -182,7 +199,7 @@ class _Engine:
         p = self.problem.penalty.take(working)
         block = self.problem.block(working)
         g, a = self.gradient[working], self.a[working]
-        limit = self._steps_left()
+        limit = min(self._steps_left(), _STEPS_PER_CALL)
         if goal < tol:
             self.polishes_left -= 1
             limit = min(limit, _STEPS_BETWEEN * len(working))
@@ -197,30 +214,33 @@ class _Engine:
         self.n_iter += steps
         self.working = working
         self._record(violation, len(working), int(moved.sum()), steps)
+        self._resize(len(working), int(moved.sum()))
         if steps == 0 and not self._refine():
             self.status = Status.CONVERGED if violation <= tol else Status.STALLED
 
     def _stopped(self, violation, tol):
         """Whether a limit ends the run; during the exact finish ``tol`` is met already."""
-        s = self.settings
         if violation <= tol and self.polishes_left <= 0:
             self.status = Status.CONVERGED
         elif self._steps_left() == 0:
             self.status = Status.CONVERGED if violation <= tol else Status.MAX_ITER
-        elif time.perf_counter() - self.started > s.max_time:
+        elif self._seconds_left() <= 0:
             self.status = Status.CONVERGED if violation <= tol else Status.MAX_TIME
-        elif self.history and s.callback is not None and s.callback(self.history[-1]):
+        elif self.stop_asked:
             self.status = Status.STOPPED
         return self.status is not None
 
+    def _seconds_left(self):
+        return self.settings.max_time - (time.perf_counter() - self.started)
+
     def _next_stage(self, violation, tol, level):
         """What follows once the goal is reached: more precision, an exact finish, or nothing."""
-        if not self._trusted(tol) and self._refine():
+        if self._noise() > 0.25 * tol and self._refine():
             return True
-        exact = _EXACT * level
-        if self.polishes_left <= 0 or violation <= exact:
+        if self.polishes_left <= 0 or self.problem.gram.dtype != np.float64:
             return False
-        if self.problem.gram.refined() is not None:  # values are float32
+        exact = max(_EXACT * level, 4.0 * self._noise())
+        if violation <= exact and self.polish_goal < np.inf:
             return False
         self.polishes_left -= 1
         step = newton_step(self.problem, self.a, self.gradient, self.settings.polish)
@@ -259,6 +279,12 @@ class _Engine:
         chosen[kept[: q - int(chosen.sum())]] = True
         return np.flatnonzero(chosen)
 
+    def _resize(self, n_working, n_moved):
+        """Double the working set while nearly all of it moves: it is too small to settle."""
+        if n_working < self.problem.n and n_moved > 0.75 * n_working:
+            largest = int(np.sqrt(_BLOCK_SHARE * self.settings.cache_size / 8))
+            self.block_size = max(self.block_size, min(2 * self.block_size, largest))
+
     def _update(self, working, a, g, moved, change):
         """Advance ``a`` and the gradient together."""
         gradient = self.gradient
@@ -277,19 +303,21 @@ class _Engine:
                 "working_set": n_working,
                 "moved": n_moved,
                 "steps": steps,
-                "kernel_values": self.problem.gram.n_values,
-                "seconds": time.perf_counter() - self.started,
+                "kernel_values": self.values_before + self.problem.gram.n_values,
+                "seconds": self.seconds_before + time.perf_counter() - self.started,
             }
         )
+        if self.settings.callback is not None and self.settings.callback(self.history[-1]):
+            self.stop_asked = True
 
     # -- precision ---------------------------------------------------------------------
 
-    def _trusted(self, tol):
-        """Whether float32 kernel values are precise enough for the tolerance."""
+    def _noise(self):
+        """Rounding in the gradient, from the precision of kernel values."""
         p = self.problem
         size = np.abs(self.gradient).max(initial=0.0)
         size += p.scale * np.abs(p.gram.diagonal()).max(initial=0.0) * np.linalg.norm(self.a)
-        return _FLOAT32_NOISE * size <= 0.25 * tol
+        return size * (_FLOAT64_NOISE if p.gram.dtype == np.float64 else _FLOAT32_NOISE)
 
     def _refine(self):
         """Go on with float64 kernel values; False if these are used already."""
@@ -297,7 +325,9 @@ class _Engine:
         if refined is None:
             return False
         refined.n_values = self.problem.gram.n_values
-        self.problem = self._with_stored_columns(replace(self.problem, gram=refined), self.settings)
+        self.problem = self._with_stored_columns(
+            replace(self.problem, gram=refined), self.settings
+        )
         self.gradient = self.problem.gradient(self.a)
         return True
 
@@ -306,6 +336,4 @@ class _Engine:
     def result(self):
         if self.gradient is None:  # interrupted between two consistent states
             self.gradient = self.problem.gradient(self.a)
-        return certify(
-            self.problem, self.a, self.gradient, self.status, self.n_iter, self.history
-        )
+        return certify(self.problem, self.a, self.gradient, self.status, self.n_iter, self.history)

@@ -7,6 +7,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 # Pivots and eigenvalues below this share of the largest entry are rounding.
 _SINGULAR = 1e-8
+_NULL = 1e-13
 # An eigendecomposition of more variables than this costs more than it brings.
 _EIGEN_LARGEST = 256
 
@@ -38,7 +39,7 @@ def newton_step(problem, a, gradient, largest):
     above = a[free] > p.kink[free]
     wanted = gradient[free] + np.where(above, p.slope_right[free], p.slope_left[free])
     Q = problem.block(free)
-    direction = _equality_newton(Q, wanted)
+    direction = _equality_newton(Q, wanted, a[free])
     if direction is None:
         return None
     high = np.where(above, p.upper[free], p.kink[free])
@@ -54,35 +55,51 @@ def newton_step(problem, a, gradient, largest):
     return free, values
 
 
-def _equality_newton(Q, wanted):
-    """``d`` with ``Q d + wanted`` constant and ``sum(d) = 0``; None if out of reach.
-
-    Where rows are duplicated or a kernel has low rank, many d do; the smallest one is
-    taken, so that rounding is not blown up along directions that change nothing.
-    """
+def _equality_newton(Q, wanted, values_now):
+    """``d`` with ``Q d + wanted`` constant and ``sum(d) = 0``; None if out of reach."""
     size = max(float(np.abs(np.diag(Q)).max()), 1e-300)
     try:
         factor = cho_factor(Q, lower=True, check_finite=False)
-        if np.diag(factor[0]).min() ** 2 > _SINGULAR * size:
-            return _newton_with(lambda v: cho_solve(factor, v, check_finite=False), Q, wanted)
+        regular = np.diag(factor[0]).min() ** 2 > _SINGULAR * size
     except LinAlgError:
-        pass
-    if len(Q) > _EIGEN_LARGEST:
+        regular = False
+    if regular:
+        direction = _regular_newton(factor, Q, wanted)
+    elif len(Q) <= _EIGEN_LARGEST:
+        direction = _singular_newton(Q, wanted, values_now, size)
+    else:
         return None
-    values, vectors = eigh(Q, check_finite=False)
-    kept = values > _SINGULAR * max(size, values[-1])
-    values, vectors = values[kept], vectors[:, kept]
-    return _newton_with(lambda v: vectors @ ((vectors.T @ v) / values), Q, wanted)
+    return direction if np.all(np.isfinite(direction)) else None
 
 
-def _newton_with(solve, Q, wanted):
-    ones = solve(np.ones(len(Q)))
-    if not ones.sum() > 0:
-        return None
+def _regular_newton(factor, Q, wanted):
+    ones = cho_solve(factor, np.ones(len(Q)), check_finite=False)
     direction = np.zeros(len(Q))
     for _ in range(2):  # the second time refines
-        residual = solve(wanted + Q @ direction)
+        residual = cho_solve(factor, wanted + Q @ direction, check_finite=False)
         direction += ones * (residual.sum() / ones.sum()) - residual
-    # Zero sum to rounding, also where the truncation lost a little of it.
-    direction -= direction.mean()
-    return direction if np.all(np.isfinite(direction)) else None
+    return direction
+
+
+def _singular_newton(Q, wanted, values_now, size):
+    """Newton in the subspace of zero sum, where duplicated rows or a kernel of low rank
+    make many solutions equal.
+
+    Along directions that change nothing, ``values_now + d`` is made smallest: one of
+    the equal solutions, but always the same one, whatever the rounding on the way.
+    """
+    n = len(Q)
+    centred = Q - Q.mean(axis=0)
+    centred -= centred.mean(axis=1)[:, None]
+    # The vector of ones, which is not in the subspace, must not look like a null direction.
+    values, vectors = eigh(centred + size / n, check_finite=False)
+    size = max(size, values[-1])
+    null = vectors[:, values < _NULL * size]
+    kept = values > _SINGULAR * size
+    values, vectors = values[kept], vectors[:, kept]
+    direction = np.zeros(n)
+    for _ in range(2):
+        residual = wanted + Q @ direction
+        direction -= vectors @ ((vectors.T @ (residual - residual.mean())) / values)
+    direction -= null @ (null.T @ (values_now + direction))
+    return direction - direction.mean()
