@@ -87,10 +87,10 @@ class OneClassMachine(OutlierMixin, BaseEstimator):
             return callback
 
         def report(entry):
+            values = f", {entry['kernel_values']:.3g} kernel values" if "kernel_values" in entry else ""
             print(
                 f"[{type(self).__name__}] round {entry['round']}: violation "
-                f"{entry['violation']:.3g}, {entry['kernel_values']:.3g} kernel values, "
-                f"{entry['seconds']:.1f} s"
+                f"{entry['violation']:.3g}{values}, {entry['seconds']:.1f} s"
             )
             return callback is not None and callback(entry)
 

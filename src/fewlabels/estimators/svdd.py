@@ -14,11 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..gram import kernel_diagonal
 from ..problem import svdd_linear, svdd_squared
 from ..solvers import REFERENCE_SOLVERS
-from ..solvers.result import certify
 from ._base import OneClassMachine
-
-# Solvers other than the engine leave rounding where the dual is zero.
-_ZERO = 1e-6
 
 
 class SVDD(OneClassMachine):
@@ -62,8 +58,9 @@ class SVDD(OneClassMachine):
         deviates from (7)-(8) by about 1/400.
     tol : float, default=1e-3
         "decomposition": bound on the KKT violation, relative to the mean of K(x, x).
-        "lagrangian", "projected": bound on the norm of the last step (paper: 1e-5).
-        "interior-point", "qp": relative accuracy. > 0.
+        The other solvers are references and use at least their own accuracy: the
+        paper's 1e-5 on the norm of the last step ("lagrangian", "projected"), 1e-10 on
+        complementarity or the gap ("interior-point", "qp"). > 0.
     max_iter : int, default=-1
         Limit on iterations, as the solver counts them; -1 for the solver's own limit
         (none for "decomposition", the paper's 3000 for "lagrangian").
@@ -241,14 +238,13 @@ class SVDD(OneClassMachine):
                 f"solver={self.solver!r} is for slack='squared'; with slack='linear' pass "
                 "solver='decomposition' or 'qp'."
             )
+        solve, accuracy = REFERENCE_SOLVERS[self.solver]
         options = {} if self.max_iter < 0 else {"max_iter": self.max_iter}
-        result = REFERENCE_SOLVERS[self.solver](problem, tol=self.tol, **options)
-        # Onto the simplex, where the ball is defined; then certify what is returned.
-        a = np.where(result.a > _ZERO * result.a.max(), result.a, 0.0)
-        a = np.minimum(a / a.sum(), problem.penalty.upper)
-        return certify(
-            problem, a, problem.gradient(a), result.status, result.n_iter, result.history
-        )
+        if self.solver != "qp":
+            options["callback"] = self._reporter(callback)
+        result = solve(problem, tol=min(self.tol, accuracy), **options)
+        # The penalised problem's vector only nearly sums to one; a ball needs it exactly.
+        return getattr(result, "feasible", result)
 
     def _store_ball(self, problem, result, support):
         """Radius and offset: R^2 = a'Ka - multiplier (a row on the sphere tells)."""

@@ -21,20 +21,34 @@ class BorderedGram(GramOperator):
         ``K(x_0, x_j)``.
     corner : float
         ``K(x_0, x_0)``.
+    rows : ndarray of int, optional
+        The rows whose mean x_0 is, so that the border can be made again in float64.
     """
 
-    def __init__(self, inner, border, corner):
-        super().__init__(inner.n + 1, inner.n_jobs)
+    def __init__(self, inner, border, corner, rows=None):
         self.inner = inner
+        super().__init__(inner.n + 1, inner.n_jobs)
+        self.value_cost = inner.value_cost
+        self.dtype = inner.dtype
         self.border = np.asarray(border, dtype=float)
         self.corner = float(corner)
+        self._rows = rows
 
     @classmethod
     def mean_of(cls, inner, rows):
         """Border ``inner`` by the mean of its rows ``rows``."""
         rows = np.asarray(rows)
         border = inner.product(rows, np.full(len(rows), 1.0 / len(rows)))
-        return cls(inner, border, border[rows].mean())
+        return cls(inner, border, border[rows].mean(), rows)
+
+    @property
+    def n_values(self):
+        """Counted by the inner operator."""
+        return self.inner.n_values
+
+    @n_values.setter
+    def n_values(self, value):
+        self.inner.n_values = value
 
     def diagonal(self):
         return np.append(self.inner.diagonal(), self.corner)
@@ -69,6 +83,14 @@ class BorderedGram(GramOperator):
             out[-1] += self.border[indices[real]] @ coef[real]
         if not real.all():
             out += self._full_border() * coef[~real].sum()
+
+    def refined(self):
+        inner = self.inner.refined()
+        if inner is None:
+            return None
+        if self._rows is None:  # the border was given, or belongs to rows not taken
+            return BorderedGram(inner, self.border, self.corner)
+        return BorderedGram.mean_of(inner, self._rows)
 
     def take(self, indices):
         indices = np.asarray(indices)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from threading import Lock
 
 import numpy as np
 
@@ -33,17 +34,20 @@ class CachedGram(GramOperator):
         itemsize = inner.dtype.itemsize
         self.value_cost = inner.value_cost
         self.dtype = inner.dtype
-        self.capacity = min(self.n, int(max_bytes / (itemsize * max(1, self.n))))
+        self.capacity = int(min(self.n, max_bytes / (itemsize * max(1, self.n))))
         self._storage = np.empty((self.capacity, self.n), inner.dtype)
         self._slot_of: OrderedDict[int, int] = OrderedDict()
+        self._unused = list(range(self.capacity))
+        self._lock = Lock()
 
     @property
     def n_values(self):
+        """Counted by the inner operator."""
         return self.inner.n_values
 
     @n_values.setter
     def n_values(self, value):
-        pass  # counted by the inner operator
+        self.inner.n_values = value
 
     def diagonal(self):
         return self.inner.diagonal()
@@ -66,12 +70,13 @@ class CachedGram(GramOperator):
         if len(indices) > self.capacity:
             self.inner.apply(indices[self.capacity :], coef[self.capacity :], out)
             indices, coef = indices[: self.capacity], coef[: self.capacity]
-        slots = self._slots(indices)
-        run_ranges(
-            lambda start, stop: self._apply_parts(slots, coef, out, start, stop),
-            -(-self.n // _ROWS_AT_A_TIME),
-            self.n_jobs,
-        )
+        with self._lock:
+            slots = self._slots(indices)
+            run_ranges(
+                lambda start, stop: self._apply_parts(slots, coef, out, start, stop),
+                -(-self.n // _ROWS_AT_A_TIME),
+                self.n_jobs,
+            )
 
     def _apply_parts(self, slots, coef, out, start, stop):
         for part in range(start, stop):
@@ -83,7 +88,7 @@ class CachedGram(GramOperator):
         """Slots of the columns ``indices``, evaluating those that are missing."""
         wanted = indices.tolist()
         missing = []
-        for j in wanted:
+        for j in dict.fromkeys(wanted):
             if j in self._slot_of:
                 self._slot_of.move_to_end(j)
             else:
@@ -91,10 +96,11 @@ class CachedGram(GramOperator):
         if missing:
             values = self.inner.columns(np.array(missing, dtype=np.intp))
             for j, column in zip(missing, values, strict=True):
-                if len(self._slot_of) < self.capacity:
-                    slot = len(self._slot_of)
-                else:
-                    slot = self._slot_of.popitem(last=False)[1]
+                # A slot taken here and lost to Ctrl-C is never handed out again.
+                slot = self._unused.pop() if self._unused else self._evicted()
                 self._storage[slot] = column
                 self._slot_of[j] = slot
         return np.array([self._slot_of[j] for j in wanted], dtype=np.intp)
+
+    def _evicted(self):
+        return self._slot_of.popitem(last=False)[1]

@@ -84,20 +84,23 @@ class DenseGram(GramOperator):
     ----------
     row_map : RowMap
         Kernel, centre and precision.
-    X : ndarray of shape (n, d), or None
-        Raw rows; None with ``prepared`` given.
+    X : ndarray of shape (n, d)
+        Raw rows; of the whole matrix, if this is a part of one.
     n_jobs : int
         Threads.
+    part : tuple, optional
+        What a part of a matrix has already: (rows, term), diagonal, indices into X.
     """
 
-    def __init__(self, row_map, X=None, n_jobs=1, *, prepared=None, diagonal=None):
-        rows, term = row_map.prepare(X) if prepared is None else prepared
+    def __init__(self, row_map, X, n_jobs=1, *, part=None):
+        if part is None:
+            part = row_map.prepare(X), row_map.diagonal(X), None
+        (rows, term), self._diagonal, self._index = part
         super().__init__(rows.shape[0], n_jobs)
         self.row_map = row_map
         self.value_cost = rows.shape[1]
         self.dtype = row_map.dtype
         self._X = X
-        self._diagonal = row_map.diagonal(X) if diagonal is None else diagonal
         self._tiled = TiledRows(rows, term)
 
     def diagonal(self):
@@ -125,14 +128,13 @@ class DenseGram(GramOperator):
         self._tiled.apply(self.row_map, rows, term, coef, out, self.n_jobs)
 
     def refined(self):
-        if self._X is None or self.row_map.dtype == np.float64:
+        if self.dtype == np.float64:
             return None
-        return DenseGram(self.row_map.refined(), self._X, self.n_jobs)
+        X = self._X if self._index is None else self._X[self._index]
+        return DenseGram(self.row_map.refined(), X, self.n_jobs)
 
     def take(self, indices):
-        return DenseGram(
-            self.row_map,
-            n_jobs=self.n_jobs,
-            prepared=self._tiled.rows(indices),
-            diagonal=self._diagonal[indices],
-        )
+        indices = np.asarray(indices)
+        index = indices if self._index is None else self._index[indices]
+        part = self._tiled.rows(indices), self._diagonal[indices], index
+        return DenseGram(self.row_map, self._X, self.n_jobs, part=part)

@@ -11,6 +11,7 @@ from .features import RowMap
 from .sparse import SparseRows
 
 _ROWS_AT_A_TIME = 16384
+_VALUES_AT_A_TIME = 4_000_000
 
 
 class Expansion:
@@ -49,22 +50,38 @@ class Expansion:
     def __call__(self, X):
         """Values at the rows of X, float64, shape (len(X),)."""
         out = np.zeros(X.shape[0])
-        for first in range(0, X.shape[0], _ROWS_AT_A_TIME):
-            part = slice(first, first + _ROWS_AT_A_TIME)
+        step = _ROWS_AT_A_TIME
+        if isinstance(self.kernel, Callable | Precomputed):  # these form the values
+            step = min(step, max(1, _VALUES_AT_A_TIME // max(1, len(self.coef))))
+        for first in range(0, X.shape[0], step):
+            part = slice(first, first + step)
             self._add(X[part], out[part])
         return out
 
     def _add(self, X, out):
         if isinstance(self.kernel, Precomputed):
-            out += X[:, self.columns] @ self.coef
+            out += _row_products(X[:, self.columns], self.coef)
         elif isinstance(self.kernel, Linear):
-            out += X @ self.weights
+            out += _row_products(X, self.weights)
         elif isinstance(self.kernel, Callable):
-            out += np.asarray(self.kernel.function(X, self.vectors)) @ self.coef
+            values = self.kernel.function(X, self.vectors)
+            out += (values if sp.issparse(values) else np.asarray(values)) @ self.coef
         else:
+            if sp.issparse(X) and self.row_map.center is not None:
+                X = X.toarray()  # the rows of a dense model, moved to its centre, are dense
             rows = SparseRows if sp.issparse(X) else TiledRows
             tiled = rows(*self.row_map.prepare(X))
             columns, term = self._prepared
             if sp.issparse(columns) != sp.issparse(X):
                 columns = columns.toarray() if sp.issparse(columns) else sp.csr_array(columns)
             tiled.apply(self.row_map, columns, term, self.coef, out, self.n_jobs)
+
+
+def _row_products(X, weights):
+    """``X @ weights``, where the value of a row does not depend on the other rows.
+
+    BLAS sums in another order for another number of rows.
+    """
+    if sp.issparse(X):
+        return X @ weights
+    return np.einsum("ij,j->i", np.ascontiguousarray(X, dtype=np.float64), weights)

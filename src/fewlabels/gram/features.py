@@ -79,7 +79,7 @@ class RowMap:
             if not X.has_canonical_format:  # entries given twice add up
                 X = X.copy()
                 X.sum_duplicates()
-            squares = sp.csr_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr))
+            squares = sp.csr_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr), X.shape)
             return squares @ np.ones(squares.shape[1])
         return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
@@ -125,10 +125,9 @@ def kernel_diagonal(kernel, X):
     if isinstance(kernel, RBF):
         return np.ones(X.shape[0])
     if isinstance(kernel, Callable):
-        parts = [
-            np.diagonal(np.asarray(kernel.function(rows, rows)))
-            for rows in (X[i : i + 64] for i in range(0, X.shape[0], 64))
-        ]
+        blocks = (X[i : i + 64] for i in range(0, X.shape[0], 64))
+        values = (kernel.function(rows, rows) for rows in blocks)
+        parts = [v.diagonal() if sp.issparse(v) else np.diagonal(v) for v in values]
         return np.concatenate(parts).astype(float)
     norms = RowMap._squared_norms(X)
     if isinstance(kernel, Linear):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from ..kernels import Linear
 from .base import GramOperator
+from .features import kernel_diagonal
 
 _CHUNK = 8192
 
@@ -24,10 +26,7 @@ class LinearGram(GramOperator):
     def __init__(self, X, n_jobs=1):
         super().__init__(X.shape[0], n_jobs)
         self.X = X
-        if sp.issparse(X):
-            self._diagonal = np.asarray(X.multiply(X).sum(axis=1), dtype=float).ravel()
-        else:
-            self._diagonal = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+        self._diagonal = kernel_diagonal(Linear(), X)
 
     def diagonal(self):
         return self._diagonal

@@ -23,6 +23,10 @@ from ..gram import GramOperator
 from .penalty import Penalty
 
 
+# Pair steps square differences of gradients.
+_LARGEST = 1e120
+
+
 @dataclass(frozen=True)
 class DualProblem:
     """Problem (P).
@@ -55,6 +59,15 @@ class DualProblem:
             )
         ridge = np.ascontiguousarray(np.broadcast_to(self.ridge, self.n), dtype=float)
         object.__setattr__(self, "ridge", ridge)
+        largest = max(
+            float(np.abs(self.scale * self.gram.diagonal()).max(initial=0.0)),
+            float(np.abs(self.penalty.slope_right).max(initial=0.0)),
+        )
+        if not largest <= _LARGEST:  # also refuses NaN
+            raise ValueError(
+                f"kernel values reach {largest:.3g}, beyond what can be squared in double "
+                "precision; scale the columns."
+            )
         lowest, highest = self.penalty.lower.sum(), self.penalty.upper.sum()
         slack = 1e-9 * max(1.0, abs(self.total))
         if not lowest - slack <= self.total <= highest + slack:
@@ -187,6 +200,13 @@ class DualProblem:
             step = np.clip(abs(missing) - before, 0.0, room)
         step[np.isnan(step)] = 0.0  # after an infinite room nothing is left to place
         return np.clip(a + np.sign(missing) * step, lower, upper)
+
+    def snapped(self, a, rtol=1e-12):
+        """``a`` with variables within rounding of a breakpoint put onto it."""
+        near = rtol * float(np.abs(a).max(initial=0.0))
+        for edge in (self.penalty.lower, self.penalty.kink, self.penalty.upper):
+            a = np.where(np.abs(a - edge) <= near, edge, a)
+        return a
 
     def is_feasible(self, a, rtol=1e-9):
         """Whether ``a`` satisfies the intervals exactly and the equality to rounding."""

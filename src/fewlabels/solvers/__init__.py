@@ -1,8 +1,18 @@
 """Solvers: each takes a problem and returns a Result with its certificate."""
 
 from .decomposition import Settings, solve_decomposition
+from .interior_point import solve_interior_point
+from .lagrangian import solve_lagrangian
+from .projected import solve_projected
+from .qp import solve_qp
 from .result import Result, Status
 
-REFERENCE_SOLVERS = {}
+# Name, function and the accuracy that each is run with at least.
+REFERENCE_SOLVERS = {
+    "lagrangian": (solve_lagrangian, 1e-5),
+    "projected": (solve_projected, 1e-5),
+    "interior-point": (solve_interior_point, 1e-10),
+    "qp": (solve_qp, 1e-10),
+}
 
 __all__ = ["REFERENCE_SOLVERS", "Result", "Settings", "Status", "solve_decomposition"]

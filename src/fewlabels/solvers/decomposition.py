@@ -39,6 +39,9 @@ _STEPS_BETWEEN = 20
 # Pair steps in one compiled call: about a third of a second, so that a time limit, a
 # callback or Ctrl-C never waits long.
 _STEPS_PER_CALL = 50_000
+# Rounds without a relative decrease of the objective by this much, before giving up.
+_IDLE_ROUNDS = 12
+_NO_PROGRESS = 1e-15
 # Share of the memory that the working set's block may take.
 _BLOCK_SHARE = 0.5
 # Multiply-adds per kernel value from which stored columns beat evaluating again.
@@ -125,6 +128,8 @@ class _Engine:
         self.block_size = min(settings.block_size, problem.n)
         self.polish_goal = np.inf
         self.stop_asked = False
+        self.best = np.inf
+        self.idle_rounds = 0
         self.values_before = 0
         self.seconds_before = 0.0
         self.polishes_left = _POLISHES if settings.polish else 0
@@ -215,8 +220,17 @@ class _Engine:
         self.working = working
         self._record(violation, len(working), int(moved.sum()), steps)
         self._resize(len(working), int(moved.sum()))
-        if steps == 0 and not self._refine():
+        if (steps == 0 or self._idle()) and not self._refine():
             self.status = Status.CONVERGED if violation <= tol else Status.STALLED
+
+    def _idle(self):
+        """Whether the objective has stood still for some rounds."""
+        objective = self.problem.objective(self.a, self.gradient)
+        if not objective >= self.best - _NO_PROGRESS * abs(objective):
+            self.best, self.idle_rounds = objective, 0
+        else:
+            self.idle_rounds += 1
+        return self.idle_rounds >= _IDLE_ROUNDS
 
     def _stopped(self, violation, tol):
         """Whether a limit ends the run; during the exact finish ``tol`` is met already."""
@@ -243,6 +257,7 @@ class _Engine:
         if violation <= exact and self.polish_goal < np.inf:
             return False
         self.polishes_left -= 1
+        self.a = self.problem.snapped(self.a)
         step = newton_step(self.problem, self.a, self.gradient, self.settings.polish)
         if step is None:
             return False
@@ -334,6 +349,8 @@ class _Engine:
     # -- result ------------------------------------------------------------------------
 
     def result(self):
+        """The state reached, certified."""
         if self.gradient is None:  # interrupted between two consistent states
             self.gradient = self.problem.gradient(self.a)
-        return certify(self.problem, self.a, self.gradient, self.status, self.n_iter, self.history)
+        a = self.problem.snapped(self.a)
+        return certify(self.problem, a, self.gradient, self.status, self.n_iter, self.history)

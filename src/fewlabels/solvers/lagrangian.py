@@ -25,7 +25,7 @@ from scipy.linalg import blas, lapack
 from .penalised import NOT_CONVEX, PenalisedProblem, iterate
 
 
-def solve_lagrangian(problem, *, rho=200.0, tol=1e-5, max_iter=3000, callback=None):
+def solve_lagrangian(problem, *, rho=200.0, tol=1e-5, max_iter=3000, step=0.95, callback=None):
     """Solve SVDD with squared slack approximately, by Algorithm 1.
 
     Parameters
@@ -38,6 +38,8 @@ def solve_lagrangian(problem, *, rho=200.0, tol=1e-5, max_iter=3000, callback=No
         Stop when ``||a_k - a_{k-1}|| <= tol``.
     max_iter : int, default=3000
         Limit on iterations, the paper's M.
+    step : float, default=0.95
+        ``gamma = step / max(C_i)``; below 1 convergence is proved.
     callback : callable or None, default=None
         Called after every iteration with its entry of ``history`` and the iterate
         ``a``; returning True stops the solver.
@@ -60,7 +62,7 @@ def solve_lagrangian(problem, *, rho=200.0, tol=1e-5, max_iter=3000, callback=No
     penalised = PenalisedProblem.of(problem, rho, "lagrangian")
     inverse = inverse_lower(penalised.Q)
     start = _product(inverse, penalised.v)
-    steps = _fixed_point(inverse, penalised.v, penalised.gamma, start, tol)
+    steps = _fixed_point(inverse, penalised.v, penalised.gamma(step), start, tol)
     return iterate(penalised, start, steps, max_iter, callback)
 
 

@@ -104,15 +104,14 @@ class PenalisedProblem:
         Q += 2.0 * rho
         return cls(problem, rho, Q, 2.0 * rho * problem.total - penalty.slope_right, started)
 
-    @property
-    def gamma(self):
-        """``0.95 / max(C_i)``, the step of Algorithm 1.
+    def gamma(self, step=0.95):
+        """``step / max(C_i)``, the gamma of Algorithm 1.
 
         The proof of Proposition 2 needs ``0 < gamma < 2 lambda_min(Q)``, and Q is at
         least ``diag(ridge)`` with ``ridge_i = 1 / (2 C_i)``, so that any gamma below
         ``1 / max(C_i) = 2 min(ridge)`` will do, with weights as without.
         """
-        return 1.9 * float(self.problem.ridge.min())
+        return 2.0 * step * float(self.problem.ridge.min())
 
     def result(self, a, status, history):
         """Certify the solver's final vector."""
@@ -138,7 +137,7 @@ class PenalisedProblem:
 
     def _feasible(self, a, w, status, history):
         problem = self.problem
-        support = (a > 0) & (w <= self.gamma * a)
+        support = (a > 0) & (w <= self.gamma() * a)
         if not support.any():  # stopped before anything was learnt
             support = np.ones(problem.n, dtype=bool)
             a = np.ones(problem.n)
