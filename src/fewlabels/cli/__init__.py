@@ -1,0 +1,57 @@
+"""The command line: ``fewlabels fit``, ``predict``, ``inspect`` and ``demo``.
+
+Commands only parse and print; nothing heavy is imported before one of them runs, so
+that ``--help`` and completion answer at once.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .demo import demo
+from .errors import EXPLAINED, Commands
+from .fit import fit
+from .inspect import inspect
+from .predict import predict
+
+app = typer.Typer(
+    name="fewlabels",
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    epilog=EXPLAINED,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked):
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"fewlabels {version('fewlabels')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where in the program an error came from.")
+    ] = False,
+):
+    """Learn from rows of one class which new rows do not belong to it."""
+
+
+for command in (fit, predict, inspect, demo):
+    app.command(epilog=EXPLAINED)(command)
+
+
+def main():
+    """Run the command line."""
+    app()

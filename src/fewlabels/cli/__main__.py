@@ -1,0 +1,5 @@
+"""``python -m fewlabels.cli``."""
+
+from . import main
+
+main()

@@ -1,0 +1,197 @@
+"""``fewlabels demo``: the main job on real data, beside scikit-learn."""
+
+from __future__ import annotations
+
+import json
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..io.errors import UserError
+from . import show
+
+Data = StrEnum("Data", [("digits", "digits"), ("breast_cancer", "breast-cancer")])
+
+NU = 0.1
+_PEER = "scikit-learn OneClassSVM"
+
+
+def demo(
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="Folder for what the demo writes.")
+    ] = Path("demo-output"),
+    data: Annotated[
+        Data, typer.Option(help="Which of scikit-learn's bundled data sets.")
+    ] = Data.digits,
+    digit: Annotated[int, typer.Option(min=0, max=9, help="The digit that is normal.")] = 8,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Leave out the timing on 16,173 images.")
+    ] = False,
+):
+    """Learn one class of a real data set, score everything else, compare and draw.
+
+    Two thirds of the rows of one class are learnt from, with the same code that "fit" and
+    "predict" run; the rest of them and all other rows are scored.
+    """
+    from .demo_data import split_data, write_split
+    from .demo_picture import save_picture
+    from .demo_timing import moved_images, side_by_side
+
+    if output.exists() and not output.is_dir():
+        raise UserError(f"{output} is a file; name a folder with --output.")
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"The folder {output} cannot be made: {error.strerror}.") from error
+
+    split = split_data(data.value, digit)
+    train_file, test_file = write_split(split, output)
+    typer.echo(split.story)
+    typer.echo(f"  learnt from: {len(split.train):,} rows, {train_file}")
+    typer.echo(
+        f"  scored:      {len(split.test):,} rows, {int(split.is_normal.sum()):,} of them normal, "
+        f"{test_file}\n"
+    )
+    _warm_up()
+    machines = [
+        ("fewlabels SVDD", "svdd", {}),
+        ("fewlabels OneClassSVM", "one-class", {"nu": NU}),
+    ]
+    results = {}
+    for title, machine, parameters in machines:
+        results[title] = _ours(machine, parameters, split, output, train_file, test_file)
+    results[_PEER] = _peer(split, output)
+    typer.echo()
+    _print_table(results)
+    picture = output / "demo.png"
+    save_picture(picture, split, {title: found["scores"] for title, found in results.items()})
+
+    figures = {
+        title: {name: value for name, value in found.items() if name != "scores"}
+        for title, found in results.items()
+    }
+    if not quick:
+        rows = moved_images()
+        typer.echo(
+            f"\nThe same at a larger size: the 1,797 images and their copies moved by one pixel, "
+            f"{len(rows):,} x {rows.shape[1]}, nu = 0.5"
+        )
+        figures["larger"] = side_by_side(rows)
+    _write_json(output / "figures.json", figures)
+    typer.echo(
+        f"\nPicture: {picture}   Model: {output / 'svdd.skops'}   Figures: "
+        f"{output / 'figures.json'}"
+    )
+
+
+def _warm_up():
+    """Compile, or load what was compiled, so that no fit below is charged for it."""
+    import numpy as np
+
+    from ..io.machines import MACHINES, machine_class
+
+    started = time.perf_counter()
+    rows = np.random.default_rng(0).normal(size=(200, 5))
+    for name in MACHINES:
+        machine_class(name)().fit(rows).decision_function(rows)
+    seconds = time.perf_counter() - started
+    if seconds > 5:
+        typer.echo(f"(compiled for this machine in {seconds:.0f} s, once)\n")
+
+
+def _ours(machine, parameters, split, output, train_file, test_file):
+    """Fit and predict through files, printing the commands that would do the same."""
+    import pandas as pd
+
+    from .fit import train
+    from .parameters import option
+    from .predict import score_file
+
+    model = output / f"{machine}.skops"
+    scored = output / f"{machine}-scores.csv"
+    words = "".join(f" {option(name)} {value}" for name, value in parameters.items())
+    scale = "" if split.scale else " --no-scale"
+    typer.echo(f"$ fewlabels fit {train_file} --machine {machine}{words}{scale} -o {model}")
+    summary = train(
+        train_file, model, machine=machine, parameters=parameters, scale=split.scale, force=True
+    )
+    typer.echo(f"$ fewlabels predict {model} {test_file} -o {scored}")
+    score_file(model, test_file, scored)
+    training = summary["training"]
+    return {
+        **_quality(pd.read_csv(scored)["score"].to_numpy(), split.is_normal),
+        **{
+            name: training[name]
+            for name in ("support_vectors", "radius", "objective", "duality_gap", "seconds")
+        },
+    }
+
+
+def _peer(split, output):
+    """scikit-learn's machine on the rows as our model sees them."""
+    import numpy as np
+    from sklearn.svm import OneClassSVM
+
+    from ..io.models import load_model
+
+    pipeline, _, _ = load_model(output / "one-class.skops")
+    rows = pipeline[:-1].transform(split.train)
+    started = time.perf_counter()
+    machine = OneClassSVM(nu=NU).fit(rows)
+    seconds = time.perf_counter() - started
+    # f(x_i) + rho = (K a)_i, so the dual objective needs no kernel matrix of our own.
+    inner = machine.score_samples(rows[machine.support_])
+    return {
+        **_quality(
+            machine.decision_function(pipeline[:-1].transform(split.test)), split.is_normal
+        ),
+        "support_vectors": len(machine.support_),
+        "radius": None,
+        "objective": float(0.5 * np.sum(machine.dual_coef_ * inner)),
+        "duality_gap": None,
+        "seconds": seconds,
+    }
+
+
+def _quality(scores, is_normal):
+    from sklearn.metrics import roc_auc_score
+
+    return {
+        "scores": scores,
+        "auc": float(roc_auc_score(is_normal, scores)),
+        "normal_rejected": float((scores[is_normal] < 0).mean()),
+        "others_rejected": float((scores[~is_normal] < 0).mean()),
+    }
+
+
+def _print_table(results):
+    def percent(value):
+        return f"{100 * value:.1f} %"
+
+    rows = [
+        ("AUC", "auc", "{:.4f}".format),
+        ("normal rows rejected", "normal_rejected", percent),
+        ("other rows rejected", "others_rejected", percent),
+        ("support vectors", "support_vectors", str),
+        ("radius", "radius", show.number),
+        ("objective", "objective", "{:.6g}".format),
+        ("duality gap", "duality_gap", show.gap),
+        ("seconds to fit", "seconds", "{:.4f}".format),
+    ]
+    widths = [max(14, len(title)) for title in results]
+    heads = "  ".join(f"{title:>{w}}" for title, w in zip(results, widths, strict=True))
+    typer.echo(f"{'':<22}{heads}")
+    for name, key, form in rows:
+        cells = ["-" if found[key] is None else form(found[key]) for found in results.values()]
+        line = "  ".join(f"{cell:>{w}}" for cell, w in zip(cells, widths, strict=True))
+        typer.echo(f"{name:<22}{line}")
+
+
+def _write_json(path, figures):
+    from ..io.atomic import replacing
+
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(figures, indent=1), encoding="utf-8")

@@ -1,0 +1,79 @@
+"""The data of the demo: scikit-learn's bundled sets, one class held as normal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass
+class Split:
+    """Rows to learn from and rows to score.
+
+    Attributes
+    ----------
+    train, test : DataFrame
+        Measurements only.
+    classes : ndarray of str
+        Class of each test row.
+    normal : str
+        The class that was learnt.
+    scale : bool
+        Whether numbers need scaling; pixels have one unit already.
+    story : str
+        What it is about, for people.
+    """
+
+    train: Any
+    test: Any
+    classes: np.ndarray
+    normal: str
+    scale: bool
+    story: str
+
+    @property
+    def is_normal(self):
+        """Which test rows are of the normal class."""
+        return self.classes == self.normal
+
+
+def split_data(name, digit):
+    """Two thirds of the normal rows to learn from, all other rows to score."""
+    from sklearn.datasets import load_breast_cancer, load_digits
+
+    if name == "digits":
+        data = load_digits(as_frame=True)
+        classes = data.target.astype(str).to_numpy()
+        normal, scale = str(digit), False
+        story = (
+            "scikit-learn's digits: 1,797 scanned digits of 8 x 8 pixels. A machine that has "
+            f"seen nothing but {digit}s decides what is no {digit}."
+        )
+    else:
+        data = load_breast_cancer(as_frame=True)
+        classes = np.array(data.target_names)[data.target]
+        normal, scale = "benign", True
+        story = (
+            "Wisconsin breast cancer (scikit-learn): 569 biopsies with 30 measurements. A machine "
+            "that has seen nothing but benign ones decides what is not benign."
+        )
+    chosen = np.random.default_rng(0).permutation(np.flatnonzero(classes == normal))
+    train = np.sort(chosen[: 2 * len(chosen) // 3])
+    test = np.setdiff1d(np.arange(len(classes)), train)
+    frame = data.data
+    return Split(frame.iloc[train], frame.iloc[test], classes[test], normal, scale, story)
+
+
+def write_split(split, folder):
+    """Write the rows as tables: train.csv, and test.csv with the column "class"."""
+    from ..io.atomic import replacing
+
+    files = folder / "train.csv", folder / "test.csv"
+    for path, frame in zip(
+        files, (split.train, split.test.assign(**{"class": split.classes})), strict=True
+    ):
+        with replacing(path) as temporary:
+            frame.to_csv(temporary, index=False)
+    return files

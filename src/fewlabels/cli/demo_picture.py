@@ -1,0 +1,89 @@
+"""The picture of the demo: scores of both kinds of rows, and ROC curves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+_NORMAL, _OTHER = "#2a6f97", "#d1495b"
+
+
+def save_picture(path, split, scores):
+    """Draw and save.
+
+    Parameters
+    ----------
+    path : path-like
+        PNG file.
+    split : Split
+        The data.
+    scores : dict of str to ndarray
+        Scores of the test rows by machine; the first machine's are drawn as a histogram.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from ..io.atomic import replacing
+
+    # No pyplot: it looks for a screen and keeps global state.
+    figure = Figure(figsize=(11, 4.8), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2, width_ratios=[1.35, 1])
+    title, values = next(iter(scores.items()))
+    _histogram(left, values, split, title)
+    _roc(right, split.is_normal, scores)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format="png", dpi=150)
+
+
+def _histogram(axes, values, split, title):
+    bins = np.linspace(values.min(), values.max(), 50)
+    for chosen, colour, name in (
+        (~split.is_normal, _OTHER, "all other rows"),
+        (split.is_normal, _NORMAL, f"normal rows ({split.normal}), not seen in training"),
+    ):
+        # Shares, because there are many more of the others.
+        weights = np.full(chosen.sum(), 100 / chosen.sum())
+        axes.hist(
+            values[chosen],
+            bins,
+            weights=weights,
+            color=colour,
+            alpha=0.65,
+            label=f"{name}: {chosen.sum():,}",
+        )
+    axes.axvline(0.0, color="black", linewidth=1.2)
+    top = 1.1 * axes.get_ylim()[1]
+    axes.set_ylim(0.0, top)
+    axes.annotate("inside ", (0.0, top), ha="left", va="top", xytext=(5, -4),
+                  textcoords="offset points")  # fmt: skip
+    axes.annotate("outside", (0.0, top), ha="right", va="top", xytext=(-5, -4),
+                  textcoords="offset points")  # fmt: skip
+    axes.set_xlabel("score: squared radius minus squared distance to the centre")
+    axes.set_ylabel("share of the rows of its kind, %")
+    axes.set_title(title, loc="left", pad=44)
+    axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(-0.02, 1.0))
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _roc(axes, is_normal, scores):
+    from sklearn.metrics import roc_auc_score, roc_curve
+
+    styles = [("-", "#2a6f97", 2.4), ("-", "#e9a23b", 2.4), (":", "black", 1.6)]
+    for (title, values), (line, colour, width) in zip(scores.items(), styles, strict=False):
+        missed, accepted, _ = roc_curve(is_normal, values)
+        area = roc_auc_score(is_normal, values)
+        axes.plot(
+            missed,
+            accepted,
+            line,
+            color=colour,
+            linewidth=width,
+            label=f"{title}, AUC {area:.4f}",
+        )
+    axes.plot([0, 1], [0, 1], color="grey", linewidth=0.8)
+    axes.set_xlabel("share of other rows accepted")
+    axes.set_ylabel("share of normal rows accepted")
+    axes.set_title("ROC curves", loc="left")
+    axes.legend(frameon=False, loc="lower right")
+    axes.set_aspect("equal")
+    axes.spines[["top", "right"]].set_visible(False)

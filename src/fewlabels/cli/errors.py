@@ -1,0 +1,42 @@
+"""Exit codes, and the one place where exceptions become sentences."""
+
+from __future__ import annotations
+
+import traceback
+
+import typer
+from typer.core import TyperGroup
+
+from ..io.errors import UserError
+
+OK = 0
+FAILED = 1
+BAD_INPUT = 2
+NOT_CONVERGED = 3
+INTERRUPTED = 130
+
+EXPLAINED = (
+    "Exit codes: 0 done; 2 bad input or options (nothing was written); 3 the model was written "
+    "but the machine stopped before reaching its tolerance (--max-iter, --max-time); "
+    "130 interrupted with Ctrl-C (nothing was written); 1 anything else, which is a bug."
+)
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with a sentence on what it left behind."""
+
+
+class Commands(TyperGroup):
+    """The group of commands; turns what the user can repair into a sentence and a code."""
+
+    def invoke(self, ctx):
+        try:
+            return super().invoke(ctx)
+        except UserError as error:
+            if ctx.params.get("debug"):
+                traceback.print_exc()
+            typer.echo(f"Error: {error}", err=True)
+            raise typer.Exit(BAD_INPUT) from error
+        except KeyboardInterrupt as error:
+            typer.echo(f"Interrupted: {error}" if str(error) else "Interrupted.", err=True)
+            raise typer.Exit(INTERRUPTED) from error

@@ -1,0 +1,53 @@
+"""``fewlabels inspect``: what is in a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import show
+from .fit import figures
+
+
+def inspect(
+    model: Annotated[
+        Path, typer.Argument(help="Model that 'fewlabels fit' wrote.", show_default=False)
+    ],
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+):
+    """Show what a model was fitted to, how, and with what result."""
+    from ..io.models import read_metadata
+
+    metadata = read_metadata(model)
+    if json:
+        show.as_json(metadata)
+        return
+    versions = ", ".join(f"{name} {value}" for name, value in metadata["versions"].items())
+    parameters = ", ".join(f"{k}={v}" for k, v in metadata["parameters"].items() if v is not None)
+    training = metadata["training"]
+    typer.echo(f"{model}: {metadata['machine']}, created {metadata['created']}")
+    show.lines(
+        [
+            ("format", metadata["format_version"]),
+            ("written by", versions),
+            ("parameters", parameters),
+            ("data", training["data"]),
+            ("target", training["target"]),
+            ("normal value", training["normal"]),
+            *figures(metadata),
+        ]
+    )
+    for message in training["notes"]:
+        typer.echo(f"  note: {message}")
+    columns = metadata["schema"]["columns"]
+    if columns:
+        typer.echo("columns:")
+        show.lines((column["name"], _kind(column)) for column in columns)
+
+
+def _kind(column):
+    if column["kind"] == "number":
+        return "number"
+    return f"category, {column['categories']} values"

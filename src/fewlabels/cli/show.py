@@ -1,0 +1,63 @@
+"""Printing figures for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import typer
+
+
+def as_json(values):
+    """Print a summary for programs, on stdout."""
+    typer.echo(json.dumps(values, indent=2, allow_nan=False))
+
+
+def note(message):
+    """Print what the user should know, apart from the results."""
+    typer.echo(f"Note: {message}.", err=True)
+
+
+def lines(pairs):
+    """Print aligned names and values, leaving out those without a value."""
+    pairs = [(name, value) for name, value in pairs if value is not None]
+    width = max(len(name) for name, _ in pairs)
+    for name, value in pairs:
+        typer.echo(f"  {name:<{width}}  {value}")
+
+
+def number(value):
+    """Shorten a number to four digits; None stays None."""
+    return None if value is None else f"{value:.4g}"
+
+
+def gap(value):
+    """Shorten a duality gap; what rounding pushed below 0 is 0."""
+    return number(None if value is None else max(0.0, value))
+
+
+def share(part, whole):
+    """Write a count with its percentage."""
+    return f"{part:,} ({100 * part / whole:.1f} %)" if whole else f"{part:,}"
+
+
+def finite(value):
+    """Turn a NumPy number into a plain one; None for what JSON cannot say."""
+    if value is None:
+        return None
+    value = float(value)
+    return value if math.isfinite(value) else None
+
+
+def columns(schema):
+    """Describe the columns of a schema (as a dict) in a few words."""
+    total = schema["n_columns"]
+    if schema["layout"] != "table":
+        return f"{total:,} ({schema['layout']} matrix)"
+    categories = [c["categories"] for c in schema["columns"] if c["kind"] == "category"]
+    words = []
+    if total > len(categories):
+        words.append(f"{total - len(categories):,} of numbers")
+    if categories:
+        words.append(f"{len(categories):,} of categories with {sum(categories):,} values")
+    return f"{total:,} ({', '.join(words)})"

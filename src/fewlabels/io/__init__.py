@@ -1,0 +1,1 @@
+"""Tables and arrays in, models and scores out; what the command line stands on."""

@@ -1,0 +1,152 @@
+"""Reading npz, npy and svmlight: matrices whose columns have no names."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .errors import UserError, listing, plural
+
+_SPARSE_KEYS = frozenset({"format", "shape", "data", "indices", "indptr"})
+
+
+@dataclass
+class ArrayData:
+    """Rows of a matrix with what else the file holds about them.
+
+    Attributes
+    ----------
+    X : ndarray or CSR array of shape (n, d)
+        Dense, possibly mapped from disk, or sparse.
+    labels : dict of str to ndarray of shape (n,)
+        Other arrays of one value per row, by name.
+    zero_based : bool
+        svmlight: whether columns are counted from 0.
+    """
+
+    X: Any
+    labels: dict = field(default_factory=dict)
+    zero_based: bool = False
+
+    @property
+    def is_sparse(self):
+        """Whether X is sparse."""
+        return not isinstance(self.X, np.ndarray)
+
+
+def read_arrays(path, form, *, n_columns=None, zero_based=None):
+    """Read a matrix.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that :func:`fewlabels.io.paths.input_format` has accepted.
+    form : {"npz", "npy", "svmlight"}
+        Its format.
+    n_columns : int, optional
+        svmlight: how many columns there are, since trailing zeros are not written.
+    zero_based : bool, optional
+        svmlight: whether columns are counted from 0; found out when not given.
+    """
+    if form == "svmlight":
+        data = _read_svmlight(path, n_columns, zero_based)
+    else:
+        data = _read_numpy(path, form)
+    if data.X.shape[0] == 0:
+        raise UserError(f"{path} holds no rows; add rows of data.")
+    if data.X.shape[1] == 0:
+        raise UserError(f"{path} holds no columns; add columns of numbers.")
+    return data
+
+
+def _read_numpy(path, form):
+    labels = {}
+    try:
+        if form == "npy":
+            X = np.load(path, mmap_mode="r", allow_pickle=False)
+        else:
+            with np.load(path, allow_pickle=False) as file:
+                X, labels = _from_npz(path, file)
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile, KeyError) as error:
+        objects = "pickle" in str(error) or "Python objects" in str(error)
+        reason = "it holds Python objects" if objects else "it is damaged or cut"
+        raise UserError(
+            f"{path} cannot be read as {form}: {reason}; write plain numbers with "
+            f"numpy.{'save' if form == 'npy' else 'savez'}."
+        ) from error
+    if isinstance(X, np.ndarray):
+        if X.ndim != 2:
+            raise UserError(
+                f"The array in {path} has {plural(X.ndim, 'dimension')}; it needs 2, one row per "
+                "example and one column per measurement."
+            )
+        if X.dtype.kind not in "biuf":
+            raise UserError(f"The array in {path} holds {X.dtype} values; it needs numbers.")
+    return ArrayData(X, labels)
+
+
+def _from_npz(path, file):
+    names = file.files
+    if _SPARSE_KEYS.issubset(names):
+        import scipy.sparse as sp
+
+        return _narrow(sp.csr_array(sp.load_npz(path))), {}
+    if "X" not in names and len(names) != 1:
+        raise UserError(
+            f"{path} has no array named 'X' but {listing(names)}; save the rows with "
+            "numpy.savez(file, X=..., y=...)."
+        )
+    rows = "X" if "X" in names else names[0]
+    X = file[rows]
+    others = {name: file[name] for name in names if name != rows}
+    return X, {name: a for name, a in others.items() if a.ndim == 1 and len(a) == len(X)}
+
+
+def _read_svmlight(path, n_columns, zero_based):
+    import scipy.sparse as sp
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        # Read as if counted from 0, so that column 0 tells how the file counts; a
+        # guess per file could shift the columns between training and prediction.
+        X, y = load_svmlight_file(str(path), zero_based=True)
+    except (ValueError, OSError, OverflowError) as error:
+        reason = str(error).strip().rstrip(".") or "a line is malformed"
+        raise UserError(
+            f"{path} cannot be read as svmlight ({reason}); each line is 'label column:value "
+            "column:value ...', and tables need the extension .csv or .tsv."
+        ) from error
+    X = sp.csr_array(X)
+    uses_zero = X.shape[1] > 0 and X[:, [0]].nnz > 0
+    if zero_based is None:
+        zero_based = bool(uses_zero)
+    elif uses_zero and not zero_based:
+        raise UserError(
+            f"{path} counts its columns from 0 but the model was fitted to a file that counts "
+            "from 1; write both files the same way."
+        )
+    if not zero_based:
+        X = X[:, 1:]
+    if n_columns is not None and X.shape[1] < n_columns:
+        X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_columns))
+    return ArrayData(_narrow(X), {"y": y}, zero_based)
+
+
+def as_sparse(X):
+    """Turn a dense matrix into a CSR array."""
+    import scipy.sparse as sp
+
+    return _narrow(sp.csr_array(X))
+
+
+def _narrow(X):
+    """CSR array with 32-bit indices, the only ones that scikit-learn's estimators take."""
+    if X.indices.dtype != np.int32 and max(X.nnz, *X.shape) < 2**31:
+        import scipy.sparse as sp
+
+        parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
+        X = sp.csr_array(parts, shape=X.shape)
+    return X

@@ -1,0 +1,106 @@
+"""From a file to pieces of rows that a model can score."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from .arrays import as_sparse, read_arrays
+from .errors import UserError, plural
+from .features import array_features, check_columns, table_features
+from .paths import TABLES, input_format
+from .tables import column_names, iterate_tables
+
+# Encoded values per piece: 32 MiB of float64.
+_VALUES = 1 << 22
+_ROWS = 1 << 16
+
+
+class Chunk(NamedTuple):
+    """Some rows of a file.
+
+    Attributes
+    ----------
+    rows : DataFrame, ndarray or CSR array
+        What the model gets, complete rows only.
+    complete : ndarray of bool
+        Which rows of the piece these are.
+    table : pyarrow.Table
+        The piece as it was read; without columns for matrices.
+    """
+
+    rows: Any
+    complete: np.ndarray
+    table: pa.Table
+
+
+def iterate_chunks(path, schema, tally, rows=None):
+    """Read a file piece by piece, so that memory does not grow with it.
+
+    Parameters
+    ----------
+    path : path-like
+        Data file. Only npz and svmlight files are read as a whole.
+    schema : Schema
+        Columns of the model.
+    tally : Tally
+        Collects missing and infinite numbers.
+    rows : int, optional
+        Rows per piece.
+
+    Yields
+    ------
+    Chunk
+    """
+    form = input_format(path)
+    if rows is None:
+        width = schema.n_columns + sum(column.categories or 0 for column in schema.columns)
+        rows = max(256, min(_ROWS, _VALUES // max(1, width)))
+    read = _table_chunks if form in TABLES else _array_chunks
+    yield from read(path, form, schema, tally, rows)
+
+
+def input_columns(path):
+    """Names of the columns of a table, none for a matrix."""
+    form = input_format(path)
+    return column_names(path, form) if form in TABLES else []
+
+
+def _table_chunks(path, form, schema, tally, rows):
+    if schema.layout != "table":
+        raise UserError(
+            f"The model was fitted to a matrix of {plural(schema.n_columns, 'column')} without "
+            f"names, but {path} is a table; give it as .npy, .npz or .svmlight."
+        )
+    check_columns(column_names(path, form), schema, path)
+    done = 0
+    for table in iterate_tables(path, form, rows):
+        numbers = np.arange(done + 1, done + 1 + table.num_rows)
+        features, complete = table_features(table, schema, tally=tally, row_numbers=numbers)
+        yield Chunk(features, complete, table)
+        done += table.num_rows
+
+
+def _array_chunks(path, form, schema, tally, rows):
+    if schema.layout == "table":
+        raise UserError(
+            f"The model was fitted to a table with named columns, but those of {path} have no "
+            "names; give it as .csv, .tsv or .parquet."
+        )
+    data = read_arrays(path, form, n_columns=schema.n_columns, zero_based=schema.zero_based)
+    if data.X.shape[1] != schema.n_columns:
+        raise UserError(
+            f"{path} has {plural(data.X.shape[1], 'column')} but the model was fitted to "
+            f"{schema.n_columns}; give the same columns in the same order."
+        )
+    for start in range(0, data.X.shape[0], rows):
+        X = data.X[start : start + rows]
+        if data.is_sparse and schema.layout == "dense":
+            X = X.toarray()
+        elif schema.layout == "sparse" and not data.is_sparse:
+            X = as_sparse(X)
+        numbers = np.arange(start + 1, start + 1 + X.shape[0])
+        features, complete = array_features(X, tally=tally, row_numbers=numbers)
+        yield Chunk(features, complete, pa.table({}))

@@ -1,0 +1,21 @@
+"""The one exception that reaches the user as a sentence."""
+
+from __future__ import annotations
+
+
+class UserError(Exception):
+    """What was given cannot be used; the message says what is wrong and what to do."""
+
+
+def listing(names, limit=8):
+    """Quote names, only the first few: a wide table must not flood the terminal."""
+    names = list(names)
+    shown = ", ".join(f"'{name}'" for name in names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+
+
+def plural(count, noun):
+    """``1 row``, ``2 rows``."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count} {noun[:-1]}ies" if noun.endswith("y") else f"{count} {noun}s"

@@ -1,0 +1,163 @@
+"""Model files.
+
+A model is a skops file (a zip archive that holds a fitted scikit-learn Pipeline
+without any pickle) with one more member, ``fewlabels.json``: format version, versions
+of the libraries, columns, parameters and figures of the fit. The latter is read first
+and on its own, so a file from a newer version is recognised before anything in it is
+interpreted, and looking at a model needs no scikit-learn.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import platform
+import zipfile
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from .atomic import replacing
+from .errors import UserError, listing
+from .machines import MACHINES, machine_class, trusted_types
+from .paths import existing_file
+from .schema import Schema
+
+FORMAT = "fewlabels-model"
+FORMAT_VERSION = 1
+MEMBER = "fewlabels.json"
+
+
+def describe(machine, parameters, schema, training):
+    """Metadata of a model about to be saved, plain values only."""
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {
+            "fewlabels": version("fewlabels"),
+            "scikit-learn": version("scikit-learn"),
+            "numpy": version("numpy"),
+            "skops": version("skops"),
+            "python": platform.python_version(),
+        },
+        "machine": machine,
+        "parameters": parameters,
+        "schema": schema.to_dict(),
+        "training": training,
+    }
+
+
+def save_model(path, pipeline, metadata):
+    """Write a model; the file appears whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        Where to.
+    pipeline : Pipeline
+        Fitted encoder and machine.
+    metadata : dict
+        From :func:`describe`.
+    """
+    import skops.io
+
+    buffer = io.BytesIO(skops.io.dumps(pipeline, compression=zipfile.ZIP_DEFLATED))
+    with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(MEMBER, json.dumps(metadata, indent=1, allow_nan=False))
+    with replacing(path) as temporary:
+        temporary.write_bytes(buffer.getbuffer())
+
+
+def read_metadata(path):
+    """Read what a model file says about itself, without loading the model."""
+    existing_file(path, "model")
+    damaged = UserError(
+        f"The model file {path} is damaged or was cut short; fit the model again or fetch the "
+        "file anew."
+    )
+    if not zipfile.is_zipfile(path):
+        # Every zip archive starts with these letters; what identifies it to
+        # is_zipfile stands at its end.
+        with open(path, "rb") as file:
+            raise damaged if file.read(2) == b"PK" else _no_model(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if MEMBER not in archive.namelist():
+                raise _no_model(path)
+            metadata = json.loads(archive.read(MEMBER))
+            known = metadata["format"] == FORMAT and isinstance(metadata["format_version"], int)
+            if not known:
+                raise _no_model(path)
+            if metadata["format_version"] > FORMAT_VERSION:
+                raise UserError(
+                    f"{path} was written by fewlabels {_writer(metadata)} in model format "
+                    f"{metadata['format_version']}, but this is fewlabels {version('fewlabels')}, "
+                    f"which reads formats up to {FORMAT_VERSION}; update fewlabels."
+                )
+            if archive.testzip() is not None:
+                raise damaged
+    except (zipfile.BadZipFile, EOFError, OSError, ValueError, KeyError, TypeError) as error:
+        raise damaged from error
+    return metadata
+
+
+def load_model(path):
+    """Load a model whose every type is known.
+
+    Returns
+    -------
+    pipeline : Pipeline
+        Fitted encoder and machine.
+    schema : Schema
+        The columns it takes.
+    metadata : dict
+        What the file says about itself.
+    """
+    metadata = read_metadata(path)
+    import skops.io
+    from sklearn.pipeline import Pipeline
+
+    data = Path(path).read_bytes()
+    try:
+        trusted = trusted_types()
+        foreign = sorted(set(skops.io.get_untrusted_types(data=data)) - set(trusted))
+        if foreign:
+            raise UserError(
+                f"{path} holds types that no fewlabels model has ({listing(foreign)}), so it is "
+                "not loaded; do not trust this file."
+            )
+        pipeline = skops.io.loads(data, trusted=trusted)
+        schema = Schema.from_dict(metadata["schema"])
+    except UserError:
+        raise
+    except Exception as error:
+        # Whatever a damaged or foreign file provokes inside skops, the user is told
+        # the same; the cause stays attached for --verbose.
+        raise UserError(
+            f"{path} cannot be loaded ({error}); it was written with scikit-learn "
+            f"{metadata.get('versions', {}).get('scikit-learn', '?')} and this is "
+            f"{version('scikit-learn')}; fit the model again."
+        ) from error
+    machine = machine_class(metadata["machine"]) if metadata["machine"] in MACHINES else ()
+    if not isinstance(pipeline, Pipeline) or not isinstance(pipeline.steps[-1][1], machine):
+        raise _no_model(path)
+    return pipeline, schema, metadata
+
+
+def is_model(path):
+    """Whether a file is a model, of whatever version."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return MEMBER in archive.namelist()
+    except (zipfile.BadZipFile, OSError):
+        return False
+
+
+def _no_model(path):
+    return UserError(f"{path} is not a fewlabels model; name a file that 'fewlabels fit' wrote.")
+
+
+def _writer(metadata):
+    versions = metadata.get("versions")
+    return versions.get("fewlabels", "?") if isinstance(versions, dict) else "?"

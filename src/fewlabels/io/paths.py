@@ -1,0 +1,97 @@
+"""Which files can be read and written, decided by their extension before any work is done."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from .errors import UserError
+
+INPUTS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".npz": "npz",
+    ".npy": "npy",
+    ".svm": "svmlight",
+    ".svmlight": "svmlight",
+    ".libsvm": "svmlight",
+    ".txt": "svmlight",
+}
+OUTPUTS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet"}
+TABLES = frozenset({"csv", "tsv", "parquet"})
+SEPARATORS = {"csv": ",", "tsv": "\t"}
+
+
+def input_format(path):
+    """Format of a data file that exists and is not empty."""
+    path = Path(path)
+    existing_file(path, "data")
+    name = INPUTS.get(path.suffix.lower())
+    if name is None:
+        raise UserError(
+            f"The extension '{path.suffix}' of {path} is not known; data can be "
+            f"{_extensions(INPUTS)}."
+        )
+    if path.stat().st_size == 0:
+        raise UserError(f"{path} is empty; it needs {_needs(name)}.")
+    return name
+
+
+def output_format(path):
+    """Format of a table that is to be written."""
+    path = Path(path)
+    name = OUTPUTS.get(path.suffix.lower())
+    if name is None:
+        raise UserError(
+            f"The extension '{path.suffix}' of {path} is not one that scores can be written to; "
+            f"use {_extensions(OUTPUTS)}."
+        )
+    return name
+
+
+def existing_file(path, what):
+    """Refuse a path that is no readable file."""
+    path = Path(path)
+    if not path.exists():
+        raise UserError(f"The {what} file {path} does not exist; check the name and the folder.")
+    if path.is_dir():
+        raise UserError(f"{path} is a folder; name the {what} file in it.")
+    if not os.access(path, os.R_OK):
+        raise UserError(f"The {what} file {path} cannot be read; check its permissions.")
+
+
+def check_output(path, inputs=()):
+    """Refuse an output that cannot be written, before hours are spent on computing it.
+
+    Parameters
+    ----------
+    path : path-like
+        The output.
+    inputs : sequence of path-like
+        Files that are read and must therefore not be replaced.
+    """
+    path = Path(path)
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise UserError(f"The folder {path.parent} does not exist; create it first.")
+    if path.is_dir():
+        raise UserError(f"{path} is a folder; name the file to write in it.")
+    # Writing is by renaming, which would replace a device such as /dev/null.
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path} is not a regular file; name a file to write.")
+    if not os.access(folder, os.W_OK):
+        raise UserError(f"The folder {path.parent} cannot be written to; choose another.")
+    for source in inputs:
+        if path.exists() and os.path.samefile(path, source):
+            raise UserError(f"{path} is an input of this command; choose another output.")
+
+
+def _extensions(table):
+    names = list(table)
+    return ", ".join(names[:-1]) + f" or {names[-1]}"
+
+
+def _needs(name):
+    return "a row of column names and rows of data" if name in TABLES else "rows of numbers"

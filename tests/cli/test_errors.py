@@ -1,0 +1,287 @@
+"""Every way to go wrong: one sentence, exit code 2, and nothing overwritten."""
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fewlabels import SVDD
+
+GOOD = "a,b\n" + "\n".join(f"{i % 7},{i % 5}" for i in range(20)) + "\n"
+
+
+def _csv(text):
+    return lambda folder: (folder / "d.csv").write_text(text)
+
+
+def _rows(column, *cells):
+    """The good table with other cells at the start of a column."""
+    frame = pd.read_csv(pd.io.common.StringIO(GOOD)).astype(object)
+    frame.loc[: len(cells) - 1, column] = cells
+    return _csv(frame.to_csv(index=False))
+
+
+def _array(array):
+    return lambda folder: np.save(folder / "d.npy", array)
+
+
+FIT = {
+    "missing file": (lambda f: None, ["d.csv"], "data file .*d.csv does not exist"),
+    "folder": (lambda f: (f / "d.csv").mkdir(), ["d.csv"], "is a folder"),
+    "unknown extension": (
+        lambda f: (f / "d.xlsx").write_text("x"),
+        ["d.xlsx"],
+        r"extension '.xlsx' .* is not known; data can be .csv, .tsv, .parquet",
+    ),
+    "empty file": (_csv(""), ["d.csv"], "is empty"),
+    "header only": (_csv("a,b\n"), ["d.csv"], "no rows"),
+    "duplicate columns": (_csv("a,b,a\n1,2,3\n"), ["d.csv"], "share a name .'a'."),
+    "ragged": (_csv(GOOD + "1,2,3\n"), ["d.csv"], "Expected 2 columns, got 3"),
+    "target missing": (_csv(GOOD), ["d.csv", "--target", "c"], "no column 'c'; it has 'a', 'b'"),
+    "several classes": (
+        _csv("a,t\n1,x\n2,y\n"),
+        ["d.csv", "--target", "t"],
+        r"2 values: 'x' \(1\), 'y' \(1\); say which one is normal with --normal",
+    ),
+    "no normal row": (
+        _csv("a,t\n1,x\n2,x\n"),
+        ["d.csv", "--target", "t", "--normal", "z"],
+        r"No row .* normal value 'z'.*'x' \(2\)",
+    ),
+    "normal without target": (_csv(GOOD), ["d.csv", "--normal", "1"], "with --target"),
+    "missing numbers": (
+        _rows("b", "", "NA", "nan"),
+        ["d.csv"],
+        r"3 values in 1 column .* are missing \('b': 3; first in row 1\); fill them in, or pass "
+        "--skip-missing",
+    ),
+    "infinite": (
+        _rows("a", 1, "inf"),
+        ["d.csv"],
+        r"is infinite or too large \('a': 1; first in row 2\)",
+    ),
+    "text among numbers": (
+        _rows("a", 1, 2, "three"),
+        ["d.csv"],
+        "mixes numbers and text: 19 numbers, but row 3 has 'three'",
+    ),
+    "identifiers": (
+        _csv("n,a\n" + "".join(f"part {i},{i % 3}\n" for i in range(99))),
+        ["d.csv"],
+        "99 different texts .*--drop 'n'",
+    ),
+    "one row": (_csv("a,b\n1,2\n"), ["d.csv"], "1 training row .*at least 2"),
+    "one row left": (
+        _csv("a,t\n1,x\n2,y\n3,y\n"),
+        ["d.csv", "--target", "t", "--normal", "x"],
+        "1 training row",
+    ),
+    "all constant": (_csv("a,b\n1,x\n1,x\n1,x\n"), ["d.csv"], "All columns .* are constant"),
+    "no columns": (
+        _csv("t\nx\nx\n"),
+        ["d.csv", "--target", "t"],
+        "no columns to learn from",
+    ),
+    "too large": (
+        _csv("a\n1e308\n-1e308\n3\n"),
+        ["d.csv"],
+        "2 values .* are infinite or too large",
+    ),
+    "npy of one dimension": (_array(np.zeros(3)), ["d.npy"], "1 dimension"),
+    "npy with NaN": (
+        _array(np.array([[1, np.nan], [2, np.inf]])),
+        ["d.npy"],
+        r"1 value in 1 column .* is missing \('1': 1; first in row 1\)",
+    ),
+    "nu out of range": (_csv(GOOD), ["d.csv", "--nu", "1.5"], "--nu 1.5 is out of range"),
+    "nu zero": (_csv(GOOD), ["d.csv", "--nu", "0"], "--nu 0 is out of range"),
+    "C out of range": (_csv(GOOD), ["d.csv", "--C", "-1"], "--C -1 is out of range"),
+    "C not a number": (_csv(GOOD), ["d.csv", "--C", "nan"], "--C nan is out of range"),
+    "tol": (_csv(GOOD), ["d.csv", "--tol", "0"], "--tol 0 is out of range"),
+    "jobs": (_csv(GOOD), ["d.csv", "--n-jobs", "0"], "--n-jobs 0 is out of range"),
+    "seed": (_csv(GOOD), ["d.csv", "--seed", "-1"], "--seed -1 is out of range"),
+    "gamma": (_csv(GOOD), ["d.csv", "--gamma", "wide"], "'scale', 'auto' or a number"),
+    "nu and C": (_csv(GOOD), ["d.csv", "--nu", "0.1", "--C", "1"], "pass one of them"),
+    "nu and squared": (
+        _csv(GOOD),
+        ["d.csv", "--nu", "0.1", "--slack", "squared"],
+        "--nu needs --slack linear",
+    ),
+    "C for one-class": (
+        _csv(GOOD),
+        ["d.csv", "--machine", "one-class", "--C", "1"],
+        "--C belongs to --machine svdd",
+    ),
+    "unknown machine": (_csv(GOOD), ["d.csv", "--machine", "tree"], "'tree' is not one of"),
+    "no such option": (_csv(GOOD), ["d.csv", "--tree"], "No such option"),
+}
+
+
+@pytest.mark.parametrize("case", FIT, ids=str)
+def test_fit(run, tmp_path, model_bytes, case):
+    make, arguments, message = FIT[case]
+    make(tmp_path)
+    model = tmp_path / "model.skops"
+    model.write_bytes(model_bytes)
+    result = run("fit", tmp_path / arguments[0], *arguments[1:], "-o", model)
+    _check(result, message)
+    assert model.read_bytes() == model_bytes
+    assert not [name for name in os.listdir(tmp_path) if name.endswith(".tmp")]
+
+
+TABLE = "width,height,colour,ok\n10,0,red,True\n11,1,green,False\n"
+
+PREDICT = {
+    "missing file": (None, "data file .* does not exist"),
+    "header only": ("width,height,colour,ok\n", "no rows"),
+    "missing columns": (
+        "Width,colour,ok\n1,red,True\n",
+        r"lacks the columns 'width', 'height' .*\(is 'Width' meant\?\); it has 'Width'",
+    ),
+    "text among numbers": (
+        TABLE + "12,tall,red,True\n",
+        "Column 'height' holds numbers in the model but row 3 of .* has 'tall'",
+    ),
+    "missing numbers": (
+        TABLE + ",,red,True\nNA,1,red,True\n",
+        r"3 values in 2 columns .* \('width': 2, 'height': 1; first in row 3\); .*--skip-missing",
+    ),
+    "infinite": (TABLE + "-inf,1,red,True\n", "is infinite"),
+    "too large": (TABLE + "1e308,1e308,red,True\n", "2 values .* infinite or too large"),
+}
+
+
+@pytest.mark.parametrize("case", PREDICT, ids=str)
+def test_predict(run, tmp_path, model, case):
+    text, message = PREDICT[case]
+    data, out = tmp_path / "d.csv", tmp_path / "out.csv"
+    if text is not None:
+        data.write_text(text)
+    out.write_text("old")
+    result = run("predict", model, data, "-o", out)
+    _check(result, message)
+    assert out.read_text() == "old"
+
+
+def test_later_pieces_are_counted_too(run, tmp_path, model, monkeypatch):
+    from fewlabels.io import chunks
+
+    monkeypatch.setattr(chunks, "_ROWS", 256)
+    monkeypatch.setattr(chunks, "_VALUES", 1)
+    data, out = tmp_path / "d.csv", tmp_path / "out.csv"
+    rows = ["10,0,red,True"] * 1000
+    rows[300] = rows[900] = ",0,red,True"
+    data.write_text("width,height,colour,ok\n" + "\n".join(rows) + "\n")
+    result = run("predict", model, data, "-o", out)
+    _check(result, r"2 values .* \('width': 2; first in row 301\)")
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "message"),
+    [
+        ("d.npy", np.zeros((3, 5)), "has 5 columns but the model was fitted to 2"),
+        ("d.csv", None, "without names"),
+    ],
+)
+def test_model_of_a_matrix(run, tmp_path, name, array, message):
+    np.save(tmp_path / "train.npy", np.random.default_rng(0).normal(size=(20, 2)))
+    model = tmp_path / "m"
+    assert run("fit", tmp_path / "train.npy", "-o", model).code == 0
+    if array is None:
+        (tmp_path / name).write_text(GOOD)
+    else:
+        np.save(tmp_path / name, array)
+    _check(run("predict", model, tmp_path / name, "-o", tmp_path / "o.csv"), message)
+
+
+def test_model_of_a_table_and_a_matrix(run, tmp_path, model):
+    np.save(tmp_path / "d.npy", np.zeros((3, 4)))
+    result = run("predict", model, tmp_path / "d.npy", "-o", tmp_path / "o.csv")
+    _check(result, "fitted to a table with named columns")
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ("no/o.csv", "folder .*no does not exist"),
+        ("o.xlsx", "extension '.xlsx' .* use .csv, .tsv, .parquet"),
+        ("d.csv", "d.csv is an input of this command"),
+        (".", "extension"),
+    ],
+)
+def test_outputs(run, tmp_path, model, out, message):
+    (tmp_path / "d.csv").write_text(TABLE)
+    _check(run("predict", model, tmp_path / "d.csv", "-o", tmp_path / out), message)
+    assert (tmp_path / "d.csv").read_text() == TABLE
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ("no/m", "folder .*no does not exist"),
+        ("d.csv", "is an input of this command"),
+        ("other.csv", "exists and is not a fewlabels model.*--force"),
+        ("folder", "is a folder"),
+        ("/dev/null", "not a regular file"),
+    ],
+)
+def test_outputs_of_fit(run, tmp_path, out, message):
+    (tmp_path / "d.csv").write_text(GOOD)
+    (tmp_path / "other.csv").write_text("old")
+    (tmp_path / "folder").mkdir()
+    _check(run("fit", tmp_path / "d.csv", "-o", tmp_path / out), message)
+    assert (tmp_path / "other.csv").read_text() == "old"
+
+
+@pytest.mark.parametrize("command", ["predict", "inspect"])
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda path: path.unlink(), "model file .* does not exist"),
+        (lambda path: path.write_text(TABLE), "is not a fewlabels model"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-100]), "damaged or was cut short"),
+    ],
+)
+def test_models(run, tmp_path, model, command, spoil, message):
+    spoil(model)
+    (tmp_path / "d.csv").write_text(TABLE)
+    rest = [tmp_path / "d.csv", "-o", tmp_path / "o.csv"] if command == "predict" else []
+    _check(run(command, model, *rest), message)
+
+
+def test_what_the_estimator_refuses_is_a_sentence_too(run, tmp_path, monkeypatch):
+    def fit(self, X, y=None, sample_weight=None, callback=None):
+        raise ValueError("C is too small for these rows; raise it.")
+
+    monkeypatch.setattr(SVDD, "fit", fit)
+    (tmp_path / "d.csv").write_text(GOOD)
+    result = run("fit", tmp_path / "d.csv", "-o", tmp_path / "m")
+    _check(result, "C is too small for these rows; raise it.")
+
+
+def test_a_failing_predict_leaves_the_output(run, tmp_path, model, monkeypatch):
+    def fail(self, X, diagonal=None):
+        raise RuntimeError("the roof fell in")
+
+    monkeypatch.setattr(SVDD, "decision_function", fail)
+    (tmp_path / "d.csv").write_text(TABLE)
+    (tmp_path / "o.csv").write_text("old")
+    with pytest.raises(RuntimeError):
+        run("predict", model, tmp_path / "d.csv", "-o", tmp_path / "o.csv")
+    assert (tmp_path / "o.csv").read_text() == "old"
+    assert sorted(os.listdir(tmp_path)) == ["d.csv", "model.skops", "o.csv"]
+
+
+def _check(result, message):
+    import re
+
+    assert result.code == 2
+    assert result.out == ""
+    assert "Traceback" not in result.err
+    words = " ".join(result.err.replace("│", " ").split())
+    assert re.search(message, words), words
+    if words.startswith("Error: "):
+        assert words.endswith(".")
+        assert len(result.err.splitlines()) == 1

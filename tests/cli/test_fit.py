@@ -1,0 +1,167 @@
+"""The command fit, where it succeeds."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
+
+from fewlabels import SVDD, OneClassSVM
+from fewlabels.cli import parameters
+from fewlabels.io.models import load_model
+
+
+def test_target_and_normal_value(run, data, tmp_path, table):
+    model = tmp_path / "m.skops"
+    result = run("fit", data, "--target", "class", "--normal", "good", "--drop", "name",
+                 "-o", model)  # fmt: skip
+    assert result.code == 0, result.err
+    pipeline, schema, metadata = load_model(model)
+    n_good = int((table["class"] == "good").sum())
+    training = metadata["training"]
+    assert training["rows"] == n_good
+    assert training["rows_read"] == len(table)
+    assert (training["target"], training["normal"]) == ("class", "good")
+    assert schema.names() == ["width", "height", "colour", "ok"]
+    assert schema.names("category") == ["colour", "ok"]
+    good = table[table["class"] == "good"].astype({"ok": str})
+    assert training["rows_outside"] == (pipeline.decision_function(good) < 0).sum()
+    for words in ("support vectors", "radius", "duality gap", "seconds", f"{n_good} of 120 read"):
+        assert words in result.out
+    assert "rows of other classes ('bad') not used" in result.err
+    assert "blank target not used" in result.err
+
+
+def test_one_class_and_blanks_needs_no_value(run, tmp_path, table):
+    data, model = tmp_path / "d.csv", tmp_path / "m"
+    table[table["class"] != "bad"].drop(columns="name").to_csv(data, index=False)
+    result = run("fit", data, "--target", "class", "-o", model)
+    assert result.code == 0, result.err
+    assert load_model(model)[2]["training"]["normal"] == "good"
+
+
+def test_result_is_that_of_the_library(run, tmp_path, table):
+    data, model = tmp_path / "d.csv", tmp_path / "m"
+    numbers = table[["width", "height"]]
+    numbers.to_csv(data, index=False)
+    assert run("fit", data, "-o", model, "--C", 0.3, "--gamma", 0.7, "--tol", 1e-6).code == 0
+    scaled = ((numbers - numbers.mean()) / numbers.std(ddof=0)).to_numpy()
+    expected = SVDD(C=0.3, gamma=0.7, tol=1e-6).fit(scaled).decision_function(scaled)
+    scores = load_model(model)[0].decision_function(numbers)
+    np.testing.assert_allclose(scores, expected, atol=1e-9)
+    assert run("fit", data, "-o", model, "--no-scale", "--machine", "one-class").code == 0
+    expected = OneClassSVM(nu=parameters.ONE_CLASS_NU).fit(numbers.to_numpy())
+    scores = load_model(model)[0].decision_function(numbers)
+    np.testing.assert_allclose(scores, expected.decision_function(numbers.to_numpy()), atol=1e-9)
+
+
+def test_json_and_quiet(run, data, tmp_path):
+    arguments = ["fit", data, "--drop", "name", "-o", tmp_path / "m"]
+    summary = json.loads(run(*arguments, "--json").out)
+    assert summary["training"]["rows"] == 120
+    assert summary["training"]["converged"] is True
+    assert summary["machine"] == "svdd"
+    quiet = run(*arguments, "--quiet")
+    assert (quiet.out, quiet.err) == ("", "")
+
+
+def test_verbose_prints_rounds(run, data, tmp_path):
+    result = run("fit", data, "--drop", "name", "-o", tmp_path / "m", "-v")
+    assert "round 1, violation" in result.err
+
+
+def test_nu_means_linear_slack(run, data, tmp_path):
+    result = run("fit", data, "--drop", "name", "-o", tmp_path / "m", "--nu", 0.2, "--json")
+    assert json.loads(result.out)["parameters"]["slack"] == "linear"
+    assert "slack is linear" in result.err
+
+
+def test_stopping_early_is_told(run, data, tmp_path):
+    model = tmp_path / "m"
+    result = run("fit", data, "--drop", "name", "-o", model, "--max-iter", 1, "--tol", 1e-9)
+    assert result.code == 3
+    assert "stopped early" in result.err
+    assert "converged" in result.out
+    assert load_model(model)[2]["training"]["converged"] is False
+
+
+def test_an_existing_model_is_replaced(run, data, model):
+    before = model.read_bytes()
+    assert run("fit", data, "--drop", "name", "-o", model).code == 0
+    assert model.read_bytes() != before
+
+
+def test_force_replaces_any_file(run, data, tmp_path):
+    other = tmp_path / "notes.txt"
+    other.write_text("dear diary")
+    assert run("fit", data, "--drop", "name", "-o", other).code == 2
+    assert other.read_text() == "dear diary"
+    assert run("fit", data, "--drop", "name", "-o", other, "--force").code == 0
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet"])
+def test_table_formats_give_the_same_model(run, tmp_path, table, suffix):
+    data = tmp_path / f"d.{suffix}"
+    frame = table.drop(columns=["name", "class"])
+    if suffix == "parquet":
+        frame.astype({"colour": "category"}).to_parquet(data)
+    else:
+        frame.to_csv(data, index=False, sep="," if suffix == "csv" else "\t")
+    assert run("fit", data, "-o", tmp_path / "m").code == 0
+    pipeline, schema, _ = load_model(tmp_path / "m")
+    assert [column.kind for column in schema.columns] == ["number"] * 2 + ["category"] * 2
+    assert [column.categories for column in schema.columns] == [None, None, 2, 2]
+    assert pipeline[:-1].transform(frame.astype({"ok": str})).shape == (120, 6)
+
+
+def test_matrices(run, tmp_path, table):
+    X = table[["width", "height"]].to_numpy()
+    np.save(tmp_path / "d.npy", X)
+    np.savez(tmp_path / "d.npz", X=X, y=np.ones(120))
+    dump_svmlight_file(X, np.ones(120), str(tmp_path / "d.svm"))
+    sp.save_npz(tmp_path / "s.npz", sp.csr_array(X))
+    scores = {}
+    for name in ("d.npy", "d.npz", "d.svm", "s.npz"):
+        result = run("fit", tmp_path / name, "-o", tmp_path / "m", "--tol", 1e-6)
+        assert result.code == 0, result.err
+        pipeline, schema, _ = load_model(tmp_path / "m")
+        assert schema.layout == ("dense" if name.startswith("d.n") else "sparse")
+        assert sp.issparse(pipeline[-1].support_vectors_) == (schema.layout == "sparse")
+        rows = X if schema.layout == "dense" else sp.csr_array(X)
+        scores[name] = pipeline.decision_function(rows)
+    np.testing.assert_allclose(scores["d.npy"], scores["d.npz"])
+    np.testing.assert_allclose(scores["d.svm"], scores["s.npz"])
+
+
+def test_defaults_in_the_help_are_those_of_the_estimators(run):
+    words = " ".join(run("fit", "--help").out.replace("│", " ").split())
+    svdd, one_class = SVDD().get_params(), OneClassSVM().get_params()
+    for text, name in (
+        ("lets more outside. (default: 2)", "C"),
+        ("(default: squared)", "slack"),
+        ("(default: rbf)", "kernel"),
+        ("number. (default: scale)", "gamma"),
+        ("poly. (default: 3)", "degree"),
+        ("Accuracy. (default: 0.001)", "tol"),
+        ("in MB. (default: 200)", "cache_size"),
+        (f"(default for one-class: {parameters.ONE_CLASS_NU})", None),
+        ("(default: svdd 1, one-class 0)", None),
+    ):
+        assert text in words
+        if name:
+            value = text.split("default: ")[1].rstrip(")")
+            assert str(svdd[name]) in (value, f"{value}.0")
+            assert name not in one_class or one_class[name] == svdd[name]
+    assert (svdd["coef0"], one_class["coef0"]) == (1.0, 0.0)
+    assert "Exit codes: 0 done" in words
+
+
+def test_text_of_a_kind_that_pandas_reads_otherwise(run, tmp_path):
+    data = tmp_path / "d.csv"
+    pd.DataFrame({"zip": ["01234", "98765"] * 10, "x": np.arange(20) % 7}).to_csv(
+        data, index=False
+    )
+    assert run("fit", data, "-o", tmp_path / "m").code == 0
+    assert load_model(tmp_path / "m")[1].names("category") == ["zip"]

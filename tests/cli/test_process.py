@@ -1,0 +1,109 @@
+"""What only a process of its own can show: exit codes, Ctrl-C and what gets imported."""
+
+import signal
+import subprocess
+import sys
+from importlib.metadata import version
+
+import numpy as np
+import pytest
+
+from fewlabels import SVDD
+
+
+def _python(*arguments):
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=120
+    )
+
+
+def test_exit_code_and_streams(tmp_path):
+    done = _python("-m", "fewlabels.cli", "inspect", tmp_path / "none")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("Error: The model file")
+    assert "Traceback" not in done.stderr
+
+
+def test_version(run):
+    assert run("--version").out == f"fewlabels {version('fewlabels')}\n"
+
+
+def test_commands_import_nothing_heavy():
+    # A stand-in for the package itself, so that only what the command line imports counts.
+    code = """
+import importlib.util, sys, types
+package = types.ModuleType("fewlabels")
+package.__path__ = importlib.util.find_spec("fewlabels").submodule_search_locations
+sys.modules["fewlabels"] = package
+from typer.testing import CliRunner
+from fewlabels.cli import app
+for command in ([], ["fit"], ["predict"], ["inspect"], ["demo"]):
+    result = CliRunner().invoke(app, [*command, "--help"])
+    assert result.exit_code == 0, result.output
+heavy = {"numpy", "scipy", "sklearn", "numba", "pandas", "pyarrow", "matplotlib", "skops"}
+print(sorted(heavy & set(sys.modules)))
+"""
+    code = code.replace('importlib.util.find_spec("fewlabels")', "_spec").replace(
+        "import importlib.util,",
+        "import importlib.machinery, importlib.util,",
+    )
+    code = code.replace(
+        "package =",
+        '_spec = importlib.machinery.PathFinder.find_spec("fewlabels", sys.path)\npackage =',
+        1,
+    )
+    done = _python("-c", code)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_ctrl_c_while_fitting(tmp_path, model_bytes):
+    model = tmp_path / "model.skops"
+    model.write_bytes(model_bytes)
+    np.save(tmp_path / "d.npy", np.random.default_rng(0).normal(size=(300, 5)))
+    # Holds the fit in its first round until the signal comes.
+    code = """
+import sys, time
+from fewlabels.cli import main, progress
+def describe(entry):
+    print("in the fit", file=sys.stderr, flush=True)
+    time.sleep(100)
+progress.describe = describe
+sys.argv = ["fewlabels", "fit", sys.argv[1], "-o", sys.argv[2], "--verbose"]
+main()
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path / "d.npy"), str(model)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell that started the tests in the background has made them deaf to it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    try:
+        assert process.stderr.readline() == "in the fit\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert out == ""
+    assert f"no model was written, and {model} is as it was before" in err
+    assert "Traceback" not in err
+    assert model.read_bytes() == model_bytes
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.npy", "model.skops"]
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_ctrl_c_while_predicting(run, tmp_path, data, model, monkeypatch, exists):
+    def interrupted(self, X, diagonal=None):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SVDD, "decision_function", interrupted)
+    out = tmp_path / "o.csv"
+    if exists:
+        out.write_text("old")
+    result = run("predict", model, data, "-o", out)
+    assert result.code == 130
+    assert "no scores were written" in result.err
+    assert (out.read_text() == "old") if exists else not out.exists()

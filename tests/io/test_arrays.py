@@ -1,0 +1,71 @@
+"""Reading matrices."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
+
+from fewlabels.io.arrays import read_arrays
+from fewlabels.io.errors import UserError
+
+X = np.array([[0.0, 1.5, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 3.0]])
+Y = np.array([1, -1, 1])
+
+
+def test_npz_and_npy(tmp_path):
+    np.savez(tmp_path / "a.npz", X=X, y=Y, shape=np.zeros(2))
+    np.savez(tmp_path / "b.npz", rows=X)
+    np.save(tmp_path / "c.npy", X.astype(np.float32))
+    data = read_arrays(tmp_path / "a.npz", "npz")
+    np.testing.assert_array_equal(data.X, X)
+    assert list(data.labels) == ["y"]
+    np.testing.assert_array_equal(read_arrays(tmp_path / "b.npz", "npz").X, X)
+    assert read_arrays(tmp_path / "c.npy", "npy").X.dtype == np.float32
+
+
+def test_sparse_npz(tmp_path):
+    sp.save_npz(tmp_path / "a.npz", sp.csc_array(X))
+    data = read_arrays(tmp_path / "a.npz", "npz")
+    assert data.is_sparse
+    np.testing.assert_array_equal(data.X.toarray(), X)
+
+
+@pytest.mark.parametrize("zero_based", [True, False])
+def test_svmlight_counts_columns_as_in_training(tmp_path, zero_based):
+    path, later = tmp_path / "a.svmlight", tmp_path / "b.svmlight"
+    first = X[:, [1, 0, 2]] if zero_based else X
+    dump_svmlight_file(first, Y, str(path), zero_based=zero_based)
+    data = read_arrays(path, "svmlight")
+    assert data.zero_based is zero_based
+    np.testing.assert_array_equal(data.X.toarray(), first)
+    np.testing.assert_array_equal(data.labels["y"], Y)
+    # A later file that happens to use neither the first nor the last column.
+    dump_svmlight_file(np.array([[0.0, 7.0, 0.0]]), [1], str(later), zero_based=zero_based)
+    data = read_arrays(later, "svmlight", n_columns=3, zero_based=zero_based)
+    np.testing.assert_array_equal(data.X.toarray(), [[0, 7, 0]])
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "message"),
+    [
+        ("a.npy", lambda f: np.save(f, np.zeros(3)), "1 dimension; it needs 2"),
+        ("a.npy", lambda f: np.save(f, np.zeros((0, 3))), "no rows"),
+        ("a.npy", lambda f: np.save(f, np.zeros((3, 0))), "no columns"),
+        ("a.npy", lambda f: np.save(f, np.array([["a"]])), "it needs numbers"),
+        (
+            "a.npy",
+            lambda f: np.save(f, np.array([[None]]), allow_pickle=True),
+            "holds Python objects",
+        ),
+        ("a.npy", lambda f: f.write_bytes(b"nothing"), "cannot be read as npy"),
+        ("a.npz", lambda f: f.write_bytes(b"PK nothing"), "cannot be read as npz"),
+        ("a.npz", lambda f: np.savez(f, A=X, B=X), "no array named 'X' but 'A', 'B'"),
+        ("a.svm", lambda f: f.write_text("a,b\n1,2\n"), "cannot be read as svmlight"),
+    ],
+)
+def test_unusable_files(tmp_path, name, write, message):
+    path = tmp_path / name
+    write(path)
+    form = {"npy": "npy", "npz": "npz", "svm": "svmlight"}[path.suffix[1:]]
+    with pytest.raises(UserError, match=message):
+        read_arrays(path, form)

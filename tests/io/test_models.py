@@ -1,0 +1,122 @@
+"""Model files: what is kept, and what is refused."""
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+import skops.io
+from sklearn.decomposition import PCA
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from fewlabels import SVDD
+from fewlabels.io import models
+from fewlabels.io.errors import UserError
+from fewlabels.io.models import describe, is_model, load_model, read_metadata, save_model
+from fewlabels.io.schema import Column, Schema
+
+X = np.random.default_rng(0).normal(size=(30, 2))
+SCHEMA = Schema("table", 2, (Column("a", "number"), Column("b", "category", 3)))
+
+
+def _metadata(machine="svdd"):
+    return describe(machine, {"C": 2.0}, SCHEMA, {"rows": 30})
+
+
+@pytest.fixture
+def model(tmp_path):
+    pipeline = Pipeline([("columns", StandardScaler()), ("machine", SVDD())]).fit(X)
+    path = tmp_path / "m.skops"
+    save_model(path, pipeline, _metadata())
+    return path, pipeline
+
+
+def test_round_trip(model):
+    path, pipeline = model
+    loaded, schema, metadata = load_model(path)
+    np.testing.assert_array_equal(loaded.decision_function(X), pipeline.decision_function(X))
+    assert schema == SCHEMA
+    assert metadata["training"] == {"rows": 30}
+    assert set(metadata["versions"]) == {"fewlabels", "scikit-learn", "numpy", "skops", "python"}
+    assert is_model(path)
+
+
+def test_file_holds_no_pickle(model):
+    with zipfile.ZipFile(model[0]) as archive:
+        names = archive.namelist()
+    assert not [name for name in names if name.endswith((".pkl", ".pickle", ".joblib"))]
+
+
+def _rewrite(path, **changes):
+    """Change the metadata and keep all else."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    metadata = json.loads(members[models.MEMBER]) | changes
+    members[models.MEMBER] = json.dumps(metadata).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def test_newer_format(model):
+    path, _ = model
+    _rewrite(path, format_version=99, versions={"fewlabels": "7.0"}, schema="unheard of")
+    with pytest.raises(UserError, match=r"fewlabels 7\.0 in model format 99.*update fewlabels"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("kept", [3, 100, 0.5, -1])
+def test_truncated(model, kept):
+    path, _ = model
+    data = path.read_bytes()
+    path.write_bytes(data[: int(kept * len(data)) if kept == 0.5 else kept])
+    with pytest.raises(UserError, match="damaged or was cut short"):
+        read_metadata(path)
+
+
+def test_flipped_bit(model):
+    path, _ = model
+    data = bytearray(path.read_bytes())
+    data[200] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(UserError, match="damaged"):
+        load_model(path)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda path: path.write_text("a,b\n1,2\n"),
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(skops.io.dumps(StandardScaler().fit(X))),
+        lambda path: save_model(path, StandardScaler().fit(X), _metadata()),
+        lambda path: save_model(path, Pipeline([("p", PCA())]).fit(X), _metadata()),
+        lambda path: save_model(path, Pipeline([("m", SVDD())]).fit(X), _metadata("one-class")),
+        lambda path: save_model(path, Pipeline([("m", SVDD())]).fit(X), _metadata("unheard")),
+    ],
+)
+def test_not_a_model(tmp_path, write):
+    path = tmp_path / "m"
+    write(path)
+    with pytest.raises(UserError, match="is not a fewlabels model"):
+        load_model(path)
+
+
+def _unknown(rows):
+    raise AssertionError("loading must not run foreign code")
+
+
+def test_foreign_types_are_refused_by_name(tmp_path):
+    path = tmp_path / "m"
+    pipeline = Pipeline([("f", FunctionTransformer(_unknown)), ("machine", SVDD())])
+    save_model(path, pipeline, _metadata())
+    with pytest.raises(UserError, match=r"types that no fewlabels model has .*_unknown"):
+        load_model(path)
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(UserError, match="does not exist"):
+        load_model(tmp_path / "m")
+    with pytest.raises(UserError, match="is a folder"):
+        load_model(tmp_path)

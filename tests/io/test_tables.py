@@ -1,0 +1,112 @@
+"""Reading and writing tables."""
+
+import csv
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fewlabels.io import tables
+from fewlabels.io.errors import UserError
+from fewlabels.io.tables import iterate_tables, read_table
+from fewlabels.io.write import table_writer
+
+AWKWARD = ["plain", 'quo"te', "com,ma", "tab\there", "new\nline", "", "  spaces ", "é"]
+
+
+def _table():
+    return pa.table({"text": AWKWARD, "number": np.linspace(-1e-7, 1e20, 8), 'na"me': range(8)})
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv"])
+def test_text_files_round_trip(tmp_path, form):
+    path = tmp_path / f"t.{form}"
+    with table_writer(path, form) as append:
+        append(_table().slice(0, 5))
+        append(_table().slice(5))
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file, delimiter="," if form == "csv" else "\t"))
+    assert rows[0] == ["text", "number", 'na"me']
+    assert [row[0] for row in rows[1:]] == AWKWARD
+    back = read_table(path, form)
+    assert back.column("text").to_pylist() == AWKWARD
+    numbers = [float(value) for value in back.column("number").to_pylist()]
+    assert numbers == _table().column("number").to_pylist()
+
+
+def test_only_cells_that_need_it_are_quoted(tmp_path):
+    path = tmp_path / "t.csv"
+    with table_writer(path, "csv") as append:
+        append(pa.table({"a": ["x", "1,5"], "b": [1.5, None], "c": [True, None]}))
+    assert path.read_text() == 'a,b,c\nx,1.5,True\n"1,5",,\n'
+
+
+def test_parquet_round_trip(tmp_path):
+    path = tmp_path / "t.parquet"
+    with table_writer(path, "parquet") as append:
+        append(_table().slice(0, 5))
+        append(_table().slice(5))
+    assert read_table(path, "parquet") == _table()
+
+
+def test_nested_values_cannot_become_text(tmp_path):
+    with (
+        pytest.raises(UserError, match=r"'a' holds list.*parquet"),
+        table_writer(tmp_path / "t.csv", "csv") as append,
+    ):
+        append(pa.table({"a": [[1, 2]]}))
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_pieces_make_up_the_whole(tmp_path, form, monkeypatch):
+    monkeypatch.setattr(tables, "BLOCK_BYTES", 1000)  # many blocks
+    path = tmp_path / f"t.{form}"
+    table = pa.table({"a": [f"{i:06d}" for i in range(1000)], "b": [f"x{i}" for i in range(1000)]})
+    with table_writer(path, form) as append:
+        append(table)
+    pieces = list(iterate_tables(path, form, rows=17))
+    assert max(piece.num_rows for piece in pieces) == 17
+    assert pa.concat_tables(pieces).to_pydict() == table.to_pydict()
+    assert read_table(path, form).to_pydict() == table.to_pydict()
+
+
+def test_cells_stay_as_they_were_written(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("id,x\n007,1.50\n,NA\n")
+    assert read_table(path, "csv").to_pydict() == {"id": ["007", ""], "x": ["1.50", "NA"]}
+
+
+def test_byte_order_mark_is_ignored(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("id,x\n1,2\n", encoding="utf-8-sig")
+    assert read_table(path, "csv").column_names == ["id", "x"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a,b\n", "has column names but no rows"),
+        (b"a,b", "no rows"),
+        (b"\n\n", "no rows"),
+        (b"a,a,b\n1,2,3\n", "share a name .'a'.; rename"),
+        (b"a;b\n1;2\n", "separated by semicolons"),
+        (b"a,b\n1,2\n3\n", "Expected 2 columns, got 1"),
+        ("a,b\n1,é\n".encode("latin-1"), "not UTF-8"),
+    ],
+)
+def test_unusable_text_files(tmp_path, content, message):
+    path = tmp_path / "t.csv"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        read_table(path, "csv")
+    with pytest.raises(UserError, match=message):
+        list(iterate_tables(path, "csv", 10))
+
+
+def test_truncated_parquet(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(_table(), path)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(UserError, match="no Parquet file, or it was cut short"):
+        read_table(path, "parquet")

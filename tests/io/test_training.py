@@ -1,0 +1,155 @@
+"""Which rows and columns are learnt from."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from fewlabels.io.encoding import fit_encoder
+from fewlabels.io.errors import UserError
+from fewlabels.io.features import table_features, table_schema
+from fewlabels.io.tally import Tally
+from fewlabels.io.target import normal_rows
+from fewlabels.io.training import read_training
+
+
+def _values(*values):
+    return np.array(values, dtype=object)
+
+
+def test_one_value_and_blanks():
+    keep, normal, notes = normal_rows(_values("a", "", "a", "NA"), None, target="t", source="f")
+    assert keep.tolist() == [True, False, True, False]
+    assert normal == "a"
+    assert notes == ["2 rows with a blank target not used for training"]
+
+
+def test_several_values_need_a_choice():
+    with pytest.raises(UserError, match=r"2 values: 'a' \(2\), 'b' \(1\); say.*--normal"):
+        normal_rows(_values("a", "b", "a"), None, target="t", source="f")
+    keep, _, notes = normal_rows(_values("a", "b", ""), "a", target="t", source="f")
+    assert keep.tolist() == [True, False, False]
+    assert notes == [
+        "1 row of other classes ('b') not used for training",
+        "1 row with a blank target not used for training",
+    ]
+
+
+def test_normal_value_matches_as_number():
+    keep, _, _ = normal_rows(_values("1.0", "2", "1"), "1", target="t", source="f")
+    assert keep.tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("normal", [None, "a"])
+def test_blank_target(normal):
+    with pytest.raises(UserError, match="blank in every row"):
+        normal_rows(_values("", "NA"), normal, target="t", source="f")
+
+
+def test_no_normal_row():
+    with pytest.raises(UserError, match=r"normal value 'c'.*'a' \(1\)"):
+        normal_rows(_values("a"), "c", target="t", source="f")
+
+
+def _schema(**columns):
+    table = pa.table(columns)
+    rows = np.arange(1, table.num_rows + 1)
+    return table_schema(table, source="f", row_numbers=rows), table, rows
+
+
+def test_kinds():
+    schema, _, _ = _schema(
+        number=["1", "2.5", ""], text=["a", "b", "b"], flag=[True, False, None], typed=[1, 2, 3]
+    )
+    kinds = {column.name: column.kind for column in schema.columns}
+    assert kinds == {
+        "number": "number",
+        "text": "category",
+        "flag": "category",
+        "typed": "number",
+    }
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (["1", "2", "x", "3"], "mixes numbers and text: 3 numbers, but row 3 has 'x'"),
+        ([f"n{i}" for i in range(60)], "60 different texts in 60 rows"),
+        ([f"{i:04d}" for i in range(60)], "60 different texts in 60 rows"),
+        (["", "NA"], "is blank"),
+        (pa.nulls(2), "is blank"),
+        (pa.array([1, 2], pa.date32()), r"holds date32.* values"),
+    ],
+)
+def test_columns_of_no_kind(cells, message):
+    with pytest.raises(UserError, match=message):
+        _schema(a=cells)
+
+
+def test_order_and_other_columns_do_not_matter():
+    schema, table, rows = _schema(a=["1", "2"], b=["x", "y"], c=["3", "4"])
+    other = table.select(["c", "b", "a"]).append_column("d", pa.array(["?", "?"]))
+    frames = [
+        table_features(t, schema, tally=Tally("f"), row_numbers=rows)[0] for t in (table, other)
+    ]
+    pd.testing.assert_frame_equal(*frames)
+    assert list(frames[0].columns) == ["a", "b", "c"]
+
+
+def test_encoder_scales_numbers_and_ignores_unknown_categories():
+    schema, table, rows = _schema(a=["1", "3"], b=["x", "y"])
+    frame, _ = table_features(table, schema, tally=Tally("f"), row_numbers=rows)
+    encoder, X, schema = fit_encoder(schema, frame, "f")
+    np.testing.assert_allclose(X, [[-1, 1, 0], [1, 0, 1]])
+    assert schema.columns[1].categories == 2
+    new = pd.DataFrame({"a": [2.0], "b": ["z"]})
+    np.testing.assert_allclose(encoder.transform(new), [[0, 0, 0]])
+
+
+def test_missing_numbers_are_counted_or_skipped(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,c\n1,2,x\n,NA,y\n3,4,x\n5,,x\n")
+    with pytest.raises(UserError, match=r"3 values in 2 columns .* \('a': 1, 'b': 2; .* row 2\)"):
+        read_training(path)
+    found = read_training(path, skip_missing=True)
+    assert found.rows["a"].tolist() == [1, 3]
+    assert found.notes == ["2 rows with missing numbers not used"]
+
+
+def test_row_numbers_are_those_of_the_file(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,t\n1,bad\n2,good\ninf,good\n3,good\n")
+    with pytest.raises(UserError, match=r"infinite or too large .'a': 1; first in row 3"):
+        read_training(path, target="t", normal="good")
+
+
+def test_drop_categorical_and_row_counters(tmp_path):
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"id": range(20), "a": [1, 2] * 10, "b": [1.0, 5.0] * 10}).to_csv(
+        path, index=False
+    )
+    found = read_training(path, categorical=["a"])
+    assert found.schema.names("category") == ["a"]
+    assert "column 'id' counts the rows" in found.notes[0]
+    assert read_training(path, drop=["id"]).schema.names() == ["a", "b"]
+    with pytest.raises(UserError, match="no column 'x'; it has 'id', 'a', 'b'"):
+        read_training(path, drop=["x"])
+
+
+def test_nameless_column(tmp_path):
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"a": [1, 2, 3]}).to_csv(path)
+    with pytest.raises(UserError, match="has no name"):
+        read_training(path)
+    assert read_training(path, drop=[""]).schema.names() == ["a"]
+
+
+@pytest.mark.parametrize("labels", [np.array([1, 0, 1]), np.array(["1", "0", "1"])])
+def test_npz_target(tmp_path, labels):
+    path = tmp_path / "t.npz"
+    np.savez(path, X=np.arange(6.0).reshape(3, 2), y=labels)
+    found = read_training(path, target="y", normal="1")
+    np.testing.assert_array_equal(found.rows, [[0, 1], [4, 5]])
+    assert "not used" in read_training(path).notes[0]
+    with pytest.raises(UserError, match="no target 'z'"):
+        read_training(path, target="z")
