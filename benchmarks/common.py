@@ -36,7 +36,7 @@ def options(description):
     parser.add_argument(
         "--data",
         type=Path,
-        default=os.environ.get("FEWLABELS_DATA"),
+        default=os.environ.get("FEWLABELS_DATA") or None,
         help="folder with the data sets (default: environment variable FEWLABELS_DATA)",
     )
     parser.add_argument(
@@ -48,13 +48,16 @@ def options(description):
     return parser
 
 
-def data_folder(args):
-    """The data folder, or an exit with one sentence."""
+def data_folder(args, names=()):
+    """The data folder with the sets ``names`` in it, or an exit with one sentence."""
     if args.data is None or not Path(args.data).is_dir():
         sys.exit(
             "the data folder is missing: pass --data FOLDER or set FEWLABELS_DATA "
             f"(given: {args.data})."
         )
+    missing = [name for name in names if not (Path(args.data) / f"{name}.npz").is_file()]
+    if missing:
+        sys.exit(f"the data folder {args.data} lacks {', '.join(f'{n}.npz' for n in missing)}.")
     return Path(args.data).resolve()
 
 
@@ -102,7 +105,7 @@ def machine_line(info):
     return (
         f"{info['processor']}, {info['cores']} cores, {info['memory_gb']} GB; {info['system']}, "
         f"Python {info['python']}; {versions}; commit {info['commit']}; {info['date']}, "
-        f"load at start {info['load_at_start']}."
+        f"load at start {info.get('load_at_start')}."
     )
 
 

@@ -146,8 +146,9 @@ def write_report(report, stem, out):
     ]
     fit_rows = [
         [f["name"], f["n"], f["cold"]["first"], f["cold"]["compiled"],
-         f["warm"]["first"]["median"], f["warm"]["first"]["fastest"], f["warm"]["compiled"]["median"],
-         f["warm"]["second"]["median"], f["warm"]["predict"]["median"], f["cache_mb"]]
+         f["warm"]["first"]["median"], f["warm"]["first"]["fastest"],
+         f["warm"]["compiled"]["median"], f["warm"]["second"]["median"],
+         f["warm"]["predict"]["median"], f["cache_mb"]]
         for f in fits
     ]  # fmt: skip
     text = [
