@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import pairwise
+
+from threadpoolctl import ThreadpoolController
 
 _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 
@@ -27,6 +31,20 @@ def resolve_n_jobs(n_jobs):
     return n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
 
 
+@cache
+def _blas():
+    return ThreadpoolController()
+
+
+def one_blas_thread():
+    """Context in which BLAS uses one thread.
+
+    For matrices of a few hundred rows, where a second thread gains little, and costs a
+    hundred times the work when another process holds its core.
+    """
+    return _blas().limit(limits=1, user_api="blas")
+
+
 def run_ranges(function, n_items, n_jobs):
     """Call ``function(start, stop)`` over ``range(n_items)`` cut into ranges.
 
@@ -42,10 +60,7 @@ def run_ranges(function, n_items, n_jobs):
     key = (os.getpid(), n_jobs)
     if key not in _pools:
         _pools[key] = ThreadPoolExecutor(n_jobs, thread_name_prefix="fewlabels")
-    futures = [
-        _pools[key].submit(function, start, stop)
-        for start, stop in zip(edges[:-1], edges[1:], strict=True)
-    ]
+    futures = [_pools[key].submit(function, start, stop) for start, stop in pairwise(edges)]
     try:
         for future in futures:
             future.result()

@@ -87,7 +87,9 @@ class OneClassMachine(OutlierMixin, BaseEstimator):
             return callback
 
         def report(entry):
-            values = f", {entry['kernel_values']:.3g} kernel values" if "kernel_values" in entry else ""
+            values = (
+                f", {entry['kernel_values']:.3g} kernel values" if "kernel_values" in entry else ""
+            )
             print(
                 f"[{type(self).__name__}] round {entry['round']}: violation "
                 f"{entry['violation']:.3g}{values}, {entry['seconds']:.1f} s"
@@ -120,7 +122,7 @@ class OneClassMachine(OutlierMixin, BaseEstimator):
                 f"fit was interrupted at a KKT violation of {result.violation:.3g} (tolerance "
                 f"{tol:.3g}); the estimator holds the feasible solution reached so far.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
             raise KeyboardInterrupt
         if not result.converged:
@@ -129,7 +131,7 @@ class OneClassMachine(OutlierMixin, BaseEstimator):
                 f"of {result.violation:.3g} after {result.n_iter} iterations; "
                 f"{_ADVICE[result.status]}.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     # -- evaluating ------------------------------------------------------------------
@@ -157,8 +159,8 @@ class OneClassMachine(OutlierMixin, BaseEstimator):
         decision[np.abs(decision) <= _ROUNDING * self._decision_size] = 0.0
         return decision
 
-    def _expansion(self, coef):
-        """The function ``sum_j coef_j K(x_j, .)`` over the support vectors."""
+    def _expansion(self, vectors, coef):
+        """The function ``sum_j coef_j K(x_j, .)`` over support vectors."""
         kernel = self._kernel
         row_map = None
         if self._float64 is not None:
@@ -166,7 +168,7 @@ class OneClassMachine(OutlierMixin, BaseEstimator):
             row_map = RowMap.restored(kernel, self._center, dtype)
         columns = self.support_ if isinstance(kernel, Precomputed) else None
         return Expansion(
-            kernel, self.support_vectors_, coef,
+            kernel, vectors, coef,
             columns=columns, row_map=row_map, n_jobs=resolve_n_jobs(self.n_jobs),
         )  # fmt: skip
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Real
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, validate_data
@@ -40,11 +42,11 @@ def check_weight(sample_weight, X):
     """
     if sample_weight is None:
         return None, None
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(X.shape[0], float(sample_weight))
     weight = check_array(
         sample_weight, dtype=np.float64, ensure_2d=False, input_name="sample_weight"
     )
-    if weight.ndim == 0:
-        weight = np.full(X.shape[0], float(weight))
     if weight.shape != (X.shape[0],):
         raise ValueError(
             f"sample_weight has shape {weight.shape}; it needs one number per row of X, "

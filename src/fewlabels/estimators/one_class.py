@@ -199,7 +199,7 @@ class OneClassSVM(OneClassMachine):
 
     def _margin(self, X):
         coef = self.dual_coef_.toarray() if self._sparse else self.dual_coef_
-        return self._expansion(coef[0])(self._rows_to_score(X))
+        return self._expansion(self.support_vectors_, coef[0])(self._rows_to_score(X))
 
     def decision_function(self, X):
         """Signed distance to the boundary, up to a factor; positive inside.

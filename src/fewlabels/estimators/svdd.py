@@ -16,6 +16,11 @@ from ..problem import svdd_linear, svdd_squared
 from ..solvers import REFERENCE_SOLVERS
 from ._base import OneClassMachine
 
+# Rows that the spread is estimated from.
+_SAMPLE = 256
+# Share of the kernel values below which a spread or a squared radius is rounding.
+_ROUNDING = 1e-13
+
 
 class SVDD(OneClassMachine):
     r"""Support vector data description (one class, exact).
@@ -57,7 +62,8 @@ class SVDD(OneClassMachine):
         "qp" are for squared slack, and solve a penalised problem whose solution
         deviates from (7)-(8) by about 1/400.
     tol : float, default=1e-3
-        "decomposition": bound on the KKT violation, relative to the mean of K(x, x).
+        "decomposition": bound on the KKT violation, relative to the total variance of
+        the rows in feature space (at most 1 for "rbf").
         The other solvers are references and use at least their own accuracy: the
         paper's 1e-5 on the norm of the last step ("lagrangian", "projected"), 1e-10 on
         complementarity or the gap ("interior-point", "qp"). > 0.
@@ -202,18 +208,36 @@ class SVDD(OneClassMachine):
         """
         X, weight = self._prepare(X, sample_weight)
         self._diagonal_value = None
-        gram = self._gram(X)
+        # The ball moves with the rows: under the linear kernel too, centre them first.
+        self._shift = None
+        if self.kernel == "linear" and not self._sparse:
+            self._shift = X.mean(axis=0, dtype=np.float64)
+        gram = self._gram(self._shifted(X))
         problem = self._problem(gram, weight)
         if self.solver in REFERENCE_SOLVERS:
             result = self._solve_by_reference(problem, callback)
             tol = self.tol
         else:
-            tol = self.tol * float(np.mean(gram.diagonal()))
-            result = self._solve(problem, max(tol, np.finfo(float).tiny), 0.0, callback)
+            tol = self.tol * self._spread(gram)
+            result = self._solve(problem, tol, 0.0, callback)
         support = self._store(X, result, gram, 1.0)
         self._store_ball(problem, result, support)
         self._report_status(result, tol)
         return self
+
+    def _shifted(self, X):
+        return X if self._shift is None else X - self._shift
+
+    @staticmethod
+    def _spread(gram):
+        """Total variance of the rows in feature space, from a sample of them.
+
+        It does not change when the ball moves, unlike K(x, x).
+        """
+        sample = np.unique(np.linspace(0, gram.n - 1, min(gram.n, _SAMPLE)).astype(np.intp))
+        block = gram.block(sample)
+        size = float(np.abs(np.diag(block)).mean())
+        return max(float(np.diag(block).mean() - block.mean()), _ROUNDING * size, 1e-300)
 
     def _problem(self, gram, weight):
         """This machine as problem (P)."""
@@ -252,19 +276,24 @@ class SVDD(OneClassMachine):
         smooth = result.gradient - problem.ridge * a  # 2 K a
         self._center_norm = 0.5 * float(a @ smooth)
         radius_squared = self._center_norm - result.multiplier
-        if radius_squared < 0.0:
+        if radius_squared < -1e-9 * self._decision_size:
             warnings.warn(
                 f"the ball shrank to a point (radius 0): C={self.C:g} is so small that slack "
                 "is cheaper than a radius. Every row counts as outside, scores still rank "
                 "rows; raise C for a ball.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-            radius_squared = 0.0
+        radius_squared = max(radius_squared, 0.0)
         self.radius_ = float(np.sqrt(radius_squared))
         self.offset_ = -(self.radius_**2)
         self.dual_coef_ = a[support][None, :]
-        self.intercept_ = np.array([self.radius_**2 - self._center_norm])
+        constant = self.radius_**2 - self._center_norm
+        if self._shift is not None:
+            # From centred rows back to the rows as given.
+            center = self.dual_coef_[0] @ self.support_vectors_
+            constant += float(self._shift @ self._shift - 2.0 * (center @ self._shift))
+        self.intercept_ = np.array([constant])
         self.objective_ = result.objective
         self.duality_gap_ = result.duality_gap
         if self.kernel == "precomputed":
@@ -292,7 +321,13 @@ class SVDD(OneClassMachine):
 
     def _self_kernel(self, X, diagonal):
         if diagonal is not None:
-            return np.asarray(diagonal, dtype=float)
+            diagonal = np.asarray(diagonal, dtype=float)
+            if diagonal.shape != (X.shape[0],):
+                raise ValueError(
+                    f"diagonal has shape {diagonal.shape}; it needs one K(x, x) per row, "
+                    f"shape ({X.shape[0]},)."
+                )
+            return diagonal
         if self.kernel != "precomputed":
             return kernel_diagonal(self._kernel, X)
         if self._diagonal_value is None:
@@ -315,9 +350,10 @@ class SVDD(OneClassMachine):
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        X = self._rows_to_score(X)
-        inner = self._expansion(self.dual_coef_[0])(X)
-        decision = 2.0 * inner - self._self_kernel(X, diagonal) + self.intercept_[0]
+        X = self._shifted(self._rows_to_score(X))
+        inner = self._expansion(self._shifted(self.support_vectors_), self.dual_coef_[0])(X)
+        distance = self._self_kernel(X, diagonal) - 2.0 * inner + self._center_norm
+        decision = self.radius_**2 - distance
         return self._snapped(decision)
 
     def predict(self, X, diagonal=None):

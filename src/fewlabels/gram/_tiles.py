@@ -187,18 +187,20 @@ def apply_tiles(kind, degree, tiles, row_term, columns, column_term, coef, out, 
 def column_tiles(kind, degree, tiles, row_term, columns, column_term, out, start, stop):
     """out[j, row] = K(row, column_j) for tiles start..stop.
 
-    ``out`` has a multiple of four rows and n_tiles * TILE columns.
+    ``out`` has a multiple of four rows, and a column per row of the tiles.
     """
     n_rows = tiles.shape[2]
+    n = out.shape[1]
     z = np.empty((4, n_rows), tiles.dtype)
     for t in range(start, stop):
         for j in range(0, columns.shape[0], 4):
             _tile_values(kind, degree, tiles[t], row_term[t], columns, column_term, j, z)
             for c in range(4):
-                target = out[j + c]
+                first = t * n_rows
+                target = out[j + c, first : min(n, first + n_rows)]
                 zc = z[c]
-                for i in range(n_rows):
-                    target[t * n_rows + i] = zc[i]
+                for i in range(target.size):
+                    target[i] = zc[i]
 
 
 @jit(KERNEL_MATH)

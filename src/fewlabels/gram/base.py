@@ -42,7 +42,7 @@ class GramOperator(ABC):
 
     @abstractmethod
     def block(self, indices):
-        """``K[indices][:, indices]`` in float64, shape (len(indices), len(indices))."""
+        """``K[indices][:, indices]`` as a new float64 array, C-ordered."""
 
     @abstractmethod
     def apply(self, indices, coef, out):

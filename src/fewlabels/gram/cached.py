@@ -37,7 +37,6 @@ class CachedGram(GramOperator):
         self.capacity = int(min(self.n, max_bytes / (itemsize * max(1, self.n))))
         self._storage = np.empty((self.capacity, self.n), inner.dtype)
         self._slot_of: OrderedDict[int, int] = OrderedDict()
-        self._unused = list(range(self.capacity))
         self._lock = Lock()
 
     @property
@@ -95,12 +94,10 @@ class CachedGram(GramOperator):
                 missing.append(j)
         if missing:
             values = self.inner.columns(np.array(missing, dtype=np.intp))
+            # Found anew each time: Ctrl-C may have struck between two lines of this loop.
+            unused = list(set(range(self.capacity)).difference(self._slot_of.values()))
             for j, column in zip(missing, values, strict=True):
-                # A slot taken here and lost to Ctrl-C is never handed out again.
-                slot = self._unused.pop() if self._unused else self._evicted()
+                slot = unused.pop() if unused else self._slot_of.popitem(last=False)[1]
                 self._storage[slot] = column
                 self._slot_of[j] = slot
         return np.array([self._slot_of[j] for j in wanted], dtype=np.intp)
-
-    def _evicted(self):
-        return self._slot_of.popitem(last=False)[1]

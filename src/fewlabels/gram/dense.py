@@ -56,14 +56,14 @@ class TiledRows:
         m = len(columns)
         columns, column_term, _ = _padded(columns, column_term, None)
         column_term = column_term + columns.dtype.type(row_map.column_constant)
-        out = np.empty((len(columns), self.term.size), self.tiles.dtype)
+        out = np.empty((len(columns), self.n), self.tiles.dtype)
         fixed = (self.tiles, self.term, columns, column_term, out)
         run_ranges(
             partial(_tiles.column_tiles, row_map.kind, row_map.degree, *fixed),
             len(self.tiles),
             self.threads(len(columns), n_jobs),
         )
-        return out[:m, : self.n]
+        return out[:m]
 
 
 def _padded(columns, column_term, coef):

@@ -30,6 +30,9 @@ class PrecomputedGram(GramOperator):
     def _part(self, rows, columns):
         if self.index is not None:
             rows, columns = self.index[rows], self.index[columns]
+        if not sp.issparse(self.K) and len(rows) == len(columns) == len(self.K):
+            if np.array_equal(rows, np.arange(self.n)) and np.array_equal(rows, columns):
+                return self.K
         part = self.K[rows][:, columns] if sp.issparse(self.K) else self.K[np.ix_(rows, columns)]
         return part.toarray() if sp.issparse(part) else part
 
@@ -41,10 +44,17 @@ class PrecomputedGram(GramOperator):
         return np.ascontiguousarray(self._part(np.arange(self.n), indices).T)
 
     def block(self, indices):
-        return self._part(indices, indices).astype(np.float64)
+        return np.array(self._part(indices, indices), dtype=np.float64, order="C")
 
     def apply(self, indices, coef, out):
         indices = np.asarray(indices)
+        if self.index is None and not sp.issparse(self.K):
+            # Rows of a symmetric matrix are its columns, and contiguous.
+            step = max(1, _VALUES_AT_A_TIME // max(1, self.n))
+            for first in range(0, len(indices), step):
+                part = slice(first, first + step)
+                out += coef[part] @ self.K[indices[part]]
+            return
         step = max(1, _VALUES_AT_A_TIME // max(1, self.n))
         for first in range(0, len(indices), step):
             part = slice(first, first + step)
@@ -82,6 +92,11 @@ class CallableGram(GramOperator):
                 f"{X.shape[0]} and {Z.shape[0]} rows; it must return shape "
                 f"({X.shape[0]}, {Z.shape[0]})."
             )
+        if not np.all(np.isfinite(values)):
+            raise ValueError(
+                "the kernel function returned NaN or infinite values; it must return "
+                "finite numbers for every pair of rows."
+            )
         self.n_values += values.size
         return values
 
@@ -98,7 +113,7 @@ class CallableGram(GramOperator):
 
     def block(self, indices):
         rows = self.X[indices]
-        return np.ascontiguousarray(self._values(rows, rows), dtype=np.float64)
+        return np.array(self._values(rows, rows), dtype=np.float64, order="C")
 
     def apply(self, indices, coef, out):
         columns = self.X[indices]

@@ -15,9 +15,12 @@ import scipy.sparse as sp
 from ..kernels import RBF, Callable, Linear, Polynomial, Sigmoid
 from . import _tiles
 
-# Largest -log2 K for which float32 inner products keep kernel values to about 1e-5:
-# the terms that cancel are as large as the squared norms, each rounded to 2^-24.
-FLOAT32_EXPONENT_LIMIT = 128.0
+# float32 has to keep kernel values to 1e-5 of their size. What cancels is as large as the
+# scaled squared norms E; measured over random rows with close pairs far from the centre,
+# an RBF value is wrong by up to 2^-23 E (1 + sqrt(d)/4), a sigmoid value by 2^-24 E.
+FLOAT32_EXPONENT_LIMIT = 80.0
+# Half the largest squared norm: float32 ends at 3e38.
+_FARTHEST = 1e36
 
 
 class RowMap:
@@ -62,10 +65,14 @@ class RowMap:
         norms = self._squared_norms(self._shifted(X))
         largest = float(norms.max(initial=0.0))
         if isinstance(self.kernel, RBF):
-            fits = self.kernel.gamma * largest * np.log2(np.e) <= FLOAT32_EXPONENT_LIMIT
+            exponent = self.kernel.gamma * largest * np.log2(np.e)
+            fits = exponent * (1.0 + 0.25 * np.sqrt(_row_length(X))) <= FLOAT32_EXPONENT_LIMIT
         elif isinstance(self.kernel, Polynomial):
             size = self.kernel.gamma * largest + abs(self.kernel.coef0)
             fits = self.degree * np.log2(max(size, 1.0)) < 100.0  # float32 ends at 2^128
+        elif isinstance(self.kernel, Sigmoid):
+            size = self.kernel.gamma * largest + abs(self.kernel.coef0)
+            fits = size <= FLOAT32_EXPONENT_LIMIT
         else:
             fits = largest < 2.0**100
         return np.dtype(np.float32 if fits else np.float64)
@@ -79,7 +86,9 @@ class RowMap:
             if not X.has_canonical_format:  # entries given twice add up
                 X = X.copy()
                 X.sum_duplicates()
-            squares = sp.csr_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr), X.shape)
+            squares = sp.csr_array(
+                (np.square(X.data, dtype=np.float64), X.indices, X.indptr), X.shape
+            )
             return squares @ np.ones(squares.shape[1])
         return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
@@ -111,6 +120,11 @@ class RowMap:
         if isinstance(self.kernel, RBF):
             # From the rounded rows, so that K(x, x) is 1 to the last bit that matters.
             term = -0.5 * self._squared_norms(rows)
+            if term.min(initial=0.0) < -_FARTHEST:
+                # Nothing is near such a row; its norm would overflow.
+                entries = rows.data if sp.issparse(rows) else rows
+                np.clip(entries, -(_FARTHEST**0.5), _FARTHEST**0.5, out=entries)
+                term = np.maximum(term, -_FARTHEST)
         else:
             term = np.zeros(rows.shape[0])
         return rows, term.astype(self.dtype)
@@ -146,3 +160,8 @@ def _kind(kernel):
     if isinstance(kernel, Sigmoid):
         return _tiles.SIGMOID, 0
     return _tiles.LINEAR, 0
+
+
+def _row_length(X):
+    """Most entries of a row."""
+    return np.diff(X.indptr).max(initial=0) if sp.issparse(X) else X.shape[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Plain data that skops can hold but does not know to be harmless.
-_DATA = ["scipy.sparse._csr.csr_array"]
+_DATA = ["scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix"]
 
 MACHINES = {"svdd": "SVDD", "one-class": "OneClassSVM"}
 

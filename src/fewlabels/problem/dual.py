@@ -22,7 +22,6 @@ import numpy as np
 from ..gram import GramOperator
 from .penalty import Penalty
 
-
 # Pair steps square differences of gradients.
 _LARGEST = 1e120
 
@@ -87,7 +86,9 @@ class DualProblem:
 
     def block(self, indices):
         """``Q[indices][:, indices]`` in float64."""
-        block = self.scale * self.gram.block(indices)
+        block = self.gram.block(indices)
+        if self.scale != 1.0:
+            block *= self.scale
         block[np.diag_indices_from(block)] += self.ridge[indices]
         return block
 
@@ -118,8 +119,11 @@ class DualProblem:
         return lowest_up, highest_down, np.inf if np.isnan(violation) else max(0.0, violation)
 
     def multiplier(self, a, gradient):
-        """Multiplier of the equality: the mean over variables strictly between
-        breakpoints, else the middle of the interval that optimality leaves."""
+        """Multiplier of the equality.
+
+        The mean over variables strictly between breakpoints, else the middle of the
+        interval that optimality leaves.
+        """
         penalty = self.penalty
         between = (a > penalty.lower) & (a < penalty.upper) & (a != penalty.kink)
         if between.any():

@@ -48,8 +48,9 @@ def _move_gradient(t, row_i, row_j, g, right, up):
 
 @jit(REDUCTION_MATH)
 def _score(lowest, diagonal_i, row_i, diagonal, g, left, score):
-    """score_k = predicted decrease of a step with i; returns the largest violation."""
+    """score_k = predicted decrease of a step with i; returns largest violation and score."""
     highest = -np.inf
+    best = 0.0
     for k in range(g.size):
         violation = g[k] + left[k] - lowest
         highest = max(highest, violation)
@@ -57,7 +58,8 @@ def _score(lowest, diagonal_i, row_i, diagonal, g, left, score):
         curvature = max(size - 2.0 * row_i[k], FLAT * abs(size) + TINY)
         gain = max(violation, 0.0)
         score[k] = gain * gain / curvature
-    return highest
+        best = max(best, score[k])
+    return highest, best
 
 
 @jit()
@@ -97,12 +99,14 @@ def solve_block(Q, g, a, lower, kink, upper, slope_left, slope_right, tol, max_s
         i = 0
         while up[i] != lowest and i < q - 1:
             i += 1
-        highest = _score(lowest, diagonal[i], Q[i], diagonal, g, left, score)
+        highest, best = _score(lowest, diagonal[i], Q[i], diagonal, g, left, score)
         if highest <= tol:
             return steps, DONE
         if steps >= max_steps:
             return steps, STEP_LIMIT
-        j = np.argmax(score)
+        j = 0
+        while score[j] != best and j < q - 1:
+            j += 1
         size = diagonal[i] + diagonal[j]
         curvature = size - 2.0 * Q[i, j]
         violation = g[j] + left[j] - lowest

@@ -22,7 +22,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..gram import CachedGram
+from .._threads import one_blas_thread
+from ..gram import CachedGram, PrecomputedGram
 from . import _pairs
 from .coarse import coarse_start
 from .polish import newton_step
@@ -31,9 +32,11 @@ from .result import Result, Status, certify
 # Noise of a gradient summed from kernel values of this precision, per unit of its size.
 _FLOAT32_NOISE = 1.2e-7
 _FLOAT64_NOISE = 2.3e-16
-# Newton finishes: how often, down to which violation relative to the multiplier, and
-# how many pair steps per variable in between.
-_POLISHES = 12
+# Newton finishes: a budget of steps of up to _CHEAP variables (larger ones count by their
+# cube), down to which violation relative to the multiplier, and how many pair steps per
+# variable in between.
+_POLISHES = 60
+_CHEAP = 200
 _EXACT = 1e-13
 _STEPS_BETWEEN = 20
 # Pair steps in one compiled call: about a third of a second, so that a time limit, a
@@ -42,6 +45,8 @@ _STEPS_PER_CALL = 50_000
 # Rounds without a relative decrease of the objective by this much, before giving up.
 _IDLE_ROUNDS = 12
 _NO_PROGRESS = 1e-15
+# Up to this many working sets of rows the whole matrix is stored.
+_WHOLE = 1
 # Share of the memory that the working set's block may take.
 _BLOCK_SHARE = 0.5
 # Multiply-adds per kernel value from which stored columns beat evaluating again.
@@ -122,17 +127,19 @@ def solve_decomposition(problem, start=None, settings=None, **changes):
 
 class _Engine:
     def __init__(self, problem, settings):
-        self.problem = self._with_stored_columns(problem, settings)
-        self.settings = settings
         self.started = time.perf_counter()
+        self.settings = settings
+        self.largest_block = int(np.sqrt(_BLOCK_SHARE * settings.cache_size / 8))
         self.block_size = min(settings.block_size, problem.n)
+        self.values_before = 0
+        self.whole_block = None
+        self.problem = self._with_stored_values(problem)
         self.polish_goal = np.inf
         self.stop_asked = False
         self.best = np.inf
         self.idle_rounds = 0
-        self.values_before = 0
         self.seconds_before = 0.0
-        self.polishes_left = _POLISHES if settings.polish else 0
+        self.polishes_left = float(_POLISHES) if settings.polish else 0.0
         self.status = None
         self.n_iter = 0
         self.history = []
@@ -140,13 +147,18 @@ class _Engine:
         self.gradient = None
         self.working = np.empty(0, dtype=np.intp)
 
-    @staticmethod
-    def _with_stored_columns(problem, settings):
-        gram = problem.gram
-        if gram.value_cost < _WORTH_STORING or problem.n <= settings.block_size:
-            return problem
-        columns = (1.0 - _BLOCK_SHARE) * settings.cache_size
-        return replace(problem, gram=CachedGram(gram, columns))
+    def _with_stored_values(self, problem):
+        """The problem over stored kernel values, where that is cheaper."""
+        gram, n = problem.gram, problem.n
+        if gram.value_cost > 0 and n <= min(_WHOLE * self.block_size, self.largest_block):
+            # Few rows: every value once, in float64.
+            self.block_size = n
+            self.values_before += n * n
+            return replace(problem, gram=PrecomputedGram(gram.block(np.arange(n)), gram.n_jobs))
+        if gram.value_cost >= _WORTH_STORING:
+            columns = (1.0 - _BLOCK_SHARE) * self.settings.cache_size
+            return replace(problem, gram=CachedGram(gram, columns))
+        return problem
 
     # -- start ---------------------------------------------------------------------
 
@@ -202,15 +214,18 @@ class _Engine:
     def _pair_steps(self, violation, tol, goal):
         working = self._propose()
         p = self.problem.penalty.take(working)
-        block = self.problem.block(working)
+        if len(working) == self.problem.n:
+            if self.whole_block is None:
+                self.whole_block = self.problem.block(working)
+            block, target = self.whole_block, 0.5 * goal
+        else:
+            block, target = self.problem.block(working), max(0.1 * violation, 0.5 * goal)
         g, a = self.gradient[working], self.a[working]
         limit = min(self._steps_left(), _STEPS_PER_CALL)
         if goal < tol:
             self.polishes_left -= 1
             limit = min(limit, _STEPS_BETWEEN * len(working))
-        steps, code = _pairs.solve_block(
-            block, g, a, *p.arrays(), max(0.1 * violation, 0.5 * goal), limit
-        )
+        steps, code = _pairs.solve_block(block, g, a, *p.arrays(), target, limit)
         if code == _pairs.UNBOUNDED:
             raise ValueError("the problem is unbounded below: a direction never ends.")
         change = a - self.a[working]
@@ -256,12 +271,13 @@ class _Engine:
         exact = max(_EXACT * level, 4.0 * self._noise())
         if violation <= exact and self.polish_goal < np.inf:
             return False
-        self.polishes_left -= 1
         self.a = self.problem.snapped(self.a)
-        step = newton_step(self.problem, self.a, self.gradient, self.settings.polish)
+        with one_blas_thread():
+            step = newton_step(self.problem, self.a, self.gradient, self.settings.polish)
         if step is None:
             return False
         free, values = step
+        self.polishes_left -= max(1.0, (len(free) / _CHEAP) ** 3)
         change = values - self.a[free]
         gradient, self.gradient = self.gradient, None
         self.a[free] = values
@@ -297,8 +313,8 @@ class _Engine:
     def _resize(self, n_working, n_moved):
         """Double the working set while nearly all of it moves: it is too small to settle."""
         if n_working < self.problem.n and n_moved > 0.75 * n_working:
-            largest = int(np.sqrt(_BLOCK_SHARE * self.settings.cache_size / 8))
-            self.block_size = max(self.block_size, min(2 * self.block_size, largest))
+            larger = min(2 * self.block_size, self.largest_block)
+            self.block_size = max(self.block_size, larger)
 
     def _update(self, working, a, g, moved, change):
         """Advance ``a`` and the gradient together."""
@@ -340,9 +356,7 @@ class _Engine:
         if refined is None:
             return False
         refined.n_values = self.problem.gram.n_values
-        self.problem = self._with_stored_columns(
-            replace(self.problem, gram=refined), self.settings
-        )
+        self.problem = self._with_stored_values(replace(self.problem, gram=refined))
         self.gradient = self.problem.gradient(self.a)
         return True
 

@@ -82,10 +82,9 @@ def _regular_newton(factor, Q, wanted):
 
 
 def _singular_newton(Q, wanted, values_now, size):
-    """Newton in the subspace of zero sum, where duplicated rows or a kernel of low rank
-    make many solutions equal.
+    """Newton step where duplicated rows or a kernel of low rank make many solutions equal.
 
-    Along directions that change nothing, ``values_now + d`` is made smallest: one of
+    It is taken in the subspace of zero sum. Along directions that change nothing, ``values_now + d`` is made smallest: one of
     the equal solutions, but always the same one, whatever the rounding on the way.
     """
     n = len(Q)
