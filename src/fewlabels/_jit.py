@@ -55,7 +55,7 @@ def jit(fastmath=False, inline="never"):
 
 
 def compiled_as(function, fastmath=False):
-    """Decorate a factory that returns, for the argument types, what to compile for ``function``."""
+    """Decorate a factory: for the types of the arguments, what to compile for ``function``."""
     options = {"fastmath": set(fastmath)} if fastmath else {}
     return overload(function, jit_options=options, inline="always")
 

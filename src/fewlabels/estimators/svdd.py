@@ -218,7 +218,7 @@ class SVDD(OneClassMachine):
             result = self._solve_by_reference(problem, callback)
             tol = self.tol
         else:
-            tol = self.tol * self._spread(gram)
+            tol = self._absolute_tol(gram)
             result = self._solve(problem, tol, 0.0, callback)
         support = self._store(X, result, gram, 1.0)
         self._store_ball(problem, result, support)
@@ -228,16 +228,16 @@ class SVDD(OneClassMachine):
     def _shifted(self, X):
         return X if self._shift is None else X - self._shift
 
-    @staticmethod
-    def _spread(gram):
-        """Total variance of the rows in feature space, from a sample of them.
+    def _absolute_tol(self, gram):
+        """``tol`` times the total variance of the rows in feature space.
 
-        It does not change when the ball moves, unlike K(x, x).
+        Estimated from a sample. Unlike K(x, x) it does not change when all rows move.
         """
         sample = np.unique(np.linspace(0, gram.n - 1, min(gram.n, _SAMPLE)).astype(np.intp))
         block = gram.block(sample)
         size = float(np.abs(np.diag(block)).mean())
-        return max(float(np.diag(block).mean() - block.mean()), _ROUNDING * size, 1e-300)
+        spread = float(np.diag(block).mean() - block.mean())
+        return max(self.tol * spread, _ROUNDING * size, 1e-300)
 
     def _problem(self, gram, weight):
         """This machine as problem (P)."""
@@ -276,7 +276,8 @@ class SVDD(OneClassMachine):
         smooth = result.gradient - problem.ridge * a  # 2 K a
         self._center_norm = 0.5 * float(a @ smooth)
         radius_squared = self._center_norm - result.multiplier
-        if radius_squared < -1e-9 * self._decision_size:
+        variance = float(a @ problem.gram.diagonal()) - self._center_norm
+        if radius_squared < 0.0 and variance > 1e-9 * self._decision_size:
             warnings.warn(
                 f"the ball shrank to a point (radius 0): C={self.C:g} is so small that slack "
                 "is cheaper than a radius. Every row counts as outside, scores still rank "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from threading import Lock
 
 import numpy as np
 
@@ -19,6 +18,7 @@ class CachedGram(GramOperator):
 
     Worth it where a kernel value costs much more than reading it: many features,
     sparse rows, or a user's function. Least recently used columns are dropped first.
+    One thread at a time: every solver makes its own.
 
     Parameters
     ----------
@@ -37,7 +37,6 @@ class CachedGram(GramOperator):
         self.capacity = int(min(self.n, max_bytes / (itemsize * max(1, self.n))))
         self._storage = np.empty((self.capacity, self.n), inner.dtype)
         self._slot_of: OrderedDict[int, int] = OrderedDict()
-        self._lock = Lock()
 
     @property
     def n_values(self):
@@ -69,13 +68,12 @@ class CachedGram(GramOperator):
         if len(indices) > self.capacity:
             self.inner.apply(indices[self.capacity :], coef[self.capacity :], out)
             indices, coef = indices[: self.capacity], coef[: self.capacity]
-        with self._lock:
-            slots = self._slots(indices)
-            run_ranges(
-                lambda start, stop: self._apply_parts(slots, coef, out, start, stop),
-                -(-self.n // _ROWS_AT_A_TIME),
-                self.n_jobs,
-            )
+        slots = self._slots(indices)
+        run_ranges(
+            lambda start, stop: self._apply_parts(slots, coef, out, start, stop),
+            -(-self.n // _ROWS_AT_A_TIME),
+            self.n_jobs,
+        )
 
     def _apply_parts(self, slots, coef, out, start, stop):
         for part in range(start, stop):

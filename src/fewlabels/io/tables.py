@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from .errors import UserError, listing
 from .paths import SEPARATORS
 
-# A row has to fit into a block; 16 MiB holds a row of a million columns.
+# Delimited text is read in blocks of this size; a longer row makes its block longer.
 BLOCK_BYTES = 1 << 24
 
 
@@ -30,8 +30,7 @@ def column_names(path, form):
         if form == "parquet":
             names = pq.read_schema(path).names
         else:
-            with _open_text(path, form) as reader:
-                names = reader.schema.names
+            names = _header(next(_blocks(path), b""), form)[0]
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise UserError(
@@ -50,12 +49,13 @@ def column_names(path, form):
 
 def read_table(path, form):
     """Read the whole table; cells of delimited text stay text."""
-    names = column_names(path, form)
+    column_names(path, form)
     with _readable(path):
         if form == "parquet":
             table = pq.ParquetFile(path).read()
         else:
-            table = pacsv.read_csv(path, **_options(form, names))
+            parsed = list(_parsed_blocks(path, form))
+            table = pa.concat_tables(parsed) if parsed else pa.table({})
     if not table.num_rows:
         raise UserError(f"{path} has column names but no rows; add rows of data.")
     return table
@@ -68,15 +68,17 @@ def iterate_tables(path, form, rows):
     ------
     pyarrow.Table
     """
-    names = column_names(path, form)
+    column_names(path, form)
     empty = True
     with _readable(path), contextlib.ExitStack() as stack:
         if form == "parquet":
-            batches = stack.enter_context(pq.ParquetFile(path)).iter_batches(batch_size=rows)
+            file = stack.enter_context(pq.ParquetFile(path))
+            parsed = (
+                pa.Table.from_batches([batch]) for batch in file.iter_batches(batch_size=rows)
+            )
         else:
-            batches = stack.enter_context(_open_text(path, form, names))
-        for batch in batches:
-            table = pa.Table.from_batches([batch])
+            parsed = _parsed_blocks(path, form)
+        for table in parsed:
             for start in range(0, table.num_rows, rows):
                 empty = False
                 yield table.slice(start, rows)
@@ -84,18 +86,77 @@ def iterate_tables(path, form, rows):
         raise UserError(f"{path} has column names but no rows; add rows of data.")
 
 
-def _open_text(path, form, names=()):
-    return pacsv.open_csv(path, **_options(form, names))
+def _parsed_blocks(path, form):
+    """Tables of text, one per block of the file.
+
+    Arrow's streaming reader would read ahead without limit, the whole file if the
+    consumer is slow; so blocks are cut here and parsed one by one.
+    """
+    names = None
+    for block in _blocks(path):
+        if names is None:
+            names, header_end = _header(block, form)
+            block = block[header_end:]
+        if block.strip():
+            yield pacsv.read_csv(
+                pa.py_buffer(block),
+                read_options=pacsv.ReadOptions(column_names=names, block_size=len(block) + 1),
+                parse_options=_syntax(form),
+                convert_options=pacsv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+                ),
+            )
 
 
-def _options(form, names):
-    return {
-        "read_options": pacsv.ReadOptions(block_size=BLOCK_BYTES),
-        "parse_options": pacsv.ParseOptions(delimiter=SEPARATORS[form], newlines_in_values=True),
-        "convert_options": pacsv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
-        ),
-    }
+def _blocks(path):
+    """The bytes of a file in blocks of whole rows."""
+    with open(path, "rb") as file:
+        rest = b""
+        while read := file.read(BLOCK_BYTES):
+            block = rest + read
+            end = _last_row_end(block)
+            rest = block[end:]
+            if end:
+                yield block[:end]
+        if rest:
+            yield rest
+
+
+def _last_row_end(block):
+    """Where the last complete row ends, 0 when none does.
+
+    A line break within quotes has an odd number of quotes before it.
+    """
+    mark = b"\n" if b"\n" in block else b"\r"
+    end, odd_after = len(block), block.count(b'"') % 2
+    while True:
+        found = block.rfind(mark, 0, end)
+        if found < 0:
+            return 0
+        odd_after ^= block.count(b'"', found, end) % 2
+        if not odd_after:
+            return found + 1
+        end = found
+
+
+def _header(block, form):
+    """Names in the first row and where it ends."""
+    start = len(block) - len(block.lstrip(b"\r\n"))
+    end = start
+    while True:
+        breaks = [p for p in (block.find(b"\n", end), block.find(b"\r", end)) if p >= 0]
+        if not breaks:
+            end = len(block)
+            break
+        end = min(breaks) + 1
+        if block.count(b'"', start, end) % 2 == 0:
+            break
+    row = block[start:end].rstrip(b"\r\n") + b"\n"
+    return pacsv.read_csv(pa.py_buffer(row), parse_options=_syntax(form)).column_names, end
+
+
+def _syntax(form):
+    return pacsv.ParseOptions(delimiter=SEPARATORS[form], newlines_in_values=True)
 
 
 @contextlib.contextmanager

@@ -276,7 +276,7 @@ class _Engine:
             step = newton_step(self.problem, self.a, self.gradient, self.settings.polish)
         if step is None:
             return False
-        free, values = step
+        free, values, full = step
         self.polishes_left -= max(1.0, (len(free) / _CHEAP) ** 3)
         change = values - self.a[free]
         gradient, self.gradient = self.gradient, None
@@ -285,8 +285,8 @@ class _Engine:
         self.gradient = gradient
         left = self.problem.optimality(self.a, gradient)[2]
         # A step cut short by a breakpoint is followed by another; a full one leaves only
-        # rows that were in the wrong state, which pair steps find.
-        self.polish_goal = max(exact, left if left <= tol else 0.1 * left)
+        # rows that are in the wrong state, which pair steps find.
+        self.polish_goal = max(exact, 0.1 * left if full else left)
         return True
 
     def _steps_left(self):

@@ -29,8 +29,9 @@ def newton_step(problem, a, gradient, largest):
 
     Returns
     -------
-    (free, values) or None
-        Indices and new values of the variables; None where no step was possible.
+    (free, values, full) or None
+        Indices and new values of the variables, and whether no breakpoint cut the step
+        short; None where no step was possible.
     """
     p = problem.penalty
     free = np.flatnonzero((a > p.lower) & (a < p.upper) & (a != p.kink))
@@ -49,10 +50,10 @@ def newton_step(problem, a, gradient, largest):
     room[direction == 0] = np.inf
     first = int(np.argmin(room))
     if room[first] > 1.0:
-        return free, a[free] + direction
+        return free, a[free] + direction, True
     values = np.clip(a[free] + room[first] * direction, low, high)
     values[first] = high[first] if direction[first] > 0 else low[first]
-    return free, values
+    return free, values, False
 
 
 def _equality_newton(Q, wanted, values_now):
@@ -84,8 +85,9 @@ def _regular_newton(factor, Q, wanted):
 def _singular_newton(Q, wanted, values_now, size):
     """Newton step where duplicated rows or a kernel of low rank make many solutions equal.
 
-    It is taken in the subspace of zero sum. Along directions that change nothing, ``values_now + d`` is made smallest: one of
-    the equal solutions, but always the same one, whatever the rounding on the way.
+    It is taken in the subspace of zero sum. Along directions that change nothing,
+    ``values_now + d`` is made smallest: one of the equal solutions, but always the same
+    one, whatever the rounding on the way.
     """
     n = len(Q)
     centred = Q - Q.mean(axis=0)
