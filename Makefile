@@ -1,0 +1,57 @@
+# One virtual environment, two commands that matter: `make demo` and `make test`.
+# They need Python 3.11 or newer (name another one with PYTHON=...) and nothing else.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+
+demo: $(VENV)/installed ## Set up, learn one class of a real data set, compare, draw a picture
+	$(BIN)/fewlabels demo
+
+test: $(VENV)/installed-test lint ## Set up, check style and layers, run all tests
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/installed-test ## Check style (ruff) and the direction of imports (import-linter)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
+
+format: $(VENV)/installed-test ## Format the code and repair what can be repaired
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/installed-benchmarks ## Run the benchmarks that need no data of their own, quickly
+	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/million.py --quick
+
+clean: ## Remove the environment, caches and results
+	rm -rf $(VENV) .cache .pytest_cache .ruff_cache .import_linter_cache build dist
+	rm -rf demo-output results src/*.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Stamp files: installing again is needed only when pyproject.toml changes.
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "fewlabels needs Python 3.11 or newer, found: $$($(PYTHON) --version 2>&1)."; \
+	  echo "Name another one: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --editable .
+	@touch $@
+
+$(VENV)/installed-test: pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --editable '.[test]'
+	@touch $@ $(VENV)/installed
+
+$(VENV)/installed-benchmarks: pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --editable '.[benchmarks]'
+	@touch $@ $(VENV)/installed
