@@ -1,0 +1,66 @@
+"""Fixtures shared by all tests; nothing here imports the package."""
+
+import faulthandler
+import hashlib
+import os
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+def _source_hash():
+    digest = hashlib.sha256()
+    for path in sorted((REPOSITORY / "src").rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+# Numba's disk cache does not see edits of a helper in another file: one folder per
+# state of the sources. It must be set before numba is imported.
+if "numba" not in sys.modules:
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(REPOSITORY / ".cache" / "numba" / _source_hash()))
+
+# ``from reference import ...`` works from every test file.
+sys.path.insert(0, str(Path(__file__).parent))
+
+import hypothesis  # noqa: E402
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+
+hypothesis.settings.register_profile(
+    "fewlabels",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[
+        hypothesis.HealthCheck.too_slow,
+        hypothesis.HealthCheck.filter_too_much,
+        hypothesis.HealthCheck.function_scoped_fixture,
+    ],
+)
+hypothesis.settings.load_profile("fewlabels")
+
+# Compiled code that never ends cannot be interrupted by Python: no single test may
+# take longer than this (a test takes seconds), or the whole run dies with a traceback.
+_HANG_SECONDS = 120
+
+
+@pytest.fixture(autouse=True)
+def _no_hang():
+    faulthandler.dump_traceback_later(_HANG_SECONDS, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.fixture
+def seed():
+    """Seed of the random data: 0, or FEWLABELS_TEST_SEED."""
+    return int(os.environ.get("FEWLABELS_TEST_SEED", "0"))
+
+
+@pytest.fixture
+def rng(seed):
+    """A fresh generator from ``seed``."""
+    return np.random.default_rng(seed)
