@@ -17,7 +17,7 @@ from ..solvers import Settings, Status, solve_decomposition
 from ._validation import check_rows, check_weight, resolve_gamma
 
 # Up to here every kernel value is float64: it costs milliseconds.
-_ALWAYS_FLOAT64 = 2048
+_ALWAYS_FLOAT64 = 1024
 
 # Decisions below this share of the terms they are summed from are rounding.
 _ROUNDING = 1e-12

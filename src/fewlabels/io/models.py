@@ -26,6 +26,7 @@ from .schema import Schema
 FORMAT = "fewlabels-model"
 FORMAT_VERSION = 1
 MEMBER = "fewlabels.json"
+_LIBRARIES = ("fewlabels", "scikit-learn", "skops")
 
 
 def describe(machine, parameters, schema, training):
@@ -132,16 +133,15 @@ def load_model(path):
     except UserError:
         raise
     except Exception as error:
-        # Whatever a damaged or foreign file provokes inside skops, the user is told
-        # the same; the cause stays attached for --verbose.
-        raise UserError(
-            f"{path} cannot be loaded ({error}); it was written with scikit-learn "
-            f"{metadata.get('versions', {}).get('scikit-learn', '?')} and this is "
-            f"{version('scikit-learn')}; fit the model again."
-        ) from error
+        raise _other_versions(path, metadata) from error
     machine = machine_class(metadata["machine"]) if metadata["machine"] in MACHINES else ()
     if not isinstance(pipeline, Pipeline) or not isinstance(pipeline.steps[-1][1], machine):
         raise _no_model(path)
+    try:
+        # What another version left out or named otherwise shows here and not midway.
+        pipeline[-1].decision_function(pipeline[-1].support_vectors_[:1])
+    except Exception as error:
+        raise _other_versions(path, metadata) from error
     return pipeline, schema, metadata
 
 
@@ -158,6 +158,15 @@ def _no_model(path):
     return UserError(f"{path} is not a fewlabels model; name a file that 'fewlabels fit' wrote.")
 
 
-def _writer(metadata):
+def _other_versions(path, metadata):
+    written = ", ".join(f"{name} {_writer(metadata, name)}" for name in _LIBRARIES)
+    here = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
+    return UserError(
+        f"{path} does not load with the versions here: it was written with {written}, and this is "
+        f"{here}; fit the model again."
+    )
+
+
+def _writer(metadata, name="fewlabels"):
     versions = metadata.get("versions")
-    return versions.get("fewlabels", "?") if isinstance(versions, dict) else "?"
+    return versions.get(name, "?") if isinstance(versions, dict) else "?"

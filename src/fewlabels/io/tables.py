@@ -97,7 +97,7 @@ def _parsed_blocks(path, form):
         if names is None:
             names, header_end = _header(block, form)
             block = block[header_end:]
-        if block.strip():
+        if block.strip():  # else there is nothing but the header
             yield pacsv.read_csv(
                 pa.py_buffer(block),
                 read_options=pacsv.ReadOptions(column_names=names, block_size=len(block) + 1),
@@ -116,9 +116,9 @@ def _blocks(path):
             block = rest + read
             end = _last_row_end(block)
             rest = block[end:]
-            if end:
+            if block[:end].strip():
                 yield block[:end]
-        if rest:
+        if rest.strip():
             yield rest
 
 
@@ -127,16 +127,14 @@ def _last_row_end(block):
 
     A line break within quotes has an odd number of quotes before it.
     """
-    mark = b"\n" if b"\n" in block else b"\r"
-    end, odd_after = len(block), block.count(b'"') % 2
-    while True:
-        found = block.rfind(mark, 0, end)
-        if found < 0:
-            return 0
-        odd_after ^= block.count(b'"', found, end) % 2
-        if not odd_after:
-            return found + 1
-        end = found
+    for mark in (b"\n", b"\r"):
+        end, n_before = len(block), block.count(b'"')
+        while (found := block.rfind(mark, 0, end)) >= 0:
+            n_before -= block.count(b'"', found, end)
+            if n_before % 2 == 0:
+                return found + 1
+            end = found
+    return 0
 
 
 def _header(block, form):
