@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import Pipeline
 
 from fewlabels import SVDD
 
@@ -262,10 +263,10 @@ def test_what_the_estimator_refuses_is_a_sentence_too(run, tmp_path, monkeypatch
 
 
 def test_a_failing_predict_leaves_the_output(run, tmp_path, model, monkeypatch):
-    def fail(self, X, diagonal=None):
+    def fail(self, X):
         raise RuntimeError("the roof fell in")
 
-    monkeypatch.setattr(SVDD, "decision_function", fail)
+    monkeypatch.setattr(Pipeline, "decision_function", fail)
     (tmp_path / "d.csv").write_text(TABLE)
     (tmp_path / "o.csv").write_text("old")
     with pytest.raises(RuntimeError):

@@ -165,3 +165,15 @@ def test_text_of_a_kind_that_pandas_reads_otherwise(run, tmp_path):
     )
     assert run("fit", data, "-o", tmp_path / "m").code == 0
     assert load_model(tmp_path / "m")[1].names("category") == ["zip"]
+
+
+def test_many_categories_are_kept_sparse(run, tmp_path):
+    data, model, out = tmp_path / "d.csv", tmp_path / "m", tmp_path / "o.csv"
+    codes = np.random.default_rng(0).integers(0, 40, 200)
+    pd.DataFrame({"x": np.arange(200) % 7, "k": [f"k{i}" for i in codes]}).to_csv(
+        data, index=False
+    )
+    assert run("fit", data, "-o", model).code == 0
+    result = run("predict", model, data, "-o", out)
+    assert result.code == 0, result.err
+    assert sp.issparse(load_model(model)[0][-1].support_vectors_)

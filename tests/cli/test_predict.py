@@ -70,7 +70,10 @@ def test_pieces_give_the_same_file(tmp_path, table, model, monkeypatch, suffix):
 def test_unknown_and_blank_categories_are_no_error(run, tmp_path, table, model):
     data, out = tmp_path / "in.csv", tmp_path / "out.csv"
     table.assign(colour="ultraviolet", ok="").to_csv(data, index=False)
-    assert run("predict", model, data, "-o", out).code == 0
+    result = run("predict", model, data, "-o", out, "--json")
+    assert result.code == 0
+    assert "do not occur in the training rows" in result.err
+    assert json.loads(result.out)["unseen_categories"] == {"colour": 120, "ok": 120}
     assert (pd.read_csv(out)["label"] == "outside").all()
 
 

@@ -47,6 +47,7 @@ def test_chunked_dictionary_and_null_columns():
         (pa.array([1.0, 2.5, None]), ["1", "2.5", ""]),
         (pa.array([True, False, None]), ["True", "False", ""]),
         (pa.array(["007", " x", None]), ["007", " x", ""]),
+        (pa.array(["true", "FALSE", "True", "truest"]), ["True", "False", "True", "truest"]),
     ],
 )
 def test_text_is_the_same_from_every_format(cells, expected):

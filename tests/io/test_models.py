@@ -93,7 +93,7 @@ def test_flipped_bit(model):
         lambda path: save_model(path, StandardScaler().fit(X), _metadata()),
         lambda path: save_model(path, Pipeline([("p", PCA())]).fit(X), _metadata()),
         lambda path: save_model(path, Pipeline([("m", SVDD())]).fit(X), _metadata("one-class")),
-        lambda path: save_model(path, Pipeline([("m", SVDD())]).fit(X), _metadata("unheard")),
+        lambda path: save_model(path, Pipeline([("m", SVDD())]).fit(X), _metadata("unheard of")),
     ],
 )
 def test_not_a_model(tmp_path, write):
@@ -112,6 +112,16 @@ def test_foreign_types_are_refused_by_name(tmp_path):
     pipeline = Pipeline([("f", FunctionTransformer(_unknown)), ("machine", SVDD())])
     save_model(path, pipeline, _metadata())
     with pytest.raises(UserError, match=r"types that no fewlabels model has .*_unknown"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("name", ["support_vectors_", "dual_coef_", "_gamma"])
+def test_attributes_of_another_version(tmp_path, name):
+    path = tmp_path / "m"
+    pipeline = Pipeline([("m", SVDD().fit(X))])
+    delattr(pipeline[-1], name)
+    save_model(path, pipeline, _metadata())
+    with pytest.raises(UserError, match=r"written with fewlabels .*; fit the model again"):
         load_model(path)
 
 

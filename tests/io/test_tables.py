@@ -71,6 +71,32 @@ def test_pieces_make_up_the_whole(tmp_path, form, monkeypatch):
     assert read_table(path, form).to_pydict() == table.to_pydict()
 
 
+@pytest.mark.parametrize("size", [1, 2, 5, 16, 1000])
+@pytest.mark.parametrize("mark", ["\n", "\r\n", "\r"])
+def test_blocks_end_where_rows_end(tmp_path, monkeypatch, size, mark):
+    monkeypatch.setattr(tables, "BLOCK_BYTES", size)
+    rows = [['quo"te', "com,ma"], ["new\nline", "a\n\n"], ["", "last"], ['"\n"', '""']] * 3
+    path = tmp_path / "t.csv"
+    with open(path, "w", newline="") as file:
+        file.write(mark)
+        csv.writer(file, lineterminator=mark, quoting=csv.QUOTE_ALL).writerows(
+            [['first "\n" name', "b"], *rows]
+        )
+    for end in ("", mark, 2 * mark):  # with and without a last line break
+        path.write_bytes(path.read_bytes().rstrip(b"\r\n") + end.encode())
+        back = read_table(path, "csv")
+        assert back.column_names == ['first "\n" name', "b"]
+        assert [list(row.values()) for row in back.to_pylist()] == rows
+
+
+def test_stray_quotes_within_cells(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "BLOCK_BYTES", 40)
+    rows = [f'{i},5" pipe' for i in range(31)]
+    (tmp_path / "t.csv").write_text("a,b\n" + "\n".join(rows) + "\n")
+    back = read_table(tmp_path / "t.csv", "csv").to_pylist()
+    assert [f"{row['a']},{row['b']}" for row in back] == rows
+
+
 def test_cells_stay_as_they_were_written(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("id,x\n007,1.50\n,NA\n")
@@ -93,6 +119,8 @@ def test_byte_order_mark_is_ignored(tmp_path):
         (b"a;b\n1;2\n", "separated by semicolons"),
         (b"a,b\n1,2\n3\n", "Expected 2 columns, got 1"),
         ("a,b\n1,é\n".encode("latin-1"), "not UTF-8"),
+        ("a,é\n1,2\n".encode("latin-1"), "not UTF-8"),
+        ("a,b\n1,2\n".encode("utf-16"), "cannot be read"),
     ],
 )
 def test_unusable_text_files(tmp_path, content, message):

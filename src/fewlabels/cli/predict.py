@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -68,6 +69,13 @@ def predict(
             n_jobs=n_jobs,
             update=update,
         )
+    if summary["unseen_categories"] and not quiet:
+        unseen = summary["unseen_categories"].items()
+        show.note(
+            "some categories do not occur in the training rows and count as none of them (rows: "
+            + ", ".join(f"{count} in '{name}'" for name, count in unseen)
+            + ")"
+        )
     if json:
         show.as_json(summary)
     elif not quiet:
@@ -111,6 +119,7 @@ def score_file(
     """
     from ..io.atomic import replacing
     from ..io.chunks import input_columns, iterate_chunks
+    from ..io.encoding import known_categories
     from ..io.models import load_model
     from ..io.paths import check_output, output_format
     from ..io.tally import Tally
@@ -131,6 +140,8 @@ def score_file(
         pipeline[-1].set_params(n_jobs=n_jobs)
     tally = Tally(data, skip_missing)
     counts = {"rows": 0, INSIDE: 0, OUTSIDE: 0, "skipped": 0}
+    known = known_categories(pipeline[0], schema)
+    unseen = Counter()
     try:
         with replacing(out) as temporary:
             with table_writer(temporary, out_form) as append:
@@ -140,6 +151,8 @@ def score_file(
                         scores = _scores(pipeline, chunk, data, counts["rows"])
                         append(_with_scores(chunk, scores, prefix, schema, out_form))
                         _count(counts, scores)
+                        for name, categories in known.items():
+                            unseen[name] += int((~chunk.rows[name].isin(categories)).sum())
                         if update:
                             update(counts["rows"])
             tally.check()
@@ -151,6 +164,7 @@ def score_file(
         "data": str(data),
         "output": str(out),
         **counts,
+        "unseen_categories": {name: count for name, count in unseen.items() if count},
         "seconds": time.perf_counter() - started,
     }
 

@@ -87,7 +87,8 @@ def text(column):
     """Values of a column as text, missing ones as the empty string.
 
     Typed values are written so that the same data give the same categories in every
-    format: truth values as pandas writes them, whole numbers without a decimal point.
+    format: truth values as pandas writes them (however they are capitalised), whole
+    numbers without a decimal point.
     """
     column = plain(column)
     if pt.is_null(column.type):
@@ -98,6 +99,9 @@ def text(column):
         values = _to_numpy(column.cast(pa.float64(), safe=False))
         return np.array([number_text(value) for value in values], dtype=object)
     column = pc.fill_null(column.cast(pa.large_string()), "")
+    for value in ("True", "False"):
+        same = pc.is_in(column, value_set=pa.array([value.lower(), value.upper()], column.type))
+        column = pc.if_else(same, value, column)
     return column.to_numpy(zero_copy_only=False)
 
 

@@ -66,6 +66,15 @@ def fit_encoder(schema, rows, source, scale=True):
     return encoder, X, schema
 
 
+def known_categories(encoder, schema):
+    """Categories seen in training, by column."""
+    names = schema.names("category")
+    if not names:
+        return {}
+    found = encoder.named_transformers_["categories"].categories_
+    return dict(zip(names, found, strict=True))
+
+
 def _constant(X):
     if isinstance(X, np.ndarray):
         return not np.ptp(X, axis=0).any()
