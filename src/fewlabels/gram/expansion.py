@@ -67,13 +67,11 @@ class Expansion:
             values = self.kernel.function(X, self.vectors)
             out += (values if sp.issparse(values) else np.asarray(values)) @ self.coef
         else:
-            if sp.issparse(X) and self.row_map.center is not None:
-                X = X.toarray()  # the rows of a dense model, moved to its centre, are dense
-            rows = SparseRows if sp.issparse(X) else TiledRows
-            tiled = rows(*self.row_map.prepare(X))
+            rows, row_term = self.row_map.prepare(X)
             columns, term = self._prepared
-            if sp.issparse(columns) != sp.issparse(X):
+            if sp.issparse(columns) != sp.issparse(rows):
                 columns = columns.toarray() if sp.issparse(columns) else sp.csr_array(columns)
+            tiled = (SparseRows if sp.issparse(rows) else TiledRows)(rows, row_term)
             tiled.apply(self.row_map, columns, term, self.coef, out, self.n_jobs)
 
 

@@ -62,8 +62,10 @@ class RowMap:
         return other
 
     def _needed_precision(self, X):
-        norms = self._squared_norms(self._shifted(X))
-        largest = float(norms.max(initial=0.0))
+        largest = 0.0
+        for part in _parts(X):
+            norms = self._squared_norms(self._shifted(X[part]))
+            largest = max(largest, float(norms.max(initial=0.0)))
         if isinstance(self.kernel, RBF):
             exponent = self.kernel.gamma * largest * np.log2(np.e)
             fits = exponent * (1.0 + 0.25 * np.sqrt(_row_length(X))) <= FLOAT32_EXPONENT_LIMIT
@@ -99,35 +101,32 @@ class RowMap:
 
     def prepare(self, X):
         """Scaled rows (in ``dtype``, dense or CSR) and their term, shape (n,)."""
-        if isinstance(self.kernel, RBF):
-            factor = np.sqrt(2.0 * self.kernel.gamma * np.log2(np.e))
-        elif isinstance(self.kernel, Linear):
-            factor = 1.0
-        else:
-            factor = np.sqrt(self.kernel.gamma)
-        X = self._shifted(X)
+        if sp.issparse(X) and self.center is not None:
+            X = X.toarray()  # moved rows are dense
         if sp.issparse(X):
             rows = sp.csr_array(X, dtype=self.dtype, copy=True)
-            rows.data = (X.data * factor).astype(self.dtype)
+            rows.data = (X.data * self._factor).astype(self.dtype)
             rows.sum_duplicates()
         else:
-            rows = (
-                np.multiply(X, factor, dtype=np.float64)
-                if X.dtype != self.dtype
-                else X * X.dtype.type(factor)
-            )
-            rows = np.ascontiguousarray(rows, dtype=self.dtype)
-        if isinstance(self.kernel, RBF):
-            # From the rounded rows, so that K(x, x) is 1 to the last bit that matters.
-            term = -0.5 * self._squared_norms(rows)
-            if term.min(initial=0.0) < -_FARTHEST:
-                # Nothing is near such a row; its norm would overflow.
-                entries = rows.data if sp.issparse(rows) else rows
-                np.clip(entries, -(_FARTHEST**0.5), _FARTHEST**0.5, out=entries)
-                term = np.maximum(term, -_FARTHEST)
-        else:
-            term = np.zeros(rows.shape[0])
+            rows = np.empty(X.shape, self.dtype)
+            for part in _parts(X):
+                rows[part] = self._factor * self._shifted(X[part].astype(np.float64))
+        if not isinstance(self.kernel, RBF):
+            return rows, np.zeros(rows.shape[0], self.dtype)
+        # From the rounded rows, so that K(x, x) is 1 to the last bit that matters.
+        term = -0.5 * self._squared_norms(rows)
+        if term.min(initial=0.0) < -_FARTHEST:
+            # Nothing is near such a row; its norm would overflow.
+            entries = rows.data if sp.issparse(rows) else rows
+            np.clip(entries, -(_FARTHEST**0.5), _FARTHEST**0.5, out=entries)
+            term = np.maximum(term, -_FARTHEST)
         return rows, term.astype(self.dtype)
+
+    @property
+    def _factor(self):
+        if isinstance(self.kernel, RBF):
+            return np.sqrt(2.0 * self.kernel.gamma * np.log2(np.e))
+        return 1.0 if isinstance(self.kernel, Linear) else np.sqrt(self.kernel.gamma)
 
     def diagonal(self, X):
         """K(x, x) in float64."""
@@ -160,6 +159,12 @@ def _kind(kernel):
     if isinstance(kernel, Sigmoid):
         return _tiles.SIGMOID, 0
     return _tiles.LINEAR, 0
+
+
+def _parts(X):
+    """Slices of rows small enough that a float64 copy of one is no burden."""
+    step = max(1, 1_000_000 // max(1, X.shape[1]))
+    return (slice(first, first + step) for first in range(0, X.shape[0], step))
 
 
 def _row_length(X):
