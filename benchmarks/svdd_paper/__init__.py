@@ -1,0 +1,1 @@
+"""Parts of ``lagrangian_svdd.py``: data, published figures, experiments, report."""
