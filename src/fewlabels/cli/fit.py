@@ -27,6 +27,7 @@ def fit(
     data: Annotated[
         Path,
         typer.Argument(
+            metavar="DATA",
             help="Table (.csv, .tsv, .parquet) or matrix (.npz with X and y, .npy, .svmlight, "
             ".libsvm, .svm, .txt).",
             show_default=False,

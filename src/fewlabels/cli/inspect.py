@@ -13,7 +13,10 @@ from .fit import figures
 
 def inspect(
     model: Annotated[
-        Path, typer.Argument(help="Model that 'fewlabels fit' wrote.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="Model that 'fewlabels fit' wrote.", show_default=False
+        ),
     ],
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ):

@@ -19,11 +19,15 @@ INSIDE, OUTSIDE = "inside", "outside"
 
 def predict(
     model: Annotated[
-        Path, typer.Argument(help="Model that 'fewlabels fit' wrote.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="Model that 'fewlabels fit' wrote.", show_default=False
+        ),
     ],
     data: Annotated[
         Path,
         typer.Argument(
+            metavar="DATA",
             help="Rows to score: a table with the model's columns, in any order and with others "
             "between them, or a matrix.",
             show_default=False,
