@@ -68,12 +68,21 @@ class DualProblem:
                 "precision; scale the columns."
             )
         lowest, highest = self.penalty.lower.sum(), self.penalty.upper.sum()
-        slack = 1e-9 * max(1.0, abs(self.total))
-        if not lowest - slack <= self.total <= highest + slack:
+        reachable = (
+            lowest - self._rounding(self.penalty.lower)
+            <= self.total
+            <= highest + self._rounding(self.penalty.upper)
+        )
+        if not (reachable and np.isfinite(self.total)):
             raise ValueError(
                 f"the problem is infeasible: the variables can sum to [{lowest:g}, "
                 f"{highest:g}], but must sum to {self.total:g}."
             )
+
+    def _rounding(self, terms, rtol=1e-9):
+        """What a sum of ``terms`` may be away from ``total``."""
+        size = float(np.abs(terms[np.isfinite(terms)]).sum())
+        return rtol * max(size, abs(self.total))
 
     @property
     def n(self):
@@ -143,33 +152,31 @@ class DualProblem:
             D = -a'Ma/2 + multiplier * total
                 + sum_i min_b [ (Ma - multiplier)_i b + ridge_i b^2/2 + phi_i(b) ]
 
-        Infinite bounds are first tightened by what the equality implies. The bound is
-        -inf when a free variable is not stationary at ``multiplier``.
+        Infinite bounds are first tightened by what the equality implies, which is finite
+        for one free variable among bounded ones. With more, the bound is -inf unless they
+        are exactly stationary at ``multiplier``.
         """
         smooth = gradient - self.ridge * a
-        penalty = self._tightened()
-        at = penalty.minimiser(smooth - multiplier, self.ridge)
+        at = self.penalty.minimiser(smooth - multiplier, self.ridge)
+        at = np.clip(at, *self._implied_interval())
         if not np.all(np.isfinite(at)):
             return -np.inf
         value = float(np.sum((smooth - multiplier) * at + 0.5 * self.ridge * at**2))
-        return value + penalty.value(at) + multiplier * self.total - 0.5 * float(a @ smooth)
+        return value + self.penalty.value(at) + multiplier * self.total - 0.5 * float(a @ smooth)
 
     def duality_gap(self, a, gradient, multiplier):
         """Objective minus ``lower_bound``: ``a`` is at most this far from optimal."""
         return self.objective(a, gradient) - self.lower_bound(a, gradient, multiplier)
 
-    def _tightened(self):
-        """Penalty whose infinite bounds are replaced by what the equality implies."""
-        p = self.penalty
-        lower, upper = p.lower, p.upper
-        if np.isinf(upper).any() and np.isfinite(lower).all():
-            upper = np.minimum(upper, self.total - lower.sum() + lower)
-        if np.isinf(lower).any() and np.isfinite(p.upper).all():
-            lower = np.maximum(lower, self.total - p.upper.sum() + p.upper)
-        return Penalty(
-            lower, np.clip(p.kink, lower, upper), np.maximum(upper, lower),
-            p.slope_left, p.slope_right,
-        )  # fmt: skip
+    def _implied_interval(self):
+        """Intervals whose infinite ends are replaced by what the equality implies."""
+        lower, upper = self.penalty.lower, self.penalty.upper
+        smallest = self.total - _sum_of_others(upper)
+        largest = self.total - _sum_of_others(lower)
+        return (
+            np.where(np.isinf(lower), smallest, lower),
+            np.where(np.isinf(upper), largest, upper),
+        )
 
     def stretch(self, indices):
         """How many rows each row of a sample stands for, shape (len(indices),)."""
@@ -189,8 +196,10 @@ class DualProblem:
         penalty = Penalty(
             p.lower * stretch, p.kink * stretch, p.upper * stretch, p.slope_left, p.slope_right
         )
+        # Where intervals differ, those of the sample may not reach the total.
+        total = float(np.clip(self.total, penalty.lower.sum(), penalty.upper.sum()))
         return DualProblem(
-            self.gram.take(indices), penalty, self.total, self.scale, self.ridge[indices] / stretch
+            self.gram.take(indices), penalty, total, self.scale, self.ridge[indices] / stretch
         )
 
     def feasible_start(self):
@@ -214,9 +223,18 @@ class DualProblem:
 
     def is_feasible(self, a, rtol=1e-9):
         """Whether ``a`` satisfies the intervals exactly and the equality to rounding."""
-        size = max(1.0, float(np.abs(a).sum()))
         return bool(
             np.all(a >= self.penalty.lower)
             and np.all(a <= self.penalty.upper)
-            and abs(a.sum() - self.total) <= rtol * size
+            and abs(a.sum() - self.total) <= self._rounding(a, rtol)
         )
+
+
+def _sum_of_others(bounds):
+    """For every i the sum of all bounds but the i-th; infinite where one of these is."""
+    infinite = np.isinf(bounds)
+    if not infinite.any():
+        return bounds.sum() - bounds
+    if infinite.sum() > 1:
+        return np.full(len(bounds), bounds[infinite][0])
+    return np.where(infinite, bounds[~infinite].sum(), bounds[infinite][0])

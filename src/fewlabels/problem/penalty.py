@@ -96,23 +96,19 @@ class Penalty:
         """``argmin_a  phi_i(a) + linear_i a + curvature_i a^2 / 2`` over the interval.
 
         With zero curvature and an unbounded descent direction the result is infinite.
-        Ties go to the kink or the bound with the smaller absolute value.
+        Ties go to the kink, or towards zero where that is infinite.
         """
-        curvature = np.broadcast_to(curvature, linear.shape)
-        curved = curvature > 0
-        safe = np.where(curved, curvature, 1.0)
-        with np.errstate(invalid="ignore"):
-            # The right piece wins if its unconstrained minimum lies right of the kink.
-            right = np.where(curved, -(linear + self.slope_right) / safe,
-                             _far(-(linear + self.slope_right)))  # fmt: skip
-            left = np.where(curved, -(linear + self.slope_left) / safe,
-                            _far(-(linear + self.slope_left)))  # fmt: skip
-            at = np.where(right > self.kink, right, np.where(left < self.kink, left, self.kink))
-            # Zero slope and no curvature: every point of the piece is a minimiser.
-            at = np.where(np.isnan(at), self.kink, at)
-            at = np.where(np.isnan(at) | np.isinf(self.kink) & (at == self.kink), 0.0, at)
+        right = _stationary(linear + self.slope_right, curvature)
+        left = _stationary(linear + self.slope_left, curvature)
+        # A piece wins if its unconstrained minimum lies on its side of the kink. An
+        # infinite kink leaves one piece.
+        at = np.where(right > self.kink, right, np.where(left < self.kink, left, self.kink))
+        at = np.where(self.kink == -np.inf, right, np.where(self.kink == np.inf, left, at))
+        at = np.where(np.isnan(at), 0.0, at)
         return np.clip(at, self.lower, self.upper)
 
 
-def _far(direction):
-    return np.where(direction > 0, np.inf, np.where(direction < 0, -np.inf, np.nan))
+def _stationary(slope, curvature):
+    """Where ``slope a + curvature a^2 / 2`` is smallest; NaN where every point is."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return -slope / np.broadcast_to(np.asarray(curvature, dtype=float), slope.shape)

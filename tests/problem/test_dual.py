@@ -1,0 +1,307 @@
+"""Problem (P): objective, optimality, bounds, starts; against the reference."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import dual_bound, kkt_residual, objective, solve_qp
+from reference.problems import KINDS, random_penalty, random_point
+
+from fewlabels.gram import BorderedGram, PrecomputedGram, make_gram
+from fewlabels.kernels import RBF
+from fewlabels.problem import DualProblem, Penalty, one_class, svdd_linear, svdd_squared
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+seeds = st.integers(0, 10**6)
+kinds = st.lists(st.sampled_from(KINDS), min_size=1, max_size=12)
+BOUNDED = [k for k in KINDS if not k.startswith(("half", "free", "kink, no"))]
+
+
+def random_problem(rng, kinds, rank=None, scale=1.0, ridged=True):
+    """A problem with a feasible point a0; Q is positive definite."""
+    n = len(kinds)
+    arrays = random_penalty(rng, kinds)
+    root = rng.normal(size=(n, rank or n + 2))
+    K = root @ root.T / root.shape[1]
+    ridge = rng.exponential(size=n) * (rng.random(n) < 0.5) if ridged else np.zeros(n)
+    a0 = random_point(rng, arrays)
+    problem = DualProblem(PrecomputedGram(K), Penalty(*arrays), a0.sum(), scale, ridge)
+    return problem, arrays, K, a0
+
+
+def matrix(problem, K):
+    return problem.scale * K + np.diag(problem.ridge)
+
+
+@settings(max_examples=100)
+@given(kinds=kinds, seed=seeds, scale=st.sampled_from([1.0, 2.0, 1e-3]))
+def test_parts_of_the_problem(kinds, seed, scale):
+    rng = np.random.default_rng(seed)
+    problem, arrays, K, a = random_problem(rng, kinds, scale=scale)
+    Q = matrix(problem, K)
+    n = len(kinds)
+    assert problem.n == n
+    assert np.allclose(problem.diagonal(), np.diag(Q), rtol=1e-14)
+    some = rng.permutation(n)[: max(1, n // 2)]
+    assert np.allclose(problem.block(some), Q[np.ix_(some, some)], rtol=1e-13, atol=1e-15)
+    assert np.array_equal(problem.gram.K, K)  # block() gives a copy away
+    gradient = problem.gradient(a)
+    assert np.allclose(gradient, Q @ a, rtol=0, atol=1e-13 * (1 + np.abs(Q) @ np.abs(a)))
+    change = rng.normal(size=len(some))
+    later = gradient.copy()
+    problem.add_product(some, change, later)
+    assert np.allclose(later, gradient + Q[:, some] @ change, rtol=0, atol=1e-12)
+    assert problem.objective(a, gradient) == pytest.approx(
+        objective(Q, arrays, a), rel=1e-11, abs=1e-11
+    )
+    lowest_up, highest_down, violation = problem.optimality(a, gradient)
+    assert violation == pytest.approx(kkt_residual(Q, arrays, a), rel=1e-9, abs=1e-12)
+    if np.isfinite(lowest_up) and np.isfinite(highest_down):
+        assert violation == max(0.0, highest_down - lowest_up)
+
+
+@settings(max_examples=120)
+@given(kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=10), seed=seeds)
+def test_lower_bound_is_below_the_optimum(kinds, seed):
+    """At any feasible point and any multiplier."""
+    rng = np.random.default_rng(seed)
+    problem, arrays, K, a0 = random_problem(rng, kinds)
+    Q = matrix(problem, K)
+    a_star, best = solve_qp(Q, arrays, problem.total)
+    allowed = 1e-7 * max(1.0, abs(best), np.abs(Q).max() * np.abs(a_star).max() ** 2)
+    for a in (a0, problem.feasible_start(), a_star):
+        gradient = Q @ a
+        for multiplier in (problem.multiplier(a, gradient), rng.normal(), 0.0):
+            bound = problem.lower_bound(a, gradient, multiplier)
+            assert not np.isnan(bound)
+            assert bound <= best + allowed
+            # At least as good as the plain Lagrangian bound, which tightens nothing.
+            plain = dual_bound(
+                problem.scale * K, problem.ridge, arrays, a, problem.total, multiplier
+            )
+            assert bound >= plain - 1e-10 * max(1.0, abs(plain))
+            assert problem.duality_gap(a, gradient, multiplier) >= (
+                problem.objective(a, gradient) - best - allowed
+            )
+
+
+@settings(max_examples=80)
+@given(kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=10), seed=seeds)
+def test_gap_closes_at_the_optimum(kinds, seed):
+    rng = np.random.default_rng(seed)
+    problem, arrays, K, _ = random_problem(rng, kinds)
+    if not np.all(np.isfinite(problem._implied_interval())):
+        return  # two directions that never end balance to rounding only: no finite bound
+    Q = matrix(problem, K)
+    a, best = solve_qp(Q, arrays, problem.total)
+    # The interior point ends near the breakpoints, not on them.
+    for edge in arrays[:3]:
+        a = np.where(np.abs(a - edge) < 1e-6, edge, a)
+    gradient = Q @ a
+    gap = problem.duality_gap(a, gradient, problem.multiplier(a, gradient))
+    assert gap <= 1e-4 * max(1.0, abs(best))
+
+
+def test_gap_is_finite_with_one_free_variable(rng):
+    """The balancing constraint's variable; the equality bounds it when others are bounded."""
+    X = rng.normal(size=(20, 2))
+    gram = BorderedGram.mean_of(make_gram(RBF(1.0), X, dtype=np.float64), np.arange(20))
+    lower, upper = np.append(np.zeros(20), -np.inf), np.append(np.ones(20), np.inf)
+    slope = np.append(rng.choice([-1.0, 1.0], 20), -0.1)
+    problem = DualProblem(gram, Penalty.linear(lower, upper, slope, 21), 0.0)
+    a = problem.feasible_start()
+    gradient = problem.gradient(a)
+    for multiplier in (problem.multiplier(a, gradient), 0.3, -5.0):
+        assert np.isfinite(problem.lower_bound(a, gradient, multiplier))
+
+
+def test_two_free_variables_out_of_balance_have_no_bound(rng):
+    K = np.eye(3)
+    lower, upper = np.array([-np.inf, -np.inf, 0.0]), np.array([np.inf, np.inf, 1.0])
+    problem = DualProblem(PrecomputedGram(K), Penalty.linear(lower, upper, 0.0, 3), 0.0)
+    a = np.array([1.0, -1.0, 0.0])
+    assert problem.lower_bound(a, problem.gradient(a), 0.0) == -np.inf
+    # Stationary ones have one.
+    a = np.zeros(3)
+    assert problem.lower_bound(a, problem.gradient(a), 0.0) == 0.0
+
+
+@settings(max_examples=100)
+@given(kinds=kinds, seed=seeds)
+def test_implied_interval_contains_every_feasible_point(kinds, seed):
+    rng = np.random.default_rng(seed)
+    problem, arrays, _, a0 = random_problem(rng, kinds)
+    low, high = problem._implied_interval()
+    slack = 1e-12 * (1 + np.abs(a0).sum() + sum(np.abs(v[np.isfinite(v)]).sum() for v in arrays))
+    assert np.all(low - slack <= a0)
+    assert np.all(a0 <= high + slack)
+    assert np.all(low >= problem.penalty.lower)
+    assert np.all(high <= problem.penalty.upper)
+
+
+@settings(max_examples=150)
+@given(kinds=kinds, seed=seeds, end=st.sampled_from(["inside", "lowest", "highest"]))
+def test_feasible_start(kinds, seed, end):
+    rng = np.random.default_rng(seed)
+    arrays = random_penalty(rng, kinds)
+    total = random_point(rng, arrays, spread=100.0).sum()
+    if end == "lowest" and np.isfinite(arrays[0]).all():
+        total = arrays[0].sum()
+    if end == "highest" and np.isfinite(arrays[2]).all():
+        total = arrays[2].sum()
+    n = len(kinds)
+    problem = DualProblem(PrecomputedGram(np.eye(n)), Penalty(*arrays), total)
+    a = problem.feasible_start()
+    assert np.all(np.isfinite(a))
+    assert np.all(a >= arrays[0])
+    assert np.all(a <= arrays[2])
+    assert abs(a.sum() - total) <= 1e-12 * (1 + np.abs(a).sum())
+    assert problem.is_feasible(a)
+
+
+@pytest.mark.parametrize("scale", [1e-15, 1e-12, 1e-6, 1.0, 1e6, 1e12])
+def test_feasibility_is_relative(scale):
+    """At every scale of the variables: zero is no solution of sum a = 1e-12."""
+    upper = scale * np.ones(10)
+    problem = DualProblem(
+        PrecomputedGram(np.eye(10)), Penalty.linear(0.0, upper, 0.0, 10), 3 * scale
+    )
+    assert problem.is_feasible(problem.feasible_start())
+    assert not problem.is_feasible(np.zeros(10))
+    assert not problem.is_feasible(np.full(10, 0.31 * scale))
+    assert not problem.is_feasible(np.array([2.0, 1, 0, 0, 0, 0, 0, 0, 0, 0]) * scale)
+    assert not problem.is_feasible(np.array([4.0, -1, 0, 0, 0, 0, 0, 0, 0, 0]) * scale / 4)
+    assert not problem.is_feasible(np.full(10, np.nan))
+    with pytest.raises(ValueError, match="infeasible"):
+        DualProblem(PrecomputedGram(np.eye(10)), Penalty.linear(0.0, upper, 0.0, 10), 10.1 * scale)
+    with pytest.raises(ValueError, match="infeasible"):
+        DualProblem(PrecomputedGram(np.eye(10)), Penalty.linear(0.0, upper, 0.0, 10), -scale / 10)
+
+
+def test_totals_at_the_very_end_are_feasible():
+    """nu = 1: the uppers sum to one only up to rounding."""
+    for n in (3, 7, 49, 1000):
+        problem = one_class(PrecomputedGram(np.eye(n)), 1.0)
+        a = problem.feasible_start()
+        assert problem.is_feasible(a)
+        assert np.allclose(a, 1.0 / n)
+
+
+@pytest.mark.parametrize("total", [-1.0, 5.01, np.nan, np.inf])
+def test_infeasible_totals_are_refused(total):
+    with pytest.raises(ValueError, match=r"infeasible.*sum to"):
+        DualProblem(PrecomputedGram(np.eye(5)), Penalty.linear(0.0, 1.0, 0.0, 5), total)
+
+
+def test_wrong_sizes_are_refused():
+    with pytest.raises(ValueError, match="3 variables and the Gram operator 5 rows"):
+        DualProblem(PrecomputedGram(np.eye(5)), Penalty.linear(0.0, 1.0, 0.0, 3), 1.0)
+
+
+@settings(max_examples=60)
+@given(seed=seeds, free=st.integers(0, 2))
+def test_subsample_of_everything_is_the_problem(seed, free):
+    rng = np.random.default_rng(seed)
+    kinds = list(rng.choice(BOUNDED, 8)) + ["free"] * free
+    problem, arrays, _, _ = random_problem(rng, kinds)
+    sub = problem.subsample(np.arange(problem.n))
+    for old, new in zip(arrays, sub.penalty.arrays(), strict=True):
+        assert np.array_equal(old, new)
+    assert sub.total == problem.total
+    assert np.array_equal(sub.ridge, problem.ridge)
+
+
+@settings(max_examples=60)
+@given(seed=seeds, free=st.integers(0, 2))
+def test_subsample_stands_for_all_rows(seed, free):
+    """Every row given twice: half of them is the same problem, in doubled variables."""
+    rng = np.random.default_rng(seed)
+    m = 6
+    kinds = list(rng.choice(BOUNDED, m))
+    half = random_penalty(rng, kinds)
+    edge = random_penalty(rng, ["free"] * free) if free else tuple(np.empty(0) for _ in half)
+    arrays = tuple(np.concatenate([v, v, e]) for v, e in zip(half, edge, strict=True))
+    root = rng.normal(size=(m + free, 9))
+    rows = np.concatenate([np.arange(m), np.arange(m), np.arange(m, m + free)])
+    K = (root @ root.T)[np.ix_(rows, rows)]
+    ridge = np.concatenate([np.full(2 * m, 0.3), np.zeros(free)])
+    a = random_point(rng, half)
+    e = rng.normal(size=free)
+    problem = DualProblem(PrecomputedGram(K), Penalty(*arrays), 2 * a.sum() + e.sum(), 1.5, ridge)
+    indices = np.concatenate([np.arange(m), np.arange(2 * m, 2 * m + free)])
+    sub = problem.subsample(indices)
+    assert np.array_equal(problem.stretch(indices), np.append(np.full(m, 2.0), np.ones(free)))
+    coarse, fine = np.concatenate([2 * a, e]), np.concatenate([a, a, e])
+    assert sub.is_feasible(coarse)
+    same = sub.objective(coarse, sub.gradient(coarse))
+    assert same == pytest.approx(
+        problem.objective(fine, problem.gradient(fine)), rel=1e-11, abs=1e-11
+    )
+
+
+def test_subsample_of_unequal_intervals_stays_feasible(rng):
+    """A sample of small boxes cannot reach the total; it goes as far as it can."""
+    weight = rng.exponential(size=60) ** 4
+    problem = one_class(PrecomputedGram(np.eye(60)), 1.0, weight)
+    for _ in range(20):
+        sub = problem.subsample(rng.permutation(60)[:10])
+        assert sub.is_feasible(sub.feasible_start())
+    labels = Penalty.linear(np.append(np.zeros(50), 2.0), np.append(np.ones(50), 3.0), 0.0, 51)
+    problem = DualProblem(PrecomputedGram(np.eye(51)), labels, 2.0)
+    sub = problem.subsample(np.array([0, 1, 50]))
+    assert sub.is_feasible(sub.feasible_start())
+
+
+def test_nan_certifies_nothing():
+    problem = one_class(PrecomputedGram(np.eye(4)), 0.5)
+    a = problem.feasible_start()
+    gradient = np.array([0.25, np.nan, 0.25, 0.25])
+    assert problem.optimality(a, gradient)[2] == np.inf
+
+
+# -- machines ------------------------------------------------------------------------
+
+
+def test_formulations_say_what_their_docstrings_say(rng):
+    X = rng.normal(size=(15, 3))
+    gram = make_gram(RBF(0.5), X, dtype=np.float64)
+    K = gram.block(np.arange(15))
+    a = rng.dirichlet(np.ones(15))
+    w = rng.uniform(0.5, 2.0, 15)
+
+    problem = svdd_squared(gram, 2.0, w)
+    value = a @ K @ a + (a**2 / w).sum() / (4 * 2.0) - a @ np.diag(K)
+    assert problem.objective(a, problem.gradient(a)) == pytest.approx(value, rel=1e-12)
+    assert np.all(problem.penalty.upper == np.inf)
+    assert np.all(problem.penalty.lower == 0)
+
+    problem = svdd_linear(gram, 0.3, w)
+    value = a @ K @ a - a @ np.diag(K)
+    assert problem.objective(a, problem.gradient(a)) == pytest.approx(value, rel=1e-12)
+    assert np.allclose(problem.penalty.upper, 0.3 * w, rtol=1e-15)
+
+    problem = one_class(gram, 0.4, w)
+    assert problem.objective(a, problem.gradient(a)) == pytest.approx(a @ K @ a / 2, rel=1e-12)
+    assert np.allclose(problem.penalty.upper, w / (0.4 * w.sum()), rtol=1e-15)
+    for machine in (svdd_squared(gram, 2.0), svdd_linear(gram, 0.3), one_class(gram, 0.4)):
+        assert machine.total == 1.0
+        assert np.all(machine.penalty.lower == 0.0)
+
+
+def test_a_row_of_weight_two_is_two_rows(rng):
+    X = rng.normal(size=(8, 2))
+    twice = np.concatenate([X, X[:3]])
+    w = np.ones(8)
+    w[:3] = 2.0
+    for make in (
+        lambda g, w: svdd_squared(g, 1.5, w),
+        lambda g, w: svdd_linear(g, 0.3, w),
+        lambda g, w: one_class(g, 0.5, w),
+    ):
+        values = []
+        for rows, weight in ((X, w), (twice, None)):
+            problem = make(make_gram(RBF(1.0), rows, dtype=np.float64), weight)
+            Q = problem.block(np.arange(len(rows)))
+            values.append(solve_qp(Q, problem.penalty.arrays(), problem.total)[1])
+        assert values[0] == pytest.approx(values[1], rel=1e-7, abs=1e-8)

@@ -1,0 +1,144 @@
+"""Penalty against integrals, difference quotients and search on a grid."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import penalty_value
+from reference.problems import KINDS, random_penalty, random_point
+
+from fewlabels.problem import Penalty
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+kinds = st.lists(st.sampled_from(KINDS), min_size=1, max_size=8)
+seeds = st.integers(0, 10**6)
+
+
+@settings(max_examples=150)
+@given(kinds=kinds, seed=seeds)
+def test_value_is_the_integral_of_the_slope(kinds, seed):
+    rng = np.random.default_rng(seed)
+    arrays = random_penalty(rng, kinds)
+    a = random_point(rng, arrays)
+    found = Penalty(*arrays).value(a)
+    assert isinstance(found, float)
+    assert found == pytest.approx(penalty_value(arrays, a), rel=1e-12, abs=1e-12)
+
+
+@settings(max_examples=150)
+@given(kinds=kinds, seed=seeds)
+def test_step_slopes_are_difference_quotients(kinds, seed):
+    rng = np.random.default_rng(seed)
+    arrays = random_penalty(rng, kinds)
+    lower, kink, upper, *_ = arrays
+    a = random_point(rng, arrays)
+    right, left = Penalty(*arrays).step_slopes(a)
+    for i in range(len(a)):
+        one = tuple(v[[i]] for v in arrays)
+        edges = [v for v in (lower[i], kink[i], upper[i]) if np.isfinite(v) and v != a[i]]
+        h = min([1.0, *(abs(v - a[i]) for v in edges)]) / 2
+        here = penalty_value(one, a[[i]])
+        if h < 1e-7:
+            continue
+        if a[i] >= upper[i]:
+            assert right[i] == np.inf
+        else:
+            assert right[i] == pytest.approx((penalty_value(one, a[[i]] + h) - here) / h, abs=1e-7)
+        if a[i] <= lower[i]:
+            assert left[i] == -np.inf
+        else:
+            assert left[i] == pytest.approx((here - penalty_value(one, a[[i]] - h)) / h, abs=1e-7)
+        assert left[i] <= right[i]
+
+
+@settings(max_examples=200)
+@given(kinds=kinds, seed=seeds, curved=st.booleans(), ties=st.booleans())
+def test_minimiser_beats_a_grid(kinds, seed, curved, ties):
+    rng = np.random.default_rng(seed)
+    arrays = random_penalty(rng, kinds)
+    lower, kink, upper, left, right = arrays
+    n = len(lower)
+    linear = rng.normal(size=n)
+    if ties:  # the slope of one piece vanishes exactly
+        linear = -np.where(rng.random(n) < 0.5, left, right)
+    curvature = rng.exponential(size=n) * (rng.random(n) < 0.7) if curved else np.zeros(n)
+    at = Penalty(*arrays).minimiser(linear, curvature)
+    assert not np.isnan(at).any()
+    assert np.all(at >= lower)
+    assert np.all(at <= upper)
+
+    def cost(i, x):
+        one = tuple(v[[i]] for v in arrays)
+        return penalty_value(one, np.array([x])) + linear[i] * x + 0.5 * curvature[i] * x * x
+
+    for i in range(n):
+        low, high = max(lower[i], -50.0), min(upper[i], 50.0)
+        grid = np.concatenate([np.linspace(low, high, 401), [kink[i]]])
+        best = min(cost(i, x) for x in grid if np.isfinite(x))
+        if np.isfinite(at[i]):
+            assert cost(i, at[i]) <= best + 1e-12
+            # No step into an infinite direction may pay.
+            for x in (1e6, 1e9, -1e6, -1e9):
+                if lower[i] <= x <= upper[i]:
+                    assert cost(i, at[i]) <= cost(i, x) + 1e-9 * abs(x)
+        else:  # only where the objective falls for ever
+            assert curvature[i] == 0
+            far = np.sign(at[i]) * 1e9
+            assert lower[i] <= far <= upper[i]
+            assert cost(i, far) < best
+
+
+def test_minimiser_of_an_unbounded_direction_is_infinite():
+    """Not 0: a bound computed from it would not be a bound."""
+    free = Penalty.linear(-np.inf, np.inf, 1.0, 2)
+    assert np.array_equal(free.minimiser(np.array([2.0, -3.0]), 0.0), [-np.inf, np.inf])
+    assert free.minimiser(np.array([-1.0, -1.0]), 0.0).tolist() == [0.0, 0.0]
+    down = Penalty.linear(-np.inf, 5.0, 1.0, 1)
+    assert down.minimiser(np.array([0.5]), 0.0)[0] == -np.inf
+    assert down.minimiser(np.array([0.5]), 3.0)[0] == pytest.approx(-0.5)
+
+
+def test_linear_and_kinked_repeat_scalars():
+    p = Penalty.linear(0, np.array([1, 2, 3]), -1, 3)
+    assert all(v.shape == (3,) and v.dtype == np.float64 for v in p.arrays())
+    assert len(p) == 3
+    q = Penalty.kinked(0, 1, 2, -1, np.arange(3), 3)
+    assert q.slope_right.tolist() == [0.0, 1.0, 2.0]
+    assert q.take(np.array([2, 0])).slope_right.tolist() == [2.0, 0.0]
+
+
+def test_free_variables():
+    arrays = random_penalty(np.random.default_rng(0), KINDS)
+    assert [k for k, free in zip(KINDS, Penalty(*arrays).is_free, strict=True) if free] == [
+        "free",
+        "kink, no bounds",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ((1.0, 1.0, 0.0, 0.0, 0.0), "lower <= kink <= upper"),
+        ((0.0, 2.0, 1.0, 0.0, 0.0), "lower <= kink <= upper"),
+        ((0.0, -1.0, 1.0, 0.0, 0.0), "lower <= kink <= upper"),
+        ((np.nan, 0.0, 1.0, 0.0, 0.0), "lower <= kink <= upper"),
+        ((0.0, np.nan, 1.0, 0.0, 0.0), "lower <= kink <= upper"),
+        ((0.0, 0.0, np.nan, 0.0, 0.0), "lower <= kink <= upper"),
+        ((0.0, 0.5, 1.0, 1.0, -1.0), "convex"),
+        ((0.0, 1.0, 1.0, 1.0, -1.0), "convex"),
+        ((0.0, 0.5, 1.0, np.nan, 1.0), "convex"),
+    ],
+)
+def test_refused(arrays, message):
+    good = (0.0, 0.5, 1.0, -1.0, 1.0)
+    with pytest.raises(ValueError, match=message):
+        Penalty(*(np.array(pair) for pair in zip(good, arrays, strict=True)))
+
+
+def test_an_unused_left_slope_need_not_be_convex():
+    p = Penalty.kinked(0.0, 0.0, 1.0, 7.0, -1.0, 2)
+    right, left = p.step_slopes(np.array([0.0, 0.5]))
+    assert right.tolist() == [-1.0, -1.0]
+    assert left.tolist() == [-np.inf, -1.0]
+    assert p.value(np.array([0.5, 0.25])) == pytest.approx(-0.75)
