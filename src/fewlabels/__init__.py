@@ -1,7 +1,23 @@
 """Learning when labels are scarce, exactly and at scale."""
 
-from .estimators import SVDD, OneClassSVM
+from __future__ import annotations
+
+from importlib import import_module
 
 __version__ = "0.1.0"
 
+# Where each public name lives. Imported on first use, so that the command line answers
+# --help without loading scikit-learn and Numba.
+_HOMES = {"SVDD": "fewlabels.estimators", "OneClassSVM": "fewlabels.estimators"}
+
 __all__ = ["SVDD", "OneClassSVM", "__version__"]
+
+
+def __getattr__(name):
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(__all__)

@@ -50,14 +50,14 @@ class OneClassMachine(OutlierMixin, BaseEstimator):
         if kept is not None:
             X = X[kept][:, kept] if self.kernel == "precomputed" else X[kept]
         self._kept = kept
-        self._gamma = 0.0
+        self.gamma_ = 0.0
         if self.kernel in ("rbf", "poly", "sigmoid"):
-            self._gamma = resolve_gamma(self.gamma, X, weight)
+            self.gamma_ = resolve_gamma(self.gamma, X, weight)
         return X, weight
 
     @property
     def _kernel(self):
-        return make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
+        return make_kernel(self.kernel, self.gamma_, self.degree, self.coef0)
 
     def _gram(self, X):
         dtype = np.float64 if X.shape[0] <= _ALWAYS_FLOAT64 else None

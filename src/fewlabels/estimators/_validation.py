@@ -22,7 +22,6 @@ def check_rows(estimator, X, *, reset):
         accept_sparse=False if precomputed else "csr",
         dtype=[np.float64, np.float32],
         order="C",
-        accept_large_sparse=False,
     )
     if precomputed and reset and X.shape[0] != X.shape[1]:
         raise ValueError(

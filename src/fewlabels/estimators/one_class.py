@@ -81,6 +81,8 @@ class OneClassSVM(OneClassMachine):
         One entry per round of the engine.
     fit_status_ : int
         0 when the tolerance was reached, 1 otherwise (a warning was given).
+    gamma_ : float
+        The coefficient that ``gamma`` stood for; 0 for kernels without one.
     n_support_, shape_fit_, n_features_in_, feature_names_in_
         As in scikit-learn.
 

@@ -18,6 +18,9 @@ from ._base import OneClassMachine
 
 # Rows that the spread is estimated from.
 _SAMPLE = 256
+# What tol = 1 means, as a share of the total variance: a row's slack is a small share of
+# it, and its sign decides on which side of the ball the row is.
+_SHARE = 0.01
 # Share of the kernel values below which a spread or a squared radius is rounding.
 _ROUNDING = 1e-13
 
@@ -62,8 +65,9 @@ class SVDD(OneClassMachine):
         "qp" are for squared slack, and solve a penalised problem whose solution
         deviates from (7)-(8) by about 1/400.
     tol : float, default=1e-3
-        "decomposition": bound on the KKT violation, relative to the total variance of
-        the rows in feature space (at most 1 for "rbf").
+        "decomposition": bound on the KKT violation, that is on errors of squared
+        distances, as a share of one hundredth of the rows' total variance in feature
+        space (which is at most 1 for "rbf").
         The other solvers are references and use at least their own accuracy: the
         paper's 1e-5 on the norm of the last step ("lagrangian", "projected"), 1e-10 on
         complementarity or the gap ("interior-point", "qp"). > 0.
@@ -107,6 +111,8 @@ class SVDD(OneClassMachine):
         One entry per outer round.
     fit_status_ : int
         0 when the tolerance was reached, 1 otherwise (a warning was given).
+    gamma_ : float
+        The coefficient that ``gamma`` stood for; 0 for kernels without one.
     n_support_, shape_fit_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -229,7 +235,7 @@ class SVDD(OneClassMachine):
         return X if self._shift is None else X - self._shift
 
     def _absolute_tol(self, gram):
-        """``tol`` times the total variance of the rows in feature space.
+        """``tol`` in units of the gradient, from the total variance in feature space.
 
         Estimated from a sample. Unlike K(x, x) it does not change when all rows move.
         """
@@ -237,7 +243,7 @@ class SVDD(OneClassMachine):
         block = gram.block(sample)
         size = float(np.abs(np.diag(block)).mean())
         spread = float(np.diag(block).mean() - block.mean())
-        return max(self.tol * spread, _ROUNDING * size, 1e-300)
+        return max(_SHARE * self.tol * spread, _ROUNDING * size, 1e-300)
 
     def _problem(self, gram, weight):
         """This machine as problem (P)."""
@@ -277,7 +283,7 @@ class SVDD(OneClassMachine):
         self._center_norm = 0.5 * float(a @ smooth)
         radius_squared = self._center_norm - result.multiplier
         variance = float(a @ problem.gram.diagonal()) - self._center_norm
-        if radius_squared < 0.0 and variance > 1e-9 * self._decision_size:
+        if result.converged and radius_squared < 0.0 and variance > 1e-9 * self._decision_size:
             warnings.warn(
                 f"the ball shrank to a point (radius 0): C={self.C:g} is so small that slack "
                 "is cheaper than a radius. Every row counts as outside, scores still rank "

@@ -111,16 +111,12 @@ class DenseGram(GramOperator):
         return self._tiled.columns(self.row_map, *self._tiled.rows(indices), self.n_jobs)
 
     def block(self, indices):
-        rows, term = self._tiled.rows(indices)
         self.n_values += len(indices) ** 2
-        # In float64: the block decides the steps, and costs little.
-        rows = rows.astype(np.float64)
-        small = TiledRows(rows, term.astype(np.float64))
-        if self.row_map.kind == _tiles.RBF:
-            exact = -0.5 * np.einsum("ij,ij->i", rows, rows)
-            small.term.reshape(-1)[: len(exact)] = exact
-            term = exact
-        return small.columns(self.row_map, rows, np.asarray(term, float), self.n_jobs)
+        # From the raw rows in float64: the block decides the steps, and costs little.
+        exact = self.row_map.refined()
+        index = indices if self._index is None else self._index[indices]
+        rows, term = exact.prepare(self._X[index])
+        return TiledRows(rows, term).columns(exact, rows, term, self.n_jobs)
 
     def apply(self, indices, coef, out):
         self.n_values += len(indices) * self.n

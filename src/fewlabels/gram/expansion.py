@@ -56,7 +56,20 @@ class Expansion:
         for first in range(0, X.shape[0], step):
             part = slice(first, first + step)
             self._add(X[part], out[part])
+        self._correct_overflow(X, out)
         return out
+
+    def _correct_overflow(self, X, out):
+        """Evaluate in float64 what overflowed in float32: rows far outside the model's."""
+        if self.row_map is None or self.row_map.dtype == np.float64:
+            return
+        lost = np.flatnonzero(~np.isfinite(out))
+        if len(lost):
+            exact = Expansion(
+                self.kernel, self.vectors, self.coef,
+                row_map=self.row_map.refined(), n_jobs=self.n_jobs,
+            )  # fmt: skip
+            out[lost] = exact(X[lost])
 
     def _add(self, X, out):
         if isinstance(self.kernel, Precomputed):

@@ -91,12 +91,11 @@ class SparseGram(GramOperator):
 
     def block(self, indices):
         self.n_values += len(indices) ** 2
-        rows, term = self._rows.rows(indices)
-        rows = rows.astype(np.float64)
-        term = term.astype(np.float64)
-        if self.row_map.kind == _tiles.RBF:
-            term = -0.5 * self.row_map._squared_norms(rows)
-        return SparseRows(rows, term).columns(self.row_map, rows, term, self.n_jobs)
+        # From the raw rows in float64: the block decides the steps, and costs little.
+        exact = self.row_map.refined()
+        index = indices if self._index is None else self._index[indices]
+        rows, term = exact.prepare(self._X[index])
+        return SparseRows(rows, term).columns(exact, rows, term, self.n_jobs)
 
     def apply(self, indices, coef, out):
         self.n_values += len(indices) * self.n

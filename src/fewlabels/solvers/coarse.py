@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ._settle import settle
 from .result import Status
 
 SAMPLE = 6  # one row in six
@@ -50,22 +51,45 @@ def coarse_start(problem, settings, solve):
     support = np.flatnonzero(result.a)
     smooth = np.zeros(n)
     problem.gram.apply(sample[support], problem.scale * result.a[support], smooth)
-    a = predicted_state(problem, smooth, result.multiplier)
-    # Between breakpoints the sample knows better than the prediction.
-    stretch = problem.stretch(sample)
+    # Between breakpoints without a ridge the sample knows better than any prediction.
+    a = np.clip(0.0, problem.penalty.lower, problem.penalty.upper)
     inside = (result.a > coarse.penalty.lower) & (result.a < coarse.penalty.upper)
-    inside &= result.a != coarse.penalty.kink
-    a[sample[inside]] = result.a[inside] / stretch[inside]
+    inside &= (result.a != coarse.penalty.kink) & (coarse.ridge == 0)
+    held = np.zeros(n, dtype=bool)
+    held[sample[inside]] = True
+    a[sample[inside]] = result.a[inside] / problem.stretch(sample)[inside]
+    settled(problem, a, smooth, held, result.multiplier)
     n_values = result.history[-1]["kernel_values"] if result.history else 0
     return repaired(problem, a, smooth), result.n_iter, n_values
 
 
-def predicted_state(problem, smooth, multiplier):
-    """The optimal variable of every row if ``smooth`` were the final gradient."""
-    a = problem.penalty.minimiser(smooth - multiplier, problem.ridge)
-    lower, upper = problem.penalty.lower, problem.penalty.upper
-    nearest_zero = np.clip(0.0, lower, upper)
-    return np.where(np.isfinite(a), a, nearest_zero)
+def settled(problem, a, smooth, held, multiplier):
+    """Put every row that is not held into the state that ``smooth`` predicts, in place.
+
+    The multiplier moves from the sample's until the sum is right to rounding, or to the
+    last row that jumps between breakpoints.
+    """
+    fixed = (smooth, *problem.penalty.arrays(), problem.ridge, held, a)
+
+    def excess(at):
+        return settle(at, *fixed) - problem.total
+
+    step = max(1e-6 * abs(multiplier), 1e-12)
+    low = high = multiplier
+    while excess(low) > 0 and step < 1e300:
+        low, step = low - step, 4.0 * step
+    step = max(1e-6 * abs(multiplier), 1e-12)
+    while excess(high) < 0 and step < 1e300:
+        high, step = high + step, 4.0 * step
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        if excess(middle) > 0:
+            high = middle
+        else:
+            low = middle
+    settle(low, *fixed)
 
 
 def repaired(problem, a, smooth):
@@ -74,7 +98,7 @@ def repaired(problem, a, smooth):
     a = np.clip(a, penalty.lower, penalty.upper)
     for _ in range(100):
         missing = problem.total - a.sum()
-        if missing == 0.0:
+        if abs(missing) <= 1e-13 * max(1.0, np.abs(a).sum()):
             break
         right, left = penalty.step_slopes(a)
         gradient = smooth + problem.ridge * a
@@ -85,10 +109,6 @@ def repaired(problem, a, smooth):
             cost = -(gradient + left)
             to = np.where(a > penalty.kink, penalty.kink, penalty.lower)
         room = np.where(np.isfinite(cost), np.abs(to - a), 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            # A ridge makes a row's cost rise as it moves: never the whole sum to one row.
-            limit = np.where(problem.ridge > 0, abs(missing) / 8, np.inf)
-        room = np.minimum(room, limit)
         order = np.argsort(cost, kind="stable")
         before = np.concatenate([[0.0], np.cumsum(room[order])[:-1]])
         step = np.clip(abs(missing) - before, 0.0, room[order])

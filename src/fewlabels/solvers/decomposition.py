@@ -45,8 +45,10 @@ _STEPS_PER_CALL = 50_000
 # Rounds without a relative decrease of the objective by this much, before giving up.
 _IDLE_ROUNDS = 12
 _NO_PROGRESS = 1e-15
-# Up to this many working sets of rows the whole matrix is stored.
-_WHOLE = 1
+# Up to this many working sets of rows the whole matrix is stored; from so many rows on
+# the first working set is larger.
+_WHOLE = 4
+_MANY_ROWS = 20_000
 # Share of the memory that the working set's block may take.
 _BLOCK_SHARE = 0.5
 # Multiply-adds per kernel value from which stored columns beat evaluating again.
@@ -69,7 +71,7 @@ class Settings:
         Limit in seconds.
     block_size : int or None
         Variables in a working set to begin with; doubled while nearly all of them move.
-        None takes 512, and 1024 from 20 000 rows on.
+        None takes 256, and 1024 from 20 000 rows on.
     cache_size : float
         Bytes for the block and for stored columns.
     polish : int
@@ -131,9 +133,8 @@ class _Engine:
         self.started = time.perf_counter()
         self.settings = settings
         self.largest_block = int(np.sqrt(_BLOCK_SHARE * settings.cache_size / 8))
-        self.block_size = min(
-            settings.block_size or (512 if problem.n < 20_000 else 1024), problem.n
-        )
+        first = 256 if problem.n < _MANY_ROWS else 1024
+        self.block_size = min(settings.block_size or first, problem.n)
         self.values_before = 0
         self.whole_block = None
         self.problem = self._with_stored_values(problem)
