@@ -1,0 +1,298 @@
+"""Docstrings say everything, and what documents show works."""
+
+import ast
+import doctest
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+import tomllib
+from enum import Enum
+
+import numpy as np
+import pytest
+
+import fewlabels
+
+PARTS = [
+    "fewlabels",
+    "fewlabels.kernels",
+    "fewlabels.gram",
+    "fewlabels.problem",
+    "fewlabels.solvers",
+]
+EXPECTED_PUBLIC = ["SVDD", "OneClassSVM", "__version__"]
+
+
+# -- the public names ------------------------------------------------------------------
+
+
+def test_public_names():
+    assert fewlabels.__all__ == EXPECTED_PUBLIC
+    for name in fewlabels.__all__:
+        assert hasattr(fewlabels, name)
+    # Nothing else is visible but the sub-packages.
+    visible = {n for n in vars(fewlabels) if not n.startswith("_")} - set(fewlabels.__all__)
+    assert all(inspect.ismodule(getattr(fewlabels, n)) for n in visible)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_all_is_sorted_complete_and_true(part):
+    module = importlib.import_module(part)
+    names = module.__all__
+    assert len(set(names)) == len(names)
+    for name in names:
+        assert hasattr(module, name), f"{part}.{name}"
+
+
+def test_version_has_one_value(repository):
+    with open(repository / "pyproject.toml", "rb") as file:
+        version = tomllib.load(file)["project"]["version"]
+    assert version == fewlabels.__version__
+    citation = (repository / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {version}\n" in citation
+    changelog = (repository / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert "## [Unreleased]" in changelog or f"## [{version}]" in changelog
+
+
+# -- docstrings --------------------------------------------------------------------------
+
+
+def public_objects():
+    """Public classes and functions by qualified name, with their public methods."""
+    for part in PARTS:
+        module = importlib.import_module(part)
+        for name in module.__all__:
+            value = getattr(module, name)
+            if inspect.isclass(value) or inspect.isfunction(value):
+                yield f"{part}.{name}", value
+
+
+OBJECTS = dict(public_objects())
+ESTIMATORS = {"fewlabels.SVDD": fewlabels.SVDD, "fewlabels.OneClassSVM": fewlabels.OneClassSVM}
+
+
+def section(docstring, title):
+    """Text of one numpydoc section, or None."""
+    lines = inspect.cleandoc(docstring).split("\n")
+    for i in range(len(lines) - 1):
+        if lines[i].strip() == title and set(lines[i + 1].strip()) == {"-"}:
+            body = []
+            for j in range(i + 2, len(lines)):
+                after = lines[j + 1].strip() if j + 1 < len(lines) else ""
+                if lines[j] and not lines[j][0].isspace() and after and set(after) == {"-"}:
+                    break
+                body.append(lines[j])
+            return "\n".join(body)
+    return None
+
+
+def documented(docstring, title):
+    """Names in a section, in order; ``a, b : type`` counts as two."""
+    body = section(docstring, title)
+    if body is None:
+        return []
+    names = []
+    for line in body.split("\n"):
+        if line and not line[0].isspace():
+            head = line.split(" : ")[0]
+            names += [name.strip().lstrip("*") for name in head.split(",")]
+    return names
+
+
+def signature_names(function):
+    return [n for n in inspect.signature(function).parameters if n not in ("self", "cls")]
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_every_public_object_has_a_docstring(name):
+    value = OBJECTS[name]
+    assert value.__doc__ and len(value.__doc__.split()) >= 3, f"{name} says nothing"
+    first = inspect.cleandoc(value.__doc__).split("\n\n")[0]
+    assert first.rstrip().endswith((".", "``.", "?")), f"{name}: {first!r}"
+
+
+# Parameters that mean the same everywhere need no words of their own.
+UNDERSTOOD = {"n_jobs", "kernel", "changes", "args", "kwargs"}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_parameter_sections_name_the_parameters(name):
+    value = OBJECTS[name]
+    doc = value.__doc__
+    if inspect.isclass(value) and issubclass(value, Enum):
+        return
+    if inspect.isclass(value) and value.__init__ is object.__init__:
+        return
+    wanted = signature_names(value)
+    told = documented(doc, "Parameters")
+    assert not set(told) - set(wanted), f"{name} documents what it does not take"
+    assert told == [p for p in wanted if p in told], f"{name}: another order"
+    missing = [p for p in wanted if not re.search(rf"\b{p}\b", doc)]
+    if "Parameters as :class:" not in doc:
+        assert not set(missing) - UNDERSTOOD, f"{name}: {missing}"
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_estimators_document_everything(name):
+    cls = ESTIMATORS[name]
+    doc = cls.__doc__
+    parameters = documented(doc, "Parameters")
+    assert parameters == signature_names(cls.__init__)
+    # Defaults in the text are those of the signature.
+    for parameter in inspect.signature(cls.__init__).parameters.values():
+        if parameter.name == "self":
+            continue
+        text = re.search(rf"^{parameter.name} : .*?default=(\S+)$", doc_lines(doc), re.MULTILINE)
+        assert text, f"{name}: {parameter.name} has no default"
+        assert ast.literal_eval(text.group(1)) == parameter.default, f"{name}: {parameter.name}"
+    for needed in ("Attributes", "Notes", "References", "Examples"):
+        assert section(doc, needed), f"{name} has no section {needed}"
+    rng = np.random.default_rng(0)
+    fitted = cls().fit(rng.normal(size=(40, 3)))
+    told = set(documented(doc, "Attributes"))
+    there = {a for a in vars(fitted) if a.endswith("_") and not a.startswith("_")}
+    assert there <= told, there - told
+    for attribute in told - {"feature_names_in_", "coef_"}:
+        assert hasattr(fitted, attribute), f"{name}.{attribute} is documented and missing"
+
+
+def doc_lines(doc):
+    """Docstring with continued lines joined."""
+    return re.sub(r"\\\n\s*|,\s*\n\s+(?=default)", " ", inspect.cleandoc(doc))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_methods_of_estimators_document_their_parameters(name):
+    cls = ESTIMATORS[name]
+    for method_name in ("fit", "predict", "decision_function", "score_samples"):
+        method = getattr(cls, method_name)
+        told = documented(method.__doc__, "Parameters")
+        assert told == signature_names(method), f"{name}.{method_name}"
+        assert section(method.__doc__, "Returns"), f"{name}.{method_name}"
+
+
+def test_same_parameter_same_words():
+    # What both estimators have is described once, in the same words.
+    def entries(doc):
+        body = section(doc, "Parameters")
+        parts = re.split(r"^(?=\S)", body, flags=re.MULTILINE)
+        return {part.split(" : ")[0]: part.strip() for part in parts if part.strip()}
+
+    one, two = (entries(cls.__doc__) for cls in ESTIMATORS.values())
+    same = {"degree", "gamma", "cache_size", "n_jobs", "random_state", "verbose"}
+    for name in same & set(one) & set(two):
+        first = [text.split("\n")[0].split("default")[0] for text in (one[name], two[name])]
+        assert first[0] == first[1], name
+
+
+def test_docstring_examples(modules):
+    tried = 0
+    for module in modules:
+        result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
+        assert result.failed == 0, module.__name__
+        tried += result.attempted
+    assert tried >= 4
+
+
+# -- documents -----------------------------------------------------------------------------
+
+
+def blocks(text):
+    """Fenced code blocks: (language, code)."""
+    return re.findall(r"^```(\w+)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def write_tables(folder):
+    """The files that README and docs speak of, with few rows."""
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+
+    def machines(n):
+        return pd.DataFrame(
+            {
+                "temperature": rng.normal(60.0, 3.0, n),
+                "vibration": rng.normal(0.5, 0.1, n),
+                "model": rng.choice(["A", "B"], n),
+            }
+        )
+
+    machines(200).to_csv(folder / "healthy.csv", index=False)
+    machines(50).to_csv(folder / "today.csv", index=False)
+    labelled = machines(200).assign(state=["ok"] * 180 + ["broken"] * 20)
+    labelled.to_csv(folder / "labelled.csv", index=False)
+
+
+DOCUMENTS = ["README.md", "docs/one-class-guide.md", "docs/solvers.md", "docs/layers.md"]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_code_of_documents_runs(document, repository, tmp_path, monkeypatch):
+    text = (repository / document).read_text(encoding="utf-8")
+    write_tables(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    namespace = {}
+    ran = 0
+    for language, code in blocks(text):
+        if language == "python":
+            exec(compile(code, document, "exec"), namespace)
+            ran += 1
+        elif language == "pycon":
+            # One namespace per document: later blocks go on where earlier ones stopped.
+            test = doctest.DocTestParser().get_doctest(code, namespace, document, document, 0)
+            runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+            runner.run(test, clear_globs=False)
+            namespace.update(test.globs)
+            assert runner.failures == 0, document
+            ran += 1
+        elif language in ("sh", "shell", "bash", "console"):
+            for line in code.replace("\\\n", " ").split("\n"):
+                line = line.removeprefix("$ ").split(" #")[0].strip()
+                if line.startswith("fewlabels "):
+                    words = [sys.executable, "-m", "fewlabels.cli", *line.split()[1:]]
+                    if line.startswith("fewlabels demo") and "--quick" not in line:
+                        words.append("--quick")
+                    run = subprocess.run(words, capture_output=True, text=True, timeout=120)
+                    assert run.returncode == 0, f"{line}\n{run.stdout}{run.stderr}"
+                    ran += 1
+    assert ran or document != "README.md"
+
+
+def test_links_between_documents_lead_somewhere(repository):
+    for document in [*repository.glob("*.md"), *(repository / "docs").rglob("*.md")]:
+        text = document.read_text(encoding="utf-8")
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+            if not target.startswith(("http:", "https:", "mailto:")):
+                assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_make_targets_that_documents_name_exist(repository):
+    makefile = (repository / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", makefile, flags=re.MULTILINE))
+    for document in ("README.md", "CONTRIBUTING.md"):
+        text = (repository / document).read_text(encoding="utf-8")
+        named = set(re.findall(r"`make ([a-z]+)`|^make ([a-z]+)", text, flags=re.MULTILINE))
+        assert {a or b for a, b in named} <= targets
+
+
+@pytest.mark.parametrize("name", ["plot_novelty_2d.py", "plot_digits.py"])
+def test_examples_draw_their_picture(name, repository, tmp_path):
+    script = repository / "examples" / name
+    run = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "picture.png")],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=120,
+    )
+    assert run.returncode == 0, run.stderr
+    assert (tmp_path / "picture.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_every_example_is_tried(repository):
+    scripts = {path.name for path in (repository / "examples").glob("*.py")}
+    assert scripts == {"plot_novelty_2d.py", "plot_digits.py"}
+    listed = (repository / "examples" / "README.md").read_text(encoding="utf-8")
+    assert all(name in listed for name in scripts)

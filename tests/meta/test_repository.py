@@ -1,0 +1,62 @@
+"""What may not be in a tracked file."""
+
+import re
+import subprocess
+
+import pytest
+
+# Places of one machine; and folders outside the repository.
+MACHINE_PATHS = re.compile(
+    r"/(?:home|root|Users|work|tmp)/\w|\b[A-Z]:\\\\?Users|(?:\.\./)+shared\b|site-packages/"
+)
+BINARY = (".png", ".npz", ".npy", ".parquet", ".skops", ".ico")
+
+
+@pytest.fixture(scope="module")
+def tracked(repository):
+    """Files of the repository; without git, everything that is not generated."""
+    try:
+        out = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=repository,
+            capture_output=True,
+            check=True,
+        ).stdout.decode()
+        names = [name for name in out.split("\0") if name]
+    except (OSError, subprocess.CalledProcessError):
+        generated = {".git", ".venv", ".cache", "build", "dist", "results", "demo-output"}
+        names = [
+            path.relative_to(repository).as_posix()
+            for path in repository.rglob("*")
+            if path.is_file()
+            and not generated & set(path.relative_to(repository).parts)
+            and "__pycache__" not in path.parts
+            and not any(part.endswith((".egg-info", "_cache")) for part in path.parts)
+        ]
+    return [repository / name for name in names if (repository / name).is_file()]
+
+
+def test_no_paths_of_a_machine(tracked, repository):
+    found = []
+    for path in tracked:
+        if path.suffix in BINARY or path.name == "test_repository.py":
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+            if MACHINE_PATHS.search(line):
+                found.append(f"{path.relative_to(repository)}:{number}: {line.strip()[:80]}")
+    assert not found, "\n".join(found)
+
+
+def test_no_large_files(tracked, repository):
+    large = [p.relative_to(repository) for p in tracked if p.stat().st_size > 600_000]
+    assert not large, large
+
+
+def test_source_files_stay_small(tracked, repository):
+    long = [
+        f"{path.relative_to(repository)}: {lines} lines"
+        for path in tracked
+        if path.suffix == ".py" and "src" in path.relative_to(repository).parts
+        if (lines := path.read_text(encoding="utf-8").count("\n")) > 500
+    ]
+    assert not long, long
