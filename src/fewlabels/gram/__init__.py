@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..kernels import Callable, Linear, Precomputed
 from .base import GramOperator
 from .bordered import BorderedGram
 from .cached import CachedGram
-from .dense import DenseGram
 from .expansion import Expansion
 from .explicit import CallableGram, PrecomputedGram
 from .features import RowMap, kernel_diagonal
 from .linear import LinearGram
-from .sparse import SparseGram
+from .rows import RowsGram
 
 __all__ = [
     "BorderedGram",
     "CachedGram",
     "CallableGram",
-    "DenseGram",
     "Expansion",
     "GramOperator",
     "LinearGram",
     "PrecomputedGram",
     "RowMap",
-    "SparseGram",
+    "RowsGram",
     "kernel_diagonal",
     "make_gram",
 ]
@@ -53,4 +50,4 @@ def make_gram(kernel, X, *, dtype=None, n_jobs=1):
     if isinstance(kernel, Linear):
         return LinearGram(X, n_jobs)
     row_map = RowMap(kernel, X, None if dtype is None else np.dtype(dtype))
-    return (SparseGram if sp.issparse(X) else DenseGram)(row_map, X, n_jobs)
+    return RowsGram(row_map, X, n_jobs)

@@ -21,25 +21,27 @@ class BorderedGram(GramOperator):
         ``K(x_0, x_j)``.
     corner : float
         ``K(x_0, x_0)``.
-    rows : ndarray of int, optional
-        The rows whose mean x_0 is, so that the border can be made again in float64.
     """
 
-    def __init__(self, inner, border, corner, rows=None):
+    def __init__(self, inner, border, corner):
         self.inner = inner
         super().__init__(inner.n + 1, inner.n_jobs)
         self.value_cost = inner.value_cost
         self.dtype = inner.dtype
         self.border = np.asarray(border, dtype=float)
         self.corner = float(corner)
-        self._rows = rows
 
     @classmethod
     def mean_of(cls, inner, rows):
         """Border ``inner`` by the mean of its rows ``rows``."""
         rows = np.asarray(rows)
-        border = inner.product(rows, np.full(len(rows), 1.0 / len(rows)))
-        return cls(inner, border, border[rows].mean(), rows)
+        # Once, in float64: the border stays exact when other precision is asked for.
+        exact = inner.refined() or inner
+        before = exact.n_values
+        border = exact.product(rows, np.full(len(rows), 1.0 / len(rows)))
+        if exact is not inner:
+            inner.n_values += exact.n_values - before
+        return cls(inner, border, border[rows].mean())
 
     @property
     def n_values(self):
@@ -86,11 +88,7 @@ class BorderedGram(GramOperator):
 
     def refined(self):
         inner = self.inner.refined()
-        if inner is None:
-            return None
-        if self._rows is None:  # the border was given, or belongs to rows not taken
-            return BorderedGram(inner, self.border, self.corner)
-        return BorderedGram.mean_of(inner, self._rows)
+        return None if inner is None else BorderedGram(inner, self.border, self.corner)
 
     def take(self, indices):
         indices = np.asarray(indices)

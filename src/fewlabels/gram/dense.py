@@ -8,7 +8,6 @@ import numpy as np
 
 from .._threads import run_ranges
 from . import _tiles
-from .base import GramOperator
 
 # Below this many multiply-adds a second thread costs more than it saves.
 _WORTH_A_THREAD = 400_000
@@ -75,62 +74,3 @@ def _padded(columns, column_term, coef):
         if coef is not None:
             coef = np.concatenate([coef, np.zeros(extra, coef.dtype)])
     return columns, column_term, coef
-
-
-class DenseGram(GramOperator):
-    """Kernel matrix of dense rows.
-
-    Parameters
-    ----------
-    row_map : RowMap
-        Kernel, centre and precision.
-    X : ndarray of shape (n, d)
-        Raw rows; of the whole matrix, if this is a part of one.
-    n_jobs : int
-        Threads.
-    part : tuple, optional
-        What a part of a matrix has already: (rows, term), diagonal, indices into X.
-    """
-
-    def __init__(self, row_map, X, n_jobs=1, *, part=None):
-        if part is None:
-            part = row_map.prepare(X), row_map.diagonal(X), None
-        (rows, term), self._diagonal, self._index = part
-        super().__init__(rows.shape[0], n_jobs)
-        self.row_map = row_map
-        self.value_cost = rows.shape[1]
-        self.dtype = row_map.dtype
-        self._X = X
-        self._tiled = TiledRows(rows, term)
-
-    def diagonal(self):
-        return self._diagonal
-
-    def columns(self, indices):
-        self.n_values += len(indices) * self.n
-        return self._tiled.columns(self.row_map, *self._tiled.rows(indices), self.n_jobs)
-
-    def block(self, indices):
-        self.n_values += len(indices) ** 2
-        # From the raw rows in float64: the block decides the steps, and costs little.
-        exact = self.row_map.refined()
-        index = indices if self._index is None else self._index[indices]
-        rows, term = exact.prepare(self._X[index])
-        return TiledRows(rows, term).columns(exact, rows, term, self.n_jobs)
-
-    def apply(self, indices, coef, out):
-        self.n_values += len(indices) * self.n
-        rows, term = self._tiled.rows(indices)
-        self._tiled.apply(self.row_map, rows, term, coef, out, self.n_jobs)
-
-    def refined(self):
-        if self.dtype == np.float64:
-            return None
-        X = self._X if self._index is None else self._X[self._index]
-        return DenseGram(self.row_map.refined(), X, self.n_jobs)
-
-    def take(self, indices):
-        indices = np.asarray(indices)
-        index = indices if self._index is None else self._index[indices]
-        part = self._tiled.rows(indices), self._diagonal[indices], index
-        return DenseGram(self.row_map, self._X, self.n_jobs, part=part)

@@ -6,9 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..kernels import Callable, Linear, Precomputed
-from .dense import TiledRows
 from .features import RowMap
-from .sparse import SparseRows
+from .rows import packed
 
 _ROWS_AT_A_TIME = 16384
 _VALUES_AT_A_TIME = 4_000_000
@@ -84,8 +83,7 @@ class Expansion:
             columns, term = self._prepared
             if sp.issparse(columns) != sp.issparse(rows):
                 columns = columns.toarray() if sp.issparse(columns) else sp.csr_array(columns)
-            tiled = (SparseRows if sp.issparse(rows) else TiledRows)(rows, row_term)
-            tiled.apply(self.row_map, columns, term, self.coef, out, self.n_jobs)
+            packed(rows, row_term).apply(self.row_map, columns, term, self.coef, out, self.n_jobs)
 
 
 def _row_products(X, weights):

@@ -8,7 +8,6 @@ import numpy as np
 
 from .._threads import run_ranges
 from . import _tiles
-from .base import GramOperator
 
 _WORTH_A_THREAD = 200_000
 
@@ -66,50 +65,3 @@ class SparseRows:
             fixed = (self._arrays, self.term, lanes, lane_term, out[part])
             self._run(partial(_tiles.column_sparse, row_map.kind, row_map.degree, *fixed), n_jobs)
         return out
-
-
-class SparseGram(GramOperator):
-    """Kernel matrix of CSR rows. Parameters as :class:`DenseGram`."""
-
-    def __init__(self, row_map, X, n_jobs=1, *, part=None):
-        if part is None:
-            part = row_map.prepare(X), row_map.diagonal(X), None
-        (rows, term), self._diagonal, self._index = part
-        super().__init__(rows.shape[0], n_jobs)
-        self.row_map = row_map
-        self.value_cost = rows.nnz / max(1, self.n)
-        self.dtype = row_map.dtype
-        self._X = X
-        self._rows = SparseRows(rows, term)
-
-    def diagonal(self):
-        return self._diagonal
-
-    def columns(self, indices):
-        self.n_values += len(indices) * self.n
-        return self._rows.columns(self.row_map, *self._rows.rows(indices), self.n_jobs)
-
-    def block(self, indices):
-        self.n_values += len(indices) ** 2
-        # From the raw rows in float64: the block decides the steps, and costs little.
-        exact = self.row_map.refined()
-        index = indices if self._index is None else self._index[indices]
-        rows, term = exact.prepare(self._X[index])
-        return SparseRows(rows, term).columns(exact, rows, term, self.n_jobs)
-
-    def apply(self, indices, coef, out):
-        self.n_values += len(indices) * self.n
-        rows, term = self._rows.rows(indices)
-        self._rows.apply(self.row_map, rows, term, coef, out, self.n_jobs)
-
-    def refined(self):
-        if self.dtype == np.float64:
-            return None
-        X = self._X if self._index is None else self._X[self._index]
-        return SparseGram(self.row_map.refined(), X, self.n_jobs)
-
-    def take(self, indices):
-        indices = np.asarray(indices)
-        index = indices if self._index is None else self._index[indices]
-        part = self._rows.rows(indices), self._diagonal[indices], index
-        return SparseGram(self.row_map, self._X, self.n_jobs, part=part)
