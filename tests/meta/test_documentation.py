@@ -32,9 +32,12 @@ def test_public_names():
     assert fewlabels.__all__ == EXPECTED_PUBLIC
     for name in fewlabels.__all__:
         assert hasattr(fewlabels, name)
-    # Nothing else is visible but the sub-packages.
-    visible = {n for n in vars(fewlabels) if not n.startswith("_")} - set(fewlabels.__all__)
-    assert all(inspect.ismodule(getattr(fewlabels, n)) for n in visible)
+    assert dir(fewlabels) == sorted(EXPECTED_PUBLIC)
+    namespace = {}
+    exec("from fewlabels import *", namespace)
+    assert set(EXPECTED_PUBLIC) <= set(namespace)
+    with pytest.raises(AttributeError, match="no attribute 'SVD'"):
+        _ = fewlabels.SVD
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -266,6 +269,22 @@ def test_links_between_documents_lead_somewhere(repository):
         for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
             if not target.startswith(("http:", "https:", "mailto:")):
                 assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_names_that_documents_mention_exist(repository):
+    sources = "\n".join(
+        path.read_text(encoding="utf-8")
+        for folder in ("src", "tests/reference")
+        for path in (repository / folder).rglob("*.py")
+    )
+    foreign = {"KeyboardInterrupt", "ConvergenceWarning", "OMP_NUM_THREADS", "PUSVM", "S3VM"}
+    foreign |= {"check_estimator", "solve_name"}
+    for document in [repository / "README.md", *(repository / "docs").glob("*.md")]:
+        text = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.S | re.M)
+        for quoted in re.findall(r"`([^`]+)`", text):
+            for name in re.findall(r"\b(?:[A-Z][a-z]+[A-Z]\w+|[a-z]+(?:_[a-z]+)+)\b", quoted):
+                known = name in foreign or re.search(rf"\b{name}", sources)
+                assert known, f"{document.name} mentions {name}"
 
 
 def test_make_targets_that_documents_name_exist(repository):
