@@ -1,0 +1,191 @@
+"""Every machine of DESIGN.md's table as a random problem, with its exact matrix beside it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from reference import dual_bound, kernel_matrix, kkt_residual, objective, solve_qp
+from reference.problems import random_penalty, random_point
+
+from fewlabels.gram import BorderedGram, make_gram
+from fewlabels.kernels import make_kernel
+from fewlabels.problem import DualProblem, Penalty, one_class, svdd_linear, svdd_squared
+from fewlabels.solvers import Status
+
+MACHINES = (
+    "svdd squared",
+    "svdd linear",
+    "one-class",
+    "pu double hinge",
+    "pu ramp",
+    "s3vm labelled",
+    "s3vm",
+    "s3vm balanced",
+)
+
+KERNELS = {
+    "rbf": ("rbf", 0.5),
+    "wide rbf": ("rbf", 0.01),
+    "narrow rbf": ("rbf", 20.0),
+    "quadratic": ("poly", 0.3, 2, 1.0),
+    "linear": ("linear",),
+}
+
+
+@dataclass
+class Case:
+    """A problem, and what it means computed without the package."""
+
+    problem: DualProblem
+    Q: np.ndarray
+    arrays: tuple
+
+    @property
+    def total(self):
+        return self.problem.total
+
+    @cached_property
+    def reference(self):
+        """Solution and value by the interior-point solver."""
+        return solve_qp(self.Q, self.arrays, self.total)
+
+    def size(self, a):
+        """What the accuracy of an objective is measured by.
+
+        Its terms; for optima near zero a thousandth of what the problem's numbers could
+        make of it, since the reference is accurate to that only.
+        """
+        quadratic = 0.5 * abs(a @ self.Q @ a)
+        terms = quadratic + abs(objective(self.Q, self.arrays, a) - quadratic)
+        lower, _, upper, left, right = self.arrays
+        ends = np.concatenate([lower, upper, a, [self.total]])
+        unit = np.abs(ends[np.isfinite(ends)]).max()
+        slopes = np.abs(np.concatenate([left, right])).max()
+        return max(terms, 1e-3 * unit * (np.abs(self.Q).max() * unit + slopes), 1e-9)
+
+
+def make_kernel_object(kernel):
+    name, *parameters = kernel
+    names = {"rbf": ["gamma"], "poly": ["gamma", "degree", "coef0"], "sigmoid": ["gamma", "coef0"]}
+    return make_kernel(name, **dict(zip(names.get(name, []), parameters, strict=True)))
+
+
+def make_case(machine, X, kernel, rng, *, dtype=None, n_jobs=1, unit=1.0, storage=np.asarray):
+    """The machine on the rows X; ``unit`` scales C and with it the variables."""
+    n = len(X)
+    K = kernel_matrix(kernel, X)
+    gram = make_gram(make_kernel_object(kernel), storage(X), dtype=dtype, n_jobs=n_jobs)
+    weight = rng.choice([1.0, 0.5, 2.0], n) if rng.random() < 0.3 else None
+    label = rng.choice([-1.0, 1.0], n)
+    labelled = rng.random(n) < 0.3
+    if machine == "svdd squared":
+        problem = svdd_squared(gram, float(rng.choice([0.1, 2.0, 1e3])), weight)
+    elif machine == "svdd linear":
+        C = float(rng.choice([1.0, 0.5, 0.05])) + 1.0 / n
+        problem = svdd_linear(gram, C if weight is None else 2 * C, weight)
+    elif machine == "one-class":
+        problem = one_class(gram, float(rng.choice([0.05, 0.5, 0.9, 1.0])), weight)
+    elif machine == "pu double hinge":
+        positive = X[rng.random(n) < 0.5] if n > 1 else X
+        c1, c2 = unit * float(rng.choice([0.1, 1.0])), unit
+        share = min(len(positive), 0.9 * n * c2 / c1)
+        linear = -c1 * kernel_matrix(kernel, X, positive).sum(axis=1)
+        penalty = Penalty.kinked(0.0, c2 / 2, c2, linear - 1.0, linear + 1.0, n)
+        problem = DualProblem(gram, penalty, c1 * share)
+    elif machine == "pu ramp":
+        up = rng.random(n) < 0.5
+        slope = -label
+        penalty = Penalty.linear(np.where(up, 0.0, -unit), np.where(up, unit, 0.0), slope, n)
+        problem = DualProblem(gram, penalty, 0.0)
+    else:
+        share = 1.0 if machine == "s3vm labelled" else labelled
+        C, C_star = unit * 1.0, unit * float(rng.choice([0.1, 0.5, 2.0]))
+        is_labelled = np.broadcast_to(np.asarray(share, bool), n)
+        up = label > 0
+        lower = np.where(is_labelled, np.where(up, 0.0, -C), np.where(up, 0.0, -2 * C_star))
+        upper = np.where(is_labelled, np.where(up, C, 0.0), np.where(up, 2 * C_star, 0.0))
+        kink = np.where(is_labelled, lower, np.where(up, C_star, -C_star))
+        left = np.where(is_labelled, -label, -1.0)
+        right = np.where(is_labelled, -label, 1.0)
+        penalty = Penalty(lower, kink, upper, left, right)
+        if machine == "s3vm balanced":
+            rows = np.flatnonzero(~is_labelled)
+            rows = rows if len(rows) else np.arange(n)
+            mean = np.zeros(n)
+            mean[rows] = 1.0 / len(rows)
+            edge = K @ mean
+            K = np.block([[K, edge[:, None]], [edge[None, :], np.array([[mean @ edge]])]])
+            gram = BorderedGram.mean_of(gram, rows)
+            r = float(rng.choice([0.0, 0.3, -0.1]))
+            ends = (-np.inf, -np.inf, np.inf, -r, -r)
+            penalty = Penalty(
+                *(np.append(v, e) for v, e in zip(penalty.arrays(), ends, strict=True))
+            )
+        problem = DualProblem(gram, penalty, 0.0)
+    Q = problem.scale * K + np.diag(problem.ridge)
+    return Case(problem, Q, problem.penalty.arrays())
+
+
+def random_case(kinds, rng, *, dtype=None, scale=1.0):
+    """Random penalties of the given kinds, RBF kernel, partly with a ridge."""
+    n = len(kinds)
+    X = rng.normal(size=(n, 3))
+    gram = make_gram(make_kernel("rbf", gamma=0.8), X, dtype=dtype)
+    arrays = random_penalty(rng, kinds)
+    ridge = rng.exponential(size=n) * (rng.random(n) < 0.5) if rng.random() < 0.5 else 0.0
+    total = random_point(rng, arrays).sum()
+    problem = DualProblem(gram, Penalty(*arrays), total, scale, ridge)
+    Q = scale * kernel_matrix(("rbf", 0.8), X) + np.diag(problem.ridge)
+    return Case(problem, Q, arrays)
+
+
+def random_feasible(case, rng):
+    """A feasible point: a random one, its sum repaired one variable after the other."""
+    lower, _, upper, *_ = case.arrays
+    a = random_point(rng, case.arrays)
+    for i in rng.permutation(len(a)):
+        missing = case.total - a.sum()
+        a[i] = min(max(a[i] + missing, lower[i]), upper[i])
+    assert abs(a.sum() - case.total) <= 1e-12 * max(1.0, np.abs(a).sum())
+    return a
+
+
+def assert_feasible(case, a):
+    lower, _, upper, *_ = case.arrays
+    assert np.all(np.isfinite(a))
+    assert np.all(a >= lower)
+    assert np.all(a <= upper)
+    assert abs(a.sum() - case.total) <= 1e-10 * max(abs(case.total), np.abs(a).sum())
+
+
+def assert_consistent(case, result, noise=1e-5):
+    """Feasible, and the gradient is Q a to the precision of float32 kernel values."""
+    assert_feasible(case, result.a)
+    size = np.abs(case.Q).max() * np.abs(result.a).sum() + 1e-300
+    assert np.abs(result.gradient - case.Q @ result.a).max() <= noise * size
+
+
+def assert_solved(case, result, tol, *, status=Status.CONVERGED):
+    """Optimal by independent code."""
+    a = result.a
+    assert result.status is status, result
+    assert_consistent(case, result)
+    residual = kkt_residual(case.Q, case.arrays, a)
+    assert residual <= tol, f"violation {residual:g} (claimed {result.violation:g})"
+    value = objective(case.Q, case.arrays, a)
+    size = case.size(a)
+    assert abs(result.objective - value) <= 1e-6 * size
+    a_best, best = case.reference
+    # A loose violation allows as much as the way to the optimum could still bring.
+    missing = residual * np.abs(a - a_best).sum() if tol > 1e-6 else 0.0
+    assert -1e-6 * size <= value - best <= 1e-6 * size + missing
+    # The certificate covers what is missing, and does not exaggerate it.
+    assert result.duality_gap >= value - best - 1e-7 * size
+    low, high = case.problem._implied_interval()
+    width = float((high - low).sum())
+    if np.isfinite(width):  # else directions that never end balance to rounding only
+        assert result.duality_gap <= tol * width + 1e-6 * size
+        ridge = case.problem.ridge
+        smooth = case.Q - np.diag(ridge)
+        plain = dual_bound(smooth, ridge, case.arrays, a, case.total, result.multiplier)
+        assert value - result.duality_gap >= plain - 1e-6 * size
