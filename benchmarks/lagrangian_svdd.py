@@ -1,6 +1,6 @@
 """Lagrangian SVDD: the paper's Tables 1-11 and Figures 1-3 on CBCL faces and USPS digits.
 
-    FEWLABELS_DATA=../shared/data python benchmarks/lagrangian_svdd.py
+    FEWLABELS_DATA=/path/to/data python benchmarks/lagrangian_svdd.py
     python benchmarks/lagrangian_svdd.py --data FOLDER --out FOLDER [--quick] [--only faces]
 
 Writes lagrangian_svdd.md, lagrangian_svdd.json and three pictures (lagrangian_svdd-quick.* with

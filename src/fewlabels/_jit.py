@@ -1,6 +1,6 @@
 """The only door to Numba: how compiled functions are built, cached and typed.
 
-Rules (checked by ``tests/test_house_rules.py``):
+Rules (checked by ``tests/meta``):
 
 * every compiled function is made by :func:`jit`, lazily, so that importing the
   package compiles nothing;

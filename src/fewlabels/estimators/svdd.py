@@ -224,7 +224,7 @@ class SVDD(OneClassMachine):
             result = self._solve_by_reference(problem, callback)
             tol = self.tol
         else:
-            tol = self._absolute_tol(gram)
+            tol = self._absolute_tol(problem)
             result = self._solve(problem, tol, 0.0, callback)
         support = self._store(X, result, gram, 1.0)
         self._store_ball(problem, result, support)
@@ -234,16 +234,18 @@ class SVDD(OneClassMachine):
     def _shifted(self, X):
         return X if self._shift is None else X - self._shift
 
-    def _absolute_tol(self, gram):
+    def _absolute_tol(self, problem):
         """``tol`` in units of the gradient, from the total variance in feature space.
 
         Estimated from a sample. Unlike K(x, x) it does not change when all rows move.
         """
+        gram = problem.gram
         sample = np.unique(np.linspace(0, gram.n - 1, min(gram.n, _SAMPLE)).astype(np.intp))
         block = gram.block(sample)
         size = float(np.abs(np.diag(block)).mean())
         spread = float(np.diag(block).mean() - block.mean())
-        return max(_SHARE * self.tol * spread, _ROUNDING * size, 1e-300)
+        rounding = _ROUNDING * (size + float(problem.ridge.mean()))
+        return max(_SHARE * self.tol * spread, rounding, 1e-300)
 
     def _problem(self, gram, weight):
         """This machine as problem (P)."""

@@ -137,7 +137,7 @@ class _Engine:
         self.block_size = min(settings.block_size or first, problem.n)
         self.values_before = 0
         self.whole_block = None
-        self.problem = self._with_stored_values(problem)
+        self._use(problem)
         self.polish_goal = np.inf
         self.stop_asked = False
         self.best = np.inf
@@ -151,14 +151,24 @@ class _Engine:
         self.gradient = None
         self.working = np.empty(0, dtype=np.intp)
 
+    def _use(self, problem):
+        """Go on with this problem, counting what its operator evaluates from here on."""
+        gram = problem.gram
+        self.counted = gram, gram.n_values
+        self.problem = self._with_stored_values(problem)
+
+    def _n_values(self):
+        gram, before = self.counted
+        return self.values_before + gram.n_values - before
+
     def _with_stored_values(self, problem):
         """The problem over stored kernel values, where that is cheaper."""
         gram, n = problem.gram, problem.n
         if gram.value_cost > 0 and n <= min(_WHOLE * self.block_size, self.largest_block):
             # Few rows: every value once, in float64.
             self.block_size = n
-            self.values_before += n * n
-            return replace(problem, gram=PrecomputedGram(gram.block(np.arange(n)), gram.n_jobs))
+            values = gram.block(np.arange(n))
+            return replace(problem, gram=PrecomputedGram(values, gram.n_jobs))
         if gram.value_cost >= _WORTH_STORING:
             columns = (1.0 - _BLOCK_SHARE) * self.settings.cache_size
             return replace(problem, gram=CachedGram(gram, columns))
@@ -338,7 +348,7 @@ class _Engine:
                 "working_set": n_working,
                 "moved": n_moved,
                 "steps": steps,
-                "kernel_values": self.values_before + self.problem.gram.n_values,
+                "kernel_values": self._n_values(),
                 "seconds": self.seconds_before + time.perf_counter() - self.started,
             }
         )
@@ -359,8 +369,8 @@ class _Engine:
         refined = self.problem.gram.refined()
         if refined is None:
             return False
-        refined.n_values = self.problem.gram.n_values
-        self.problem = self._with_stored_values(replace(self.problem, gram=refined))
+        self.values_before = self._n_values()
+        self._use(replace(self.problem, gram=refined))
         self.gradient = self.problem.gradient(self.a)
         return True
 
