@@ -168,7 +168,7 @@ def assert_consistent(case, result, noise=1e-5):
 def assert_solved(case, result, tol, *, status=Status.CONVERGED):
     """Optimal by independent code."""
     a = result.a
-    assert result.status is status, result
+    assert result.status is status, f"{result.status} at violation {result.violation:g}"
     assert_consistent(case, result)
     residual = kkt_residual(case.Q, case.arrays, a)
     assert residual <= tol, f"violation {residual:g} (claimed {result.violation:g})"

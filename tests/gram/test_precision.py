@@ -163,3 +163,34 @@ def test_centre_is_of_the_training_rows(rng):
     restored = RowMap.restored(RBF(1.0), row_map.center, row_map.dtype)
     for old, new in zip(row_map.prepare(X), restored.prepare(X), strict=True):
         assert np.array_equal(old, new)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("d", [1, 3, 30, 300])
+def test_stated_error_of_values(d, storage, dtype, rng):
+    """``value_error`` covers the error, and is not beyond 200 times of it everywhere."""
+    largest = {}
+    for spread in (0.0, 0.5, 2.0, 8.0, 30.0):
+        centres = rng.normal(size=(20, d))
+        centres *= spread / np.linalg.norm(centres, axis=1).max()
+        X = np.concatenate([centres + rng.normal(size=(20, d)) / (2 * np.sqrt(d))] * 4)
+        X += rng.normal(size=X.shape) * 1e-3
+        for kernel, reference in [
+            (RBF(1.0), ("rbf", 1.0)),
+            (Polynomial(1.0, 3, 1.0), ("poly", 1.0, 3, 1.0)),
+            (Sigmoid(1.0, 0.1), ("sigmoid", 1.0, 0.1)),
+        ]:
+            K = kernel_matrix(reference, X)
+            gram = make_gram(kernel, storage(X), dtype=dtype)
+            size = 1.0
+            if isinstance(kernel, Polynomial):
+                size = np.sqrt(np.outer(np.diag(K), np.diag(K)))
+            error = np.abs((gram.columns(np.arange(len(X))) - K) / size).max()
+            assert error <= gram.value_error
+            ratio = error / gram.value_error
+            largest[type(kernel)] = max(ratio, largest.get(type(kernel), 0.0))
+            assert gram.take(np.arange(5)).value_error == gram.value_error
+            if dtype == np.float32:
+                assert gram.refined().value_error < 1e-8 * gram.value_error
+    assert min(largest.values()) > 0.005

@@ -30,14 +30,15 @@ def kernel_value(kernel, x, z):
 
 
 def kernel_matrix(kernel, X, Z=None):
-    """All values at once, in float64 from differences (never from norms)."""
+    """All values at once: distances from differences, never from norms."""
     X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
     Z = X if Z is None else Z
     Z = np.asarray(Z.toarray() if sp.issparse(Z) else Z, dtype=np.float64)
     name, *parameters = kernel
     if name == "rbf":
         return np.exp(-parameters[0] * cdist(X, Z, "sqeuclidean"))
-    inner = X @ Z.T
+    wide = np.longdouble if X.shape[0] * Z.size < 10**8 else np.float64
+    inner = (X.astype(wide) @ Z.T.astype(wide)).astype(np.float64)
     if name == "linear":
         return inner
     if name == "poly":

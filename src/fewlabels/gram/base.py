@@ -22,10 +22,13 @@ class GramOperator(ABC):
         Rough cost of one kernel value, in multiply-adds; 0 where values are not evaluated.
     dtype : numpy.dtype
         Precision of kernel values.
+    value_error : float
+        Rounding error of a kernel value K_ij, relative to ``sqrt(K_ii K_jj)``.
     """
 
     value_cost = 0.0
     dtype = np.dtype(np.float64)
+    value_error = 4.5e-16
     n_values = 0
 
     def __init__(self, n, n_jobs=1):

@@ -28,6 +28,7 @@ class BorderedGram(GramOperator):
         super().__init__(inner.n + 1, inner.n_jobs)
         self.value_cost = inner.value_cost
         self.dtype = inner.dtype
+        self.value_error = inner.value_error
         self.border = np.asarray(border, dtype=float)
         self.corner = float(corner)
 

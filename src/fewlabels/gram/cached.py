@@ -34,6 +34,7 @@ class CachedGram(GramOperator):
         itemsize = inner.dtype.itemsize
         self.value_cost = inner.value_cost
         self.dtype = inner.dtype
+        self.value_error = inner.value_error
         self.capacity = int(min(self.n, max_bytes / (itemsize * max(1, self.n))))
         self._storage = np.empty((self.capacity, self.n), inner.dtype)
         self._slot_of: OrderedDict[int, int] = OrderedDict()

@@ -15,10 +15,8 @@ import scipy.sparse as sp
 from ..kernels import RBF, Callable, Linear, Polynomial, Sigmoid
 from . import _tiles
 
-# float32 has to keep kernel values to 1e-5 of their size. What cancels is as large as the
-# scaled squared norms E; measured over random rows with close pairs far from the centre,
-# an RBF value is wrong by up to 2^-23 E (1 + sqrt(d)/4), a sigmoid value by 2^-24 E.
-FLOAT32_EXPONENT_LIMIT = 80.0
+# float32 has to keep kernel values to 1e-5 of their size, 84 units of its last place.
+FLOAT32_UNITS_LIMIT = 82.0
 # Half the largest squared norm: float32 ends at 3e38.
 _FARTHEST = 1e36
 
@@ -43,7 +41,15 @@ class RowMap:
         self.center = None
         if isinstance(kernel, RBF) and not sp.issparse(X):
             self.center = X.mean(axis=0, dtype=np.float64)
-        self.dtype = np.dtype(dtype) if dtype is not None else self._needed_precision(X)
+        self.error_units, fits = self._examined(X)
+        self.dtype = np.dtype(dtype or (np.float32 if fits else np.float64))
+
+    @property
+    def value_error(self):
+        """Rounding error of a kernel value, relative to ``sqrt(K(x, x) K(z, z))``."""
+        # In float64 the norms round as well; those of float32 rows are summed in float64.
+        last_place = 4.5e-16 if self.dtype == np.float64 else 1.2e-7
+        return self.error_units * last_place
 
     @classmethod
     def restored(cls, kernel, center, dtype):
@@ -52,6 +58,7 @@ class RowMap:
         row_map.kernel = kernel
         row_map.kind, row_map.degree = _kind(kernel)
         row_map.center = center
+        row_map.error_units = np.nan  # of rows that are not there any more
         row_map.dtype = np.dtype(dtype)
         return row_map
 
@@ -61,23 +68,31 @@ class RowMap:
         other.dtype = np.dtype(np.float64)
         return other
 
-    def _needed_precision(self, X):
+    def _examined(self, X):
+        """Error of kernel values in units of the last place, and whether float32 will do.
+
+        What cancels is as large as the scaled squared norms E. Measured over random rows
+        with close pairs far from the centre, an RBF value is wrong by up to
+        E (1 + sqrt(d)/4) units, a sigmoid value by E/2; a polynomial multiplies the error
+        of the inner product by its degree.
+        """
+        growth = 1.0 + 0.25 * np.sqrt(_row_length(X))
         largest = 0.0
         for part in _parts(X):
             norms = self._squared_norms(self._shifted(X[part]))
             largest = max(largest, float(norms.max(initial=0.0)))
         if isinstance(self.kernel, RBF):
             exponent = self.kernel.gamma * largest * np.log2(np.e)
-            fits = exponent * (1.0 + 0.25 * np.sqrt(_row_length(X))) <= FLOAT32_EXPONENT_LIMIT
-        elif isinstance(self.kernel, Polynomial):
-            size = self.kernel.gamma * largest + abs(self.kernel.coef0)
-            fits = self.degree * np.log2(max(size, 1.0)) < 100.0  # float32 ends at 2^128
-        elif isinstance(self.kernel, Sigmoid):
-            size = self.kernel.gamma * largest + abs(self.kernel.coef0)
-            fits = size <= FLOAT32_EXPONENT_LIMIT
-        else:
-            fits = largest < 2.0**100
-        return np.dtype(np.float32 if fits else np.float64)
+            units = 2.0 + exponent * growth
+            return units, units <= FLOAT32_UNITS_LIMIT
+        if isinstance(self.kernel, Linear):
+            return 2.0, largest < 2.0**100
+        size = self.kernel.gamma * largest + abs(self.kernel.coef0)
+        if isinstance(self.kernel, Sigmoid):
+            units = 2.0 + size
+            return units, units <= FLOAT32_UNITS_LIMIT
+        # float32 ends at 2^128.
+        return 2.0 + self.degree * growth, self.degree * np.log2(max(size, 1.0)) < 100.0
 
     def _shifted(self, X):
         return X if self.center is None else X - self.center

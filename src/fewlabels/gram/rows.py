@@ -37,6 +37,7 @@ class RowsGram(GramOperator):
         super().__init__(rows.shape[0], n_jobs)
         self.row_map = row_map
         self.dtype = row_map.dtype
+        self.value_error = row_map.value_error
         self.value_cost = rows.nnz / max(1, self.n) if sp.issparse(rows) else rows.shape[1]
         self._X = X
         self._packed = packed(rows, term)
