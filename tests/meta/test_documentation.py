@@ -282,7 +282,9 @@ def test_names_that_documents_mention_exist(repository):
     for document in [repository / "README.md", *(repository / "docs").glob("*.md")]:
         text = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.S | re.M)
         for quoted in re.findall(r"`([^`]+)`", text):
-            for name in re.findall(r"\b(?:[A-Z][a-z]+[A-Z]\w+|[a-z]+(?:_[a-z]+)+)\b", quoted):
+            for name in re.findall(
+                r"\b(?:[A-Z][a-z]+[A-Z]\w+|[a-z]+(?:_[a-z]+)*_[a-z]{2,})\b", quoted
+            ):
                 known = name in foreign or re.search(rf"\b{name}", sources)
                 assert known, f"{document.name} mentions {name}"
 

@@ -24,14 +24,15 @@ def tracked(repository):
         ).stdout.decode()
         names = [name for name in out.split("\0") if name]
     except (OSError, subprocess.CalledProcessError):
-        generated = {".git", ".venv", ".cache", "build", "dist", "results", "demo-output"}
+        generated = {"build", "dist", "results", "demo-output"}
         names = [
             path.relative_to(repository).as_posix()
             for path in repository.rglob("*")
             if path.is_file()
             and not generated & set(path.relative_to(repository).parts)
             and "__pycache__" not in path.parts
-            and not any(part.endswith((".egg-info", "_cache")) for part in path.parts)
+            and not any(part.endswith(".egg-info") for part in path.parts)
+            and not {p for p in path.relative_to(repository).parts[:-1] if p[0] == "."} - {".ci"}
         ]
     return [repository / name for name in names if (repository / name).is_file()]
 
