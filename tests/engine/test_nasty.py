@@ -302,7 +302,7 @@ def test_worst_float32_rows_still_meet_the_tolerance(machine, tol, d, rng):
     """As far from the centre as RowMap lets float32 go: close pairs lose most digits."""
     centres = rng.normal(size=(15, d))
     centres *= 1.0 / np.linalg.norm(centres, axis=1, keepdims=True)
-    gamma = 79.0 / (1 + 0.25 * np.sqrt(d)) / np.log2(np.e)
+    gamma = 79.0 / (1.3 + 0.4 * np.sqrt(d)) / np.log2(np.e)
     X = np.repeat(centres, 10, axis=0)
     X += rng.normal(size=X.shape) * 0.3 / np.sqrt(gamma * d)
     X -= X.mean(axis=0)

@@ -73,10 +73,10 @@ class RowMap:
 
         What cancels is as large as the scaled squared norms E. Measured over random rows
         with close pairs far from the centre, an RBF value is wrong by up to
-        E (1 + sqrt(d)/4) units, a sigmoid value by E/2; a polynomial multiplies the error
-        of the inner product by its degree.
+        E (1.3 + 0.4 sqrt(d)) units, a sigmoid value by E/2; a polynomial multiplies the
+        error of the inner product by its degree.
         """
-        growth = 1.0 + 0.25 * np.sqrt(_row_length(X))
+        growth = 1.3 + 0.4 * np.sqrt(_row_length(X))
         largest = 0.0
         for part in _parts(X):
             norms = self._squared_norms(self._shifted(X[part]))
