@@ -29,9 +29,6 @@ from .coarse import coarse_start
 from .polish import newton_step
 from .result import Result, Status, certify
 
-# Noise of a gradient summed from kernel values of this precision, per unit of its size.
-_FLOAT32_NOISE = 1.2e-7
-_FLOAT64_NOISE = 2.3e-16
 # Newton finishes: a budget of steps of up to _CHEAP variables (larger ones count by their
 # cube), down to which violation relative to the multiplier, and how many pair steps per
 # variable in between.
@@ -45,10 +42,16 @@ _STEPS_PER_CALL = 50_000
 # Rounds without a relative decrease of the objective by this much, before giving up.
 _IDLE_ROUNDS = 12
 _NO_PROGRESS = 1e-15
+# Rounds with a violation within the bound on rounding, before giving up.
+_NOISY_ROUNDS = 30
 # Up to this many working sets of rows the whole matrix is stored; from so many rows on
 # the first working set is larger.
 _WHOLE = 4
 _MANY_ROWS = 20_000
+# A round that leaves more than this share of the violation was slow; that alone makes no
+# working set larger than this.
+_SLOW = 0.5
+_MODERATE = 1000
 # Share of the memory that the working set's block may take.
 _BLOCK_SHARE = 0.5
 # Multiply-adds per kernel value from which stored columns beat evaluating again.
@@ -70,7 +73,7 @@ class Settings:
     max_time : float
         Limit in seconds.
     block_size : int or None
-        Variables in a working set to begin with; doubled while nearly all of them move.
+        Variables in a working set to begin with; doubled while progress is slow.
         None takes 256, and 1024 from 20 000 rows on.
     cache_size : float
         Bytes for the block and for stored columns.
@@ -96,6 +99,20 @@ class Settings:
     coarse: bool = True
     callback: object = None
     random_state: int = 0
+
+    def __post_init__(self):
+        checks = [
+            ("tol", self.tol > 0, "a number > 0"),
+            ("rtol", self.rtol >= 0, "a number >= 0"),
+            ("max_iter", self.max_iter >= -1, "-1 or a number of steps"),
+            ("max_time", self.max_time >= 0, "a number of seconds >= 0"),
+            ("block_size", self.block_size is None or self.block_size >= 2, "None or at least 2"),
+            ("cache_size", self.cache_size > 0, "a number of bytes > 0"),
+            ("polish", self.polish >= 0, "a number of variables >= 0"),
+        ]
+        for name, fine, allowed in checks:
+            if not fine:
+                raise ValueError(f"{name}={getattr(self, name)!r} is not allowed; pass {allowed}.")
 
 
 def solve_decomposition(problem, start=None, settings=None, **changes):
@@ -132,16 +149,22 @@ class _Engine:
     def __init__(self, problem, settings):
         self.started = time.perf_counter()
         self.settings = settings
-        self.largest_block = int(np.sqrt(_BLOCK_SHARE * settings.cache_size / 8))
+        self.largest_block = int(min(problem.n, np.sqrt(_BLOCK_SHARE * settings.cache_size / 8)))
         first = 256 if problem.n < _MANY_ROWS else 1024
-        self.block_size = min(settings.block_size or first, problem.n)
+        self.block_size = min(
+            first if settings.block_size is None else settings.block_size, problem.n
+        )
         self.values_before = 0
         self.whole_block = None
         self._use(problem)
         self.polish_goal = np.inf
         self.stop_asked = False
+        self.violation_before = np.inf
+        self.noise = 0.0
+        self.root_diagonal = np.sqrt(np.abs(problem.gram.diagonal()))
         self.best = np.inf
         self.idle_rounds = 0
+        self.noisy_rounds = 0
         self.seconds_before = 0.0
         self.polishes_left = float(_POLISHES) if settings.polish else 0.0
         self.status = None
@@ -195,12 +218,14 @@ class _Engine:
                 f"they must sum to {problem.total:g} (here {self.a.sum():g})."
             )
         if self.gradient is None:
-            self.gradient = problem.gradient(self.a)
+            self._fresh_gradient()
+        else:
+            self.noise = self._fresh_noise()
 
     def _coarse(self):
         if not self.settings.coarse or self.settings.max_iter >= 0:
             return
-        left = replace(self.settings, max_time=self._seconds_left())
+        left = replace(self.settings, max_time=max(0.0, self._seconds_left()))
         coarse = coarse_start(self.problem, left, solve_decomposition)
         if coarse is not None:
             self.a, self.n_iter, self.values_before = coarse
@@ -213,17 +238,20 @@ class _Engine:
         level = 0.5 * abs(lowest_up + highest_down)
         level = level if np.isfinite(level) else 0.0
         tol = max(self.settings.tol, self.settings.rtol * level)
-        goal = min(self.polish_goal, tol)
+        # The violation and twice the rounding in the gradient together stay below tol.
+        trusted = 2.0 * self.noise <= 0.5 * tol
+        goal = min(self.polish_goal, tol - 2.0 * self.noise if trusted else tol)
         if violation <= goal:
-            if not self._next_stage(violation, tol, level):
+            if not self._next_stage(violation, trusted, level):
                 self.status = Status.CONVERGED
         elif self._stopped(violation, tol):
             pass
-        elif violation <= 2.0 * self._noise():
-            if not self._refine():
-                self.status = Status.CONVERGED if violation <= tol else Status.STALLED
-        else:
+        elif violation > 2.0 * self.noise or not self._less_noise():
             self._pair_steps(violation, tol, goal)
+            # The bound on rounding is pessimistic: try, but not for ever.
+            self.noisy_rounds += violation <= 2.0 * self.noise
+            if self.noisy_rounds > _NOISY_ROUNDS and self.status is None:
+                self.status = Status.CONVERGED if violation <= tol else Status.STALLED
 
     def _pair_steps(self, violation, tol, goal):
         working = self._propose()
@@ -248,8 +276,9 @@ class _Engine:
         self.n_iter += steps
         self.working = working
         self._record(violation, len(working), int(moved.sum()), steps)
-        self._resize(len(working), int(moved.sum()))
-        if (steps == 0 or self._idle()) and not self._refine():
+        self._resize(len(working), int(moved.sum()), violation)
+        if (steps == 0 or self._idle()) and not self._less_noise():
+            violation = self.problem.optimality(self.a, self.gradient)[2]
             self.status = Status.CONVERGED if violation <= tol else Status.STALLED
 
     def _idle(self):
@@ -276,13 +305,13 @@ class _Engine:
     def _seconds_left(self):
         return self.settings.max_time - (time.perf_counter() - self.started)
 
-    def _next_stage(self, violation, tol, level):
+    def _next_stage(self, violation, trusted, level):
         """What follows once the goal is reached: more precision, an exact finish, or nothing."""
-        if self._noise() > 0.25 * tol and self._refine():
+        if not trusted and self._less_noise():
             return True
         if self.polishes_left <= 0 or self.problem.gram.dtype != np.float64:
             return False
-        exact = max(_EXACT * level, 4.0 * self._noise())
+        exact = max(_EXACT * level, 4.0 * self.noise)
         if violation <= exact and self.polish_goal < np.inf:
             return False
         self.a = self.problem.snapped(self.a)
@@ -296,6 +325,7 @@ class _Engine:
         gradient, self.gradient = self.gradient, None
         self.a[free] = values
         self.problem.add_product(free, change, gradient)
+        self._add_noise(free, change)
         self.gradient = gradient
         left = self.problem.optimality(self.a, gradient)[2]
         # A step cut short by a breakpoint is followed by another; a full one leaves only
@@ -324,9 +354,11 @@ class _Engine:
         chosen[kept[: q - int(chosen.sum())]] = True
         return np.flatnonzero(chosen)
 
-    def _resize(self, n_working, n_moved):
-        """Double the working set while nearly all of it moves: it is too small to settle."""
-        if n_working < self.problem.n and n_moved > 0.75 * n_working:
+    def _resize(self, n_working, n_moved, violation):
+        """Double a working set that is too small to settle: all of it moves, or in vain."""
+        in_vain = violation > _SLOW * self.violation_before and n_working < _MODERATE
+        self.violation_before = violation
+        if n_working < self.problem.n and (in_vain or n_moved > 0.75 * n_working):
             larger = min(2 * self.block_size, self.largest_block)
             self.block_size = max(self.block_size, larger)
 
@@ -337,6 +369,7 @@ class _Engine:
         self.a[working] = a
         if len(working) < self.problem.n:
             self.problem.add_product(moved, change, gradient)
+            self._add_noise(moved, change)
         gradient[working] = g  # from the float64 block
         self.gradient = gradient
 
@@ -357,21 +390,35 @@ class _Engine:
 
     # -- precision ---------------------------------------------------------------------
 
-    def _noise(self):
-        """Rounding in the gradient, from the precision of kernel values."""
-        p = self.problem
-        size = np.abs(self.gradient).max(initial=0.0)
-        size += p.scale * np.abs(p.gram.diagonal()).max(initial=0.0) * np.linalg.norm(self.a)
-        return size * (_FLOAT64_NOISE if p.gram.dtype == np.float64 else _FLOAT32_NOISE)
+    def _fresh_gradient(self):
+        self.gradient = self.problem.gradient(self.a)
+        self.noise = self._fresh_noise()
 
-    def _refine(self):
-        """Go on with float64 kernel values; False if these are used already."""
+    def _fresh_noise(self):
+        """Rounding in a gradient that is computed from ``a``."""
+        return self._rounding(slice(None), self.a)
+
+    def _rounding(self, indices, coef):
+        """Rounding in the product with columns: independent errors of kernel values."""
+        size = self.root_diagonal
+        norm = float(np.linalg.norm(size[indices] * coef))
+        return self.problem.gram.value_error * self.problem.scale * size.max() * norm
+
+    def _add_noise(self, indices, change):
+        """What a change of some variables leaves in the gradient for good."""
+        self.noise = float(np.hypot(self.noise, self._rounding(indices, change)))
+
+    def _less_noise(self):
+        """Go on with a fresh gradient or float64 values; False if neither would help."""
+        if self._fresh_noise() <= 0.5 * self.noise:
+            self._fresh_gradient()
+            return True
         refined = self.problem.gram.refined()
         if refined is None:
             return False
         self.values_before = self._n_values()
         self._use(replace(self.problem, gram=refined))
-        self.gradient = self.problem.gradient(self.a)
+        self._fresh_gradient()
         return True
 
     # -- result ------------------------------------------------------------------------
