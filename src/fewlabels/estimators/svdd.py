@@ -61,9 +61,9 @@ class SVDD(OneClassMachine):
         "decomposition" (which "auto" takes) is exact and needs no n x n matrix.
         "lagrangian" is the paper's Algorithm 1, "projected" its eq. (25),
         "interior-point" solves its (13), "qp" hands (7)-(8) or (3)-(4) to Clarabel
-        (``pip install fewlabels[qp]``). These four form the whole kernel matrix; all but
-        "qp" are for squared slack, and solve a penalised problem whose solution
-        deviates from (7)-(8) by about 1/400.
+        (``pip install fewlabels[qp]``). These four form the whole kernel matrix. The
+        first three are for squared slack; they replace ``sum(alpha) = 1`` by a penalty,
+        and their alpha is scaled to sum to 1 afterwards.
     tol : float, default=1e-3
         "decomposition": bound on the KKT violation, that is on errors of squared
         distances, as a share of one hundredth of the rows' total variance in feature
