@@ -115,7 +115,7 @@ def test_foreign_types_are_refused_by_name(tmp_path):
         load_model(path)
 
 
-@pytest.mark.parametrize("name", ["support_vectors_", "dual_coef_", "_gamma"])
+@pytest.mark.parametrize("name", ["support_vectors_", "dual_coef_", "gamma_"])
 def test_attributes_of_another_version(tmp_path, name):
     path = tmp_path / "m"
     pipeline = Pipeline([("m", SVDD().fit(X))])
