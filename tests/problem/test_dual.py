@@ -160,6 +160,36 @@ def test_feasible_start(kinds, seed, end):
     assert problem.is_feasible(a)
 
 
+@settings(max_examples=100)
+@given(kinds=kinds, seed=seeds)
+def test_snapped_takes_rounding_away(kinds, seed):
+    rng = np.random.default_rng(seed)
+    problem, arrays, _, exact = random_problem(rng, kinds)
+    shaken = exact + rng.normal(size=len(exact)) * 1e-14 * np.abs(exact).max()
+    shaken = np.clip(shaken, arrays[0], arrays[2])
+    before = shaken.copy()
+    found = problem.snapped(shaken)
+    assert np.array_equal(shaken, before)
+    size = 1e-300 + np.abs(exact).max()
+    assert np.abs(found - exact).max() <= 1e-12 * size * len(exact)
+    assert np.all(found >= arrays[0])
+    assert np.all(found <= arrays[2])
+    for edge in arrays[:3]:
+        resting = exact == edge
+        assert np.all(found[resting] == edge[resting])
+    inside = (found > arrays[0]) & (found < arrays[2]) & (found != arrays[1])
+    if inside.any():
+        assert abs(found.sum() - problem.total) <= 4e-16 * np.abs(found).sum() * len(found)
+
+
+def test_snapped_repairs_a_sum_of_nothing(rng):
+    """What is left of mass that travelled to and fro must not make zero infeasible."""
+    problem = DualProblem(PrecomputedGram(np.eye(3)), Penalty.linear(0.0, 1.0, 0.0, 3), 0.0)
+    found = problem.snapped(np.array([1.1e-16, 0.0, 0.0]))
+    assert np.array_equal(found, np.zeros(3))
+    assert problem.is_feasible(found)
+
+
 @pytest.mark.parametrize("scale", [1e-15, 1e-12, 1e-6, 1.0, 1e6, 1e12])
 def test_feasibility_is_relative(scale):
     """At every scale of the variables: zero is no solution of sum a = 1e-12."""

@@ -212,13 +212,24 @@ class DualProblem:
         with np.errstate(invalid="ignore"):
             step = np.clip(abs(missing) - before, 0.0, room)
         step[np.isnan(step)] = 0.0  # after an infinite room nothing is left to place
-        return np.clip(a + np.sign(missing) * step, lower, upper)
+        # A room filled to the last bit but one by rounding counts as full.
+        return self.snapped(np.clip(a + np.sign(missing) * step, lower, upper))
 
     def snapped(self, a, rtol=1e-12):
-        """``a`` with variables within rounding of a breakpoint put onto it."""
+        """``a`` without rounding: on the breakpoints it nearly reaches, with the right sum.
+
+        What the sum lacks goes to one variable between breakpoints.
+        """
+        penalty = self.penalty
         near = rtol * float(np.abs(a).max(initial=0.0))
-        for edge in (self.penalty.lower, self.penalty.kink, self.penalty.upper):
+        for edge in (penalty.lower, penalty.kink, penalty.upper):
             a = np.where(np.abs(a - edge) <= near, edge, a)
+        missing = self.total - a.sum()
+        between = (a > penalty.lower) & (a < penalty.upper) & (a != penalty.kink)
+        if missing != 0.0 and between.any():
+            room = penalty.upper - a if missing > 0 else a - penalty.lower
+            i = int(np.argmax(np.where(between, room, -1.0)))
+            a[i] = np.clip(a[i] + missing, penalty.lower[i], penalty.upper[i])
         return a
 
     def is_feasible(self, a, rtol=1e-9):
