@@ -35,12 +35,13 @@ from .result import Result, Status, certify
 _POLISHES = 60
 _CHEAP = 200
 _EXACT = 1e-13
-_STEPS_BETWEEN = 20
+_STEPS_BETWEEN = 10
 # Pair steps in one compiled call: about a third of a second, so that a time limit, a
 # callback or Ctrl-C never waits long.
 _STEPS_PER_CALL = 50_000
-# Rounds without a relative decrease of the objective by this much, before giving up.
-_IDLE_ROUNDS = 12
+# Rounds without a relative decrease of the objective by this much, nor of the violation by
+# a tenth, before giving up.
+_IDLE_ROUNDS = 50
 _NO_PROGRESS = 1e-15
 # Rounds with a violation within the bound on rounding, before giving up.
 _NOISY_ROUNDS = 30
@@ -162,9 +163,7 @@ class _Engine:
         self.violation_before = np.inf
         self.noise = 0.0
         self.root_diagonal = np.sqrt(np.abs(problem.gram.diagonal()))
-        self.best = np.inf
-        self.idle_rounds = 0
-        self.noisy_rounds = 0
+        self._forget_progress()
         self.seconds_before = 0.0
         self.polishes_left = float(_POLISHES) if settings.polish else 0.0
         self.status = None
@@ -272,22 +271,29 @@ class _Engine:
             raise ValueError("the problem is unbounded below: a direction never ends.")
         change = a - self.a[working]
         moved = change != 0
+        # Afresh: thousands of small steps leave more rounding in g than one product.
+        g = self.gradient[working] + change[moved] @ block[moved]
         self._update(working, a, g, working[moved], change[moved])
         self.n_iter += steps
+        if goal < tol and code == _pairs.STEP_LIMIT:
+            # Perhaps all states are right by now: a Newton step tells. Not many more.
+            self.polish_goal = np.inf
+            self.polishes_left -= _POLISHES / 12
         self.working = working
         self._record(violation, len(working), int(moved.sum()), steps)
         self._resize(len(working), int(moved.sum()), violation)
-        if (steps == 0 or self._idle()) and not self._less_noise():
+        if (steps == 0 or self._idle(violation)) and not self._less_noise():
             violation = self.problem.optimality(self.a, self.gradient)[2]
             self.status = Status.CONVERGED if violation <= tol else Status.STALLED
 
-    def _idle(self):
-        """Whether the objective has stood still for some rounds."""
+    def _idle(self, violation):
+        """Whether neither the objective nor the violation has improved for some rounds."""
         objective = self.problem.objective(self.a, self.gradient)
-        if not objective >= self.best - _NO_PROGRESS * abs(objective):
-            self.best, self.idle_rounds = objective, 0
-        else:
-            self.idle_rounds += 1
+        better = not objective >= self.best - _NO_PROGRESS * abs(objective)
+        closer = violation < 0.9 * self.closest
+        self.idle_rounds = 0 if better or closer else self.idle_rounds + 1
+        self.best = objective if better else self.best
+        self.closest = violation if closer else self.closest
         return self.idle_rounds >= _IDLE_ROUNDS
 
     def _stopped(self, violation, tol):
@@ -312,7 +318,7 @@ class _Engine:
         if self.polishes_left <= 0 or self.problem.gram.dtype != np.float64:
             return False
         exact = max(_EXACT * level, 4.0 * self.noise)
-        if violation <= exact and self.polish_goal < np.inf:
+        if violation <= exact and self.polishes_left < _POLISHES:
             return False
         self.a = self.problem.snapped(self.a)
         with one_blas_thread():
@@ -390,7 +396,12 @@ class _Engine:
 
     # -- precision ---------------------------------------------------------------------
 
+    def _forget_progress(self):
+        self.best = self.closest = np.inf
+        self.idle_rounds = self.noisy_rounds = 0
+
     def _fresh_gradient(self):
+        self._forget_progress()
         self.gradient = self.problem.gradient(self.a)
         self.noise = self._fresh_noise()
 
