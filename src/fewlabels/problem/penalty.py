@@ -71,12 +71,15 @@ class Penalty:
 
     def value(self, a):
         """``sum_i phi_i(a_i)``; no check that ``a`` lies in the intervals."""
-        above = np.maximum(a - self.kink, 0.0)
-        below = np.minimum(a - self.kink, 0.0)
+        used = np.flatnonzero(a)  # phi_i(0) = 0
+        a, kink = a[used], self.kink[used]
+        slope_left, slope_right = self.slope_left[used], self.slope_right[used]
+        above = np.maximum(a - kink, 0.0)
+        below = np.minimum(a - kink, 0.0)
         with np.errstate(invalid="ignore"):  # an infinite kink is the unused branch
-            from_left = self.slope_left * np.minimum(a, self.kink) + self.slope_right * above
-            from_right = self.slope_right * np.maximum(a, self.kink) + self.slope_left * below
-        return float(np.sum(np.where(self.kink >= 0, from_left, from_right)))
+            from_left = slope_left * np.minimum(a, kink) + slope_right * above
+            from_right = slope_right * np.maximum(a, kink) + slope_left * below
+        return float(np.sum(np.where(kink >= 0, from_left, from_right)))
 
     def step_slopes(self, a):
         """Slopes to the right and to the left; +-inf where the bound is reached.

@@ -79,7 +79,8 @@ def _regular_newton(factor, Q, wanted):
     for _ in range(2):  # the second time refines
         residual = cho_solve(factor, wanted + Q @ direction, check_finite=False)
         direction += ones * (residual.sum() / ones.sum()) - residual
-    return direction
+    # The sum is zero to rounding even where Q is badly conditioned.
+    return direction - ones * (direction.sum() / ones.sum())
 
 
 def _singular_newton(Q, wanted, values_now, size):
