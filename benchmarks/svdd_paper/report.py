@@ -72,7 +72,7 @@ def _faces(result, stem):
                 _f(row.get("recall"), 2),
                 theirs.get("iterations"),
                 row["iterations"],
-                _f(row["objective"], 8),
+                "-" if np.isnan(row["objective"]) else _f(row["objective"], 8),
                 _above(row),
                 _ms(row["seconds"]),
                 _ms(row["total_seconds"]),
