@@ -190,6 +190,17 @@ def test_snapped_repairs_a_sum_of_nothing(rng):
     assert problem.is_feasible(found)
 
 
+def test_snapped_spares_the_sensitive_variables(rng):
+    """With K_00 = 1e12 a change of 1e-15 would be one of 1e-3 in the gradient."""
+    K = np.diag([1e12, 1.0, 2.0])
+    problem = DualProblem(PrecomputedGram(K), Penalty.linear(0.0, 10.0, 0.0, 3), 6.0)
+    found = problem.snapped(np.array([1e-6, 5.0, 1.0 - 1e-6 + 1e-13]))
+    assert found[0] == 1e-6
+    assert found[2] == 1.0 - 1e-6 + 1e-13
+    assert abs(found.sum() - 6.0) <= 1e-15
+    assert np.array_equal(problem.snapped(found), found)
+
+
 @pytest.mark.parametrize("scale", [1e-15, 1e-12, 1e-6, 1.0, 1e6, 1e12])
 def test_feasibility_is_relative(scale):
     """At every scale of the variables: zero is no solution of sum a = 1e-12."""

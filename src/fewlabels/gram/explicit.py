@@ -82,6 +82,7 @@ class CallableGram(GramOperator):
         self.function = function
         self.value_cost = np.inf
         self.X = X
+        self._diagonal = None
 
     def _values(self, X, Z):
         values = self.function(X, Z)
@@ -101,12 +102,14 @@ class CallableGram(GramOperator):
         return values
 
     def diagonal(self):
-        step = 64
-        parts = [
-            np.diagonal(self._values(rows, rows))
-            for rows in (self.X[i : i + step] for i in range(0, self.n, step))
-        ]
-        return np.concatenate(parts).astype(float)
+        if self._diagonal is None:
+            step = 64
+            parts = [
+                np.diagonal(self._values(rows, rows))
+                for rows in (self.X[i : i + step] for i in range(0, self.n, step))
+            ]
+            self._diagonal = np.concatenate(parts).astype(float)
+        return self._diagonal
 
     def columns(self, indices):
         return np.ascontiguousarray(self._values(self.X, self.X[indices]).T)

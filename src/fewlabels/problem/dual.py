@@ -218,18 +218,21 @@ class DualProblem:
     def snapped(self, a, rtol=1e-12):
         """``a`` without rounding: on the breakpoints it nearly reaches, with the right sum.
 
-        What the sum lacks goes to one variable between breakpoints.
+        What the sum lacks, if that is more than its own rounding, goes to the variable
+        between breakpoints that changes the gradient least.
         """
         penalty = self.penalty
         near = rtol * float(np.abs(a).max(initial=0.0))
         for edge in (penalty.lower, penalty.kink, penalty.upper):
             a = np.where(np.abs(a - edge) <= near, edge, a)
         missing = self.total - a.sum()
-        between = (a > penalty.lower) & (a < penalty.upper) & (a != penalty.kink)
-        if missing != 0.0 and between.any():
+        if abs(missing) > 1e-15 * float(np.abs(a).sum()):
             room = penalty.upper - a if missing > 0 else a - penalty.lower
-            i = int(np.argmax(np.where(between, room, -1.0)))
-            a[i] = np.clip(a[i] + missing, penalty.lower[i], penalty.upper[i])
+            able = (a > penalty.lower) & (a < penalty.upper) & (a != penalty.kink)
+            able &= room >= abs(missing)
+            if able.any():
+                i = int(np.argmin(np.where(able, self.diagonal(), np.inf)))
+                a[i] += missing
         return a
 
     def is_feasible(self, a, rtol=1e-9):
