@@ -405,7 +405,7 @@ def write_report(report, stem, out):
     text += [
         "## Distance from the floor",
         "Floor: n x n_SV kernel values at our measured time per value (float32 where the library "
-        "would use it, every core). Up to 2048 rows our fits use float64, so the ratio there "
+        "would use it, every core). Up to 1024 rows our fits use float64, so the ratio there "
         "compares with a faster floor than theirs.",
         markdown_table(
             ["case", "n", "d", "SVs", "rounds", "ns / value", "values / floor", "floor s",
@@ -471,7 +471,7 @@ def draw_ratios(records, path):
     ax.barh(names, [ratio - 1.0 for ratio in ratios], left=1.0, color=colours)
     for row, ratio in enumerate(ratios):
         side = 1 if ratio >= 1 else -1
-        ax.annotate(f"{ratio:.2g}", (ratio, row), (4 * side, 0), textcoords="offset points",
+        ax.annotate(f"{ratio:.3g}", (ratio, row), (4 * side, 0), textcoords="offset points",
                     ha="left" if side > 0 else "right", va="center", fontsize=8)  # fmt: skip
     ax.axvline(1.0, color="#333333", linewidth=1)
     ax.set_xscale("log")
