@@ -13,7 +13,6 @@ from engine.machines import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import kkt_residual
 from reference.problems import KINDS
 
 from fewlabels.solvers import Status, solve_decomposition
@@ -56,12 +55,13 @@ def test_kernels(machine, kernel, rng):
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_many_rounds(machine, rng):
-    while True:  # nu = 1, say, leaves nothing to choose
+    for _ in range(10):  # nu = 1, say, leaves nothing to choose
         case = make_case(machine, rows(rng, 400, 5), ("rbf", 0.2), rng)
-        if kkt_residual(case.Q, case.arrays, case.problem.feasible_start()) > 1e-3:
+        result = solve(case, tol=1e-7, block_size=8, polish=0)
+        if len(result.history) > 5:
             break
-    result = solve(case, tol=1e-7, block_size=8, polish=0)
-    assert len(result.history) > 5
+    else:
+        pytest.fail("no problem took many rounds")
     assert_solved(case, result, 1e-7)
 
 
