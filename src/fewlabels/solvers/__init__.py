@@ -1,11 +1,12 @@
 """Solvers: each takes a problem and returns a Result with its certificate."""
 
-from .decomposition import Settings, solve_decomposition
+from .decomposition import solve_decomposition
 from .interior_point import solve_interior_point
 from .lagrangian import solve_lagrangian
 from .projected import solve_projected
 from .qp import solve_qp
 from .result import Result, Status
+from .settings import Settings
 
 # Name, function and the accuracy that each is run with at least.
 REFERENCE_SOLVERS = {

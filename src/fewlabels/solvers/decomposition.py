@@ -18,7 +18,7 @@ little more to evaluate than the columns of the final support vectors.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from . import _pairs
 from .coarse import coarse_start
 from .polish import newton_step
 from .result import Result, Status, certify
+from .settings import Settings
 
 # Newton finishes: a budget of steps of up to _CHEAP variables (larger ones count by their
 # cube), down to which violation relative to the multiplier, and how many pair steps per
@@ -42,7 +43,7 @@ _STEPS_PER_CALL = 50_000
 # Rounds without a relative decrease of the objective by this much, nor of the violation by
 # a tenth, before giving up.
 _IDLE_ROUNDS = 50
-_NO_PROGRESS = 1e-15
+_NO_PROGRESS = 1e-14
 # Rounds with a violation within the bound on rounding, before giving up.
 _NOISY_ROUNDS = 30
 # Up to this many working sets of rows the whole matrix is stored; from so many rows on
@@ -57,63 +58,6 @@ _MODERATE = 1000
 _BLOCK_SHARE = 0.5
 # Multiply-adds per kernel value from which stored columns beat evaluating again.
 _WORTH_STORING = 48
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How the engine works; none of these changes the problem.
-
-    Attributes
-    ----------
-    tol : float
-        Bound on the KKT violation, in units of the gradient, > 0.
-    rtol : float
-        Bound on the violation relative to the multiplier; the larger bound counts.
-    max_iter : int
-        Limit on pair steps; -1 for none.
-    max_time : float
-        Limit in seconds.
-    block_size : int or None
-        Variables in a working set to begin with; doubled while progress is slow.
-        None takes 256 (128 where kernel values are dear), and 1024 from 20 000 rows on.
-    cache_size : float
-        Bytes for the block and for stored columns.
-    polish : int
-        Largest number of variables between breakpoints for which, with float64 kernel
-        values, a converged solution is finished to rounding by Newton steps; 0 for none.
-    coarse : bool
-        Whether a cold start goes from coarse to fine.
-    callback : callable or None
-        Called after every round with a dict (the entry of ``history``); returning True
-        stops the solver.
-    random_state : int
-        Seed of the coarse sample.
-    """
-
-    tol: float = 1e-3
-    rtol: float = 0.0
-    max_iter: int = -1
-    max_time: float = np.inf
-    block_size: int | None = None
-    cache_size: float = 200e6
-    polish: int = 1024
-    coarse: bool = True
-    callback: object = None
-    random_state: int = 0
-
-    def __post_init__(self):
-        checks = [
-            ("tol", self.tol > 0, "a number > 0"),
-            ("rtol", self.rtol >= 0, "a number >= 0"),
-            ("max_iter", self.max_iter >= -1, "-1 or a number of steps"),
-            ("max_time", self.max_time >= 0, "a number of seconds >= 0"),
-            ("block_size", self.block_size is None or self.block_size >= 2, "None or at least 2"),
-            ("cache_size", self.cache_size > 0, "a number of bytes > 0"),
-            ("polish", self.polish >= 0, "a number of variables >= 0"),
-        ]
-        for name, fine, allowed in checks:
-            if not fine:
-                raise ValueError(f"{name}={getattr(self, name)!r} is not allowed; pass {allowed}.")
 
 
 def solve_decomposition(problem, start=None, settings=None, **changes):
