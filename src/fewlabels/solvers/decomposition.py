@@ -233,7 +233,9 @@ class _Engine:
     def _idle(self, violation):
         """Whether neither the objective nor the violation has improved for some rounds."""
         objective = self.problem.objective(self.a, self.gradient)
-        better = not objective >= self.best - _NO_PROGRESS * abs(objective)
+        # Less than rounding is no progress: of the objective, and of the gradient in it.
+        rounding = _NO_PROGRESS * abs(objective) + 0.01 * self.noise * np.abs(self.a).sum()
+        better = not objective >= self.best - rounding
         closer = violation < 0.9 * self.closest
         self.idle_rounds = 0 if better or closer else self.idle_rounds + 1
         self.best = objective if better else self.best
