@@ -10,7 +10,7 @@ from ._settle import settle
 from .result import Status
 
 SAMPLE = 6  # one row in six
-SMALLEST = 2048  # fewer rows are solved directly
+SMALLEST = 3072  # fewer rows are solved directly
 LOOSER = 3.0  # the sample's tolerance, relative to the problem's
 
 
@@ -27,7 +27,7 @@ def coarse_start(problem, settings, solve):
         Kernel values evaluated for the sample alone.
     """
     n = problem.n
-    if n // SAMPLE < SMALLEST // 4:
+    if n < SMALLEST:
         return None
     free = np.flatnonzero(problem.penalty.is_free)
     rng = np.random.default_rng(settings.random_state)

@@ -10,9 +10,11 @@ Each round
 3. solves the block by pair steps in compiled code, to a share of the violation;
 4. *updates* the gradient with the columns of the variables that moved.
 
-Only these operations touch anything of size n, and no n x n array exists. A cold
-start on many rows begins with a random sixth of them (``coarse.py``), which leaves
-little more to evaluate than the columns of the final support vectors.
+Only these operations touch anything of size n. The largest array of kernel values is a
+working set's block, within ``cache_size``; a problem of about a thousand rows fits into
+one, larger ones never form an n x n array unless ``cache_size`` holds it. A cold start on
+many rows begins with a random sixth of them (``coarse.py``), which leaves little more to
+evaluate than the columns of the final support vectors.
 """
 
 from __future__ import annotations
