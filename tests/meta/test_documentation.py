@@ -22,7 +22,7 @@ PARTS = [
     "fewlabels.problem",
     "fewlabels.solvers",
 ]
-EXPECTED_PUBLIC = ["SVDD", "OneClassSVM", "__version__"]
+EXPECTED_PUBLIC = ["PUSVM", "SVDD", "OneClassSVM", "__version__"]
 
 
 # -- the public names ------------------------------------------------------------------

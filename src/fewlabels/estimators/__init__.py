@@ -1,6 +1,7 @@
 """Estimators with scikit-learn's interface."""
 
 from .one_class import OneClassSVM
+from .pu import PUSVM
 from .svdd import SVDD
 
-__all__ = ["SVDD", "OneClassSVM"]
+__all__ = ["PUSVM", "SVDD", "OneClassSVM"]

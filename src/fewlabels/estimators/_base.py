@@ -1,4 +1,4 @@
-"""What one-class estimators share: rows in, problem solved, attributes out."""
+"""What the kernel machines share: rows in, problem solved, attributes out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,8 +30,8 @@ _ADVICE = {
 }
 
 
-class OneClassMachine(OutlierMixin, BaseEstimator):
-    """Base of the kernel machines that learn from one class."""
+class KernelMachine(BaseEstimator):
+    """Base of the kernel machines: everything but the problem that each solves."""
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -63,7 +63,7 @@ class OneClassMachine(OutlierMixin, BaseEstimator):
         dtype = np.float64 if X.shape[0] <= _ALWAYS_FLOAT64 else None
         return make_gram(self._kernel, X, dtype=dtype, n_jobs=resolve_n_jobs(self.n_jobs))
 
-    def _solve(self, problem, tol, rtol, callback):
+    def _solve(self, problem, tol, rtol, callback, start=None):
         """Run the engine with this estimator's settings."""
         settings = Settings(
             tol=tol,
@@ -74,7 +74,7 @@ class OneClassMachine(OutlierMixin, BaseEstimator):
             callback=self._reporter(callback),
             random_state=self._seed(),
         )
-        return solve_decomposition(problem, settings=settings)
+        return solve_decomposition(problem, start, settings)
 
     def _seed(self):
         state = getattr(self, "random_state", None)
@@ -98,9 +98,12 @@ class OneClassMachine(OutlierMixin, BaseEstimator):
 
         return report
 
-    def _store(self, X, result, gram, factor):
-        """Attributes that every machine has; duals are ``factor * result.a``."""
-        support = np.flatnonzero(result.a)
+    def _store(self, X, coef, result, gram):
+        """Attributes that every machine has; ``coef`` are the coefficients of the rows X.
+
+        ``gram`` prepared the rows that predictions are made like.
+        """
+        support = np.flatnonzero(coef)
         self.support_ = (support if self._kept is None else self._kept[support]).astype(np.int32)
         if self.kernel == "precomputed":
             self.support_vectors_ = np.empty((0, 0))
@@ -111,8 +114,8 @@ class OneClassMachine(OutlierMixin, BaseEstimator):
         self.n_iter_ = max(1, int(result.n_iter))
         self.fit_status_ = 0 if result.converged else 1
         self._center, self._float64 = _row_preparation(gram)
-        diagonal = np.abs(gram.diagonal()[support])
-        self._decision_size = factor * float(np.abs(result.a).sum() * diagonal.max(initial=0.0))
+        largest = float(np.abs(gram.diagonal()).max(initial=0.0))
+        self._decision_size = float(np.abs(coef).sum()) * largest
         return support
 
     def _report_status(self, result, tol):

@@ -6,15 +6,15 @@ from numbers import Integral, Real
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import _fit_context
+from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ..problem import one_class
-from ._base import OneClassMachine
+from ._base import KernelMachine
 
 
-class OneClassSVM(OneClassMachine):
+class OneClassSVM(OutlierMixin, KernelMachine):
     r"""One-class support vector machine, a drop-in for scikit-learn's class.
 
     Finds the function of smallest norm in the kernel's space that puts most rows above
@@ -178,7 +178,7 @@ class OneClassSVM(OneClassMachine):
         problem = one_class(gram, self.nu, weight)
         tol = self.tol / mass
         result = self._solve(problem, tol, 0.1 * self.tol, callback)
-        support = self._store(X, result, gram, mass)
+        support = self._store(X, mass * result.a, result, gram)
         # From duals that sum to one back to LIBSVM's.
         self.dual_coef_ = mass * result.a[support][None, :]
         self.offset_ = np.array([mass * result.multiplier])

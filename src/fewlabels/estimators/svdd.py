@@ -6,7 +6,7 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import _fit_context
+from sklearn.base import OutlierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..gram import kernel_diagonal
 from ..problem import svdd_linear, svdd_squared
 from ..solvers import REFERENCE_SOLVERS
-from ._base import OneClassMachine
+from ._base import KernelMachine
 
 # Rows that the spread is estimated from.
 _SAMPLE = 256
@@ -25,7 +25,7 @@ _SHARE = 0.01
 _ROUNDING = 1e-13
 
 
-class SVDD(OneClassMachine):
+class SVDD(OutlierMixin, KernelMachine):
     r"""Support vector data description (one class, exact).
 
     The smallest ball in the kernel's feature space that holds most rows. With squared
@@ -226,7 +226,7 @@ class SVDD(OneClassMachine):
         else:
             tol = self._absolute_tol(problem)
             result = self._solve(problem, tol, 0.0, callback)
-        support = self._store(X, result, gram, 1.0)
+        support = self._store(X, result.a, result, gram)
         self._store_ball(problem, result, support)
         self._report_status(result, tol)
         return self

@@ -8,7 +8,7 @@ from ..kernels import Callable, Linear, Precomputed
 from .base import GramOperator
 from .bordered import BorderedGram
 from .cached import CachedGram
-from .expansion import Expansion
+from .expansion import Expansion, row_products
 from .explicit import CallableGram, PrecomputedGram
 from .features import RowMap, kernel_diagonal
 from .linear import LinearGram
@@ -26,6 +26,7 @@ __all__ = [
     "RowsGram",
     "kernel_diagonal",
     "make_gram",
+    "row_products",
 ]
 
 

@@ -72,9 +72,9 @@ class Expansion:
 
     def _add(self, X, out):
         if isinstance(self.kernel, Precomputed):
-            out += _row_products(X[:, self.columns], self.coef)
+            out += row_products(X[:, self.columns], self.coef)
         elif isinstance(self.kernel, Linear):
-            out += _row_products(X, self.weights)
+            out += row_products(X, self.weights)
         elif isinstance(self.kernel, Callable):
             values = self.kernel.function(X, self.vectors)
             out += (values if sp.issparse(values) else np.asarray(values)) @ self.coef
@@ -86,7 +86,7 @@ class Expansion:
             packed(rows, row_term).apply(self.row_map, columns, term, self.coef, out, self.n_jobs)
 
 
-def _row_products(X, weights):
+def row_products(X, weights):
     """``X @ weights``, where the value of a row does not depend on the other rows.
 
     BLAS sums in another order for another number of rows.

@@ -1,7 +1,15 @@
 """The one problem (P): separable penalties, one equality, and its certificates."""
 
 from .dual import DualProblem
-from .formulations import one_class, svdd_linear, svdd_squared
+from .formulations import one_class, pu_double_hinge, pu_ramp_step, svdd_linear, svdd_squared
 from .penalty import Penalty
 
-__all__ = ["DualProblem", "Penalty", "one_class", "svdd_linear", "svdd_squared"]
+__all__ = [
+    "DualProblem",
+    "Penalty",
+    "one_class",
+    "pu_double_hinge",
+    "pu_ramp_step",
+    "svdd_linear",
+    "svdd_squared",
+]

@@ -65,3 +65,59 @@ def one_class(gram, nu, weight=None):
     weight = np.ones(gram.n) if weight is None else np.asarray(weight, dtype=float)
     penalty = Penalty.linear(0.0, weight / (nu * weight.sum()), 0.0, gram.n)
     return DualProblem(gram, penalty, 1.0)
+
+
+def pu_double_hinge(gram, affinity, prior, lam, weight=None):
+    """Positive-unlabelled learning with the double hinge loss, Sansone et al. 2019, eq. (6).
+
+    ``min_s s'Ks/2 - c1 p affinity's - sum_u min(s_u, c2_u - s_u)``, ``sum s = c1 p``,
+    ``0 <= s_u <= c2_u``, over unlabelled rows only: the paper's delta at its optimum is
+    ``2 min(s, c2 - s)``. Here ``c1 p = prior / (2 lam)`` and ``c2_u = w_u / (2 lam sum(w))``.
+    The function is ``f(x) = c1 sum_P K(x, x_i) - sum_U s_u K(x, x_u) + b`` with b the
+    multiplier of the equality.
+
+    Parameters
+    ----------
+    gram : GramOperator
+        K over the unlabelled rows.
+    affinity : ndarray of shape (n,)
+        Mean kernel value between each unlabelled row and the positive rows.
+    prior : float
+        Share of positives among the unlabelled rows, in (0, 1).
+    lam : float
+        Weight of ``||f||^2`` beside the risk, > 0.
+    weight : ndarray of shape (n,), optional
+        Weights w, > 0.
+    """
+    weight = np.ones(gram.n) if weight is None else np.asarray(weight, dtype=float)
+    total = prior / (2.0 * lam)
+    c2 = weight / (2.0 * lam * weight.sum())
+    linear = -total * affinity
+    penalty = Penalty.kinked(0.0, 0.5 * c2, c2, linear - 1.0, linear + 1.0, gram.n)
+    return DualProblem(gram, penalty, total)
+
+
+def pu_ramp_step(gram, label, price, reversed_rows):
+    """One convex step of positive-unlabelled learning with the ramp loss.
+
+    The ramp is ``price_i (max(0, 1 - y f) - max(0, -1 - y f))`` (du Plessis et al. 2014);
+    the step takes the second part by its tangent, which for rows with ``y f < -1`` (the
+    reversed ones) moves the interval of the dual from ``[0, price]`` to ``[-price, 0]``:
+
+    ``min_a a'Ka/2 - sum y_i a_i``, ``sum a = 0``, ``y_i a_i`` in that interval. The function
+    is ``f = K a + b`` with b minus the multiplier of the equality.
+
+    Parameters
+    ----------
+    gram : GramOperator
+        K over all rows.
+    label : ndarray of shape (n,)
+        y: +1 for positive rows, -1 for unlabelled ones.
+    price : ndarray of shape (n,)
+        Prices, > 0.
+    reversed_rows : ndarray of bool of shape (n,)
+        Rows on the flat part of their loss.
+    """
+    up = (label > 0) != reversed_rows
+    lower, upper = np.where(up, 0.0, -price), np.where(up, price, 0.0)
+    return DualProblem(gram, Penalty.linear(lower, upper, -label, gram.n), 0.0)

@@ -1,0 +1,97 @@
+"""What all estimators of the class prior share: input, subsampling, the result's range."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_consistent_length, validate_data
+
+from ._labels import split_labels
+from .conventions import pooled_from_unlabeled
+
+
+class PriorEstimator(BaseEstimator):
+    """Base class: ``fit`` checks, subsamples, calls ``_prepare`` and ``_solve``, and clips.
+
+    A subclass has the parameters ``max_rows``, ``pos_label`` and ``random_state`` and
+    implements
+
+    * ``_prepare(X, positive, rng)``: what is computed once (scores, kernel values);
+    * ``_solve(state, p, u)``: the prior from the rows ``p`` of the positive and ``u`` of
+      the unlabelled rows, indices that may repeat (the bootstrap repeats them).
+    """
+
+    # Replicates of the bootstrap where no number is asked for.
+    _n_bootstrap = 50
+
+    def fit(self, X, y):
+        """Estimate the share of positives among the unlabelled rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Rows.
+        y : array-like of shape (n,)
+            Labels: the greater of two values, or the only one beside missing values,
+            marks positive rows; see ``split_labels``.
+
+        Returns
+        -------
+        self
+        """
+        self._fit_state(X, y)
+        return self
+
+    def _fit_state(self, X, y):
+        """``fit``, returning what ``_replicate`` needs."""
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        check_consistent_length(X, y)
+        positive, _ = split_labels(y, self.pos_label)
+        rng = check_random_state(self.random_state)
+        self.n_positive_ = int(positive.sum())
+        self.n_unlabeled_ = int(len(positive) - self.n_positive_)
+        p, u = (
+            _sample(np.flatnonzero(rows), self.max_rows, rng) for rows in (positive, ~positive)
+        )
+        kept = np.concatenate([p, u])
+        state = self._prepare(X[kept], np.arange(len(kept)) < len(p), rng)
+        sizes = len(p), len(u)
+        everything = self._solve(state, np.arange(len(p)), np.arange(len(u)))
+        self._set_prior(everything)
+        return state, sizes, rng
+
+    def _set_prior(self, prior):
+        """Store a prior in both conventions, strictly inside (0, 1)."""
+        self.prior_ = float(self._clipped(prior))
+        self.pooled_prior_ = pooled_from_unlabeled(
+            self.prior_, self.n_positive_, self.n_unlabeled_
+        )
+
+    def _clipped(self, prior):
+        edge = 0.5 / self.n_unlabeled_ if self.n_unlabeled_ > 1 else 0.25
+        return np.clip(prior, edge, 1.0 - edge)
+
+    def _replicate(self, state, sizes, rng, n_bootstrap):
+        """Priors of resampled positive and unlabelled rows, shape (n_bootstrap,)."""
+        draws = [
+            (rng.randint(sizes[0], size=sizes[0]), rng.randint(sizes[1], size=sizes[1]))
+            for _ in range(n_bootstrap)
+        ]
+        return self._clipped(np.array(self._solve_many(state, draws), dtype=float))
+
+    def _solve_many(self, state, draws):
+        return [self._solve(state, p, u) for p, u in draws]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+
+def _sample(rows, most, rng):
+    """At most ``most`` of ``rows``, in their order."""
+    if most is None or len(rows) <= most:
+        return rows
+    return np.sort(rng.choice(rows, size=int(most), replace=False))

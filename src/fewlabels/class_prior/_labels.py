@@ -1,0 +1,115 @@
+"""Labels of positive-unlabelled data: which rows are positive, which carry no label."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import column_or_1d
+
+
+def split_labels(y, pos_label=None):
+    """Which rows are labelled positive; all others are unlabelled.
+
+    ``y`` has two values, or one value and missing ones (NaN, None, ``pandas.NA``). Of two
+    values the greater one (1 of {0, 1} and of {-1, 1}, True) is the positive class and the
+    other marks unlabelled rows.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Labels: numbers, booleans or strings.
+    pos_label : value of ``y`` or None, default=None
+        The positive class, where it is not the greater value.
+
+    Returns
+    -------
+    positive : ndarray of bool of shape (n,)
+        True for rows labelled positive.
+    classes : ndarray of shape (2,)
+        The mark of unlabelled rows, then the positive label, in the coding of ``y``. A
+        missing mark is NaN for numbers and None otherwise.
+
+    Raises
+    ------
+    ValueError
+        ``y`` has three values or more (missing counts as one), no positive row, or no
+        unlabelled row; or a mark like 0 beside missing values, which can mean either.
+
+    Examples
+    --------
+    >>> from fewlabels.class_prior import split_labels
+    >>> positive, classes = split_labels([1, float("nan"), 1, float("nan")])
+    >>> positive
+    array([ True, False,  True, False])
+    >>> classes
+    array([nan,  1.])
+    >>> split_labels(["spam", "?", "?"], pos_label="spam")[1].tolist()
+    ['?', 'spam']
+    """
+    y = column_or_1d(_as_array(y), warn=True)
+    missing = np.asarray(pd.isna(y), dtype=bool)
+    values = _values(y[~missing])
+    shown = ", ".join(str(v) for v in values[:5]) + (", ..." if len(values) > 5 else "")
+    n_kinds = len(values) + bool(missing.any())
+    if n_kinds == 0:
+        raise ValueError("y is empty; pass one label per row of X.")
+    if len(values) == 0:
+        raise ValueError("y has no positive row: every label is missing; mark some rows with 1.")
+    if n_kinds > 2:
+        raise ValueError(
+            f"y has {n_kinds} different values ({shown}{' and missing' * bool(missing.any())}); "
+            "positive-unlabelled data have two: one for the positive rows and one (or a missing "
+            "value) for the unlabelled rows. Drop known negatives or give them the unlabelled mark."
+        )
+    label = values[-1] if pos_label is None else pos_label
+    if not np.any(values == label):
+        raise ValueError(
+            f"y has no positive row: pos_label={label!r} does not occur in it (values: {shown})."
+        )
+    if n_kinds == 1:
+        what = "positive" if pos_label is not None or _looks_positive(label) else "alike"
+        raise ValueError(
+            f"y has only one class, no unlabelled row: all rows are {what} ({shown}); give the "
+            "rows of unknown class another value, such as 0 or NaN."
+        )
+    if missing.any() and pos_label is None and not _looks_positive(label):
+        raise ValueError(
+            f"y has the value {shown} and missing values, and {shown} usually marks negatives; "
+            f"pass pos_label={label!r} if it marks the positive rows."
+        )
+    positive = np.zeros(len(y), dtype=bool)
+    positive[~missing] = y[~missing] == label
+    return positive, _classes(y.dtype, values, label)
+
+
+def _as_array(y):
+    """``y`` as an array; nullable columns keep their missing values apart."""
+    if isinstance(getattr(y, "dtype", None), pd.api.extensions.ExtensionDtype):
+        return np.asarray(y, dtype=object)
+    return np.asarray(y)
+
+
+def _values(y):
+    """Sorted distinct values."""
+    try:
+        return np.unique(y)
+    except TypeError:
+        kinds = ", ".join(sorted({type(v).__name__ for v in y}))
+        raise ValueError(
+            f"y mixes labels that cannot be compared ({kinds}); use one type for all labels."
+        ) from None
+
+
+def _looks_positive(label):
+    """Whether a label alone among missing values can be taken for the positive class."""
+    if isinstance(label, (str, np.str_)):
+        return str(label).strip().lower() not in ("0", "-1", "false", "no", "negative")
+    return bool(label > 0)
+
+
+def _classes(dtype, values, label):
+    others = [v for v in values if v != label]
+    if others:
+        return np.array([others[0], label], dtype=dtype if dtype.kind != "O" else None)
+    mark = np.nan if isinstance(label, (int, float, np.number, np.bool_)) else None
+    return np.array([mark, label], dtype=None if mark is not None else object)

@@ -1,0 +1,142 @@
+"""The prior from the level at which the share of positives saturates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._base import PriorEstimator
+from ._scores import cross_fitted_scores
+
+# Grid of curves: steepness, and midpoint over the range of scores and a bit beyond.
+_STEEPNESS = np.geomspace(0.15, 10.0, 32)
+_N_MIDPOINTS = 64
+_BEYOND = 2.5
+_N_BINS = 100
+
+
+class SaturatedLogistic(PriorEstimator):
+    r"""Class prior by a logistic curve that saturates at one.
+
+    With the densities of the positive rows p(s), of the unlabelled rows u(s) and the prior
+    :math:`\pi`, the share of positives among unlabelled rows of score s is
+    :math:`\pi p(s) / u(s)`. It is taken to be a logistic curve of the (cross-fitted) score,
+
+    .. math:: \frac{p(s)}{u(s)} = \frac{\sigma(a (s - t))}{\pi}, \qquad
+              \pi = \frac{1}{n_U} \sum_{i \in U} \sigma(a (s_i - t)),
+
+    so that the positives have the likelihood
+    :math:`\prod_{i \in P} \sigma(a (s_i - t)) / \pi(a, t)` and the prior follows from the
+    curve. Estimators from the smallest ratio u/p (``BestBin``, ``Blanchard``) are bounds
+    from above: they take the best-scored rows to be all positive. The curve says how far
+    from certain these rows are, which corrects most of that bias where classes overlap.
+
+    Parameters
+    ----------
+    scorer : classifier or None, default=None
+        What ranks rows; None takes the average of an RBF logistic regression and of
+        extremely randomised trees. See ``BestBin``.
+    cv : int, default=5
+        Folds of cross-fitting, >= 2.
+    max_rows : int or None, default=5000
+        Positive, and unlabelled, rows used at most; larger sets are subsampled.
+    pos_label : label or None, default=None
+        The positive class, where it is not the greater value of y.
+    random_state : int, RandomState or None, default=0
+        Seed of subsamples, folds and models.
+    n_jobs : int or None, default=None
+        Threads of the trees; None uses every core.
+
+    Attributes
+    ----------
+    prior_ : float
+        Share of positives among the unlabelled rows, strictly inside (0, 1).
+    pooled_prior_ : float
+        Share of positives among all rows.
+    n_positive_, n_unlabeled_ : int
+        Numbers of rows given.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    The estimate is the posterior mean over a grid of curves (steepness uniform on a log
+    scale, midpoint uniform), which is steadier than the maximum with few positives.
+    The idea of a ceiling on P(labelled | x) as a parameter is the modified logistic
+    regression of Jaskie et al.; here it is applied to one cross-fitted score, in the
+    case-control setting, and the ceiling is eliminated by the second equation.
+
+    References
+    ----------
+    K. Jaskie, C. Elkan, A. Spanias. A modified logistic regression for positive and
+    unlabeled learning. Asilomar Conference on Signals, Systems, and Computers, 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels.class_prior import SaturatedLogistic
+    >>> rng = np.random.default_rng(0)
+    >>> positives = rng.normal(1.0, 1.0, (100, 2))
+    >>> unlabelled = np.vstack([rng.normal(1, 1, (300, 2)), rng.normal(-1, 1, (700, 2))])
+    >>> X = np.vstack([positives, unlabelled])
+    >>> y = np.repeat([1, 0], [100, 1000])
+    >>> bool(0.2 < SaturatedLogistic().fit(X, y).prior_ < 0.4)
+    True
+    """
+
+    _n_bootstrap = 200
+
+    def __init__(
+        self, *, scorer=None, cv=5, max_rows=5000, pos_label=None, random_state=0, n_jobs=None
+    ):
+        self.scorer = scorer
+        self.cv = cv
+        self.max_rows = max_rows
+        self.pos_label = pos_label
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _prepare(self, X, positive, rng):
+        scores = cross_fitted_scores(
+            X, positive, scorer=self.scorer, cv=self.cv, random_state=rng, n_jobs=self.n_jobs
+        )
+        return _Curves(scores, positive)
+
+    def _solve(self, state, p, u):
+        return self._solve_many(state, [(p, u)])[0]
+
+    def _solve_many(self, state, draws):
+        return state.priors(
+            np.stack([state.count(state.bin_p[p]) for p, _ in draws]),
+            np.stack([state.count(state.bin_u[u]) for _, u in draws]),
+        )
+
+
+class _Curves:
+    """Scores in bins, and the curves of the grid at these bins."""
+
+    def __init__(self, scores, positive):
+        weight = np.where(positive, 0.5 / positive.sum(), 0.5 / (~positive).sum())
+        values, group = np.unique(scores, return_inverse=True)
+        mass = np.bincount(group, weight)
+        # Equal scores share a bin; bins hold about the same mass.
+        bins = np.minimum(((np.cumsum(mass) - mass / 2) * _N_BINS).astype(int), _N_BINS - 1)
+        _, bins = np.unique(bins, return_inverse=True)
+        self.n_bins = int(bins.max()) + 1
+        centres = np.bincount(bins, mass * values) / np.bincount(bins, mass)
+        self.bin_p, self.bin_u = bins[group[positive]], bins[group[~positive]]
+        midpoints = np.linspace(values[0] - _BEYOND, values[-1] + _BEYOND, _N_MIDPOINTS)
+        argument = _STEEPNESS[:, None, None] * (centres - midpoints[:, None])
+        self.log_curve = -np.logaddexp(0.0, -argument).reshape(-1, self.n_bins)
+        self.curve = np.exp(self.log_curve)
+
+    def count(self, bins):
+        """Rows per bin."""
+        return np.bincount(bins, minlength=self.n_bins).astype(float)
+
+    def priors(self, count_p, count_u):
+        """Posterior means of the prior, one per line of the counts."""
+        prior = count_u @ self.curve.T / count_u.sum(axis=1, keepdims=True)
+        likelihood = count_p @ self.log_curve.T
+        likelihood -= count_p.sum(axis=1, keepdims=True) * np.log(np.maximum(prior, 1e-300))
+        weight = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
+        return np.sum(weight * prior, axis=1) / weight.sum(axis=1)

@@ -1,0 +1,127 @@
+"""Positive and unlabelled rows, and what does not depend on prior, lambda or loss."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ..gram import Expansion, RowMap
+from ..kernels import Callable, Linear, Precomputed
+
+# Given priors are refused when they would be wrong for one sample in a million.
+_DOUBT = 1e-6
+
+
+class PUData:
+    """Rows of a positive-unlabelled problem.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n, d); (n, n) for a precomputed kernel
+        Rows.
+    positive : ndarray of bool of shape (n,)
+        Rows labelled positive.
+    weight : ndarray of shape (n,) or None
+        Weights, > 0.
+    kernel : kernel object
+        Kernel.
+    make : callable
+        From rows to the GramOperator.
+    n_jobs : int
+        Threads.
+    """
+
+    def __init__(self, X, positive, weight, kernel, make, n_jobs):
+        self.X = X
+        self.kernel = kernel
+        self.n_jobs = n_jobs
+        self._make = make
+        self.positive = np.flatnonzero(positive)
+        self.unlabeled = np.flatnonzero(~positive)
+        weight = np.ones(X.shape[0]) if weight is None else weight
+        self.weight_positive = weight[self.positive]
+        self.weight_unlabeled = weight[self.unlabeled]
+        # Weights of the positives as shares.
+        self.share_positive = self.weight_positive / self.weight_positive.sum()
+
+    @cached_property
+    def gram(self):
+        """K over the unlabelled rows."""
+        return self._gram_of(self.unlabeled)
+
+    @cached_property
+    def gram_positive(self):
+        """K over the positive rows."""
+        return self._gram_of(self.positive)
+
+    @cached_property
+    def gram_all(self):
+        """K over all rows."""
+        return self._make(self.X)
+
+    def _gram_of(self, rows):
+        if isinstance(self.kernel, Precomputed):
+            return self._make(self.X).take(rows)
+        return self._make(self.X[rows])
+
+    def in_span_of_positives(self, coef):
+        """The function ``sum_P coef_i K(x_i, .)``, evaluated in float64."""
+        vectors = self.X if isinstance(self.kernel, Precomputed) else self.X[self.positive]
+        row_map = None
+        if not isinstance(self.kernel, Callable | Linear | Precomputed):
+            row_map = RowMap(self.kernel, vectors, np.dtype(np.float64))
+        return Expansion(
+            self.kernel, vectors, coef,
+            columns=self.positive, row_map=row_map, n_jobs=self.n_jobs,
+        )  # fmt: skip
+
+    @cached_property
+    def affinity(self):
+        """Mean kernel value between each unlabelled row and the positive rows."""
+        return self.in_span_of_positives(self.share_positive)(self.X[self.unlabeled])
+
+    @cached_property
+    def affinity_positive(self):
+        """The same for each positive row (itself included)."""
+        return self.in_span_of_positives(self.share_positive)(self.X[self.positive])
+
+    @property
+    def positive_norm(self):
+        """Squared norm of the mean of the positive rows in feature space."""
+        return float(self.share_positive @ self.affinity_positive)
+
+    def largest_prior(self):
+        """What the prior exceeds with a probability of at most one in a million.
+
+        For any set of rows, ``P(set | unlabelled) >= prior P(set | positive)``. The sets
+        are those whose similarity to the (other) positives is at least t, for all t at
+        once; the frequencies are off by no more than Dvoretzky, Kiefer, Wolfowitz and
+        Massart allow.
+        """
+        share = self.share_positive
+        if len(share) < 2:
+            return 1.0
+        own = self.gram_positive.diagonal()
+        others = (self.affinity_positive - share * own) / (1.0 - share)
+        order = np.argsort(-others)
+        threshold = others[order]
+        among_positive = np.cumsum(share[order])
+        order = np.argsort(self.affinity)
+        mass = self.weight_unlabeled / self.weight_unlabeled.sum()
+        below = np.concatenate([[0.0], np.cumsum(mass[order])])
+        among_unlabeled = 1.0 - below[np.searchsorted(self.affinity[order], threshold)]
+        slack_positive = _deviation(self.weight_positive)
+        slack_unlabeled = _deviation(self.weight_unlabeled)
+        useful = among_positive > slack_positive
+        if not useful.any():
+            return 1.0
+        bound = (among_unlabeled + slack_unlabeled)[useful]
+        bound /= (among_positive - slack_positive)[useful]
+        return float(min(1.0, bound.min()))
+
+
+def _deviation(weight):
+    """Largest distance between an empirical distribution and the true one, nearly surely."""
+    size = weight.sum() ** 2 / np.sum(weight**2)
+    return np.sqrt(np.log(4.0 / _DOUBT) / (2.0 * size))

@@ -1,0 +1,576 @@
+"""Support vector machine for positive and unlabelled rows."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from numbers import Integral, Real
+
+import numpy as np
+import pandas as pd
+from sklearn.base import ClassifierMixin, _fit_context, clone
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from .._threads import resolve_n_jobs
+from ..class_prior import split_labels
+from ..gram import row_products
+from ..problem import one_class, pu_double_hinge, pu_ramp_step
+from ..solvers import REFERENCE_SOLVERS, solve_decomposition
+from ..solvers.cccp import solve_cccp
+from ..solvers.usmo import solve_usmo
+from ..solvers.usmo_start import usmo_start
+from ..solvers.warm import warm_start
+from ._base import KernelMachine
+from ._pu_data import PUData
+from ._pu_prior import estimated_prior
+from ._validation import check_rows
+
+# LIBSVM's default, which the paper's initialisation uses.
+_NU_OF_RANKING = 0.5
+# An interval of the prior wider than this is worth a warning.
+_WIDE = 0.3
+# Values of f closer than this share of the largest are equal but for rounding.
+_SAME = 1e-10
+
+
+class PUSVM(ClassifierMixin, KernelMachine):
+    r"""Support vector machine that learns from positive and unlabelled rows.
+
+    Finds f(x) = <w, phi(x)> + b that minimises (Sansone et al. 2019, eq. (4))
+
+    .. math:: \lambda \|w\|^2 + \pi \, E_P[\ell(f, +1) - \ell(f, -1)] + E_U[\ell(f, -1)],
+
+    an unbiased estimate of the risk of a classifier of all rows. Unlabelled rows are not
+    taken for negatives: pi tells how many of them are positive.
+
+    Parameters
+    ----------
+    prior : "estimate" or float, default="estimate"
+        Share of positives among the *unlabelled* rows, in (0, 1). "estimate" takes
+        :func:`fewlabels.class_prior.estimate_prior`.
+    lam : float, default=0.01
+        Weight lambda of the norm, > 0. Larger values give smoother functions.
+    loss : {"double-hinge", "ramp"}, default="double-hinge"
+        ``max(-z, max(0, (1 - z) / 2))``, which makes the problem convex, or
+        ``min(1, max(0, (1 - z) / 2))``, which does not: then a local minimum is found
+        by the concave-convex procedure, started from the hinge loss.
+    threshold : {"prior", "risk"}, default="prior"
+        Where the decision is zero: such that the share of unlabelled training rows
+        predicted positive is the prior, or where the risk is smallest. The second
+        moves all rows to one side when lambda is large.
+    kernel : {"rbf", "poly", "sigmoid", "linear", "precomputed"} or callable, default="rbf"
+        Kernel. A callable gets two arrays of rows and returns the matrix of values.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of "rbf", "poly" and "sigmoid", >= 0. "scale" is
+        ``1 / (n_features * X.var())``, "auto" is ``1 / n_features``.
+    degree : int, default=3
+        Degree of "poly", >= 0.
+    coef0 : float, default=1.0
+        Independent term of "poly" and "sigmoid".
+    solver : {"auto", "decomposition", "usmo", "qp"}, default="auto"
+        "decomposition" (which "auto" takes) is exact and needs no n x n matrix. "usmo"
+        is the paper's Algorithm 1 with its initialisation (double hinge only); with
+        ``max_iter=0`` the initialisation alone. "qp" hands the problem (6), or the steps
+        for the ramp, to Clarabel (``pip install fewlabels[qp]``) with its n x n matrix.
+    tol : float, default=1e-3
+        Bound on the violation of the optimality conditions (13), in units of f, > 0.
+        "qp" uses at least 1e-10 on its own gap.
+    max_iter : int, default=-1
+        Limit on iterations, as the solver counts them; -1 for the solver's own limit.
+    pos_label : value of y or None, default=None
+        The positive class, where it is not the greater value of y.
+    max_time : float or None, default=None
+        Limit on the seconds of a fit ("decomposition", "usmo").
+    cache_size : float, default=200
+        Memory for kernel columns and working sets, in MB, > 0.
+    n_jobs : int or None, default=None
+        Threads; None uses every core.
+    random_state : int, RandomState or None, default=None
+        Seed of the sample that a large fit starts from and of the prior's estimation.
+        None means 0.
+    verbose : bool, default=False
+        Print a line per round.
+
+    Attributes
+    ----------
+    prior_ : float
+        Share of positives among the unlabelled rows, given or estimated.
+    prior_interval_ : tuple of float or None
+        Confidence interval of an estimated prior.
+    classes_ : ndarray of shape (2,)
+        The mark of unlabelled rows (also the prediction for negatives) and the positive
+        class, in the coding of y.
+    support_ : ndarray of shape (n_SV,)
+        Indices of the support vectors in the training rows.
+    support_vectors_ : ndarray or CSR of shape (n_SV, n_features)
+        Support vectors; empty for a precomputed kernel.
+    dual_coef_ : ndarray of shape (1, n_SV)
+        Coefficients: ``decision_function(x) = dual_coef_ @ K(support_vectors_, x) +
+        intercept_``. c1 for positive rows, -sigma for unlabelled ones (eq. (7)).
+    coef_ : ndarray of shape (1, n_features)
+        Weights, for the linear kernel only.
+    intercept_ : ndarray of shape (1,)
+        Bias, for the chosen threshold.
+    risk_intercept_ : float
+        Bias that minimises the risk: the mean over rows between breakpoints (eq. (16)),
+        or the middle of the interval that optimality leaves when there is none.
+    transduction_ : ndarray of shape (n_samples,)
+        Labels of the training rows: the positives' own, predictions for the others.
+    objective_ : float
+        Regularised risk (4) at the solution, with ``risk_intercept_``.
+    duality_gap_ : float
+        The objective is at most this far from the optimum. For the ramp loss, of the
+        last convex step.
+    n_iter_ : int
+        Iterations; pair steps of "decomposition" and "usmo".
+    history_ : list of dict
+        One entry per outer round.
+    objectives_ : list of float
+        For the ramp loss: the objective after each convex step.
+    fit_status_ : int
+        0 when the tolerance was reached, 1 otherwise (a warning was given).
+    gamma_ : float
+        The coefficient that ``gamma`` stood for; 0 for kernels without one.
+    n_support_ : ndarray of shape (2,)
+        Support vectors among the unlabelled rows and among the positive ones.
+    shape_fit_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    Labelled positives are taken to be a random sample of all positives. Sample weights
+    act as repetitions.
+
+    References
+    ----------
+    Sansone, E., De Natale, F. G. B., Zhou, Z.-H. (2019). Efficient training for positive
+    unlabeled learning. IEEE TPAMI 41.
+
+    du Plessis, M. C., Niu, G., Sugiyama, M. (2015). Convex formulation for learning from
+    positive and unlabeled data. ICML. (2014, NIPS, for the ramp loss.)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels import PUSVM
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(2, 1, (80, 2)), rng.normal(-2, 1, (120, 2))])
+    >>> y = np.r_[np.ones(40), np.zeros(160)]  # 40 of the 80 positives are labelled
+    >>> model = PUSVM(prior=0.25).fit(X, y)
+    >>> model.predict([[2.0, 2.0], [-2.0, -2.0]])
+    array([1., 0.])
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "prior": [StrOptions({"estimate"}), Real],
+        "lam": [Interval(Real, 0.0, None, closed="neither")],
+        "loss": [StrOptions({"double-hinge", "ramp"})],
+        "threshold": [StrOptions({"prior", "risk"})],
+        "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+        "degree": [Interval(Integral, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "solver": [StrOptions({"auto", "decomposition", "usmo", "qp"})],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "max_iter": [Interval(Integral, -1, None, closed="left")],
+        "pos_label": "no_validation",
+        "max_time": [Interval(Real, 0, None, closed="neither"), None],
+        "cache_size": [Interval(Real, 0, None, closed="neither")],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        prior="estimate",
+        lam=0.01,
+        loss="double-hinge",
+        threshold="prior",
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        solver="auto",
+        tol=1e-3,
+        max_iter=-1,
+        pos_label=None,
+        max_time=None,
+        cache_size=200,
+        n_jobs=None,
+        random_state=None,
+        verbose=False,
+    ):
+        self.prior = prior
+        self.lam = lam
+        self.loss = loss
+        self.threshold = threshold
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.pos_label = pos_label
+        self.max_time = max_time
+        self.cache_size = cache_size
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    # -- fitting -------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None, callback=None):
+        """Fit the machine.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows; for ``kernel="precomputed"`` the kernel matrix.
+        y : array-like of shape (n_samples,)
+            Two values, or one and missing ones (NaN, None). The greater value (or
+            ``pos_label``) marks positive rows, the other one unlabelled rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; rows of weight <= 0 are left out.
+        callback : callable, default=None
+            Called with the newest entry of ``history_`` after every round; returning
+            True stops the fit.
+
+        Returns
+        -------
+        self : PUSVM
+        """
+        self._check_settings()
+        data = self._read(X, y, sample_weight)
+        self._set_prior(data)
+        self._fit_data(data, None, callback)
+        return self
+
+    def path(self, X, y, *, lam=None, prior=None, sample_weight=None):
+        """Fitted machines along a sequence of settings, each started from the one before.
+
+        Changing lambda alone needs no new kernel value to start from; changing the prior
+        needs few.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in :meth:`fit`.
+        lam, prior : array-like of float, default=None
+            The settings, of equal length when both are given; None keeps this machine's
+            own. Lambdas from large to small are fastest.
+
+        Returns
+        -------
+        list of PUSVM
+            One fitted machine per setting, in the order given.
+        """
+        settings = _zipped(lam, prior)
+        machines = [clone(self).set_params(**setting) for setting in settings]
+        for machine in machines:
+            machine._validate_params()
+            machine._check_settings()
+        data = before = None
+        for machine in machines:
+            if data is None:
+                data = machine._read(X, y, sample_weight)
+            else:
+                machine._copy_reading(machines[0])
+            machine._set_prior(data, machines[0] if machine.prior == "estimate" else None)
+            result = machine._fit_data(data, before, None)
+            before = machine.lam, result
+        return machines
+
+    def _check_settings(self):
+        if self.prior != "estimate" and not 0.0 < self.prior < 1.0:
+            raise ValueError(
+                f"prior={self.prior!r} is not allowed; pass the share of positives among the "
+                "unlabelled rows, a number strictly between 0 and 1, or 'estimate'."
+            )
+        if self.loss == "ramp" and self.solver == "usmo":
+            raise ValueError(
+                "solver='usmo' is for loss='double-hinge'; with loss='ramp' pass "
+                "solver='decomposition' or 'qp'."
+            )
+
+    def _read(self, X, y, sample_weight):
+        """Everything the fit needs that does not depend on prior, lambda or loss."""
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None: pass "
+                "a label per row that tells positive from unlabelled rows."
+            )
+        rows, weight = self._prepare(X, sample_weight)
+        check_consistent_length(np.empty(self.shape_fit_[0]), y)
+        positive, self.classes_ = _split(y, self.pos_label)
+        everywhere = positive
+        if self._kept is not None:
+            positive = positive[self._kept]
+            if positive.all() or not positive.any():
+                raise ValueError(
+                    "sample_weight leaves one class only; give some positive rows and some "
+                    "unlabelled rows a weight > 0."
+                )
+        n_jobs = resolve_n_jobs(self.n_jobs)
+        data = PUData(rows, positive, weight, self._kernel, self._gram, n_jobs)
+        if self._kept is not None:
+            data.left_out = np.setdiff1d(np.arange(self.shape_fit_[0]), self._kept)
+            data.left_out_rows = check_rows(self, X, reset=False)[data.left_out]
+            data.left_out_positive = everywhere[data.left_out]
+        return data
+
+    def _copy_reading(self, other):
+        for name in ("classes_", "shape_fit_", "gamma_", "_kept", "_sparse", "n_features_in_"):
+            setattr(self, name, getattr(other, name))
+        if hasattr(other, "feature_names_in_"):
+            self.feature_names_in_ = other.feature_names_in_
+
+    def _set_prior(self, data, first=None):
+        """The prior given, or estimated, or what the ``first`` machine of a path estimated."""
+        self.prior_interval_ = None
+        if first not in (None, self):
+            self.prior_, self.prior_interval_ = first.prior_, first.prior_interval_
+        elif self.prior == "estimate":
+            found = estimated_prior(data, self._seed(), self.n_jobs)
+            self.prior_, self.prior_interval_ = found.prior, (found.low, found.high)
+            if found.high - found.low > _WIDE:
+                warnings.warn(
+                    f"the class prior is uncertain: {found.prior:.2g}, {found.confidence:.0%} "
+                    f"interval [{found.low:.2g}, {found.high:.2g}]; pass prior=... if you know "
+                    "the share of positives among the unlabelled rows, or label more rows.",
+                    UserWarning,
+                    stacklevel=4,
+                )
+        else:
+            self.prior_ = float(self.prior)
+            largest = data.largest_prior()
+            if self.prior_ > largest:
+                raise ValueError(
+                    f"prior={self.prior_:g} contradicts the data: too few unlabelled rows are as "
+                    "similar to the positive rows as these are to each other for more than "
+                    f"{largest:.2g} of them to be positive. Pass a smaller prior or "
+                    "prior='estimate', and check that the labelled positives are a random "
+                    "sample of all positives."
+                )
+
+    def _fit_data(self, data, before, callback):
+        if self.loss == "ramp":
+            return self._fit_ramp(data, callback)
+        return self._fit_double_hinge(data, before, callback)
+
+    def _fit_double_hinge(self, data, before, callback):
+        problem = pu_double_hinge(
+            data.gram, data.affinity, self.prior_, self.lam, data.weight_unlabeled
+        )
+        result = self._solve_double_hinge(problem, data, before, callback)
+        coef = np.empty(data.X.shape[0])
+        coef[data.positive] = problem.total * data.share_positive
+        coef[data.unlabeled] = -result.a
+        f = problem.total * data.affinity - result.gradient
+        self._store_machine(data, coef, f, result.multiplier, result, data.gram)
+        # The dual of (6) is (4) up to the constant of the positives and the factor 2 lambda.
+        constant = 0.5 * problem.total**2 * data.positive_norm
+        lower_bound = result.objective - result.duality_gap
+        self.objective_ = 2.0 * self.lam * (-lower_bound - constant)
+        self.duality_gap_ = max(0.0, 2.0 * self.lam * result.duality_gap)
+        if self.max_iter != 0:  # which asks for the start alone
+            self._report_status(result, self.tol)
+        return result
+
+    def _solve_double_hinge(self, problem, data, before, callback):
+        if self.solver == "qp":
+            return self._by_qp(problem, None)
+        if self.solver == "usmo":
+            options = {} if self.max_time is None else {"max_time": self.max_time}
+            return solve_usmo(
+                problem, self._usmo_start(problem, data),
+                tol=self.tol, max_iter=self.max_iter, callback=self._reporter(callback), **options,
+            )  # fmt: skip
+        start = None
+        if before is not None:
+            lam, earlier = before
+            factor = lam / self.lam
+            start = warm_start(problem, factor * earlier.a, factor * earlier.gradient)
+        return self._solve(problem, self.tol, 0.0, callback, start)
+
+    def _usmo_start(self, problem, data):
+        """Section 4.5: a one-class machine of the positives ranks the unlabelled rows."""
+        ranking = one_class(data.gram_positive, _NU_OF_RANKING, data.weight_positive)
+        result = solve_decomposition(ranking, tol=1e-6, random_state=self._seed())
+        scores = data.in_span_of_positives(result.a)(data.X[data.unlabeled])
+        return usmo_start(scores, self.prior_, problem.total, problem.penalty.upper)
+
+    def _by_qp(self, problem, start):
+        solve, accuracy = REFERENCE_SOLVERS["qp"]
+        options = {} if self.max_iter < 0 else {"max_iter": self.max_iter}
+        result = solve(problem, tol=min(self.tol, accuracy), **options)
+        if start is None:
+            return result
+        return replace(
+            result, history=start.history + result.history, n_iter=start.n_iter + result.n_iter
+        )
+
+    def _fit_ramp(self, data, callback):
+        gram = data.gram_all
+        label = np.full(gram.n, -1.0)
+        label[data.positive] = 1.0
+        price = np.empty(gram.n)
+        # Risk weights of the ramp: 2 pi / p for positives, 1 / n for the others; half of
+        # each over 2 lambda is the price of its hinge.
+        price[data.positive] = self.prior_ * data.share_positive / (2.0 * self.lam)
+        share = data.weight_unlabeled / data.weight_unlabeled.sum()
+        price[data.unlabeled] = share / (4.0 * self.lam)
+
+        def step(on_flat_part):
+            return pu_ramp_step(gram, label, price, on_flat_part)
+
+        def solve(problem, start):
+            if self.solver == "qp":
+                return self._by_qp(problem, start)
+            return self._solve(problem, self.tol, 0.0, callback, start)
+
+        def margin(result):
+            return label * (result.gradient - result.multiplier)
+
+        def flat(result):
+            return margin(result) < -1.0
+
+        def value(result):
+            ramp = np.clip(0.5 * (1.0 - margin(result)), 0.0, 1.0)
+            norm = float(result.a @ result.gradient)
+            return self.lam * norm + 4.0 * self.lam * float(price @ ramp) - self.prior_
+
+        nowhere = np.zeros(gram.n, dtype=bool)
+        result, _, self.objectives_ = solve_cccp(step, nowhere, flat, solve, value)
+        f = result.gradient[data.unlabeled]
+        self._store_machine(data, result.a, f, -result.multiplier, result, gram)
+        self.objective_ = self.objectives_[-1]
+        self.duality_gap_ = max(0.0, 2.0 * self.lam * result.duality_gap)
+        self._report_status(result, self.tol)
+        return result
+
+    def _store_machine(self, data, coef, f, bias, result, gram):
+        """Attributes; ``f`` are the unlabelled rows' values without bias."""
+        support = self._store(data.X, coef, result, gram)
+        self.dual_coef_ = coef[support][None, :]
+        among = np.isin(support, data.positive, assume_unique=True)
+        self.n_support_ = np.array([np.sum(~among), np.sum(among)], dtype=np.int32)
+        self.risk_intercept_ = float(bias)
+        if self.threshold == "prior":
+            bias = -_quantile_cut(f, data.weight_unlabeled, self.prior_)
+        self.intercept_ = np.array([float(bias)])
+        if self.kernel == "linear":
+            vectors = self.support_vectors_.astype(np.float64)
+            self._weights = np.asarray(vectors.T @ self.dual_coef_[0]).ravel()
+        self._store_transduction(data, f + bias)
+
+    def _store_transduction(self, data, decision):
+        kept = np.arange(self.shape_fit_[0]) if self._kept is None else self._kept
+        is_positive = np.ones(self.shape_fit_[0], dtype=bool)
+        is_positive[kept[data.unlabeled]] = self._snapped(decision) > 0
+        if self._kept is not None:
+            predicted = self._decision(data.left_out_rows) > 0
+            is_positive[data.left_out] = predicted | data.left_out_positive
+        self.transduction_ = self.classes_[is_positive.astype(np.intp)]
+
+    # -- evaluating ----------------------------------------------------------------
+
+    @property
+    def coef_(self):
+        """Weights of the linear kernel, shape (1, n_features)."""
+        check_is_fitted(self)
+        if self.kernel != "linear":
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        return self._weights[None, :]
+
+    def _decision(self, X):
+        if self.kernel == "linear":
+            margin = row_products(X, self._weights)
+        else:
+            margin = self._expansion(self.support_vectors_, self.dual_coef_[0])(X)
+        return self._snapped(margin + self.intercept_[0])
+
+    def decision_function(self, X):
+        """f(x); positive for the positive class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows; for ``kernel="precomputed"`` their kernel values against the training
+            rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._decision(self._rows_to_score(X))
+
+    def predict(self, X):
+        """The positive class where f(x) > 0, else the mark of unlabelled rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows; for ``kernel="precomputed"`` their kernel values against the training
+            rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        is_positive = self.decision_function(X) > 0
+        return self.classes_[is_positive.astype(np.intp)]
+
+
+def _split(y, pos_label):
+    """``split_labels``, with scikit-learn's words for what is no binary target."""
+    given = np.asarray(y)
+    check_classification_targets(np.array(given[~pd.isna(given)].tolist()))
+    try:
+        return split_labels(y, pos_label)
+    except ValueError as error:
+        if len(pd.unique(given.ravel())) > 2:
+            message = f"Only binary classification is supported. {error}"
+            raise ValueError(message) from None
+        raise
+
+
+def _zipped(lam, prior):
+    """The settings of a path, one dict each."""
+    given = {"lam": lam, "prior": prior}
+    given = {k: np.asarray(v, dtype=float).tolist() for k, v in given.items() if v is not None}
+    lengths = {len(v) for v in given.values()}
+    if len(lengths) != 1 or lengths == {0}:
+        raise ValueError(
+            "a path needs lam, prior or both, one-dimensional and of equal length; got lengths "
+            f"{ {k: len(v) for k, v in given.items()} }."
+        )
+    return [dict(zip(given, values, strict=True)) for values in zip(*given.values(), strict=True)]
+
+
+def _quantile_cut(f, weight, share):
+    """Where to cut so that nearly ``share`` of the weight lies above.
+
+    Halfway between two neighbouring values; values that differ by rounding count as one.
+    """
+    order = np.argsort(-f, kind="stable")
+    f, weight = f[order], weight[order] / weight.sum()
+    rounding = _SAME * float(np.abs(f).max())
+    ends = np.flatnonzero(f[:-1] - f[1:] > rounding)
+    if len(ends) == 0:
+        # All rows are alike.
+        return f[0] + (1.0 if share < 0.5 else -1.0)
+    above = np.cumsum(weight)[ends]
+    if share < 0.5 * above[0]:
+        return f[0]
+    best = ends[np.argmin(np.abs(above - share))]
+    return 0.5 * (f[best] + f[best + 1])
