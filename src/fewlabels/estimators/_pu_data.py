@@ -5,12 +5,17 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
+from sklearn.utils.multiclass import check_classification_targets
 
+from ..class_prior import split_labels
 from ..gram import Expansion, RowMap
 from ..kernels import Callable, Linear, Precomputed
 
 # Given priors are refused when they would be wrong for one sample in a million.
 _DOUBT = 1e-6
+# Values of f closer than this share of the largest are equal but for rounding.
+_SAME = 1e-10
 
 
 class PUData:
@@ -125,3 +130,35 @@ def _deviation(weight):
     """Largest distance between an empirical distribution and the true one, nearly surely."""
     size = weight.sum() ** 2 / np.sum(weight**2)
     return np.sqrt(np.log(4.0 / _DOUBT) / (2.0 * size))
+
+
+def read_labels(y, pos_label):
+    """``split_labels``, with scikit-learn's words for what is no binary target."""
+    given = np.asarray(y)
+    check_classification_targets(np.array(given[~pd.isna(given)].tolist()))
+    try:
+        return split_labels(y, pos_label)
+    except ValueError as error:
+        if len(pd.unique(given.ravel())) > 2:
+            message = f"Only binary classification is supported. {error}"
+            raise ValueError(message) from None
+        raise
+
+
+def quantile_cut(f, weight, share):
+    """Where to cut so that nearly ``share`` of the weight lies above.
+
+    Halfway between two neighbouring values; values that differ by rounding count as one.
+    """
+    order = np.argsort(-f, kind="stable")
+    f, weight = f[order], weight[order] / weight.sum()
+    rounding = _SAME * float(np.abs(f).max())
+    ends = np.flatnonzero(f[:-1] - f[1:] > rounding)
+    if len(ends) == 0:
+        # All rows are alike.
+        return f[0] + (1.0 if share < 0.5 else -1.0)
+    above = np.cumsum(weight)[ends]
+    if share < 0.5 * above[0]:
+        return f[0]
+    best = ends[np.argmin(np.abs(above - share))]
+    return 0.5 * (f[best] + f[best + 1])

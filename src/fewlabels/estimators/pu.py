@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
-import pandas as pd
 from sklearn.base import ClassifierMixin, _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._threads import resolve_n_jobs
-from ..class_prior import split_labels
 from ..gram import row_products
-from ..problem import one_class, pu_double_hinge, pu_ramp_step
-from ..solvers import REFERENCE_SOLVERS, solve_decomposition
-from ..solvers.cccp import solve_cccp
-from ..solvers.usmo import solve_usmo
-from ..solvers.usmo_start import usmo_start
-from ..solvers.warm import warm_start
 from ._base import KernelMachine
-from ._pu_data import PUData
+from ._pu_data import PUData, quantile_cut, read_labels
 from ._pu_prior import estimated_prior
+from ._pu_solve import solve_double_hinge, solve_ramp
 from ._validation import check_rows
 
-# LIBSVM's default, which the paper's initialisation uses.
-_NU_OF_RANKING = 0.5
 # An interval of the prior wider than this is worth a warning.
 _WIDE = 0.3
-# Values of f closer than this share of the largest are equal but for rounding.
-_SAME = 1e-10
 
 
 class PUSVM(ClassifierMixin, KernelMachine):
@@ -286,8 +273,7 @@ class PUSVM(ClassifierMixin, KernelMachine):
             else:
                 machine._copy_reading(machines[0])
             machine._set_prior(data, machines[0] if machine.prior == "estimate" else None)
-            result = machine._fit_data(data, before, None)
-            before = machine.lam, result
+            before = machine.lam, machine._fit_data(data, before, None)
         return machines
 
     def _check_settings(self):
@@ -311,7 +297,7 @@ class PUSVM(ClassifierMixin, KernelMachine):
             )
         rows, weight = self._prepare(X, sample_weight)
         check_consistent_length(np.empty(self.shape_fit_[0]), y)
-        positive, self.classes_ = _split(y, self.pos_label)
+        positive, self.classes_ = read_labels(y, self.pos_label)
         everywhere = positive
         if self._kept is not None:
             positive = positive[self._kept]
@@ -364,114 +350,29 @@ class PUSVM(ClassifierMixin, KernelMachine):
 
     def _fit_data(self, data, before, callback):
         if self.loss == "ramp":
-            return self._fit_ramp(data, callback)
-        return self._fit_double_hinge(data, before, callback)
-
-    def _fit_double_hinge(self, data, before, callback):
-        problem = pu_double_hinge(
-            data.gram, data.affinity, self.prior_, self.lam, data.weight_unlabeled
-        )
-        result = self._solve_double_hinge(problem, data, before, callback)
-        coef = np.empty(data.X.shape[0])
-        coef[data.positive] = problem.total * data.share_positive
-        coef[data.unlabeled] = -result.a
-        f = problem.total * data.affinity - result.gradient
-        self._store_machine(data, coef, f, result.multiplier, result, data.gram)
-        # The dual of (6) is (4) up to the constant of the positives and the factor 2 lambda.
-        constant = 0.5 * problem.total**2 * data.positive_norm
-        lower_bound = result.objective - result.duality_gap
-        self.objective_ = 2.0 * self.lam * (-lower_bound - constant)
-        self.duality_gap_ = max(0.0, 2.0 * self.lam * result.duality_gap)
+            found = solve_ramp(self, data, callback)
+            self.objectives_ = found.objectives
+        else:
+            found = solve_double_hinge(self, data, before, callback)
+        self.objective_, self.duality_gap_ = found.objective, found.gap
+        self._store_machine(data, found)
         if self.max_iter != 0:  # which asks for the start alone
-            self._report_status(result, self.tol)
-        return result
+            self._report_status(found.result, self.tol)
+        return found
 
-    def _solve_double_hinge(self, problem, data, before, callback):
-        if self.solver == "qp":
-            return self._by_qp(problem, None)
-        if self.solver == "usmo":
-            options = {} if self.max_time is None else {"max_time": self.max_time}
-            return solve_usmo(
-                problem, self._usmo_start(problem, data),
-                tol=self.tol, max_iter=self.max_iter, callback=self._reporter(callback), **options,
-            )  # fmt: skip
-        start = None
-        if before is not None:
-            lam, earlier = before
-            factor = lam / self.lam
-            start = warm_start(problem, factor * earlier.a, factor * earlier.gradient)
-        return self._solve(problem, self.tol, 0.0, callback, start)
-
-    def _usmo_start(self, problem, data):
-        """Section 4.5: a one-class machine of the positives ranks the unlabelled rows."""
-        ranking = one_class(data.gram_positive, _NU_OF_RANKING, data.weight_positive)
-        result = solve_decomposition(ranking, tol=1e-6, random_state=self._seed())
-        scores = data.in_span_of_positives(result.a)(data.X[data.unlabeled])
-        return usmo_start(scores, self.prior_, problem.total, problem.penalty.upper)
-
-    def _by_qp(self, problem, start):
-        solve, accuracy = REFERENCE_SOLVERS["qp"]
-        options = {} if self.max_iter < 0 else {"max_iter": self.max_iter}
-        result = solve(problem, tol=min(self.tol, accuracy), **options)
-        if start is None:
-            return result
-        return replace(
-            result, history=start.history + result.history, n_iter=start.n_iter + result.n_iter
-        )
-
-    def _fit_ramp(self, data, callback):
-        gram = data.gram_all
-        label = np.full(gram.n, -1.0)
-        label[data.positive] = 1.0
-        price = np.empty(gram.n)
-        # Risk weights of the ramp: 2 pi / p for positives, 1 / n for the others; half of
-        # each over 2 lambda is the price of its hinge.
-        price[data.positive] = self.prior_ * data.share_positive / (2.0 * self.lam)
-        share = data.weight_unlabeled / data.weight_unlabeled.sum()
-        price[data.unlabeled] = share / (4.0 * self.lam)
-
-        def step(on_flat_part):
-            return pu_ramp_step(gram, label, price, on_flat_part)
-
-        def solve(problem, start):
-            if self.solver == "qp":
-                return self._by_qp(problem, start)
-            return self._solve(problem, self.tol, 0.0, callback, start)
-
-        def margin(result):
-            return label * (result.gradient - result.multiplier)
-
-        def flat(result):
-            return margin(result) < -1.0
-
-        def value(result):
-            ramp = np.clip(0.5 * (1.0 - margin(result)), 0.0, 1.0)
-            norm = float(result.a @ result.gradient)
-            return self.lam * norm + 4.0 * self.lam * float(price @ ramp) - self.prior_
-
-        nowhere = np.zeros(gram.n, dtype=bool)
-        result, _, self.objectives_ = solve_cccp(step, nowhere, flat, solve, value)
-        f = result.gradient[data.unlabeled]
-        self._store_machine(data, result.a, f, -result.multiplier, result, gram)
-        self.objective_ = self.objectives_[-1]
-        self.duality_gap_ = max(0.0, 2.0 * self.lam * result.duality_gap)
-        self._report_status(result, self.tol)
-        return result
-
-    def _store_machine(self, data, coef, f, bias, result, gram):
-        """Attributes; ``f`` are the unlabelled rows' values without bias."""
-        support = self._store(data.X, coef, result, gram)
-        self.dual_coef_ = coef[support][None, :]
+    def _store_machine(self, data, found):
+        support = self._store(data.X, found.coef, found.result, found.gram)
+        self.dual_coef_ = found.coef[support][None, :]
         among = np.isin(support, data.positive, assume_unique=True)
         self.n_support_ = np.array([np.sum(~among), np.sum(among)], dtype=np.int32)
-        self.risk_intercept_ = float(bias)
+        self.risk_intercept_ = bias = float(found.bias)
         if self.threshold == "prior":
-            bias = -_quantile_cut(f, data.weight_unlabeled, self.prior_)
-        self.intercept_ = np.array([float(bias)])
+            bias = -quantile_cut(found.f, data.weight_unlabeled, self.prior_)
+        self.intercept_ = np.array([bias])
         if self.kernel == "linear":
             vectors = self.support_vectors_.astype(np.float64)
             self._weights = np.asarray(vectors.T @ self.dual_coef_[0]).ravel()
-        self._store_transduction(data, f + bias)
+        self._store_transduction(data, found.f + bias)
 
     def _store_transduction(self, data, decision):
         kept = np.arange(self.shape_fit_[0]) if self._kept is None else self._kept
@@ -531,19 +432,6 @@ class PUSVM(ClassifierMixin, KernelMachine):
         return self.classes_[is_positive.astype(np.intp)]
 
 
-def _split(y, pos_label):
-    """``split_labels``, with scikit-learn's words for what is no binary target."""
-    given = np.asarray(y)
-    check_classification_targets(np.array(given[~pd.isna(given)].tolist()))
-    try:
-        return split_labels(y, pos_label)
-    except ValueError as error:
-        if len(pd.unique(given.ravel())) > 2:
-            message = f"Only binary classification is supported. {error}"
-            raise ValueError(message) from None
-        raise
-
-
 def _zipped(lam, prior):
     """The settings of a path, one dict each."""
     given = {"lam": lam, "prior": prior}
@@ -555,22 +443,3 @@ def _zipped(lam, prior):
             f"{ {k: len(v) for k, v in given.items()} }."
         )
     return [dict(zip(given, values, strict=True)) for values in zip(*given.values(), strict=True)]
-
-
-def _quantile_cut(f, weight, share):
-    """Where to cut so that nearly ``share`` of the weight lies above.
-
-    Halfway between two neighbouring values; values that differ by rounding count as one.
-    """
-    order = np.argsort(-f, kind="stable")
-    f, weight = f[order], weight[order] / weight.sum()
-    rounding = _SAME * float(np.abs(f).max())
-    ends = np.flatnonzero(f[:-1] - f[1:] > rounding)
-    if len(ends) == 0:
-        # All rows are alike.
-        return f[0] + (1.0 if share < 0.5 else -1.0)
-    above = np.cumsum(weight)[ends]
-    if share < 0.5 * above[0]:
-        return f[0]
-    best = ends[np.argmin(np.abs(above - share))]
-    return 0.5 * (f[best] + f[best + 1])
