@@ -59,7 +59,7 @@ def split_labels(y, pos_label=None):
         raise ValueError(
             f"y has {n_kinds} different values ({shown}{' and missing' * bool(missing.any())}); "
             "positive-unlabelled data have two: one for the positive rows and one (or a missing "
-            "value) for the unlabelled rows. Drop known negatives or give them the unlabelled mark."
+            "value) for the unlabelled rows. Drop known negatives or mark them as unlabelled."
         )
     label = values[-1] if pos_label is None else pos_label
     if not np.any(values == label):

@@ -1,4 +1,4 @@
-"""The command line: ``fewlabels fit``, ``predict``, ``inspect`` and ``demo``.
+"""The command line: ``fewlabels fit``, ``predict``, ``inspect``, ``prior`` and ``demo``.
 
 Commands only parse and print; nothing heavy is imported before one of them runs, so
 that ``--help`` and completion answer at once.
@@ -15,6 +15,7 @@ from .errors import EXPLAINED, Commands
 from .fit import fit
 from .inspect import inspect
 from .predict import predict
+from .prior import prior
 
 app = typer.Typer(
     name="fewlabels",
@@ -45,10 +46,14 @@ def options(
         bool, typer.Option("--debug", help="Show where in the program an error came from.")
     ] = False,
 ):
-    """Learn from rows of one class which new rows do not belong to it."""
+    """Learn where labels are scarce.
+
+    From rows of one class: which new rows do not belong to it. From some rows of a class
+    and a pile of unlabelled ones: which of the pile belong to it, and how many.
+    """
 
 
-for command in (fit, predict, inspect, demo):
+for command in (fit, predict, inspect, prior, demo):
     app.command(epilog=EXPLAINED)(command)
 
 

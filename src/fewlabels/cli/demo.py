@@ -91,11 +91,11 @@ def _warm_up():
     """Compile, or load what was compiled, so that no fit below is charged for it."""
     import numpy as np
 
-    from ..io.machines import MACHINES, machine_class
+    from ..io.machines import machine_class, machines_from
 
     started = time.perf_counter()
     rows = np.random.default_rng(0).normal(size=(200, 5))
-    for name in MACHINES:
+    for name in machines_from("normal"):
         machine_class(name)().fit(rows).decision_function(rows)
     seconds = time.perf_counter() - started
     if seconds > 5:
@@ -106,9 +106,9 @@ def _ours(machine, parameters, split, output, train_file, test_file):
     """Fit and predict through files, printing the commands that would do the same."""
     import pandas as pd
 
-    from .fit import train
     from .parameters import option
     from .predict import score_file
+    from .train import train
 
     model = output / f"{machine}.skops"
     scored = output / f"{machine}-scores.csv"

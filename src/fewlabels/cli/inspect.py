@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from . import show
-from .fit import figures
+from .results import summary_lines
 
 
 def inspect(
@@ -38,8 +38,8 @@ def inspect(
             ("parameters", parameters),
             ("data", training["data"]),
             ("target", training["target"]),
-            ("normal value", training["normal"]),
-            *figures(metadata),
+            ("normal value", training.get("normal")),
+            *summary_lines(metadata),
         ]
     )
     for message in training["notes"]:

@@ -1,7 +1,8 @@
-"""Options of the machines, checked before any data is read."""
+"""Options of the machines: their ranges, and which belong together."""
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 
 from ..io.errors import UserError
@@ -10,6 +11,9 @@ from ..io.machines import MACHINES
 Machine = StrEnum("Machine", [(name.replace("-", "_"), name) for name in MACHINES])
 Slack = StrEnum("Slack", ["squared", "linear"])
 Kernel = StrEnum("Kernel", ["rbf", "linear", "poly", "sigmoid"])
+Loss = StrEnum("Loss", [("double_hinge", "double-hinge"), ("ramp", "ramp")])
+Threshold = StrEnum("Threshold", ["prior", "risk"])
+Convention = StrEnum("Convention", ["unlabeled", "pooled"])
 
 # scikit-learn's default of 0.5 would reject half of the training rows.
 ONE_CLASS_NU = 0.05
@@ -17,6 +21,9 @@ ONE_CLASS_NU = 0.05
 _RANGES = {
     "C": (lambda value: 0 < value < float("inf"), "greater than 0"),
     "nu": (lambda value: 0 < value <= 1, "greater than 0 and at most 1"),
+    "prior": (lambda value: 0 < value < 1, "'estimate' or a number between 0 and 1"),
+    "lam": (lambda value: 0 < value < float("inf"), "greater than 0"),
+    "confidence": (lambda value: 0 < value < 1, "between 0 and 1"),
     "gamma": (lambda value: 0 <= value < float("inf"), "'scale', 'auto' or a number from 0 on"),
     "degree": (lambda value: value >= 0, "0 or more"),
     "tol": (lambda value: 0 < value < float("inf"), "greater than 0"),
@@ -26,17 +33,26 @@ _RANGES = {
     "n_jobs": (lambda value: value != 0, "a number of threads, or -1 for all cores"),
     "random_state": (lambda value: 0 <= value < 2**32, "between 0 and 4294967295"),
 }
-_OPTIONS = {"C": "--C", "random_state": "--seed"}
-_ONLY_SVDD = ("C", "slack")
+_OPTIONS = {"C": "--C", "random_state": "--seed", "pos_label": "--positive"}
+# Options that not every machine has.
+_BELONGS = {
+    "C": ("svdd",),
+    "slack": ("svdd",),
+    "nu": ("svdd", "one-class"),
+    "prior": ("pusvm",),
+    "lam": ("pusvm",),
+    "loss": ("pusvm",),
+    "threshold": ("pusvm",),
+}
 
 
-def machine_parameters(machine, given):
+def machine_parameters(choice, given):
     """Parameters of the estimator from the options that were given.
 
     Parameters
     ----------
-    machine : str
-        Name of the machine.
+    choice : Choice
+        The machine.
     given : dict
         Parameter to value, None where the option was not used.
 
@@ -49,15 +65,14 @@ def machine_parameters(machine, given):
     """
     parameters = {name: value for name, value in given.items() if value is not None}
     notes = []
-    for name, value in parameters.items():
-        check_range(name, value)
-    if machine == "one-class":
-        for name in _ONLY_SVDD:
-            if name in parameters:
-                raise UserError(
-                    f"{option(name)} belongs to --machine svdd; one-class takes --nu, the share "
-                    "of training rows that may lie outside."
-                )
+    for name in parameters:
+        machines = _BELONGS.get(name, MACHINES)
+        if choice.machine not in machines:
+            raise UserError(
+                f"{option(name)} belongs to --machine {' or '.join(machines)}, but the machine is "
+                f"{choice.machine}, {choice.why}; leave the option out or pass another --machine."
+            )
+    if choice.machine == "one-class":
         parameters.setdefault("nu", ONE_CLASS_NU)
     elif "nu" in parameters:
         if "C" in parameters:
@@ -69,15 +84,22 @@ def machine_parameters(machine, given):
     return parameters, notes
 
 
-def parse_gamma(text):
-    """Read ``scale``, ``auto`` or a number."""
-    if text in (None, "scale", "auto"):
+def check_ranges(given):
+    """Refuse numbers outside the ranges of their options."""
+    for name, value in given.items():
+        if value is not None:
+            check_range(name, value)
+
+
+def parse_number(name, text, words):
+    """Read an option that is a number or one of some words; None stays None."""
+    if text is None or text in words:
         return text
     try:
         return float(text)
     except ValueError:
         raise UserError(
-            f"--gamma '{text}' is not understood; it must be {_RANGES['gamma'][1]}."
+            f"{option(name)} '{text}' is not understood; it must be {_RANGES[name][1]}."
         ) from None
 
 
@@ -93,3 +115,16 @@ def check_range(name, value):
 def option(name):
     """Option on the command line of a parameter."""
     return _OPTIONS.get(name, "--" + name.replace("_", "-"))
+
+
+def as_options(message):
+    """What an estimator says of its parameters, in the words of the command line."""
+    known = {*_RANGES, *_OPTIONS, *_BELONGS}
+
+    def spoken(found):
+        name, value = found.groups()
+        if name not in known:
+            return found.group()
+        return f"{option(name)} {'NUMBER' if value == '...' else value.strip(chr(39))}"
+
+    return re.sub(r"\b(\w+)=('[^']*'|\.\.\.|[-+.\d]+(?:e[-+]?\d+)?(?<!\.))", spoken, message)

@@ -11,10 +11,9 @@ import typer
 
 from ..io.errors import UserError, listing
 from . import progress, show
+from .answers import answer_of
 from .errors import Interrupted
 from .parameters import check_range
-
-INSIDE, OUTSIDE = "inside", "outside"
 
 
 def predict(
@@ -46,7 +45,7 @@ def predict(
     skip_missing: Annotated[
         bool,
         typer.Option(
-            "--skip-missing", help="Leave score and label blank in rows with missing numbers."
+            "--skip-missing", help="Leave the new columns blank in rows with missing numbers."
         ),
     ] = False,
     n_jobs: Annotated[int | None, typer.Option(help="Threads. [default: all cores]")] = None,
@@ -57,8 +56,10 @@ def predict(
 ):
     """Score the rows of DATA: all its columns, and the columns score and label.
 
-    The score is positive inside; the label is "inside" (it belongs to the normal class)
-    or "outside". CSV, TSV and Parquet files are read and written piece by piece. A
+    Machines of one class: the score is positive inside; the label is "inside" (it belongs
+    to the normal class) or "outside". pusvm: the score is positive for the class that is
+    looked for; the label is its name, or what marked unlabelled rows in training (mostly
+    a blank), and a third column, positive, is True or False. CSV, TSV and Parquet files are read and written piece by piece. A
     matrix gives a table of scores only.
     """
     if n_jobs is not None:
@@ -88,8 +89,10 @@ def predict(
         show.lines(
             [
                 ("rows", f"{rows:,}"),
-                ("inside", show.share(summary["inside"], rows)),
-                ("outside", show.share(summary["outside"], rows)),
+                *(
+                    (name.replace("_", " "), show.share(summary[name], rows))
+                    for name in summary["answers"]
+                ),
                 ("without a score", f"{summary['skipped']:,}" if summary["skipped"] else None),
                 ("seconds", show.number(summary["seconds"])),
             ]
@@ -106,7 +109,7 @@ def score_file(
     model, data, out : path-like
         Model, input and output.
     prefix : str
-        Put before "score" and "label".
+        Put before the names of the new columns.
     skip_missing : bool
         Leave rows with missing numbers without a score instead of refusing them.
     n_jobs : int, optional
@@ -131,19 +134,23 @@ def score_file(
 
     started = time.perf_counter()
     out_form = output_format(out)
-    taken = [name for name in (f"{prefix}score", f"{prefix}label") if name in input_columns(data)]
+    columns = input_columns(data)
+    pipeline, schema, metadata = load_model(model)
+    answer = answer_of(metadata)
+    added = [f"{prefix}{name}" for name in answer.columns]
+    taken = [name for name in added if name in columns]
     if taken:
         noun = "a column" if len(taken) == 1 else "columns"
         raise UserError(
             f"{data} already has {noun} {listing(taken)}; pass --prefix NAME_ to write "
-            "'NAME_score' and 'NAME_label'."
+            f"{listing('NAME_' + name for name in answer.columns)}."
         )
-    pipeline, schema, _ = load_model(model)
     check_output(out, inputs=[data, model])
     if n_jobs is not None:
         pipeline[-1].set_params(n_jobs=n_jobs)
     tally = Tally(data, skip_missing)
-    counts = {"rows": 0, INSIDE: 0, OUTSIDE: 0, "skipped": 0}
+    counts = Counter()
+    n_rows = 0
     known = known_categories(pipeline[0], schema)
     unseen = Counter()
     try:
@@ -152,13 +159,15 @@ def score_file(
                 for chunk in iterate_chunks(data, schema, tally, chunk_rows):
                     # Once something is wrong, read on only to count how much is.
                     if not tally.refuses:
-                        scores = _scores(pipeline, chunk, data, counts["rows"])
-                        append(_with_scores(chunk, scores, prefix, schema, out_form))
-                        _count(counts, scores)
+                        scores = _scores(pipeline, chunk, data, n_rows)
+                        arrays = dict(zip(added, answer.arrays(scores), strict=True))
+                        append(_with_columns(chunk, arrays, schema, out_form))
+                        counts.update(answer.count(scores))
+                        n_rows += len(scores)
                         for name, categories in known.items():
                             unseen[name] += int((~chunk.rows[name].isin(categories)).sum())
                         if update:
-                            update(counts["rows"])
+                            update(n_rows)
             tally.check()
     except KeyboardInterrupt:
         before = f", and {out} is as it was before" if Path(out).exists() else ""
@@ -167,6 +176,9 @@ def score_file(
         "model": str(model),
         "data": str(data),
         "output": str(out),
+        "machine": metadata["machine"],
+        "answers": list(answer.names),
+        "rows": n_rows,
         **counts,
         "unseen_categories": {name: count for name, count in unseen.items() if count},
         "seconds": time.perf_counter() - started,
@@ -189,9 +201,8 @@ def _scores(pipeline, chunk, data, done):
     return scores
 
 
-def _with_scores(chunk, scores, prefix, schema, out_form):
-    """Add two columns to the piece as it was read."""
-    import numpy as np
+def _with_columns(chunk, arrays, schema, out_form):
+    """Add columns to the piece as it was read."""
     import pyarrow as pa
 
     from ..io.columns import is_text, numbers
@@ -204,17 +215,4 @@ def _with_scores(chunk, scores, prefix, schema, out_form):
             if name in table.column_names and is_text(table.column(name).type):
                 values = pa.array(numbers(table.column(name))[0], from_pandas=True)
                 table = table.set_column(table.column_names.index(name), name, values)
-    score = pa.array(scores, from_pandas=True)
-    label = pa.array(np.where(scores >= 0, INSIDE, OUTSIDE), mask=np.isnan(scores))
-    arrays = [*table.columns, score, label]
-    names = [*table.column_names, f"{prefix}score", f"{prefix}label"]
-    return pa.table(arrays, names=names)
-
-
-def _count(counts, scores):
-    import numpy as np
-
-    counts["rows"] += len(scores)
-    counts[INSIDE] += int(np.count_nonzero(scores >= 0))
-    counts[OUTSIDE] += int(np.count_nonzero(scores < 0))
-    counts["skipped"] += int(np.count_nonzero(np.isnan(scores)))
+    return pa.table([*table.columns, *arrays.values()], names=[*table.column_names, *arrays])

@@ -36,6 +36,11 @@ def gap(value):
     return number(None if value is None else max(0.0, value))
 
 
+def mark(value):
+    """Name what marks unlabelled rows."""
+    return f"marked '{value}'" if value else "blank"
+
+
 def share(part, whole):
     """Write a count with its percentage."""
     return f"{part:,} ({100 * part / whole:.1f} %)" if whole else f"{part:,}"

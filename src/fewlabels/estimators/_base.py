@@ -118,14 +118,14 @@ class KernelMachine(BaseEstimator):
         self._decision_size = float(np.abs(coef).sum()) * largest
         return support
 
-    def _report_status(self, result, tol):
+    def _report_status(self, result, tol, stacklevel=4):
         """Warn when the tolerance was not reached; pass Ctrl-C on, fitted as far as it got."""
         if result.status is Status.INTERRUPTED:
             warnings.warn(
                 f"fit was interrupted at a KKT violation of {result.violation:.3g} (tolerance "
                 f"{tol:.3g}); the estimator holds the feasible solution reached so far.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
             raise KeyboardInterrupt
         if not result.converged:
@@ -134,7 +134,7 @@ class KernelMachine(BaseEstimator):
                 f"of {result.violation:.3g} after {result.n_iter} iterations; "
                 f"{_ADVICE[result.status]}.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
 
     # -- evaluating ------------------------------------------------------------------
@@ -159,8 +159,13 @@ class KernelMachine(BaseEstimator):
         Support vectors between their bounds lie exactly on the boundary; without this
         the sign of a rounding error would decide on which side they are.
         """
-        decision[np.abs(decision) <= _ROUNDING * self._decision_size] = 0.0
+        decision[np.abs(decision) <= self._rounding] = 0.0
         return decision
+
+    @property
+    def _rounding(self):
+        """What a decision may be off by."""
+        return _ROUNDING * self._decision_size
 
     def _expansion(self, vectors, coef):
         """The function ``sum_j coef_j K(x_j, .)`` over support vectors."""

@@ -14,8 +14,6 @@ from ..kernels import Callable, Linear, Precomputed
 
 # Given priors are refused when they would be wrong for one sample in a million.
 _DOUBT = 1e-6
-# Values of f closer than this share of the largest are equal but for rounding.
-_SAME = 1e-10
 
 
 class PUData:
@@ -145,20 +143,23 @@ def read_labels(y, pos_label):
         raise
 
 
-def quantile_cut(f, weight, share):
-    """Where to cut so that nearly ``share`` of the weight lies above.
+def quantile_cut(f, weight, share, rounding):
+    """Where to cut so that as nearly as possible ``share`` of the weight lies above.
 
-    Halfway between two neighbouring values; values that differ by rounding count as one.
+    Halfway between two neighbouring values; values no more than twice ``rounding`` apart
+    count as one.
     """
     order = np.argsort(-f, kind="stable")
     f, weight = f[order], weight[order] / weight.sum()
-    rounding = _SAME * float(np.abs(f).max())
-    ends = np.flatnonzero(f[:-1] - f[1:] > rounding)
+    ends = np.flatnonzero(f[:-1] - f[1:] > 2.0 * rounding)
     if len(ends) == 0:
-        # All rows are alike.
-        return f[0] + (1.0 if share < 0.5 else -1.0)
-    above = np.cumsum(weight)[ends]
-    if share < 0.5 * above[0]:
+        # All rows are alike: the sign that the risk prefers.
+        return f[0] + (1.0 if share < 0.5 else -1.0) * max(1.0, 4.0 * rounding)
+    above = np.concatenate([[0.0], np.cumsum(weight)[ends], [1.0]])
+    best = int(np.argmin(np.abs(above - share)))
+    if best == 0:
         return f[0]
-    best = ends[np.argmin(np.abs(above - share))]
-    return 0.5 * (f[best] + f[best + 1])
+    if best == len(above) - 1:
+        return f[-1] - 0.5 * (f[ends[-1]] - f[-1])
+    last = ends[best - 1]
+    return 0.5 * (f[last] + f[last + 1])

@@ -6,13 +6,13 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import ClassifierMixin, _fit_context, clone
+from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length
 
 from .._threads import resolve_n_jobs
-from ..gram import row_products
-from ._base import KernelMachine
+from ..solvers import Status
+from ._margin import MarginMachine
 from ._pu_data import PUData, quantile_cut, read_labels
 from ._pu_prior import estimated_prior
 from ._pu_solve import solve_double_hinge, solve_ramp
@@ -22,7 +22,7 @@ from ._validation import check_rows
 _WIDE = 0.3
 
 
-class PUSVM(ClassifierMixin, KernelMachine):
+class PUSVM(MarginMachine):
     r"""Support vector machine that learns from positive and unlabelled rows.
 
     Finds f(x) = <w, phi(x)> + b that minimises (Sansone et al. 2019, eq. (4))
@@ -208,11 +208,6 @@ class PUSVM(ClassifierMixin, KernelMachine):
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
     # -- fitting -------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -239,7 +234,7 @@ class PUSVM(ClassifierMixin, KernelMachine):
         self._check_settings()
         data = self._read(X, y, sample_weight)
         self._set_prior(data)
-        self._fit_data(data, None, callback)
+        self._report(self._fit_data(data, None, callback), stacklevel=5)
         return self
 
     def path(self, X, y, *, lam=None, prior=None, sample_weight=None):
@@ -272,8 +267,11 @@ class PUSVM(ClassifierMixin, KernelMachine):
                 data = machine._read(X, y, sample_weight)
             else:
                 machine._copy_reading(machines[0])
-            machine._set_prior(data, machines[0] if machine.prior == "estimate" else None)
-            before = machine.lam, machine._fit_data(data, before, None)
+            first = machines[0] if machine.prior == "estimate" else None
+            machine._set_prior(data, first, stacklevel=3)
+            found = machine._fit_data(data, before, None)
+            machine._report(found, stacklevel=4)
+            before = machine.lam, found
         return machines
 
     def _check_settings(self):
@@ -320,7 +318,7 @@ class PUSVM(ClassifierMixin, KernelMachine):
         if hasattr(other, "feature_names_in_"):
             self.feature_names_in_ = other.feature_names_in_
 
-    def _set_prior(self, data, first=None):
+    def _set_prior(self, data, first=None, stacklevel=4):
         """The prior given, or estimated, or what the ``first`` machine of a path estimated."""
         self.prior_interval_ = None
         if first not in (None, self):
@@ -334,7 +332,7 @@ class PUSVM(ClassifierMixin, KernelMachine):
                     f"interval [{found.low:.2g}, {found.high:.2g}]; pass prior=... if you know "
                     "the share of positives among the unlabelled rows, or label more rows.",
                     UserWarning,
-                    stacklevel=4,
+                    stacklevel=stacklevel,
                 )
         else:
             self.prior_ = float(self.prior)
@@ -356,22 +354,23 @@ class PUSVM(ClassifierMixin, KernelMachine):
             found = solve_double_hinge(self, data, before, callback)
         self.objective_, self.duality_gap_ = found.objective, found.gap
         self._store_machine(data, found)
-        if self.max_iter != 0:  # which asks for the start alone
-            self._report_status(found.result, self.tol)
         return found
 
+    def _report(self, found, stacklevel):
+        # USMO without iterations is asked for its start: a classifier of its own.
+        is_start = self.solver == "usmo" and found.result.status is Status.MAX_ITER
+        if not (is_start and self.max_iter == 0):
+            self._report_status(found.result, self.tol, stacklevel)
+
     def _store_machine(self, data, found):
-        support = self._store(data.X, found.coef, found.result, found.gram)
-        self.dual_coef_ = found.coef[support][None, :]
+        bias = self.risk_intercept_ = float(found.bias)
+        support = self._store_function(data.X, found.coef, bias, found.result, found.gram)
         among = np.isin(support, data.positive, assume_unique=True)
         self.n_support_ = np.array([np.sum(~among), np.sum(among)], dtype=np.int32)
-        self.risk_intercept_ = bias = float(found.bias)
         if self.threshold == "prior":
-            bias = -quantile_cut(found.f, data.weight_unlabeled, self.prior_)
-        self.intercept_ = np.array([bias])
-        if self.kernel == "linear":
-            vectors = self.support_vectors_.astype(np.float64)
-            self._weights = np.asarray(vectors.T @ self.dual_coef_[0]).ravel()
+            cut = quantile_cut(found.f, data.weight_unlabeled, self.prior_, self._rounding)
+            bias = -cut
+            self.intercept_ = np.array([bias])
         self._store_transduction(data, found.f + bias)
 
     def _store_transduction(self, data, decision):
@@ -383,63 +382,16 @@ class PUSVM(ClassifierMixin, KernelMachine):
             is_positive[data.left_out] = predicted | data.left_out_positive
         self.transduction_ = self.classes_[is_positive.astype(np.intp)]
 
-    # -- evaluating ----------------------------------------------------------------
-
-    @property
-    def coef_(self):
-        """Weights of the linear kernel, shape (1, n_features)."""
-        check_is_fitted(self)
-        if self.kernel != "linear":
-            raise AttributeError("coef_ is only available when using a linear kernel")
-        return self._weights[None, :]
-
-    def _decision(self, X):
-        if self.kernel == "linear":
-            margin = row_products(X, self._weights)
-        else:
-            margin = self._expansion(self.support_vectors_, self.dual_coef_[0])(X)
-        return self._snapped(margin + self.intercept_[0])
-
-    def decision_function(self, X):
-        """f(x); positive for the positive class.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows; for ``kernel="precomputed"`` their kernel values against the training
-            rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self._decision(self._rows_to_score(X))
-
-    def predict(self, X):
-        """The positive class where f(x) > 0, else the mark of unlabelled rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows; for ``kernel="precomputed"`` their kernel values against the training
-            rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        is_positive = self.decision_function(X) > 0
-        return self.classes_[is_positive.astype(np.intp)]
-
 
 def _zipped(lam, prior):
     """The settings of a path, one dict each."""
     given = {"lam": lam, "prior": prior}
-    given = {k: np.asarray(v, dtype=float).tolist() for k, v in given.items() if v is not None}
-    lengths = {len(v) for v in given.values()}
-    if len(lengths) != 1 or lengths == {0}:
+    given = {k: np.asarray(v, dtype=float) for k, v in given.items() if v is not None}
+    shapes = {v.shape for v in given.values()}
+    if len(shapes) != 1 or len(next(iter(shapes))) != 1 or shapes == {(0,)}:
+        shown = ", ".join(f"{name} of shape {v.shape}" for name, v in given.items()) or "neither"
         raise ValueError(
-            "a path needs lam, prior or both, one-dimensional and of equal length; got lengths "
-            f"{ {k: len(v) for k, v in given.items()} }."
+            f"a path needs lam, prior or both as non-empty sequences of equal length; got {shown}."
         )
-    return [dict(zip(given, values, strict=True)) for values in zip(*given.values(), strict=True)]
+    columns = [v.tolist() for v in given.values()]
+    return [dict(zip(given, values, strict=True)) for values in zip(*columns, strict=True)]

@@ -33,16 +33,18 @@ class BorderedGram(GramOperator):
         self.corner = float(corner)
 
     @classmethod
-    def mean_of(cls, inner, rows):
-        """Border ``inner`` by the mean of its rows ``rows``."""
+    def mean_of(cls, inner, rows, weight=None):
+        """Border ``inner`` by the (weighted) mean of its rows ``rows``."""
         rows = np.asarray(rows)
+        weight = np.ones(len(rows)) if weight is None else np.asarray(weight, dtype=float)
+        share = weight / weight.sum()
         # Once, in float64: the border stays exact when other precision is asked for.
         exact = inner.refined() or inner
         before = exact.n_values
-        border = exact.product(rows, np.full(len(rows), 1.0 / len(rows)))
+        border = exact.product(rows, share)
         if exact is not inner:
             inner.n_values += exact.n_values - before
-        return cls(inner, border, border[rows].mean())
+        return cls(inner, border, share @ border[rows])
 
     @property
     def n_values(self):

@@ -48,17 +48,20 @@ class PrecomputedGram(GramOperator):
 
     def apply(self, indices, coef, out):
         indices = np.asarray(indices)
-        if self.index is None and not sp.issparse(self.K):
-            # Rows of a symmetric matrix are its columns, and contiguous.
-            step = max(1, _VALUES_AT_A_TIME // max(1, self.n))
-            for first in range(0, len(indices), step):
-                part = slice(first, first + step)
-                out += coef[part] @ self.K[indices[part]]
-            return
-        step = max(1, _VALUES_AT_A_TIME // max(1, self.n))
+        step = max(1, _VALUES_AT_A_TIME // max(1, len(self.K) if self._is_dense else self.n))
         for first in range(0, len(indices), step):
             part = slice(first, first + step)
-            out += self._part(np.arange(self.n), indices[part]) @ coef[part]
+            if self._is_dense:
+                # Rows of a symmetric matrix are its columns, and contiguous.
+                rows = indices[part] if self.index is None else self.index[indices[part]]
+                product = coef[part] @ self.K[rows]
+                out += product if self.index is None else product[self.index]
+            else:
+                out += self._part(np.arange(self.n), indices[part]) @ coef[part]
+
+    @property
+    def _is_dense(self):
+        return not sp.issparse(self.K)
 
     def take(self, indices):
         indices = np.asarray(indices)

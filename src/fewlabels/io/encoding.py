@@ -58,7 +58,7 @@ def fit_encoder(schema, rows, source, scale=True):
     if _constant(X):
         raise UserError(
             f"All columns of {source} are constant over the training rows, so there is nothing to "
-            "learn; check the file, or the rows chosen with --target and --normal."
+            "learn; check the file, or the rows chosen with --target."
         )
     if schema.layout == "table" and schema.names("category"):
         found = encoder.named_transformers_["categories"].categories_

@@ -2,17 +2,47 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 # Plain data that skops can hold but does not know to be harmless.
 _DATA = ["scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix"]
 
-MACHINES = {"svdd": "SVDD", "one-class": "OneClassSVM"}
+
+class Machine(NamedTuple):
+    """A machine by its name on the command line.
+
+    Attributes
+    ----------
+    estimator : str
+        Name of the class.
+    learns_from : {"normal", "positive"}
+        Whether it takes the rows of one class, or positive and unlabelled ones.
+    format_version : int
+        The oldest format of model files that knows it.
+    """
+
+    estimator: str
+    learns_from: str
+    format_version: int
+
+
+MACHINES = {
+    "svdd": Machine("SVDD", "normal", 1),
+    "one-class": Machine("OneClassSVM", "normal", 1),
+    "pusvm": Machine("PUSVM", "positive", 2),
+}
+
+
+def machines_from(learns_from):
+    """Names of the machines that learn from such rows."""
+    return [name for name, machine in MACHINES.items() if machine.learns_from == learns_from]
 
 
 def machine_class(name):
     """Estimator of that name on the command line."""
     from .. import estimators
 
-    return getattr(estimators, MACHINES[name])
+    return getattr(estimators, MACHINES[name].estimator)
 
 
 def trusted_types():

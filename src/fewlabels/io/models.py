@@ -5,6 +5,14 @@ without any pickle) with one more member, ``fewlabels.json``: format version, ve
 of the libraries, columns, parameters and figures of the fit. The latter is read first
 and on its own, so a file from a newer version is recognised before anything in it is
 interpreted, and looking at a model needs no scikit-learn.
+
+Formats. A file is written in the oldest format that can hold it, and all are read:
+
+1. machines of one class (``svdd``, ``one-class``);
+2. also ``pusvm``, with positive class, mark and counts of the rows, and the class prior
+   under ``training``.
+
+Keys that readers do not know they pass over, so new ones need no new format.
 """
 
 from __future__ import annotations
@@ -24,7 +32,7 @@ from .paths import existing_file
 from .schema import Schema
 
 FORMAT = "fewlabels-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = max(machine.format_version for machine in MACHINES.values())
 MEMBER = "fewlabels.json"
 _LIBRARIES = ("fewlabels", "scikit-learn", "skops")
 
@@ -33,7 +41,7 @@ def describe(machine, parameters, schema, training):
     """Metadata of a model about to be saved, plain values only."""
     return {
         "format": FORMAT,
-        "format_version": FORMAT_VERSION,
+        "format_version": MACHINES[machine].format_version,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {
             "fewlabels": version("fewlabels"),
@@ -98,6 +106,8 @@ def read_metadata(path):
                 )
             if archive.testzip() is not None:
                 raise damaged
+            if metadata["machine"] not in MACHINES:
+                raise _no_model(path)
     except (zipfile.BadZipFile, EOFError, OSError, ValueError, KeyError, TypeError) as error:
         raise damaged from error
     return metadata
@@ -134,7 +144,7 @@ def load_model(path):
         raise
     except Exception as error:
         raise _other_versions(path, metadata) from error
-    machine = machine_class(metadata["machine"]) if metadata["machine"] in MACHINES else ()
+    machine = machine_class(metadata["machine"])
     if not isinstance(pipeline, Pipeline) or not isinstance(pipeline.steps[-1][1], machine):
         raise _no_model(path)
     try:

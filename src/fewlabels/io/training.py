@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
-from .arrays import read_arrays
+from .arrays import ArrayData, read_arrays
 from .columns import text
 from .errors import UserError, listing, plural
 from .features import array_features, table_features, table_schema
@@ -14,7 +18,7 @@ from .paths import TABLES, input_format
 from .schema import Schema
 from .tables import read_table
 from .tally import Tally
-from .target import normal_rows, target_text
+from .target import count_labels, target_text
 
 
 class TrainingRows(NamedTuple):
@@ -24,60 +28,106 @@ class TrainingRows(NamedTuple):
     ----------
     rows : DataFrame, ndarray or CSR array
         What the encoder gets.
+    y : ndarray of int8 or None
+        Labels, for machines that take any.
     schema : Schema
-        Their columns.
-    n_read : int
-        Rows in the file.
-    normal : str or None
-        Value of the target that marks them.
+        Columns of the rows.
     notes : list of str
         What the user should know.
     """
 
     rows: Any
+    y: np.ndarray | None
     schema: Schema
-    n_read: int
-    normal: str | None
     notes: list[str]
 
 
-def read_training(
-    path, *, target=None, normal=None, drop=(), categorical=(), skip_missing=False
-) -> TrainingRows:
-    """Read the normal rows of a file.
+@dataclass(frozen=True)
+class TrainingFile:
+    """A file as it was read, before rows are chosen.
+
+    Attributes
+    ----------
+    path : path-like
+        The file.
+    content : pyarrow.Table or ArrayData
+        Columns to learn from.
+    values : ndarray of str, shape (n,), or None
+        The target, where one was named.
+    target : str or None
+        Its name.
+    categorical : sequence of str
+        Columns that are categories whatever they hold.
+    """
+
+    path: Path
+    content: pa.Table | ArrayData
+    values: np.ndarray | None
+    target: str | None
+    categorical: tuple[str, ...] = ()
+
+    @property
+    def n_rows(self):
+        """Rows in the file."""
+        table = isinstance(self.content, pa.Table)
+        return self.content.num_rows if table else self.content.X.shape[0]
+
+    @cached_property
+    def labels(self):
+        """The target, counted; None without one."""
+        if self.values is None:
+            return None
+        return count_labels(self.values, column=self.target, source=self.path)
+
+    def choose(self, roles, skip_missing=False):
+        """Rows to learn from.
+
+        Parameters
+        ----------
+        roles : Roles
+            Which rows, and as what.
+        skip_missing : bool, default=False
+            Leave out rows with missing numbers instead of refusing them.
+        """
+        tally = Tally(self.path, skip_missing)
+        choose = _choose_table if isinstance(self.content, pa.Table) else _choose_array
+        rows, complete, schema, notes = choose(self, roles.keep, tally)
+        n_skipped = int((~complete).sum())
+        if n_skipped:
+            notes = [f"{plural(n_skipped, 'row')} with missing numbers not used", *notes]
+        y = None if roles.y is None else roles.y[roles.keep][complete]
+        _check_enough(self.path, rows.shape[0], y)
+        return TrainingRows(rows, y, schema, roles.notes + notes)
+
+
+def read_training(path, *, target=None, drop=(), categorical=()):
+    """Read a file to learn from.
 
     Parameters
     ----------
     path : path-like
         Data file.
     target : str, optional
-        Column (or array in an npz file, or "y" in an svmlight file) with the classes;
-        without it all rows are normal.
-    normal : str, optional
-        The class that is normal.
+        Column (or array in an npz file, or "y" in an svmlight file) with the classes.
     drop, categorical : sequence of str
         Columns to leave out, and columns that are categories whatever they hold.
-    skip_missing : bool, default=False
-        Leave out rows with missing numbers instead of refusing them.
+
+    Returns
+    -------
+    TrainingFile
     """
     form = input_format(path)
-    if normal is not None and target is None:
+    if form in TABLES:
+        return _read_table(path, form, target, drop, categorical)
+    if drop or categorical:
         raise UserError(
-            f"--normal '{normal}' names a value of the target column; say which column that is "
-            "with --target."
+            f"--drop and --categorical name columns, and those of {path} have no names; use a "
+            "table (.csv, .tsv or .parquet)."
         )
-    read = _read_table_rows if form in TABLES else _read_array_rows
-    found = read(path, form, target, normal, drop, categorical, Tally(path, skip_missing))
-    n_rows = found.rows.shape[0]
-    if n_rows < 2:
-        raise UserError(
-            f"{path} gives {plural(n_rows, 'training row')} once the normal and complete ones are "
-            "chosen; at least 2 are needed."
-        )
-    return found
+    return _read_arrays(path, form, target)
 
 
-def _read_table_rows(path, form, target, normal, drop, categorical, tally):
+def _read_table(path, form, target, drop, categorical):
     table = read_table(path, form)
     asked = [*drop, *categorical, *([] if target is None else [target])]
     unknown = [name for name in dict.fromkeys(asked) if name not in table.column_names]
@@ -85,29 +135,14 @@ def _read_table_rows(path, form, target, normal, drop, categorical, tally):
         raise UserError(
             f"{path} has no column {listing(unknown)}; it has {listing(table.column_names)}."
         )
-    n_read = table.num_rows
     values = None if target is None else text(table.column(target))
-    keep, normal, notes = _choose(values, normal, target, path, n_read)
-    row_numbers = np.flatnonzero(keep) + 1
     left = [name for name in table.column_names if name != target and name not in drop]
     if not left:
         raise UserError(f"{path} has no columns to learn from besides those left out.")
-    table = table.select(left)
-    if not keep.all():
-        table = table.filter(keep)
-    schema = table_schema(table, source=path, row_numbers=row_numbers, categorical=categorical)
-    rows, complete = table_features(table, schema, tally=tally, row_numbers=row_numbers)
-    tally.check()
-    notes += _skipped(complete) + _counters(rows, schema)
-    return TrainingRows(rows, schema, n_read, normal, notes)
+    return TrainingFile(path, table.select(left), values, target, tuple(categorical))
 
 
-def _read_array_rows(path, form, target, normal, drop, categorical, tally):
-    if drop or categorical:
-        raise UserError(
-            f"--drop and --categorical name columns, and those of {path} have no names; use a "
-            "table (.csv, .tsv or .parquet)."
-        )
+def _read_arrays(path, form, target):
     data = read_arrays(path, form)
     values = None
     if target is not None:
@@ -115,22 +150,44 @@ def _read_array_rows(path, form, target, normal, drop, categorical, tally):
             known = f"it has {listing(data.labels)}" if data.labels else "it has no labels at all"
             raise UserError(f"{path} has no target '{target}' with one value per row; {known}.")
         values = target_text(data.labels[target])
-    keep, normal, notes = _choose(values, normal, target, path, data.X.shape[0])
-    if target is None and data.labels:
-        notes.append(f"labels in the file ({listing(data.labels)}) not used; all rows are normal")
-    n_read, n_columns = data.X.shape
+    return TrainingFile(path, data, values, target)
+
+
+def _choose_table(file, keep, tally):
+    row_numbers = np.flatnonzero(keep) + 1
+    table = file.content if keep.all() else file.content.filter(keep)
+    schema = table_schema(
+        table, source=file.path, row_numbers=row_numbers, categorical=file.categorical
+    )
+    rows, complete = table_features(table, schema, tally=tally, row_numbers=row_numbers)
+    tally.check()
+    return rows, complete, schema, _counters(rows, schema)
+
+
+def _choose_array(file, keep, tally):
+    data = file.content
     X = data.X if keep.all() else data.X[keep]
     rows, complete = array_features(X, tally=tally, row_numbers=np.flatnonzero(keep) + 1)
     tally.check()
     layout = "sparse" if data.is_sparse else "dense"
-    schema = Schema(layout, n_columns, zero_based=data.zero_based)
-    return TrainingRows(rows, schema, n_read, normal, notes + _skipped(complete))
+    schema = Schema(layout, data.X.shape[1], zero_based=data.zero_based)
+    notes = []
+    if file.target is None and data.labels:
+        notes.append(f"labels in the file ({listing(data.labels)}) not used; all rows are normal")
+    return rows, complete, schema, notes
 
 
-def _choose(values, normal, target, path, n_rows):
-    if values is None:
-        return np.ones(n_rows, dtype=bool), None, []
-    return normal_rows(values, normal, target=target, source=path)
+def _check_enough(path, n_rows, y):
+    if n_rows < 2:
+        raise UserError(
+            f"{path} gives {plural(n_rows, 'training row')} once the normal and complete ones are "
+            "chosen; at least 2 are needed."
+        )
+    if y is not None and y.min() == y.max():
+        raise UserError(
+            f"All {n_rows} rows of {path} without missing numbers are "
+            f"{'positive' if y[0] else 'unlabelled'}; fill in the missing numbers of the others."
+        )
 
 
 def _counters(rows, schema):
@@ -144,8 +201,3 @@ def _counters(rows, schema):
                 f"--drop '{name}'"
             )
     return notes
-
-
-def _skipped(complete):
-    n_skipped = int((~complete).sum())
-    return [f"{plural(n_skipped, 'row')} with missing numbers not used"] if n_skipped else []

@@ -1,7 +1,14 @@
 """The one problem (P): separable penalties, one equality, and its certificates."""
 
 from .dual import DualProblem
-from .formulations import one_class, pu_double_hinge, pu_ramp_step, svdd_linear, svdd_squared
+from .formulations import (
+    one_class,
+    pu_double_hinge,
+    pu_ramp_step,
+    s3vm_step,
+    svdd_linear,
+    svdd_squared,
+)
 from .penalty import Penalty
 
 __all__ = [
@@ -10,6 +17,7 @@ __all__ = [
     "one_class",
     "pu_double_hinge",
     "pu_ramp_step",
+    "s3vm_step",
     "svdd_linear",
     "svdd_squared",
 ]
