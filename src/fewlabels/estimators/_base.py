@@ -21,6 +21,8 @@ _ALWAYS_FLOAT64 = 1024
 
 # Decisions below this share of the terms they are summed from are rounding.
 _ROUNDING = 1e-12
+# Rounding errors of kernel values are independent; a sum of them rarely is larger by this.
+_ROOM = 8.0
 
 _ADVICE = {
     Status.MAX_ITER: "raise max_iter, or tol if this accuracy is enough",
@@ -63,13 +65,14 @@ class KernelMachine(BaseEstimator):
         dtype = np.float64 if X.shape[0] <= _ALWAYS_FLOAT64 else None
         return make_gram(self._kernel, X, dtype=dtype, n_jobs=resolve_n_jobs(self.n_jobs))
 
-    def _solve(self, problem, tol, rtol, callback, start=None):
+    def _solve(self, problem, tol, rtol, callback, start=None, max_time=None):
         """Run the engine with this estimator's settings."""
+        max_time = self.max_time if max_time is None else max_time
         settings = Settings(
             tol=tol,
             rtol=rtol,
             max_iter=self.max_iter,
-            max_time=np.inf if self.max_time is None else self.max_time,
+            max_time=np.inf if max_time is None else max_time,
             cache_size=self.cache_size * 1e6,
             callback=self._reporter(callback),
             random_state=self._seed(),
@@ -162,9 +165,15 @@ class KernelMachine(BaseEstimator):
         decision[np.abs(decision) <= self._rounding] = 0.0
         return decision
 
+    @staticmethod
+    def _noise(gram, coef):
+        """What rounding of kernel values leaves in a decision, with room to spare."""
+        largest = float(np.abs(gram.diagonal()).max(initial=0.0))
+        return _ROOM * gram.value_error * largest * float(np.linalg.norm(coef))
+
     @property
     def _rounding(self):
-        """What a decision may be off by."""
+        """What a decision in float64 may be off by."""
         return _ROUNDING * self._decision_size
 
     def _expansion(self, vectors, coef):

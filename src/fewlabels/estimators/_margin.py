@@ -18,15 +18,33 @@ class MarginMachine(ClassifierMixin, KernelMachine):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _store_function(self, X, coef, bias, result, gram):
+    def _centred(self, X):
+        """Rows for the kernel: under the linear kernel, dense rows around their mean.
+
+        The coefficients sum to zero, so that moving all rows changes nothing but rounding.
+        """
+        self._shift = None
+        if self.kernel == "linear" and not self._sparse:
+            self._shift = X.mean(axis=0, dtype=np.float64)
+            return X - self._shift
+        return X
+
+    def _store_function(self, X, coef, result, gram):
         """The function and the attributes that describe it; gives the support vectors' rows."""
         support = self._store(X, coef, result, gram)
         self.dual_coef_ = coef[support][None, :]
-        self.intercept_ = np.array([float(bias)])
         if self.kernel == "linear":
             vectors = self.support_vectors_.astype(np.float64)
+            if self._shift is not None:
+                vectors = vectors - self._shift
             self._weights = np.asarray(vectors.T @ self.dual_coef_[0]).ravel()
         return support
+
+    def _store_bias(self, bias):
+        """``bias`` of the function of the rows that the kernel saw."""
+        self._bias = float(bias)
+        moved = 0.0 if self._shift is None else float(self._weights @ self._shift)
+        self.intercept_ = np.array([self._bias - moved])
 
     @property
     def coef_(self):
@@ -39,10 +57,10 @@ class MarginMachine(ClassifierMixin, KernelMachine):
     def _decision(self, X):
         """f at validated rows."""
         if self.kernel == "linear":
-            margin = row_products(X, self._weights)
+            margin = row_products(X if self._shift is None else X - self._shift, self._weights)
         else:
             margin = self._expansion(self.support_vectors_, self.dual_coef_[0])(X)
-        return self._snapped(margin + self.intercept_[0])
+        return self._snapped(margin + self._bias)
 
     def decision_function(self, X):
         """f(x); positive for the class ``classes_[1]``.

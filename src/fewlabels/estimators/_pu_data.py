@@ -103,7 +103,7 @@ class PUData:
         Massart allow.
         """
         share = self.share_positive
-        if len(share) < 2:
+        if share.max() > 0.5:
             return 1.0
         own = self.gram_positive.diagonal()
         others = (self.affinity_positive - share * own) / (1.0 - share)
@@ -126,6 +126,7 @@ class PUData:
 
 def _deviation(weight):
     """Largest distance between an empirical distribution and the true one, nearly surely."""
+    weight = weight / weight.max()
     size = weight.sum() ** 2 / np.sum(weight**2)
     return np.sqrt(np.log(4.0 / _DOUBT) / (2.0 * size))
 

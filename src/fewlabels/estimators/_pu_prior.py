@@ -9,6 +9,9 @@ from ..class_prior import estimate_prior
 from ..gram import row_products
 from ..kernels import Precomputed
 
+# More repetitions of a row than this, on average, are rounded.
+_MOST = 10
+
 
 def estimated_prior(data, seed, n_jobs):
     """``estimate_prior`` of the rows of ``data``.
@@ -18,28 +21,40 @@ def estimated_prior(data, seed, n_jobs):
     change the estimate. Under a precomputed kernel the similarities to the positive rows
     stand for the columns.
     """
-    X = data.X[:, data.positive] if isinstance(data.kernel, Precomputed) else data.X
+    X = data.X
+    if isinstance(data.kernel, Precomputed):
+        columns = data.positive[np.argsort(_row_sums(X, data.positive), kind="stable")]
+        X = X[:, columns]
+    key = row_products(X, np.random.default_rng(0).normal(size=X.shape[1]))
+    rows = np.concatenate(
+        [
+            _repeated(data.unlabeled, data.weight_unlabeled, key),
+            _repeated(data.positive, data.weight_positive, key),
+        ]
+    )
     positive = np.zeros(X.shape[0])
     positive[data.positive] = 1.0
-    rows = np.repeat(np.arange(X.shape[0]), _repeats(data))
-    key = row_products(X, np.random.default_rng(0).normal(size=X.shape[1]))
-    if isinstance(data.kernel, Precomputed):
-        key = row_products(X, np.ones(X.shape[1]))
-    rows = rows[np.lexsort((key[rows], positive[rows]))]
     X = sp.csr_array(X) if sp.issparse(X) else X
     return estimate_prior(X[rows], positive[rows], random_state=seed, n_jobs=n_jobs)
 
 
-def _repeats(data):
-    """How often each row counts; other weights than whole numbers are rounded fairly."""
-    repeats = np.empty(data.X.shape[0], dtype=np.intp)
-    repeats[data.positive] = _rounded(data.weight_positive)
-    repeats[data.unlabeled] = _rounded(data.weight_unlabeled)
-    return repeats
+def _row_sums(X, columns):
+    """Sums that do not depend on the order of the columns."""
+    return np.sort(X[columns][:, columns], axis=1).sum(axis=1)
 
 
-def _rounded(weight):
-    if np.all(weight == np.rint(weight)):
-        return weight.astype(np.intp)
-    ends = np.rint(np.cumsum(weight) * (len(weight) / weight.sum()))
-    return np.diff(ends, prepend=0.0).astype(np.intp)
+def _repeated(rows, weight, key):
+    """Rows in the order of their keys, each as often as its weight says.
+
+    Equal rows count as one of their weights' sum. What all whole-numbered weights have in
+    common is left out; other weights are rounded so that the sum stays right.
+    """
+    distinct, first, group = np.unique(key[rows], return_index=True, return_inverse=True)
+    rows, weight = rows[first], np.bincount(group, weights=weight)
+    if np.array_equal(weight, np.rint(weight)) and weight.max() < 2.0**53:
+        times = weight.astype(np.int64)
+        times //= np.gcd.reduce(times) if len(distinct) > 1 else 1
+        if times.sum() <= _MOST * len(group):
+            return np.repeat(rows, times)
+    ends = np.rint(np.cumsum(weight / weight.sum()) * len(group))
+    return np.repeat(rows, np.diff(ends, prepend=0.0).astype(np.intp))

@@ -12,6 +12,7 @@ from ..solvers.cccp import solve_cccp
 from ..solvers.usmo import solve_usmo
 from ..solvers.usmo_start import usmo_start
 from ..solvers.warm import warm_start
+from ._steps import Steps
 
 # LIBSVM's default, which the paper's initialisation uses.
 _NU_OF_RANKING = 0.5
@@ -54,7 +55,7 @@ def solve_double_hinge(machine, data, before, callback):
 
     ``before`` is None, or the lambda and the PUSolution of a machine over the same rows.
     """
-    lam = machine.lam
+    lam = machine.lam_
     problem = pu_double_hinge(data.gram, data.affinity, machine.prior_, lam, data.weight_unlabeled)
     if machine.solver == "qp":
         result = _by_qp(machine, problem, None)
@@ -86,7 +87,7 @@ def solve_double_hinge(machine, data, before, callback):
 
 def solve_ramp(machine, data, callback):
     """A local minimum of (4) with the ramp loss."""
-    gram, lam = data.gram_all, machine.lam
+    gram, lam = data.gram_all, machine.lam_
     label = np.full(gram.n, -1.0)
     label[data.positive] = 1.0
     # Risk weights of the ramp are 2 prior / p for positives and 1 / n for the others; half
@@ -98,10 +99,12 @@ def solve_ramp(machine, data, callback):
     def step(on_flat_part):
         return pu_ramp_step(gram, label, price, on_flat_part)
 
+    steps = Steps(machine, callback)
+
     def solve(problem, start):
         if machine.solver == "qp":
             return _by_qp(machine, problem, start)
-        return machine._solve(problem, machine.tol, 0.0, callback, start)
+        return steps.solve(problem, start)
 
     def margin(result):
         return label * (result.gradient - result.multiplier)
