@@ -14,6 +14,7 @@ from ..kernels import Callable, Linear, Precomputed
 
 # Given priors are refused when they would be wrong for one sample in a million.
 _DOUBT = 1e-6
+_ROUNDING = 1e-10
 
 
 class PUData:
@@ -107,6 +108,8 @@ class PUData:
             return 1.0
         own = self.gram_positive.diagonal()
         others = (self.affinity_positive - share * own) / (1.0 - share)
+        # An unlabelled row equal to a positive one is as similar, itself counted or not.
+        others = np.minimum(others, self.affinity_positive) - _ROUNDING * np.abs(own).max()
         order = np.argsort(-others)
         threshold = others[order]
         among_positive = np.cumsum(share[order])

@@ -227,12 +227,17 @@ class DualProblem:
             a = np.where(np.abs(a - edge) <= near, edge, a)
         missing = self.total - a.sum()
         if abs(missing) > 1e-15 * float(np.abs(a).sum()):
-            room = penalty.upper - a if missing > 0 else a - penalty.lower
+            # Room to the next breakpoint: no variable may cross one.
+            if missing > 0:
+                edge = np.where(a < penalty.kink, penalty.kink, penalty.upper)
+            else:
+                edge = np.where(a > penalty.kink, penalty.kink, penalty.lower)
             able = (a > penalty.lower) & (a < penalty.upper) & (a != penalty.kink)
-            able &= room >= abs(missing)
+            able &= np.abs(edge - a) >= abs(missing)
             if able.any():
                 i = int(np.argmin(np.where(able, self.diagonal(), np.inf)))
-                a[i] += missing
+                reached = a[i] + missing
+                a[i] = min(reached, edge[i]) if missing > 0 else max(reached, edge[i])
         return a
 
     def is_feasible(self, a, rtol=1e-9):

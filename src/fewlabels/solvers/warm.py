@@ -7,6 +7,9 @@ import numpy as np
 from .coarse import repaired
 from .result import Result, Status
 
+# Changes below this share of the largest variable are none.
+_ROUNDING = 1e-12
+
 
 def warm_start(problem, a, gradient):
     """A feasible point near ``a``, with its gradient.
@@ -30,7 +33,8 @@ def warm_start(problem, a, gradient):
         to move are evaluated.
     """
     gradient = gradient.copy()
-    at = np.clip(a, problem.penalty.lower, problem.penalty.upper)
+    # On the breakpoints exactly: else rows next to one would be solved for again.
+    at = problem.snapped(np.clip(a, problem.penalty.lower, problem.penalty.upper))
     _advance(problem, a, at, gradient)
     # A sum that is right to rounding stays as it is.
     if not problem.is_feasible(at, rtol=1e-12):
@@ -42,7 +46,8 @@ def warm_start(problem, a, gradient):
 
 def _advance(problem, before, after, gradient):
     """``gradient`` from ``Q before`` to ``Q after``, in place, by the cheaper way."""
-    moved = np.flatnonzero(after != before)
+    rounding = _ROUNDING * float(np.abs(after).max(initial=0.0))
+    moved = np.flatnonzero(np.abs(after - before) > rounding)
     if len(moved) <= np.count_nonzero(after):
         problem.add_product(moved, (after - before)[moved], gradient)
     else:
