@@ -54,8 +54,8 @@ class PUSVM(MarginMachine):
         by the concave-convex procedure, started from the hinge loss.
     threshold : {"prior", "risk"}, default="prior"
         Where the decision is zero: such that the share of unlabelled training rows
-        predicted positive is the prior, or where the risk is smallest. The second
-        moves all rows to one side when lambda is large.
+        predicted positive is as near the prior as ties allow, or where the risk is
+        smallest. The second moves all rows to one side when lambda is large.
     kernel : {"rbf", "poly", "sigmoid", "linear", "precomputed"} or callable, default="rbf"
         Kernel. A callable gets two arrays of rows and returns the matrix of values.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -125,7 +125,7 @@ class PUSVM(MarginMachine):
         Iterations; pair steps of "decomposition" and "usmo".
     history_ : list of dict
         One entry per outer round.
-    objectives_ : list of float
+    objectives_ : list of float or None
         For the ramp loss: the objective after each convex step.
     fit_status_ : int
         0 when the tolerance was reached, 1 otherwise (a warning was given).
@@ -233,7 +233,8 @@ class PUSVM(MarginMachine):
             Two values, or one and missing ones (NaN, None). The greater value (or
             ``pos_label``) marks positive rows, the other one unlabelled rows.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights; rows of weight <= 0 are left out.
+            Weights; rows of weight <= 0 are left out. They act as repetitions, so that
+            ``lam="auto"`` depends on their unit.
         callback : callable, default=None
             Called with the newest entry of ``history_`` after every round; returning
             True stops the fit.
@@ -374,9 +375,9 @@ class PUSVM(MarginMachine):
             self.lam_ = _PRICE / float(data.weight_positive.sum())
         if self.loss == "ramp":
             found = solve_ramp(self, data, callback)
-            self.objectives_ = found.objectives
         else:
             found = solve_double_hinge(self, data, before, callback)
+        self.objectives_ = found.objectives
         self.objective_, self.duality_gap_ = found.objective, found.gap
         self._store_machine(data, found)
         return found

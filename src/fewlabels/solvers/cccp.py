@@ -50,18 +50,24 @@ def solve_cccp(make_step, state, next_state, solve, value, *, start=None, max_st
         Objective of the whole problem after every step.
     """
     objectives = []
+    before = None
     for _ in range(max_steps):
         result = solve(make_step(state), start)
         objectives.append(value(result))
-        if not result.converged:
-            return result, state, objectives
+        if before is not None and objectives[-1] > objectives[-2]:
+            # Less than the accuracy of a step is left to gain.
+            objectives.pop()
+            best, state = before
+            told = {"status": result.status, "history": result.history, "n_iter": result.n_iter}
+            return replace(best, **told), state, objectives
         following = next_state(result)
         slow = len(objectives) > 1 and (
             objectives[-2] - objectives[-1] <= _NO_PROGRESS * abs(objectives[-1])
         )
-        if slow or np.array_equal(following, state):
+        if slow or not result.converged or np.array_equal(following, state):
             return result, state, objectives
+        before = result, state
         start = warm_start(make_step(following), result.a, result.gradient)
         start = replace(start, history=result.history, n_iter=result.n_iter)
         state = following
-    return replace(result, status=Status.MAX_ITER), state, objectives
+    return replace(result, status=Status.MAX_ITER), before[1], objectives
