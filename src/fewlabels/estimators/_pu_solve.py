@@ -26,8 +26,9 @@ class PUSolution:
     ----------
     coef : ndarray of shape (n,)
         Coefficients of all rows.
-    f : ndarray of shape (n_unlabeled,)
-        Values at the unlabelled rows, without bias.
+    f, f_without_own : ndarray of shape (n_unlabeled,)
+        Values at the unlabelled rows, without bias; the second without each row's own term
+        ``coef_i K(x_i, x_i)`` either.
     bias : float
         Bias that minimises the risk.
     objective, gap : float
@@ -42,6 +43,7 @@ class PUSolution:
 
     coef: np.ndarray
     f: np.ndarray
+    f_without_own: np.ndarray
     bias: float
     objective: float
     gap: float
@@ -74,9 +76,11 @@ def solve_double_hinge(machine, data, before, callback):
     # The dual of (6) is (4) up to the constant of the positives and the factor 2 lambda.
     constant = 0.5 * problem.total**2 * data.positive_norm
     lower_bound = result.objective - result.duality_gap
+    f = problem.total * data.affinity - result.gradient
     return PUSolution(
         coef=coef,
-        f=problem.total * data.affinity - result.gradient,
+        f=f,
+        f_without_own=f + result.a * data.gram.diagonal(),
         bias=result.multiplier,
         objective=2.0 * lam * (-lower_bound - constant),
         gap=max(0.0, 2.0 * lam * result.duality_gap),
@@ -122,6 +126,7 @@ def solve_ramp(machine, data, callback):
     return PUSolution(
         coef=result.a,
         f=result.gradient[data.unlabeled],
+        f_without_own=(result.gradient - result.a * gram.diagonal())[data.unlabeled],
         bias=-result.multiplier,
         objective=objectives[-1],
         gap=max(0.0, 2.0 * lam * result.duality_gap),

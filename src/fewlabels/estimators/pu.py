@@ -52,10 +52,12 @@ class PUSVM(MarginMachine):
         ``max(-z, max(0, (1 - z) / 2))``, which makes the problem convex, or
         ``min(1, max(0, (1 - z) / 2))``, which does not: then a local minimum is found
         by the concave-convex procedure, started from the hinge loss.
-    threshold : {"prior", "risk"}, default="prior"
-        Where the decision is zero: such that the share of unlabelled training rows
-        predicted positive is as near the prior as ties allow, or where the risk is
-        smallest. The second moves all rows to one side when lambda is large.
+    threshold : {"leave-one-out", "prior", "risk"}, default="leave-one-out"
+        Where the decision is zero. "prior": such that the share of unlabelled training
+        rows predicted positive is as near the prior as ties allow. "leave-one-out": the
+        same, but with every row scored without its own term of f, as a row that was not
+        trained on is; best for new rows. "risk": where the risk is smallest (eq. (16)),
+        which moves all rows to one side when lambda is large.
     kernel : {"rbf", "poly", "sigmoid", "linear", "precomputed"} or callable, default="rbf"
         Kernel. A callable gets two arrays of rows and returns the matrix of values.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -165,7 +167,7 @@ class PUSVM(MarginMachine):
         "prior": [StrOptions({"estimate"}), Real],
         "lam": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither")],
         "loss": [StrOptions({"double-hinge", "ramp"})],
-        "threshold": [StrOptions({"prior", "risk"})],
+        "threshold": [StrOptions({"leave-one-out", "prior", "risk"})],
         "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "degree": [Interval(Integral, 0, None, closed="left")],
@@ -186,7 +188,7 @@ class PUSVM(MarginMachine):
         prior="estimate",
         lam="auto",
         loss="double-hinge",
-        threshold="prior",
+        threshold="leave-one-out",
         kernel="rbf",
         gamma="scale",
         degree=3,
@@ -395,9 +397,10 @@ class PUSVM(MarginMachine):
         self.n_support_ = np.array([np.sum(~among), np.sum(among)], dtype=np.int32)
         self._store_bias(bias)
         self.risk_intercept_ = float(self.intercept_[0])
-        if self.threshold == "prior":
+        if self.threshold != "risk":
+            f = found.f if self.threshold == "prior" else found.f_without_own
             rounding = max(self._rounding, self._noise(found.gram, found.coef))
-            bias = -quantile_cut(found.f, data.weight_unlabeled, self.prior_, rounding)
+            bias = -quantile_cut(f, data.weight_unlabeled, self.prior_, rounding)
             self._store_bias(bias)
         self._store_transduction(data, found.f + bias)
 
