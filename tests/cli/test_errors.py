@@ -43,12 +43,103 @@ FIT = {
     "several classes": (
         _csv("a,t\n1,x\n2,y\n"),
         ["d.csv", "--target", "t"],
+        r"2 values: 'x' \(1\), 'y' \(1\); pass --positive VALUE if the other value marks rows of "
+        r"unknown class, or --normal VALUE to learn one class alone",
+    ),
+    "several classes for svdd": (
+        _csv("a,t\n1,x\n2,y\n"),
+        ["d.csv", "--target", "t", "--machine", "svdd"],
         r"2 values: 'x' \(1\), 'y' \(1\); say which one is normal with --normal",
+    ),
+    "three classes": (
+        _csv("a,t\n1,x\n2,y\n3,z\n4,\n"),
+        ["d.csv", "--target", "t"],
+        r"3 values: .* and 1 blanks; say which one is normal with --normal",
+    ),
+    "zero and one": (
+        _csv("a,t\n1,0\n2,1\n3,0\n"),
+        ["d.csv", "--target", "t"],
+        r"'0' \(2\), '1' \(1\); pass --machine pusvm if '0' marks rows of unknown class, "
+        "or --normal",
+    ),
+    "two classes and blanks": (
+        _csv("a,t\n1,x\n2,y\n3,\n"),
+        ["d.csv", "--target", "t"],
+        r"'x' \(1\), 'y' \(1\) and 1 blanks; learning from two classes and unlabelled rows does "
+        "not exist yet, so pass --normal VALUE",
+    ),
+    "blank target": (
+        _csv("a,t\n1,\n2,\n"),
+        ["d.csv", "--target", "t"],
+        "blank in every row; name the class of some rows in it, or leave out --target",
     ),
     "no normal row": (
         _csv("a,t\n1,x\n2,x\n"),
         ["d.csv", "--target", "t", "--normal", "z"],
         r"No row .* normal value 'z'.*'x' \(2\)",
+    ),
+    "no positive row": (
+        _csv("a,t\n1,x\n2,\n"),
+        ["d.csv", "--target", "t", "--positive", "z"],
+        r"No row .* positive value 'z'.*'x' \(1\)",
+    ),
+    "no unlabelled row": (
+        _csv("a,t\n1,x\n2,x\n"),
+        ["d.csv", "--target", "t", "--machine", "pusvm"],
+        "'x' in every row, .*leave their target blank, or pass --machine svdd",
+    ),
+    "negatives and blanks": (
+        _csv("a,t\n1,0\n2,\n"),
+        ["d.csv", "--target", "t"],
+        "'0' usually marks negatives; pass --positive 0 .* or --normal 0",
+    ),
+    "three marks": (
+        _csv("a,t\n1,x\n2,y\n3,\n"),
+        ["d.csv", "--target", "t", "--positive", "x"],
+        "beside 'x' there can be one mark of unlabelled rows only",
+    ),
+    "positive without target": (_csv(GOOD), ["d.csv", "--positive", "1"], "with --target"),
+    "pusvm without target": (
+        _csv(GOOD),
+        ["d.csv", "--machine", "pusvm"],
+        "say which column tells them apart with --target",
+    ),
+    "normal and positive": (
+        _csv(GOOD),
+        ["d.csv", "--target", "a", "--positive", "1", "--normal", "2"],
+        "pass one of them",
+    ),
+    "normal for pusvm": (
+        _csv(GOOD),
+        ["d.csv", "--target", "a", "--machine", "pusvm", "--normal", "2"],
+        "--normal belongs to --machine svdd or one-class, but the machine is pusvm; leave one",
+    ),
+    "positive for svdd": (
+        _csv(GOOD),
+        ["d.csv", "--target", "a", "--machine", "svdd", "--positive", "2"],
+        "--positive belongs to --machine pusvm, but the machine is svdd; leave one",
+    ),
+    "nu for what the labels chose": (
+        _csv("a,t\n1,x\n2,\n3,x\n"),
+        ["d.csv", "--target", "t", "--nu", "0.1"],
+        "--nu belongs to --machine svdd or one-class, but the machine is pusvm, 't' holds one "
+        "class, 'x', and blanks; leave the option out or pass another --machine",
+    ),
+    "prior for svdd": (
+        _csv(GOOD),
+        ["d.csv", "--prior", "0.5"],
+        "--prior belongs to --machine pusvm",
+    ),
+    "prior out of range": (_csv(GOOD), ["d.csv", "--prior", "1"], "--prior 1 is out of range"),
+    "prior not a number": (_csv(GOOD), ["d.csv", "--prior", "nan"], "--prior nan is out of range"),
+    "prior of words": (_csv(GOOD), ["d.csv", "--prior", "few"], "--prior 'few' is not understood"),
+    "lam": (_csv(GOOD), ["d.csv", "--lam", "0"], "--lam 0 is out of range"),
+    "lam of words": (_csv(GOOD), ["d.csv", "--lam", "big"], "--lam 'big' is not understood"),
+    "loss": (_csv(GOOD), ["d.csv", "--loss", "hinge"], "'hinge' is not one of"),
+    "one positive row": (
+        _csv("a,t\n1,x\n2,\n3,\n4,\n"),
+        ["d.csv", "--target", "t"],
+        "too few to estimate a prior from",
     ),
     "normal without target": (_csv(GOOD), ["d.csv", "--normal", "1"], "with --target"),
     "missing numbers": (
@@ -112,7 +203,7 @@ FIT = {
     "C for one-class": (
         _csv(GOOD),
         ["d.csv", "--machine", "one-class", "--C", "1"],
-        "--C belongs to --machine svdd",
+        "--C belongs to --machine svdd, but the machine is one-class, as --machine says",
     ),
     "unknown machine": (_csv(GOOD), ["d.csv", "--machine", "tree"], "'tree' is not one of"),
     "no such option": (_csv(GOOD), ["d.csv", "--tree"], "No such option"),

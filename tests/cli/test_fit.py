@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
-from fewlabels import SVDD, OneClassSVM
+from fewlabels import PUSVM, SVDD, OneClassSVM
 from fewlabels.cli import parameters
 from fewlabels.io.models import load_model
 
@@ -34,12 +34,26 @@ def test_target_and_normal_value(run, data, tmp_path, table):
     assert "blank target not used" in result.err
 
 
-def test_one_class_and_blanks_needs_no_value(run, tmp_path, table):
+@pytest.mark.parametrize("option", [("--normal", "good"), ("--machine", "svdd")])
+def test_one_class_and_blanks_can_be_one_class(run, tmp_path, table, option):
     data, model = tmp_path / "d.csv", tmp_path / "m"
     table[table["class"] != "bad"].drop(columns="name").to_csv(data, index=False)
+    result = run("fit", data, "--target", "class", *option, "-o", model)
+    assert result.code == 0, result.err
+    metadata = load_model(model)[2]
+    assert metadata["machine"] == "svdd"
+    assert metadata["training"]["normal"] == "good"
+    assert metadata["training"]["rows"] == (table["class"] == "good").sum()
+
+
+def test_one_class_in_all_rows(run, tmp_path, table):
+    data, model = tmp_path / "d.csv", tmp_path / "m"
+    good = table[table["class"] == "good"].drop(columns="name")
+    good.to_csv(data, index=False)
     result = run("fit", data, "--target", "class", "-o", model)
     assert result.code == 0, result.err
-    assert load_model(model)[2]["training"]["normal"] == "good"
+    assert "svdd: 'class' holds one class, 'good', in all rows" in result.out
+    assert load_model(model)[2]["training"]["rows"] == len(good)
 
 
 def test_result_is_that_of_the_library(run, tmp_path, table):
@@ -137,7 +151,7 @@ def test_matrices(run, tmp_path, table):
 
 def test_defaults_in_the_help_are_those_of_the_estimators(run):
     words = " ".join(run("fit", "--help").out.replace("│", " ").split())
-    svdd, one_class = SVDD().get_params(), OneClassSVM().get_params()
+    svdd, one_class, pu = (cls().get_params() for cls in (SVDD, OneClassSVM, PUSVM))
     for text, name in (
         ("lets more outside. (default: 2)", "C"),
         ("(default: squared)", "slack"),
@@ -147,14 +161,19 @@ def test_defaults_in_the_help_are_those_of_the_estimators(run):
         ("Accuracy. (default: 0.001)", "tol"),
         ("in MB. (default: 200)", "cache_size"),
         (f"(default for one-class: {parameters.ONE_CLASS_NU})", None),
-        ("(default: svdd 1, one-class 0)", None),
+        ("(default: svdd and pusvm 1, one-class 0)", None),
+        ("in (0, 1). (default: estimate)", "prior"),
+        ("number of positive rows. (default: auto)", "lam"),
+        ("errors cost. (default: double-hinge)", "loss"),
+        ("the risk is smallest. (default: prior)", "threshold"),
     ):
         assert text in words
         if name:
             value = text.split("default: ")[1].rstrip(")")
-            assert str(svdd[name]) in (value, f"{value}.0")
-            assert name not in one_class or one_class[name] == svdd[name]
-    assert (svdd["coef0"], one_class["coef0"]) == (1.0, 0.0)
+            for parameters_of in (svdd, one_class, pu):
+                if name in parameters_of:
+                    assert str(parameters_of[name]) in (value, f"{value}.0")
+    assert (svdd["coef0"], one_class["coef0"], pu["coef0"]) == (1.0, 0.0, 1.0)
     assert "Exit codes: 0 done" in words
 
 

@@ -1,6 +1,7 @@
 """The commands predict and inspect, where they succeed."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -151,3 +152,16 @@ def test_inspect(run, data, tmp_path):
         "kind": "number",
         "categories": None,
     }
+
+
+def test_a_model_of_format_1(run, tmp_path):
+    old = Path(__file__).parents[1] / "io" / "models" / "svdd-format-1.skops"
+    result = run("inspect", old)
+    assert result.code == 0, result.err
+    for words in ("svdd, created", "training rows outside  2 (5.0 %)", "radius"):
+        assert words in result.out
+    assert "machine" not in result.out
+    np.save(tmp_path / "d.npy", np.zeros((3, 2)))
+    result = run("predict", old, tmp_path / "d.npy", "-o", tmp_path / "o.csv", "--json")
+    assert result.code == 0, result.err
+    assert json.loads(result.out)["outside"] == 3

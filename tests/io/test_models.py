@@ -84,6 +84,11 @@ def test_flipped_bit(model):
         load_model(path)
 
 
+def _save_as(path, machine):
+    save_model(path, Pipeline([("m", SVDD())]).fit(X), _metadata())
+    _rewrite(path, machine=machine)
+
+
 @pytest.mark.parametrize(
     "write",
     [
@@ -93,7 +98,7 @@ def test_flipped_bit(model):
         lambda path: save_model(path, StandardScaler().fit(X), _metadata()),
         lambda path: save_model(path, Pipeline([("p", PCA())]).fit(X), _metadata()),
         lambda path: save_model(path, Pipeline([("m", SVDD())]).fit(X), _metadata("one-class")),
-        lambda path: save_model(path, Pipeline([("m", SVDD())]).fit(X), _metadata("unheard of")),
+        lambda path: _save_as(path, "unheard of"),
     ],
 )
 def test_not_a_model(tmp_path, write):

@@ -9,46 +9,16 @@ from fewlabels.io.encoding import fit_encoder
 from fewlabels.io.errors import UserError
 from fewlabels.io.features import table_features, table_schema
 from fewlabels.io.tally import Tally
-from fewlabels.io.target import normal_rows
+from fewlabels.io.target import every_row, normal_rows, positive_rows
 from fewlabels.io.training import read_training
 
 
-def _values(*values):
-    return np.array(values, dtype=object)
-
-
-def test_one_value_and_blanks():
-    keep, normal, notes = normal_rows(_values("a", "", "a", "NA"), None, target="t", source="f")
-    assert keep.tolist() == [True, False, True, False]
-    assert normal == "a"
-    assert notes == ["2 rows with a blank target not used for training"]
-
-
-def test_several_values_need_a_choice():
-    with pytest.raises(UserError, match=r"2 values: 'a' \(2\), 'b' \(1\); say.*--normal"):
-        normal_rows(_values("a", "b", "a"), None, target="t", source="f")
-    keep, _, notes = normal_rows(_values("a", "b", ""), "a", target="t", source="f")
-    assert keep.tolist() == [True, False, False]
-    assert notes == [
-        "1 row of other classes ('b') not used for training",
-        "1 row with a blank target not used for training",
-    ]
-
-
-def test_normal_value_matches_as_number():
-    keep, _, _ = normal_rows(_values("1.0", "2", "1"), "1", target="t", source="f")
-    assert keep.tolist() == [True, False, True]
-
-
-@pytest.mark.parametrize("normal", [None, "a"])
-def test_blank_target(normal):
-    with pytest.raises(UserError, match="blank in every row"):
-        normal_rows(_values("", "NA"), normal, target="t", source="f")
-
-
-def test_no_normal_row():
-    with pytest.raises(UserError, match=r"normal value 'c'.*'a' \(1\)"):
-        normal_rows(_values("a"), "c", target="t", source="f")
+def _normal_rows(path, normal=None, skip_missing=False, **options):
+    """What a machine of one class learns from."""
+    file = read_training(path, **options)
+    if file.labels is None:
+        return file.choose(every_row(file.n_rows), skip_missing)
+    return file.choose(normal_rows(file.labels, normal), skip_missing)
 
 
 def _schema(**columns):
@@ -110,8 +80,8 @@ def test_missing_numbers_are_counted_or_skipped(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b,c\n1,2,x\n,NA,y\n3,4,x\n5,,x\n")
     with pytest.raises(UserError, match=r"3 values in 2 columns .* \('a': 1, 'b': 2; .* row 2\)"):
-        read_training(path)
-    found = read_training(path, skip_missing=True)
+        _normal_rows(path)
+    found = _normal_rows(path, skip_missing=True)
     assert found.rows["a"].tolist() == [1, 3]
     assert found.notes == ["2 rows with missing numbers not used"]
 
@@ -120,7 +90,7 @@ def test_row_numbers_are_those_of_the_file(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,t\n1,bad\n2,good\ninf,good\n3,good\n")
     with pytest.raises(UserError, match=r"infinite or too large .'a': 1; first in row 3"):
-        read_training(path, target="t", normal="good")
+        _normal_rows(path, "good", target="t")
 
 
 def test_drop_categorical_and_row_counters(tmp_path):
@@ -128,10 +98,10 @@ def test_drop_categorical_and_row_counters(tmp_path):
     pd.DataFrame({"id": range(20), "a": [1, 2] * 10, "b": [1.0, 5.0] * 10}).to_csv(
         path, index=False
     )
-    found = read_training(path, categorical=["a"])
+    found = _normal_rows(path, categorical=["a"])
     assert found.schema.names("category") == ["a"]
     assert "column 'id' counts the rows" in found.notes[0]
-    assert read_training(path, drop=["id"]).schema.names() == ["a", "b"]
+    assert _normal_rows(path, drop=["id"]).schema.names() == ["a", "b"]
     with pytest.raises(UserError, match="no column 'x'; it has 'id', 'a', 'b'"):
         read_training(path, drop=["x"])
 
@@ -140,16 +110,40 @@ def test_nameless_column(tmp_path):
     path = tmp_path / "t.csv"
     pd.DataFrame({"a": [1, 2, 3]}).to_csv(path)
     with pytest.raises(UserError, match="has no name"):
-        read_training(path)
-    assert read_training(path, drop=[""]).schema.names() == ["a"]
+        _normal_rows(path)
+    assert _normal_rows(path, drop=[""]).schema.names() == ["a"]
 
 
 @pytest.mark.parametrize("labels", [np.array([1, 0, 1]), np.array(["1", "0", "1"])])
 def test_npz_target(tmp_path, labels):
     path = tmp_path / "t.npz"
     np.savez(path, X=np.arange(6.0).reshape(3, 2), y=labels)
-    found = read_training(path, target="y", normal="1")
+    found = _normal_rows(path, "1", target="y")
     np.testing.assert_array_equal(found.rows, [[0, 1], [4, 5]])
-    assert "not used" in read_training(path).notes[0]
+    assert "not used" in _normal_rows(path).notes[0]
     with pytest.raises(UserError, match="no target 'z'"):
         read_training(path, target="z")
+
+
+def test_labels_stay_with_their_rows(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,t\n1,x\n,x\n3,\n4,x\n,\n6,\n")
+    file = read_training(path, target="t")
+    roles = positive_rows(file.labels)
+    with pytest.raises(UserError, match="2 values in 1 column"):
+        file.choose(roles)
+    found = file.choose(roles, skip_missing=True)
+    assert found.rows["a"].tolist() == [1, 3, 4, 6]
+    assert found.y.tolist() == [1, 0, 1, 0]
+    assert found.notes == ["2 rows with missing numbers not used"]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"), [("1,x\n2,x\n,\n", "positive"), (",x\n2,\n3,\n", "unlabelled")]
+)
+def test_missing_numbers_may_leave_one_kind_of_rows(tmp_path, text, what):
+    path = tmp_path / "t.csv"
+    path.write_text("a,t\n" + text)
+    file = read_training(path, target="t")
+    with pytest.raises(UserError, match=f"All 2 rows .* are {what}; fill in the missing numbers"):
+        file.choose(positive_rows(file.labels), skip_missing=True)

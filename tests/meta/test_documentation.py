@@ -21,6 +21,10 @@ PARTS = [
     "fewlabels.gram",
     "fewlabels.problem",
     "fewlabels.solvers",
+    "fewlabels.class_prior",
+    "fewlabels.metrics",
+    "fewlabels.model_selection",
+    "fewlabels.datasets",
 ]
 EXPECTED_PUBLIC = ["PUSVM", "SVDD", "OneClassSVM", "__version__"]
 
@@ -228,7 +232,15 @@ def write_tables(folder):
     labelled.to_csv(folder / "labelled.csv", index=False)
 
 
-DOCUMENTS = ["README.md", "docs/one-class-guide.md", "docs/solvers.md", "docs/layers.md"]
+DOCUMENTS = [
+    "README.md",
+    "docs/one-class-guide.md",
+    "docs/pu-guide.md",
+    "docs/pu-model-selection.md",
+    "docs/class-prior.md",
+    "docs/solvers.md",
+    "docs/layers.md",
+]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

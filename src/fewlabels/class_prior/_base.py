@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+from typing import ClassVar
+
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from sklearn.utils import ClassifierTags, check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from ._labels import split_labels
@@ -22,6 +26,18 @@ class PriorEstimator(BaseEstimator):
       the unlabelled rows, indices that may repeat (the bootstrap repeats them).
     """
 
+    _parameter_constraints: ClassVar[dict] = {
+        "scorer": [
+            None,
+            HasMethods(["fit", "decision_function"]),
+            HasMethods(["fit", "predict_proba"]),
+        ],
+        "cv": [Interval(Integral, 2, None, closed="left")],
+        "max_rows": [Interval(Integral, 2, None, closed="left"), None],
+        "pos_label": "no_validation",
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
     # Replicates of the bootstrap where no number is asked for.
     _n_bootstrap = 50
 
@@ -45,9 +61,14 @@ class PriorEstimator(BaseEstimator):
 
     def _fit_state(self, X, y):
         """``fit``, returning what ``_replicate`` needs."""
+        self._validate_params()
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
-        check_consistent_length(X, y)
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
         positive, _ = split_labels(y, self.pos_label)
+        check_consistent_length(X, positive)
         rng = check_random_state(self.random_state)
         self.n_positive_ = int(positive.sum())
         self.n_unlabeled_ = int(len(positive) - self.n_positive_)
@@ -78,15 +99,16 @@ class PriorEstimator(BaseEstimator):
             (rng.randint(sizes[0], size=sizes[0]), rng.randint(sizes[1], size=sizes[1]))
             for _ in range(n_bootstrap)
         ]
-        return self._clipped(np.array(self._solve_many(state, draws), dtype=float))
+        return self._clipped(np.array(self._solve_many(state, draws, rng), dtype=float))
 
-    def _solve_many(self, state, draws):
+    def _solve_many(self, state, draws, rng):
         return [self._solve(state, p, u) for p, u in draws]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)  # y has two values
         return tags
 
 

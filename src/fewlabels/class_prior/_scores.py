@@ -13,14 +13,17 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.preprocessing import Normalizer
 
 from .._threads import resolve_n_jobs
+from ._rows import on_one_scale
 
 # The default pair of models. Sizes at which more changes the estimates little.
 _TREES = 150
 _LEAF = 2
 _CENTRES = 200
+# Sparse rows with at most so many columns are taken as dense.
+_FEW_COLUMNS = 1000
 # Half a row among this many: where the normal-like scale of ranks ends.
 _EDGE = 1e-3
 
@@ -41,8 +44,9 @@ def cross_fitted_scores(X, positive, *, scorer=None, cv=5, random_state=None, n_
     scorer : classifier or None, default=None
         A scikit-learn classifier with ``decision_function`` or ``predict_proba``, fitted
         on all but one fold at a time. None averages two models that err differently:
-        logistic regression on an RBF kernel's Nystroem features (of the columns themselves
-        for sparse rows) and out-of-bag votes of extremely randomised trees.
+        logistic regression on Nystroem features of an RBF kernel (on rows of length one
+        where they are sparse with more than 1000 columns), and out-of-bag votes of
+        extremely randomised trees.
     cv : int, default=5
         Folds, >= 2; at most as many as there are positive rows.
     random_state : int or RandomState
@@ -56,25 +60,23 @@ def cross_fitted_scores(X, positive, *, scorer=None, cv=5, random_state=None, n_
         Logits of ranks, where positive and unlabelled rows count half each.
     """
     n_positive = int(positive.sum())
-    if n_positive < 2:
+    n_unlabelled = len(positive) - n_positive
+    if min(n_positive, n_unlabelled) < 2:
         raise ValueError(
-            f"{n_positive} positive row is too few to estimate a prior from; label at least two, "
-            "or pass the prior as a number."
+            f"{n_positive} positive and {n_unlabelled} unlabelled rows are too few to estimate a "
+            "prior from; pass at least two of both, or the prior as a number."
         )
-    folds = (
-        StratifiedKFold(
-            max(2, min(cv, n_positive, len(positive) - n_positive)),
-            shuffle=True,
-            random_state=random_state.randint(2**31 - 1),
-        )
-        if len(positive) - n_positive > 1
-        else None
+    folds = StratifiedKFold(
+        max(2, min(cv, n_positive, n_unlabelled)),
+        shuffle=True,
+        random_state=random_state.randint(2**31 - 1),
     )
-    if folds is None:
-        raise ValueError("one unlabelled row is too few to estimate a prior from; pass more.")
     seed = random_state.randint(2**31 - 1)
     if scorer is not None:
         return logit_ranks(_by_folds(scorer, X, positive, folds), positive)
+    if sp.issparse(X) and X.shape[1] <= _FEW_COLUMNS:
+        X = X.toarray()
+    X = on_one_scale(X)
     smooth = _smooth_model(X, seed)
     scores = logit_ranks(_by_folds(smooth, X, positive, folds), positive)
     scores += logit_ranks(_out_of_bag(X, positive, seed, n_jobs), positive)
@@ -100,11 +102,11 @@ def logit_ranks(scores, positive):
 def _smooth_model(X, seed):
     if sp.issparse(X):
         return make_pipeline(
-            MaxAbsScaler(), LogisticRegression(C=0.05, class_weight="balanced", max_iter=200)
+            Normalizer(),
+            LogisticRegression(C=0.3, class_weight="balanced", max_iter=200),
         )
     varying = max(1, int(np.sum(X.max(axis=0) > X.min(axis=0))))
     return make_pipeline(
-        StandardScaler(),
         Nystroem(gamma=1.0 / varying, n_components=min(_CENTRES, len(X) // 2), random_state=seed),
         LogisticRegression(class_weight="balanced", max_iter=200),
     )

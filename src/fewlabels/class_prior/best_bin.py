@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from numbers import Real
+from typing import ClassVar
+
 import numpy as np
+from sklearn.utils._param_validation import Interval
 
 from ._base import PriorEstimator
 from ._scores import cross_fitted_scores
@@ -32,7 +36,7 @@ class BestBin(PriorEstimator):
         rows: on the columns) and out-of-bag votes of extremely randomised trees.
     cv : int, default=5
         Folds of cross-fitting, >= 2.
-    max_rows : int or None, default=5000
+    max_rows : int or None, default=3000
         Positive, and unlabelled, rows used at most; larger sets are subsampled.
     pos_label : label or None, default=None
         The positive class, where it is not the greater value of y.
@@ -72,6 +76,11 @@ class BestBin(PriorEstimator):
     True
     """
 
+    _parameter_constraints: ClassVar[dict] = {
+        **PriorEstimator._parameter_constraints,
+        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "gamma": [Interval(Real, 0, None, closed="left")],
+    }
     _n_bootstrap = 200
 
     def __init__(
@@ -81,7 +90,7 @@ class BestBin(PriorEstimator):
         gamma=0.01,
         scorer=None,
         cv=5,
-        max_rows=5000,
+        max_rows=3000,
         pos_label=None,
         random_state=0,
         n_jobs=None,

@@ -119,10 +119,11 @@ def fit(
         ),
     ] = None,
     lam: Annotated[
-        float | None,
+        str | None,
         typer.Option(
-            help="pusvm: weight of the norm; larger values give smoother functions. (default: "
-            "0.01)",
+            metavar="NUMBER|auto",
+            help="pusvm: weight of the norm; larger values give smoother functions; auto: 0.15 "
+            "divided by the number of positive rows. (default: auto)",
             rich_help_panel=_MACHINE,
         ),
     ] = None,
@@ -136,7 +137,8 @@ def fit(
         Threshold | None,
         typer.Option(
             help="pusvm: where scores turn positive: such that the prior is the share of "
-            "positives found, or where the risk is smallest. (default: prior)",
+            "positives found, the same for rows not trained on, or where the risk is smallest. "
+            "(default: leave-one-out)",
             rich_help_panel=_MACHINE,
         ),
     ] = None,
@@ -215,7 +217,7 @@ def fit(
         "nu": nu,
         "slack": slack and slack.value,
         "prior": options.parse_number("prior", prior, ("estimate",)),
-        "lam": lam,
+        "lam": options.parse_number("lam", lam, ("auto",)),
         "loss": loss and loss.value,
         "threshold": threshold and threshold.value,
         "kernel": kernel and kernel.value,

@@ -12,7 +12,9 @@ Machine = StrEnum("Machine", [(name.replace("-", "_"), name) for name in MACHINE
 Slack = StrEnum("Slack", ["squared", "linear"])
 Kernel = StrEnum("Kernel", ["rbf", "linear", "poly", "sigmoid"])
 Loss = StrEnum("Loss", [("double_hinge", "double-hinge"), ("ramp", "ramp")])
-Threshold = StrEnum("Threshold", ["prior", "risk"])
+Threshold = StrEnum(
+    "Threshold", [("leave_one_out", "leave-one-out"), ("prior", "prior"), ("risk", "risk")]
+)
 Convention = StrEnum("Convention", ["unlabeled", "pooled"])
 
 # scikit-learn's default of 0.5 would reject half of the training rows.
@@ -22,7 +24,7 @@ _RANGES = {
     "C": (lambda value: 0 < value < float("inf"), "greater than 0"),
     "nu": (lambda value: 0 < value <= 1, "greater than 0 and at most 1"),
     "prior": (lambda value: 0 < value < 1, "'estimate' or a number between 0 and 1"),
-    "lam": (lambda value: 0 < value < float("inf"), "greater than 0"),
+    "lam": (lambda value: 0 < value < float("inf"), "'auto' or a number greater than 0"),
     "confidence": (lambda value: 0 < value < 1, "between 0 and 1"),
     "gamma": (lambda value: 0 <= value < float("inf"), "'scale', 'auto' or a number from 0 on"),
     "degree": (lambda value: value >= 0, "0 or more"),

@@ -59,8 +59,10 @@ def predict(
     Machines of one class: the score is positive inside; the label is "inside" (it belongs
     to the normal class) or "outside". pusvm: the score is positive for the class that is
     looked for; the label is its name, or what marked unlabelled rows in training (mostly
-    a blank), and a third column, positive, is True or False. CSV, TSV and Parquet files are read and written piece by piece. A
-    matrix gives a table of scores only.
+    a blank), and a third column, positive, is True or False.
+
+    CSV, TSV and Parquet files are read and written piece by piece. A matrix gives a table
+    of these columns only.
     """
     if n_jobs is not None:
         check_range("n_jobs", n_jobs)

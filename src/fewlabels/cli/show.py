@@ -36,6 +36,16 @@ def gap(value):
     return number(None if value is None else max(0.0, value))
 
 
+def percent(share):
+    """Write a round share."""
+    return f"{100 * share:g} %"
+
+
+def interval(low, high):
+    """Write the ends of an interval."""
+    return f"{low:.3g} to {high:.3g}"
+
+
 def mark(value):
     """Name what marks unlabelled rows."""
     return f"marked '{value}'" if value else "blank"

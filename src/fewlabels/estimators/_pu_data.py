@@ -9,7 +9,7 @@ import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..class_prior import split_labels
-from ..gram import Expansion, RowMap
+from ..gram import Expansion, RowMap, row_products
 from ..kernels import Callable, Linear, Precomputed
 
 # Given priors are refused when they would be wrong for one sample in a million.
@@ -90,6 +90,11 @@ class PUData:
         """The same for each positive row (itself included)."""
         return self.in_span_of_positives(self.share_positive)(self.X[self.positive])
 
+    @cached_property
+    def groups(self):
+        """A number for every unlabelled row; equal rows share it."""
+        return np.unique(row_keys(self.X)[self.unlabeled], return_inverse=True)[1]
+
     @property
     def positive_norm(self):
         """Squared norm of the mean of the positive rows in feature space."""
@@ -127,6 +132,11 @@ class PUData:
         return float(min(1.0, bound.min()))
 
 
+def row_keys(X):
+    """A number for every row, equal for equal rows and else different, almost surely."""
+    return row_products(X, np.random.default_rng(0).normal(size=X.shape[1]))
+
+
 def _deviation(weight):
     """Largest distance between an empirical distribution and the true one, nearly surely."""
     weight = weight / weight.max()
@@ -160,7 +170,9 @@ def quantile_cut(f, weight, share, rounding):
         # All rows are alike: the sign that the risk prefers.
         return f[0] + (1.0 if share < 0.5 else -1.0) * max(1.0, 4.0 * rounding)
     above = np.concatenate([[0.0], np.cumsum(weight)[ends], [1.0]])
-    best = int(np.argmin(np.abs(above - share)))
+    away = np.abs(above - share)
+    # Of two cuts equally near, the higher: rounding must not decide.
+    best = int(np.flatnonzero(away <= away.min() + 1e-9)[0])
     if best == 0:
         return f[0]
     if best == len(above) - 1:

@@ -6,8 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..class_prior import estimate_prior
-from ..gram import row_products
 from ..kernels import Precomputed
+from ._pu_data import row_keys
 
 # More repetitions of a row than this, on average, are rounded.
 _MOST = 10
@@ -25,7 +25,7 @@ def estimated_prior(data, seed, n_jobs):
     if isinstance(data.kernel, Precomputed):
         columns = data.positive[np.argsort(_row_sums(X, data.positive), kind="stable")]
         X = X[:, columns]
-    key = row_products(X, np.random.default_rng(0).normal(size=X.shape[1]))
+    key = row_keys(X)
     rows = np.concatenate(
         [
             _repeated(data.unlabeled, data.weight_unlabeled, key),

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..problem import one_class, pu_double_hinge, pu_ramp_step
+from ..problem import Penalty, one_class, pu_double_hinge, pu_ramp_step
 from ..solvers import REFERENCE_SOLVERS, Result, solve_decomposition
 from ..solvers.cccp import solve_cccp
 from ..solvers.usmo import solve_usmo
 from ..solvers.usmo_start import usmo_start
 from ..solvers.warm import warm_start
+from ._leave_out import own_terms
 from ._steps import Steps
 
 # LIBSVM's default, which the paper's initialisation uses.
@@ -26,9 +27,10 @@ class PUSolution:
     ----------
     coef : ndarray of shape (n,)
         Coefficients of all rows.
-    f, f_without_own : ndarray of shape (n_unlabeled,)
-        Values at the unlabelled rows, without bias; the second without each row's own term
-        ``coef_i K(x_i, x_i)`` either.
+    f : ndarray of shape (n_unlabeled,)
+        Values at the unlabelled rows, without bias.
+    penalty : Penalty
+        That of the unlabelled rows' coefficients, sign reversed.
     bias : float
         Bias that minimises the risk.
     objective, gap : float
@@ -43,7 +45,7 @@ class PUSolution:
 
     coef: np.ndarray
     f: np.ndarray
-    f_without_own: np.ndarray
+    penalty: Penalty
     bias: float
     objective: float
     gap: float
@@ -76,11 +78,10 @@ def solve_double_hinge(machine, data, before, callback):
     # The dual of (6) is (4) up to the constant of the positives and the factor 2 lambda.
     constant = 0.5 * problem.total**2 * data.positive_norm
     lower_bound = result.objective - result.duality_gap
-    f = problem.total * data.affinity - result.gradient
     return PUSolution(
         coef=coef,
-        f=f,
-        f_without_own=f + result.a * data.gram.diagonal(),
+        f=problem.total * data.affinity - result.gradient,
+        penalty=problem.penalty,
         bias=result.multiplier,
         objective=2.0 * lam * (-lower_bound - constant),
         gap=max(0.0, 2.0 * lam * result.duality_gap),
@@ -122,11 +123,13 @@ def solve_ramp(machine, data, callback):
         return lam * norm + 4.0 * lam * float(price @ ramp) - machine.prior_
 
     nowhere = np.zeros(gram.n, dtype=bool)
-    result, _, objectives = solve_cccp(step, nowhere, flat, solve, value)
+    result, on_flat_part, objectives = solve_cccp(step, nowhere, flat, solve, value)
+    ends = step(on_flat_part).penalty.take(data.unlabeled)
+    reversed_ends = Penalty.linear(-ends.upper, -ends.lower, 0.0, len(data.unlabeled))
     return PUSolution(
         coef=result.a,
         f=result.gradient[data.unlabeled],
-        f_without_own=(result.gradient - result.a * gram.diagonal())[data.unlabeled],
+        penalty=reversed_ends,
         bias=-result.multiplier,
         objective=objectives[-1],
         gap=max(0.0, 2.0 * lam * result.duality_gap),
@@ -160,4 +163,20 @@ def _by_usmo(machine, data, problem, callback):
         max_iter=machine.max_iter,
         max_time=np.inf if machine.max_time is None else machine.max_time,
         callback=machine._reporter(callback),
+    )
+
+
+def leave_one_out(found, data):
+    """Values at the unlabelled rows, without bias, as if each had not been trained on."""
+    penalty = found.penalty
+    ends = (penalty.lower, penalty.kink, penalty.upper)
+    sigma = -found.coef[data.unlabeled]
+    return found.f + own_terms(
+        data.gram,
+        sigma,
+        ends,
+        data.weight_unlabeled,
+        data.groups,
+        data.affinity,
+        data.positive_norm,
     )

@@ -15,13 +15,15 @@ from ..solvers import Status
 from ._margin import MarginMachine
 from ._pu_data import PUData, quantile_cut, read_labels
 from ._pu_prior import estimated_prior
-from ._pu_solve import solve_double_hinge, solve_ramp
+from ._pu_solve import leave_one_out, solve_double_hinge, solve_ramp
 from ._validation import check_rows
 
 # lambda times the number of positive rows: best over 12 real sets with 20 to 1000 positives.
 _PRICE = 0.15
 # An interval of the prior wider than this is worth a warning.
 _WIDE = 0.3
+# Fewer positive rows than this are none.
+_NONE = 0.75
 # Attributes that do not depend on prior, lambda or loss.
 _FOUND_IN_READING = (
     "classes_", "shape_fit_", "gamma_", "n_features_in_", "feature_names_in_",
@@ -55,9 +57,9 @@ class PUSVM(MarginMachine):
     threshold : {"leave-one-out", "prior", "risk"}, default="leave-one-out"
         Where the decision is zero. "prior": such that the share of unlabelled training
         rows predicted positive is as near the prior as ties allow. "leave-one-out": the
-        same, but with every row scored without its own term of f, as a row that was not
-        trained on is; best for new rows. "risk": where the risk is smallest (eq. (16)),
-        which moves all rows to one side when lambda is large.
+        same, but with every row scored as if it had not been trained on (span rule); best
+        for new rows. "risk": where the risk is smallest (eq. (16)), which moves all rows
+        to one side when lambda is large.
     kernel : {"rbf", "poly", "sigmoid", "linear", "precomputed"} or callable, default="rbf"
         Kernel. A callable gets two arrays of rows and returns the matrix of values.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -350,7 +352,16 @@ class PUSVM(MarginMachine):
         elif self.prior == "estimate":
             found = estimated_prior(data, self._seed(), self.n_jobs)
             self.prior_, self.prior_interval_ = found.prior, (found.low, found.high)
-            if found.high - found.low > _WIDE:
+            if found.prior * len(data.unlabeled) < _NONE < len(data.unlabeled) / 20:
+                warnings.warn(
+                    f"the class prior is estimated as {found.prior:.2g}, less than one row: no "
+                    "unlabelled row looks like a random draw of the positive ones. If some should "
+                    "be positive, the labelled positives are no random sample of all positives; "
+                    "then pass prior=...",
+                    UserWarning,
+                    stacklevel=stacklevel,
+                )
+            elif found.high - found.low > _WIDE:
                 warnings.warn(
                     f"the class prior is uncertain: {found.prior:.2g}, {found.confidence:.0%} "
                     f"interval [{found.low:.2g}, {found.high:.2g}]; pass prior=... if you know "
@@ -379,7 +390,7 @@ class PUSVM(MarginMachine):
             found = solve_ramp(self, data, callback)
         else:
             found = solve_double_hinge(self, data, before, callback)
-        self.objectives_ = found.objectives
+        self.objectives_ = found.objectives  # None for the convex loss
         self.objective_, self.duality_gap_ = found.objective, found.gap
         self._store_machine(data, found)
         return found
@@ -398,7 +409,7 @@ class PUSVM(MarginMachine):
         self._store_bias(bias)
         self.risk_intercept_ = float(self.intercept_[0])
         if self.threshold != "risk":
-            f = found.f if self.threshold == "prior" else found.f_without_own
+            f = found.f if self.threshold == "prior" else leave_one_out(found, data)
             rounding = max(self._rounding, self._noise(found.gram, found.coef))
             bias = -quantile_cut(f, data.weight_unlabeled, self.prior_, rounding)
             self._store_bias(bias)

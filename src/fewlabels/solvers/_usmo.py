@@ -92,10 +92,6 @@ def solve_pair(F_i, F_j, sigma_i, sigma_j, k_ii, k_jj, k_ij, kink_i, upper_i, ki
         second = highest if flat else first
         for new_j in (first, second):
             new_i = a - new_j
-            if new_j == a - high_i:
-                new_i = high_i
-            elif new_j == a - low_i:
-                new_i = low_i
             d = new_j - sigma_j
             after = _phi(new_i, kink_i, upper_i) + _phi(new_j, kink_j, upper_j)
             change = 0.5 * eta * d * d + (F_i - F_j) * d + (after - before)

@@ -198,7 +198,8 @@ class _Run:
                 f"that sum to {self.problem.total:g} (here shape {sigma.shape}, sum "
                 f"{sigma.sum():g})."
             )
-        return sigma
+        # Steps keep the sum: what it lacks would make a sample non-bound in the end.
+        return self.problem.snapped(sigma)
 
     def begin(self):
         """Fill the function cache of the start."""

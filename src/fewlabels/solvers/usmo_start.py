@@ -107,7 +107,7 @@ def _by_rank(upper, prior, total):
     sums = np.concatenate([[0.0], np.cumsum(upper)])
     sizes, t = _balanced(group_sizes(len(upper), prior), sums, total)
     share = np.repeat([0.0, 0.5 * t, 0.5, 0.5 + 0.5 * t, 1.0], sizes)
-    return _repaired(share * upper, upper, total)
+    return _settled(_repaired(share * upper, upper, total), upper, total)
 
 
 def group_sizes(n, prior):
@@ -184,6 +184,16 @@ def _repaired(sigma, upper, total):
         return _filled(sigma, total)
     lift = _filled(upper - sigma, missing)
     return np.where(lift == upper - sigma, upper, sigma + lift)
+
+
+def _settled(sigma, upper, total):
+    """Rounding of the sum goes to the sample farthest from its breakpoints."""
+    free = np.minimum(np.minimum(sigma, upper - sigma), np.abs(sigma - 0.5 * upper))
+    i = int(np.argmax(free))
+    missing = total - sigma.sum()
+    if abs(missing) <= free[i]:
+        sigma[i] += missing
+    return sigma
 
 
 def _filled(amounts, total):

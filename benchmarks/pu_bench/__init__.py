@@ -1,0 +1,1 @@
+"""What the benchmarks of positive-unlabelled learning share."""

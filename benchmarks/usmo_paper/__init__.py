@@ -1,0 +1,1 @@
+"""Parts of ``usmo_tables.py``: published tables, protocol, certificate, report."""

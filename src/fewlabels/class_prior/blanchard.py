@@ -1,0 +1,122 @@
+"""The prior from the ROC curve of positive against unlabelled rows."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import ClassVar
+
+import numpy as np
+from scipy.stats import beta
+from sklearn.utils._param_validation import Interval
+
+from ._base import PriorEstimator
+from ._scores import cross_fitted_scores
+from .best_bin import tail_shares
+
+
+class Blanchard(PriorEstimator):
+    r"""Proportion of novelties, Blanchard, Lee and Scott 2010.
+
+    The unlabelled rows are a mixture of the positive distribution and of another one. The
+    largest share that the positive distribution can have is the smallest ratio
+    :math:`U(A) / P(A)` over sets A. Over sets "score above c" and with confidence bounds
+    in place of the unknown probabilities, the estimate is
+
+    .. math:: \hat\pi = \min_c \frac{\overline{U}(s > c)}{\underline{P}(s > c)},
+
+    the smallest slope of a line from the origin of the ROC curve to a point of it, moved
+    by its uncertainty. Bounds are Clopper and Pearson's, each of confidence
+    :math:`1 - \delta`.
+
+    Parameters
+    ----------
+    delta : float, default=0.1
+        Level of each bound, in (0, 0.5]; 0.5 takes about the observed shares.
+    scorer : classifier or None, default=None
+        What ranks rows, see ``BestBin``.
+    cv : int, default=5
+        Folds of cross-fitting, >= 2.
+    max_rows : int or None, default=3000
+        Positive, and unlabelled, rows used at most; larger sets are subsampled.
+    pos_label : label or None, default=None
+        The positive class, where it is not the greater value of y.
+    random_state : int, RandomState or None, default=0
+        Seed of subsamples, folds and models.
+    n_jobs : int or None, default=None
+        Threads of the trees; None uses every core.
+
+    Attributes
+    ----------
+    prior_ : float
+        Share of positives among the unlabelled rows, strictly inside (0, 1).
+    pooled_prior_ : float
+        Share of positives among all rows.
+    n_positive_, n_unlabeled_ : int
+        Numbers of rows given.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    The paper bounds deviations uniformly over a class of sets by its Vapnik-Chervonenkis
+    dimension; with a hundred positives such bounds say nothing, so that each threshold's
+    own bound is used here, on scores from models that have not seen the row.
+
+    References
+    ----------
+    G. Blanchard, G. Lee, C. Scott. Semi-supervised novelty detection. JMLR 11, 2010,
+    section 6. C. Scott. A rate of convergence for mixture proportion estimation. AISTATS
+    2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels.class_prior import Blanchard
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(2, 1, (400, 2)), rng.normal(-2, 1, (700, 2))])
+    >>> y = np.repeat([1, 0], [100, 1000])
+    >>> bool(0.2 < Blanchard().fit(X, y).prior_ < 0.4)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **PriorEstimator._parameter_constraints,
+        "delta": [Interval(Real, 0, 0.5, closed="right")],
+    }
+    _n_bootstrap = 200
+
+    def __init__(
+        self,
+        *,
+        delta=0.1,
+        scorer=None,
+        cv=5,
+        max_rows=3000,
+        pos_label=None,
+        random_state=0,
+        n_jobs=None,
+    ):
+        self.delta = delta
+        self.scorer = scorer
+        self.cv = cv
+        self.max_rows = max_rows
+        self.pos_label = pos_label
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _prepare(self, X, positive, rng):
+        scores = cross_fitted_scores(
+            X, positive, scorer=self.scorer, cv=self.cv, random_state=rng, n_jobs=self.n_jobs
+        )
+        return scores[positive], scores[~positive]
+
+    def _solve(self, state, p, u):
+        share_p, share_u = tail_shares(state[0][p], state[1][u])
+        above_p, above_u = np.rint(share_p * len(p)), np.rint(share_u * len(u))
+        low_p = beta.ppf(self.delta, above_p, len(p) - above_p + 1)
+        high_u = np.where(
+            above_u < len(u),
+            beta.ppf(1.0 - self.delta, above_u + 1, np.maximum(len(u) - above_u, 1)),
+            1.0,
+        )
+        return np.min(high_u / low_p)

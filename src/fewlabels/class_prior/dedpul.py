@@ -1,0 +1,134 @@
+"""The prior from the ratio of densities of a classifier's scores (DEDPUL)."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.ndimage import gaussian_filter1d, median_filter
+
+from ._base import PriorEstimator
+from ._scores import cross_fitted_scores
+
+# Points of the score axis and of the prior's grid.
+_N_POINTS = 512
+_PRIORS = np.linspace(0.001, 0.999, 999)
+# Share of the unlabelled rows that the running median of the ratio spans.
+_SPAN = 0.05
+# How far the mean posterior may fall short of the prior and still count as equal.
+_EQUAL = 0.005
+# Lag of the second difference, in steps of the grid.
+_LAG = 25
+
+
+class DEDPUL(PriorEstimator):
+    r"""Difference of estimated densities (DEDPUL), Ivanov 2020.
+
+    Kernel density estimates of the (cross-fitted) scores of positive and of unlabelled rows
+    give the ratio :math:`r(s) = p(s) / u(s)`, smoothed along the ranking. For a candidate
+    prior :math:`\alpha` the posterior of an unlabelled row is
+    :math:`\min(\alpha r, 1)`, and
+
+    .. math:: D(\alpha) = \alpha - \frac{1}{n_U} \sum_{i \in U} \min(\alpha\, r(s_i), 1)
+
+    is zero up to the prior and grows beyond it. The estimate is the largest fixed point of
+    the expectation-maximisation step :math:`\alpha \leftarrow \frac{1}{n_U}
+    \sum_U \min(\alpha r, 1)`, that is the end of D's zero; or, where estimation error leaves
+    none, the sharpest bend of D (its largest second difference).
+
+    Parameters
+    ----------
+    scorer : classifier or None, default=None
+        What ranks rows, see ``BestBin``.
+    cv : int, default=5
+        Folds of cross-fitting, >= 2.
+    max_rows : int or None, default=3000
+        Positive, and unlabelled, rows used at most; larger sets are subsampled.
+    pos_label : label or None, default=None
+        The positive class, where it is not the greater value of y.
+    random_state : int, RandomState or None, default=0
+        Seed of subsamples, folds and models.
+    n_jobs : int or None, default=None
+        Threads of the trees; None uses every core.
+
+    Attributes
+    ----------
+    prior_ : float
+        Share of positives among the unlabelled rows, strictly inside (0, 1).
+    pooled_prior_ : float
+        Share of positives among all rows.
+    n_positive_, n_unlabeled_ : int
+        Numbers of rows given.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    Densities are estimated on the logit scale of ranks, with one bandwidth for both (the
+    rule of thumb for the positive rows), and the ratio has mean one over the
+    unlabelled rows, as a ratio of densities must have.
+
+    References
+    ----------
+    D. Ivanov. DEDPUL: difference-of-estimated-densities-based positive-unlabeled learning.
+    ICMLA 2020, algorithms 1 and 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels.class_prior import DEDPUL
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(2, 1, (400, 2)), rng.normal(-2, 1, (700, 2))])
+    >>> y = np.repeat([1, 0], [100, 1000])
+    >>> bool(0.2 < DEDPUL().fit(X, y).prior_ < 0.4)
+    True
+    """
+
+    _n_bootstrap = 100
+
+    def __init__(
+        self, *, scorer=None, cv=5, max_rows=3000, pos_label=None, random_state=0, n_jobs=None
+    ):
+        self.scorer = scorer
+        self.cv = cv
+        self.max_rows = max_rows
+        self.pos_label = pos_label
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _prepare(self, X, positive, rng):
+        scores = cross_fitted_scores(
+            X, positive, scorer=self.scorer, cv=self.cv, random_state=rng, n_jobs=self.n_jobs
+        )
+        return scores[positive], scores[~positive]
+
+    def _solve(self, state, p, u):
+        scores_p, scores_u = state[0][p], state[1][u]
+        ratio = _density_ratio(scores_p, scores_u)
+        posterior = np.minimum(_PRIORS[:, None] * ratio, 1.0).mean(axis=1)
+        excess = _PRIORS - posterior
+        equal = np.flatnonzero(excess <= _EQUAL)
+        if len(equal) and 0 < equal[-1] < len(_PRIORS) - 1:
+            return _PRIORS[equal[-1]]
+        bend = excess[2 * _LAG :] - 2.0 * excess[_LAG:-_LAG] + excess[: -2 * _LAG]
+        return _PRIORS[_LAG + np.argmax(bend)]
+
+
+def _density_ratio(scores_p, scores_u):
+    """``p / u`` at the unlabelled rows, smoothed along the ranking; sorted by score."""
+    low = min(scores_p.min(), scores_u.min())
+    high = max(scores_p.max(), scores_u.max())
+    deviation = min(np.std(scores_p), np.subtract(*np.percentile(scores_p, [75, 25])) / 1.34)
+    width = 0.9 * max(deviation, 1e-3 * (high - low)) * len(scores_p) ** -0.2
+    if width == 0.0:
+        return np.ones(len(scores_u))
+    edges = np.linspace(low - 4 * width, high + 4 * width, _N_POINTS + 1)
+    centres = 0.5 * (edges[1:] + edges[:-1])
+    density_p, density_u = (
+        gaussian_filter1d(
+            np.histogram(scores, edges)[0] / len(scores), width / (edges[1] - edges[0])
+        )
+        for scores in (scores_p, scores_u)
+    )
+    ratio = density_p / np.maximum(density_u, 0.01 / (len(scores_u) * _N_POINTS))
+    at = np.interp(np.sort(scores_u), centres, ratio)
+    at = median_filter(at, size=max(3, int(_SPAN * len(at))), mode="nearest")
+    return at / max(at.mean(), 1e-12)

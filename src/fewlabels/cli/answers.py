@@ -1,0 +1,79 @@
+"""What scores mean: counts, labels and columns of the machines."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..io.machines import MACHINES
+
+
+class Answer(NamedTuple):
+    """How scores are answered.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What rows above and below the threshold are called, in counts.
+    labels : tuple of str
+        Their labels; "" is a blank.
+    zero_is_above : bool
+        Whether a score of 0 counts as above.
+    flag : str or None
+        Name of a further column, True above the threshold.
+    """
+
+    names: tuple[str, str]
+    labels: tuple[str, str]
+    zero_is_above: bool
+    flag: str | None = None
+
+    @property
+    def columns(self):
+        """Names of the columns added to a table."""
+        return ["score", "label", *([self.flag] if self.flag else [])]
+
+    def above(self, scores):
+        """Which rows lie above the threshold."""
+        return scores >= 0 if self.zero_is_above else scores > 0
+
+    def arrays(self, scores):
+        """Arrow arrays for :attr:`columns`; rows without a score are blank in all."""
+        import numpy as np
+        import pyarrow as pa
+
+        unknown = np.isnan(scores)
+        above = self.above(scores)
+        label = np.where(above, *self.labels)
+        arrays = [
+            pa.array(scores, from_pandas=True),
+            pa.array(label, mask=unknown | (label == "")),
+        ]
+        return arrays + ([pa.array(above, mask=unknown)] if self.flag else [])
+
+    def count(self, scores):
+        """Rows by name, and those without a score."""
+        import numpy as np
+
+        above = int(np.count_nonzero(self.above(scores)))
+        skipped = int(np.count_nonzero(np.isnan(scores)))
+        counts = above, len(scores) - above - skipped, skipped
+        return dict(zip((*self.names, "skipped"), counts, strict=True))
+
+
+def answer_of(metadata):
+    """How a model answers.
+
+    Parameters
+    ----------
+    metadata : dict
+        What the model file says about itself.
+    """
+    if MACHINES[metadata["machine"]].learns_from == "normal":
+        return Answer(("inside", "outside"), ("inside", "outside"), zero_is_above=True)
+    training = metadata["training"]
+    return Answer(
+        ("positive", "not_positive"),
+        (training["positive"], training["unlabeled"]),
+        zero_is_above=False,
+        flag="positive",
+    )

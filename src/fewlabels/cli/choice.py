@@ -1,0 +1,113 @@
+"""Which machine, from what the labels of a file say."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..io.errors import UserError
+from ..io.machines import MACHINES, machines_from
+
+MANY = 3
+
+# Number of classes in the target (MANY for more) and whether there are blanks.
+BY_LABELS = {
+    (1, False): "svdd",
+    (1, True): "pusvm",
+}
+# What to do where no machine fits; with more classes, ONE_OF_MANY.
+ADVICE = {
+    (2, False): "pass {unlabeled} marks rows of unknown class, or --normal VALUE to learn one "
+    "class alone (two known classes in all rows are a task for a classifier, such as "
+    "scikit-learn's SVC)",
+    (2, True): "learning from two classes and unlabelled rows does not exist yet, so pass "
+    "--normal VALUE to learn one class alone, or blank the rows of one class to look for the "
+    "other",
+}
+ONE_OF_MANY = "say which one is normal with --normal VALUE"
+
+
+class Choice(NamedTuple):
+    """A machine and why it is this one."""
+
+    machine: str
+    why: str
+
+
+def check_options(machine, target, normal, positive):
+    """Refuse options that contradict each other, before a file is read."""
+    for option, value, learns_from in (
+        ("--normal", normal, "normal"),
+        ("--positive", positive, "positive"),
+    ):
+        if value is None:
+            continue
+        if target is None:
+            raise UserError(
+                f"{option} '{value}' names a value of the target column; say which column that is "
+                "with --target."
+            )
+        if machine is not None and MACHINES[machine].learns_from != learns_from:
+            machines = " or ".join(machines_from(learns_from))
+            raise UserError(
+                f"{option} belongs to --machine {machines}, but the machine is {machine}; leave "
+                "one of the options out."
+            )
+    if normal is not None and positive is not None:
+        raise UserError(
+            "--normal learns one class alone and --positive looks for a class among unlabelled "
+            "rows; pass one of them."
+        )
+    if machine is not None and MACHINES[machine].learns_from == "positive" and target is None:
+        raise UserError(
+            f"--machine {machine} learns from positive and unlabelled rows; say which column "
+            "tells them apart with --target."
+        )
+
+
+def choose_machine(labels, *, machine=None, normal=None, positive=None):
+    """Choose a machine.
+
+    Parameters
+    ----------
+    labels : Labels or None
+        The target; None without --target.
+    machine, normal, positive : str or None
+        What the user said, accepted by :func:`check_options`.
+
+    Returns
+    -------
+    Choice
+    """
+    if machine is not None:
+        return Choice(machine, "as --machine says")
+    if normal is not None:
+        return Choice("svdd", f"--normal says that one class, '{normal}', is learnt")
+    if positive is not None:
+        return Choice("pusvm", f"--positive says which class, '{positive}', is looked for")
+    if labels is None:
+        return Choice("svdd", "without --target all rows are of one class")
+    situation = min(len(labels.names), MANY), labels.n_blank > 0
+    if situation in BY_LABELS:
+        blanks = " and blanks" if labels.n_blank else " in all rows"
+        why = f"'{labels.column}' holds one class, '{labels.names[0]}',{blanks}"
+        return Choice(BY_LABELS[situation], why)
+    if not labels.names:
+        raise UserError(
+            f"{labels.where} is blank in every row; name the class of some rows in it, or leave "
+            "out --target to learn from all rows as one class."
+        )
+    blanks = f" and {labels.n_blank} blanks" if labels.n_blank else ""
+    advice = ADVICE.get(situation, ONE_OF_MANY).format(unlabeled=_unlabeled_advice(labels))
+    raise UserError(
+        f"{labels.where} has {len(labels.names)} values: {labels.shown()}{blanks}; {advice}."
+    )
+
+
+def _unlabeled_advice(labels):
+    """How to say that one of two values marks unlabelled rows."""
+    from ..io.target import greater_value
+
+    greater = greater_value(labels)
+    if greater is None:
+        return "--positive VALUE if the other value"
+    return f"--machine pusvm if '{labels.names[1 - greater]}'"

@@ -1,0 +1,105 @@
+"""What the metrics share: checked labels, weights and priors, and the two averages."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+
+from ..class_prior import split_labels
+
+CONVENTIONS = ("unlabeled", "pooled")
+
+
+class Sample(NamedTuple):
+    """Averages over the positives and over the population.
+
+    ``labelled_share`` is the share of the population that is labelled: 0 where the
+    unlabelled rows are the population.
+    """
+
+    positive: np.ndarray
+    label: object
+    weight: np.ndarray
+    labelled_share: float
+
+    def positives(self, values):
+        return float(np.average(values[self.positive], weights=self.weight[self.positive]))
+
+    def population(self, values):
+        unlabeled = ~self.positive
+        rest = float(np.average(values[unlabeled], weights=self.weight[unlabeled]))
+        share = self.labelled_share
+        return share * self.positives(values) + (1.0 - share) * rest if share else rest
+
+
+def make_sample(y_true, convention, pos_label, sample_weight):
+    """The sample that ``y_true`` and ``convention`` describe."""
+    check_convention(convention)
+    positive, classes = split_labels(y_true, pos_label)
+    weight = checked_weight(sample_weight, len(positive), positive, ~positive)
+    share = float(weight[positive].sum() / weight.sum()) if convention == "pooled" else 0.0
+    return Sample(positive, classes[1], weight, share)
+
+
+def rates(y_true, prediction, convention, pos_label, sample_weight):
+    """Recall, and share of the population predicted positive."""
+    sample = make_sample(y_true, convention, pos_label, sample_weight)
+    answer = is_label(prediction, sample.label).astype(float)
+    check_consistent_length(sample.positive, answer)
+    return sample.positives(answer), sample.population(answer)
+
+
+def is_label(values, label):
+    """Where ``values`` equal ``label``; what is missing does not."""
+    if np.asarray(values).dtype.kind == "f" and len(np.unique(values)) > 2:
+        raise ValueError(
+            "there are more than two different numbers where predicted classes are needed; pass "
+            "what predict returns, not decisions."
+        )
+    values = column_or_1d(np.asarray(values, dtype=object))
+    found = np.asarray(~pd.isna(values), dtype=bool)
+    found[found] = values[found] == label
+    return found
+
+
+def check_convention(convention):
+    if convention not in CONVENTIONS:
+        raise ValueError(
+            f"convention={convention!r} is not known; pass 'unlabeled' (the prior is a share of "
+            "the unlabelled rows) or 'pooled' (a share of all rows)."
+        )
+
+
+def checked_prior(prior):
+    if not (isinstance(prior, Real) and 0.0 < prior < 1.0):
+        raise ValueError(f"prior={prior!r} is not allowed; pass a share of positives in (0, 1).")
+    return float(prior)
+
+
+def checked_decision(decision, sample):
+    decision = check_array(
+        column_or_1d(np.asarray(decision)), ensure_2d=False, dtype=float, input_name="decision"
+    )
+    check_consistent_length(sample.positive, decision)
+    return decision
+
+
+def checked_weight(sample_weight, n, *groups):
+    """Weights, positive somewhere in every group of rows."""
+    if sample_weight is None:
+        return np.ones(n)
+    weight = check_array(sample_weight, ensure_2d=False, dtype=float, input_name="sample_weight")
+    if weight.shape != (n,) or weight.min() < 0:
+        raise ValueError(
+            f"sample_weight must hold one number >= 0 per row, shape ({n},); its shape is "
+            f"{weight.shape} and its smallest value {weight.min():g}."
+        )
+    if any(weight[group].sum() == 0 for group in groups):
+        raise ValueError(
+            "sample_weight is 0 for all positive or for all unlabelled rows; both are needed."
+        )
+    return weight

@@ -1,0 +1,189 @@
+"""The metrics as scorers for scikit-learn's searches."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._sample import check_convention, checked_prior, make_sample
+from .scores import (
+    LOSSES,
+    lee_liu_score,
+    pu_accuracy,
+    pu_auc,
+    pu_f1,
+    pu_precision,
+    pu_recall,
+    pu_risk,
+)
+
+
+class _Metric(NamedTuple):
+    function: object
+    sign: int
+    needs: str
+    prior: str
+    fixed: dict
+
+
+def _auc_less_risk(y_true, decision, prior, **options):
+    """The two see different things: the ranking, and where it is cut."""
+    risk = pu_risk(y_true, decision, prior, non_negative=True, **options)
+    options.pop("convention")
+    return pu_auc(y_true, decision, **options) - risk
+
+
+# What a scorer needs: decisions or predicted classes; and whether a prior.
+_METRICS = {
+    "pu-risk": _Metric(pu_risk, -1, "decision", "needed", {"non_negative": False}),
+    "nn-pu-risk": _Metric(pu_risk, -1, "decision", "needed", {"non_negative": True}),
+    "pu-auc": _Metric(pu_auc, 1, "decision", "optional", {}),
+    "auc-risk": _Metric(_auc_less_risk, 1, "decision", "needed", {}),
+    "lee-liu": _Metric(lee_liu_score, 1, "prediction", "none", {}),
+    "pu-recall": _Metric(pu_recall, 1, "prediction", "none", {}),
+    "pu-precision": _Metric(pu_precision, 1, "prediction", "needed", {}),
+    "pu-f1": _Metric(pu_f1, 1, "prediction", "needed", {}),
+    "pu-accuracy": _Metric(pu_accuracy, 1, "prediction", "needed", {}),
+}
+
+
+def make_pu_scorer(metric, *, prior=None, convention="unlabeled", pos_label=None, loss=None):
+    """A scorer for ``GridSearchCV`` and its like; greater is better.
+
+    Score with held-out rows of both kinds (``fewlabels.model_selection.PUKFold``): a fold
+    without positives or without unlabelled rows is refused.
+
+    Parameters
+    ----------
+    metric : {"pu-risk", "nn-pu-risk", "pu-auc", "auc-risk", "lee-liu", "pu-recall", \
+            "pu-precision", "pu-f1", "pu-accuracy"}
+        Which of this module's metrics; risks are negated, "nn-pu-risk" is the non-negative
+        one. "auc-risk" is the area of positive against unlabelled rows less the
+        non-negative zero-one risk.
+    prior : float or None, default=None
+        Share of positives in the population, in (0, 1). None takes the fitted estimator's
+        ``prior_``, a share of the unlabelled rows, converted where ``convention`` asks for
+        it; give a number where candidates differ in their prior, or their scores cannot be
+        compared. "pu-auc" does without where there is none.
+    convention : {"unlabeled", "pooled"}, default="unlabeled"
+        Which rows are the population, and what a given ``prior`` is the share of: the
+        unlabelled rows, or all.
+    pos_label : label or None, default=None
+        The positive class; None takes that of the estimator, which is the last of its
+        ``classes_``.
+    loss : str or None, default=None
+        Loss of the risks, see ``pu_risk``; None is "zero-one".
+
+    Returns
+    -------
+    scorer : callable
+        ``scorer(estimator, X, y, sample_weight=None)`` gives a float. It can be pickled.
+        Estimators without ``decision_function`` are judged by ``2 p - 1`` of their
+        ``predict_proba``, by the log-odds for ``loss="logistic"``.
+
+    Raises
+    ------
+    ValueError
+        An unknown metric, loss or convention, or a prior outside (0, 1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from fewlabels.metrics import make_pu_scorer
+    >>> from fewlabels.model_selection import PUKFold
+    >>> X = np.tile([[1.0], [1.0], [-1.0]], (20, 1))
+    >>> y = np.tile([1, 0, 0], 20)
+    >>> scorer = make_pu_scorer("pu-auc", prior=0.5)
+    >>> cross_val_score(LogisticRegression(), X, y, cv=PUKFold(2), scoring=scorer)
+    array([1., 1.])
+    """
+    if metric not in _METRICS:
+        raise ValueError(f"metric={metric!r} is not known; pass one of {', '.join(_METRICS)}.")
+    check_convention(convention)
+    options = dict(_METRICS[metric].fixed)
+    if loss is not None:
+        if not metric.endswith("pu-risk") or loss not in LOSSES:
+            raise ValueError(
+                f"loss={loss!r} is not allowed with metric={metric!r}; it is for the risks, and "
+                f"one of {', '.join(LOSSES)}."
+            )
+        options["loss"] = loss
+    if prior is not None:
+        checked_prior(prior)
+    return _PUScorer(metric, prior, convention, pos_label, options)
+
+
+class _PUScorer:
+    def __init__(self, metric, prior, convention, pos_label, options):
+        self.metric = metric
+        self.prior = prior
+        self.convention = convention
+        self.pos_label = pos_label
+        self.options = options
+
+    def __repr__(self):
+        loss = f", loss={self.options['loss']!r}" if "loss" in self.options else ""
+        return (
+            f"make_pu_scorer({self.metric!r}, prior={self.prior!r}, "
+            f"convention={self.convention!r}, pos_label={self.pos_label!r}{loss})"
+        )
+
+    def __call__(self, estimator, X, y, sample_weight=None):
+        metric = _METRICS[self.metric]
+        classes = list(estimator.classes_)
+        pos_label = classes[-1] if self.pos_label is None else self.pos_label
+        options = {**self.options, "pos_label": pos_label, "sample_weight": sample_weight}
+        if metric.function is not pu_recall:
+            options["convention"] = self.convention
+        if metric.prior != "none":
+            prior = self._prior(estimator, y, pos_label, sample_weight)
+            if prior is None and metric.prior == "needed":
+                raise ValueError(
+                    f"{self.metric!r} needs the class prior, and {type(estimator).__name__} has "
+                    "no prior_; pass prior=... to make_pu_scorer."
+                )
+            options["prior"] = prior
+        if metric.needs == "prediction":
+            given = estimator.predict(X)
+        else:
+            given = _decide(estimator, X, classes, pos_label, self.options.get("loss"))
+        return metric.sign * metric.function(y, given, **options)
+
+    def _prior(self, estimator, y, pos_label, sample_weight):
+        if self.prior is not None:
+            return self.prior
+        while not hasattr(estimator, "prior_"):
+            inner = getattr(estimator, "best_estimator_", None)
+            if inner is None and hasattr(estimator, "steps"):
+                inner = estimator[-1]
+            if inner is None:
+                return None
+            estimator = inner
+        share = make_sample(y, self.convention, pos_label, sample_weight).labelled_share
+        return share + (1.0 - share) * float(estimator.prior_)
+
+
+def _decide(estimator, X, classes, pos_label, loss):
+    """Decisions that are positive for ``pos_label``."""
+    if pos_label not in classes:
+        raise ValueError(
+            f"pos_label={pos_label!r} is none of the estimator's classes_ ({classes}); pass the "
+            "label that the estimator was fitted with."
+        )
+    column = classes.index(pos_label)
+    if hasattr(estimator, "decision_function"):
+        decision = np.asarray(estimator.decision_function(X))
+        return decision if column == len(classes) - 1 else -decision
+    if not hasattr(estimator, "predict_proba"):
+        raise ValueError(
+            f"{type(estimator).__name__} has neither decision_function nor predict_proba; score "
+            "it by a metric of predictions, such as 'lee-liu' or 'pu-f1'."
+        )
+    p = np.asarray(estimator.predict_proba(X))[:, column]
+    if loss == "logistic":
+        p = np.clip(p, np.finfo(float).eps, 1.0 - np.finfo(float).eps)
+        return np.log(p) - np.log1p(-p)
+    return 2.0 * p - 1.0

@@ -1,0 +1,401 @@
+"""A PUSVM that chooses lambda and gamma by cross-validation."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.model_selection import check_cv
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from .._threads import resolve_n_jobs
+from ..class_prior import split_labels
+from ..estimators._validation import check_rows, check_weight, resolve_gamma
+from ..estimators.pu import PUSVM
+from ..gram import PrecomputedGram, make_gram
+from ..kernels import make_kernel
+from ..metrics import make_pu_scorer
+from .splitters import PUKFold
+
+_SCORINGS = {
+    "auc-risk", "nn-pu-risk", "pu-risk", "pu-auc", "lee-liu", "pu-f1", "pu-accuracy",
+}  # fmt: skip
+# Lambda times the number of positive rows.
+_PRICES = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
+_AROUND_SCALE = (0.25, 1.0, 4.0)
+_WITH_GAMMA = ("rbf", "poly", "sigmoid")
+# The matrix, and twice the part of it that a fold trains on.
+_BYTES_HELD = 24
+# Multiply-adds per kernel value from which reading them all is faster than evaluating those
+# that are needed in every fit again.
+_WORTH_HOLDING = 160
+# Parameters that go to the machines as they are.
+_SHARED = (
+    "loss", "threshold", "kernel", "degree", "coef0", "solver", "tol", "max_iter", "pos_label",
+    "max_time", "cache_size", "n_jobs", "random_state", "verbose",
+)  # fmt: skip
+
+
+class PUSVMCV(ClassifierMixin, BaseEstimator):
+    """PUSVM with lambda and gamma chosen by cross-validation, without negatives.
+
+    Every fold holds out positive and unlabelled rows, and candidates are compared by a
+    score of such rows. All lambdas of a fold are fitted in one go, each started from the one
+    before. Where kernel values are dear (many columns, a kernel of your own) and the matrix
+    fits into ``cache_size``, they are evaluated once per gamma, for all folds and lambdas
+    together.
+
+    Parameters
+    ----------
+    lams : sequence of float or None, default=None
+        Candidates for lambda, > 0. None takes 10, 3, 1, 0.3, 0.1, 0.03 and 0.01, divided
+        by the number (sum of weights) of positive rows.
+    gammas : sequence of {"scale", "auto"} or float, or None, default=None
+        Candidates for the coefficient of "rbf", "poly" and "sigmoid", >= 0; not used
+        by other kernels. "scale" and "auto" as in ``PUSVM``, from all rows. None takes
+        1/4, 1 and 4 times "scale".
+    cv : int, splitter or iterable, default=5
+        Number of folds of a shuffled ``PUKFold``, or how to split. Every test fold
+        needs positive and unlabelled rows.
+    scoring : {"auc-risk", "nn-pu-risk", "pu-risk", "pu-auc", "lee-liu", "pu-f1", \
+            "pu-accuracy"} or callable, default="auc-risk"
+        What decides: a metric of ``make_pu_scorer`` with this estimator's prior, or a
+        scorer of your own, called as ``scoring(machine, X, y)``; greater is better.
+    prior : "estimate" or float, default="estimate"
+        Share of positives among the *unlabelled* rows, in (0, 1). It is estimated once,
+        from all rows, and is the same for all candidates.
+    loss : {"double-hinge", "ramp"}, default="double-hinge"
+        As in ``PUSVM``. The ramp loss has no warm starts.
+    threshold : {"leave-one-out", "prior", "risk"}, default="leave-one-out"
+        As in ``PUSVM``.
+    kernel : {"rbf", "poly", "sigmoid", "linear", "precomputed"} or callable, default="rbf"
+        Kernel. A callable gets two arrays of rows and returns the matrix of values.
+    degree : int, default=3
+        Degree of "poly", >= 0.
+    coef0 : float, default=1.0
+        Independent term of "poly" and "sigmoid".
+    solver : {"auto", "decomposition", "usmo", "qp"}, default="auto"
+        As in ``PUSVM``; warm starts are for "decomposition".
+    tol : float, default=1e-3
+        As in ``PUSVM``, > 0.
+    max_iter : int, default=-1
+        Limit on iterations of each fit; -1 for the solver's own limit.
+    pos_label : value of y or None, default=None
+        The positive class, where it is not the greater value of y.
+    max_time : float or None, default=None
+        Limit on the seconds of each fit.
+    cache_size : float, default=200
+        Memory for kernel values and working sets, in MB, > 0.
+    n_jobs : int or None, default=None
+        Threads; None uses every core.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds, of samples, and of the prior's estimation. None means 0.
+    verbose : bool, default=False
+        Print a line per round of every fit.
+
+    Attributes
+    ----------
+    best_estimator_ : PUSVM
+        The machine with the best setting, fitted to all rows.
+    lam_, gamma_ : float
+        Its setting; ``gamma_`` is 0 for kernels without one.
+    best_score_ : float
+        Mean score of the best setting over the folds.
+    best_index_ : int
+        Its place in ``cv_results_``.
+    cv_results_ : dict of ndarray
+        ``param_gamma``, ``param_lam``, ``split0_test_score`` and so on,
+        ``mean_test_score``, ``std_test_score``, ``rank_test_score``; one entry per
+        candidate, to be read by ``pandas.DataFrame``.
+    kernel_values_ : int
+        Kernel values that the folds' fits evaluated; the final fit is not counted.
+    n_splits_ : int
+        Number of folds.
+    n_iter_ : int
+        Iterations of the final fit.
+    prior_ : float
+        Share of positives among the unlabelled rows, given or estimated.
+    prior_interval_ : tuple of float or None
+        Confidence interval of an estimated prior.
+    classes_ : ndarray of shape (2,)
+        The mark of unlabelled rows and the positive class, in the coding of y.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    Of equal scores the first candidate wins, with lambdas from large to small.
+    ``sample_weight`` weighs rows in training and in scoring (by a callable all alike).
+
+    References
+    ----------
+    Sansone, E., De Natale, F. G. B., Zhou, Z.-H. (2019). Efficient training for positive
+    unlabeled learning. IEEE TPAMI 41.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels.model_selection import PUSVMCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(2, 1, (80, 2)), rng.normal(-2, 1, (120, 2))])
+    >>> y = np.r_[np.ones(40), np.zeros(160)]  # 40 of the 80 positives are labelled
+    >>> model = PUSVMCV(lams=[1e-1, 1e-3], gammas=[0.1], prior=0.25).fit(X, y)
+    >>> model.predict([[2.0, 2.0], [-2.0, -2.0]])
+    array([1., 0.])
+    >>> model.lam_ in (1e-1, 1e-3)
+    True
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "lams": ["array-like", None],
+        "gammas": ["array-like", None],
+        "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split"]), "array-like"],
+        "scoring": [StrOptions(_SCORINGS), callable],
+        "prior": [StrOptions({"estimate"}), Real],
+        **{name: PUSVM._parameter_constraints[name] for name in _SHARED},
+    }
+
+    def __init__(
+        self,
+        lams=None,
+        gammas=None,
+        cv=5,
+        scoring="auc-risk",
+        prior="estimate",
+        loss="double-hinge",
+        threshold="leave-one-out",
+        kernel="rbf",
+        degree=3,
+        coef0=1.0,
+        solver="auto",
+        tol=1e-3,
+        max_iter=-1,
+        pos_label=None,
+        max_time=None,
+        cache_size=200,
+        n_jobs=None,
+        random_state=None,
+        verbose=False,
+    ):
+        self.lams = lams
+        self.gammas = gammas
+        self.cv = cv
+        self.scoring = scoring
+        self.prior = prior
+        self.loss = loss
+        self.threshold = threshold
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.pos_label = pos_label
+        self.max_time = max_time
+        self.cache_size = cache_size
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Search, then fit the best setting to all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows; for ``kernel="precomputed"`` the kernel matrix.
+        y : array-like of shape (n_samples,)
+            Two values, or one and missing ones (NaN, None). The greater value (or
+            ``pos_label``) marks positive rows, the other one unlabelled rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; rows of weight <= 0 are left out.
+
+        Returns
+        -------
+        self : PUSVMCV
+        """
+        rows = check_rows(self, X, reset=True)
+        weight, kept = check_weight(sample_weight, rows)
+        if kept is not None:
+            weight = np.bincount(kept, weight, rows.shape[0])
+        kept = np.arange(rows.shape[0]) if kept is None else kept
+        reader = self._machine(PUSVM, prior=self.prior)
+        reader._validate_params()
+        reader._check_settings()
+        reader._set_prior(reader._read(X, y, sample_weight))
+        self.classes_ = reader.classes_
+        self.prior_, self.prior_interval_ = reader.prior_, reader.prior_interval_
+
+        positive, _ = split_labels(y, self.pos_label)
+        labels = self.classes_[positive.astype(np.intp)]
+        lams = self._lam_values(positive, weight)
+        self._search(rows, labels, weight, kept, lams, reader._seed())
+
+        best = self._machine(PUSVM, prior=self.prior, lam=self.lam_)
+        if self.kernel in _WITH_GAMMA:
+            best.set_params(gamma=self.gamma_)
+        data = best._read(X, y, sample_weight)
+        best._set_prior(data, reader)
+        best._report(best._fit_data(data, None, None), stacklevel=5)
+        self.best_estimator_ = best
+        self.n_iter_ = best.n_iter_
+        return self
+
+    def _machine(self, cls, **settings):
+        return cls(**{name: getattr(self, name) for name in _SHARED}, **settings)
+
+    def _lam_values(self, positive, weight):
+        """Lambdas from large to small."""
+        if self.lams is None:
+            size = positive.sum() if weight is None else weight[positive].sum()
+            return np.array(_PRICES) / size
+        lams = np.asarray(self.lams, dtype=float)
+        if lams.ndim != 1 or len(lams) == 0 or not np.all(lams > 0):
+            raise ValueError(f"lams={self.lams!r} is not allowed; pass one or more numbers > 0.")
+        return np.sort(lams)[::-1]
+
+    def _search(self, X, y, weight, kept, lams, seed):
+        """Scores of all candidates, and the best of them."""
+        gammas = self._gamma_values(X, weight)
+        splits = self._splits(X, y, kept, seed)
+        self.n_splits_ = len(splits)
+        self.kernel_values_ = 0
+        scores = []
+        for gamma in gammas:
+            machine = self._machine(_FoldPUSVM, prior=self.prior_)
+            machine.set_params(random_state=seed, gamma=gamma)
+            values = self._held(X, gamma)
+            if values is not None:
+                machine.set_params(kernel="precomputed")
+            rows = X if values is None else values
+            columns = [
+                self._score_fold(machine, lams, rows, y, weight, train, test)
+                for train, test in splits
+            ]
+            scores.append(np.transpose(columns))
+        self._store_scores(np.tile(lams, len(gammas)), np.repeat(gammas, len(lams)), scores)
+
+    def _splits(self, X, y, kept, seed):
+        if not isinstance(self.cv, Integral):
+            return list(check_cv(self.cv).split(X, y))
+        folds = PUKFold(self.cv, shuffle=True, random_state=seed, pos_label=self.pos_label)
+        return [(kept[train], kept[test]) for train, test in folds.split(kept, y[kept])]
+
+    def _gamma_values(self, X, weight):
+        if self.kernel not in _WITH_GAMMA:
+            return [0.0]
+        if self.gammas is None:
+            return [factor * resolve_gamma("scale", X, weight) for factor in _AROUND_SCALE]
+        if len(self.gammas) == 0:
+            raise ValueError("gammas is empty; pass at least one candidate, such as 'scale'.")
+        for gamma in self.gammas:
+            self._machine(PUSVM, gamma=gamma)._validate_params()
+        return [resolve_gamma(gamma, X, weight) for gamma in self.gammas]
+
+    def _held(self, X, gamma):
+        """All kernel values, where the memory allows and they are dear."""
+        if self.kernel == "precomputed" or _BYTES_HELD * X.shape[0] ** 2 > 1e6 * self.cache_size:
+            return None
+        kernel = make_kernel(self.kernel, gamma, self.degree, self.coef0)
+        gram = make_gram(kernel, X, dtype=np.float64, n_jobs=resolve_n_jobs(self.n_jobs))
+        if gram.value_cost < _WORTH_HOLDING:
+            return None
+        values = gram.block(np.arange(gram.n))
+        self.kernel_values_ += gram.n_values
+        return values
+
+    def _score_fold(self, machine, lams, X, y, weight, train, test):
+        """Scores of one fold, one per lambda."""
+        pairwise = machine.kernel == "precomputed"
+        fitted = machine.path(
+            X[np.ix_(train, train)] if pairwise else X[train], y[train], lam=lams,
+            sample_weight=None if weight is None else weight[train],
+        )  # fmt: skip
+        self.kernel_values_ += sum(_kernel_values(m) for m in fitted)
+        held_out = X[np.ix_(test, train)] if pairwise else X[test]
+        if callable(self.scoring):
+            return [float(self.scoring(m, held_out, y[test])) for m in fitted]
+        score = make_pu_scorer(self.scoring, prior=self.prior_)
+        test_weight = None if weight is None else weight[test]
+        return [score(m, held_out, y[test], sample_weight=test_weight) for m in fitted]
+
+    def _store_scores(self, lams, gammas, scores):
+        scores = np.concatenate(scores)
+        mean = scores.mean(axis=1)
+        self.cv_results_ = {
+            "param_lam": lams,
+            "param_gamma": np.asarray(gammas, dtype=float),
+            **{f"split{i}_test_score": column for i, column in enumerate(scores.T)},
+            "mean_test_score": mean,
+            "std_test_score": scores.std(axis=1),
+            "rank_test_score": rankdata(-mean, method="min").astype(np.int32),
+        }
+        self.best_index_ = int(np.argmax(mean))
+        self.best_score_ = float(mean[self.best_index_])
+        self.lam_ = float(lams[self.best_index_])
+        self.gamma_ = float(gammas[self.best_index_])
+
+    # -- evaluating ----------------------------------------------------------------
+
+    def decision_function(self, X):
+        """f(x) of the best machine; positive for the positive class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows; for ``kernel="precomputed"`` their kernel values against the training
+            rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        check_rows(self, X, reset=False)  # complains in this class's name
+        return self.best_estimator_.decision_function(X)
+
+    def predict(self, X):
+        """The positive class where f(x) > 0, else the mark of unlabelled rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows; for ``kernel="precomputed"`` their kernel values against the training
+            rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        is_positive = self.decision_function(X) > 0
+        return self.classes_[is_positive.astype(np.intp)]
+
+
+class _FoldPUSVM(PUSVM):
+    """A machine of a fold: its prior was checked or estimated on all rows already."""
+
+    def _set_prior(self, data, first=None, stacklevel=None):
+        self.prior_, self.prior_interval_ = self.prior, None
+
+    def _read(self, X, y, sample_weight):
+        data = super()._read(X, y, sample_weight)
+        if self.kernel == "precomputed":
+            # A part of a matrix would be gathered again for every product.
+            values = data.X[np.ix_(data.unlabeled, data.unlabeled)]
+            data.gram = PrecomputedGram(values, resolve_n_jobs(self.n_jobs))
+        return data
+
+
+def _kernel_values(machine):
+    return machine.history_[-1].get("kernel_values", 0) if machine.history_ else 0

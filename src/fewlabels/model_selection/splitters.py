@@ -1,0 +1,171 @@
+"""Cross-validation that knows which rows carry no label."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
+from sklearn.utils import check_random_state, column_or_1d
+
+from ..class_prior import split_labels
+
+_SEEDS = np.iinfo(np.int32).max
+
+
+class _RepeatedFolds(BaseCrossValidator):
+    """Folds stratified over the groups that ``_groups_of_rows`` names."""
+
+    def __init__(self, n_splits, shuffle, n_repeats, random_state):
+        for name, value, least in (("n_splits", n_splits, 2), ("n_repeats", n_repeats, 1)):
+            if not (isinstance(value, Integral) and value >= least):
+                raise ValueError(f"{name}={value!r} is not allowed; pass an integer >= {least}.")
+        if not shuffle and (n_repeats > 1 or random_state is not None):
+            raise ValueError(
+                "n_repeats > 1 and random_state mean nothing without shuffling; pass shuffle=True."
+            )
+        self.n_splits = n_splits
+        self.shuffle = shuffle
+        self.n_repeats = n_repeats
+        self.random_state = random_state
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        """Number of splits: folds times repeats.
+
+        Parameters
+        ----------
+        X, y, groups : ignored
+            For compatibility.
+
+        Returns
+        -------
+        int
+        """
+        return self.n_splits * self.n_repeats
+
+    def _iter_test_indices(self, X=None, y=None, groups=None):
+        if y is None:
+            raise ValueError(f"{type(self).__name__} needs y: it splits by what is labelled.")
+        rows, groups = self._groups_of_rows(y)
+        rng = check_random_state(self.random_state)
+        for _ in range(self.n_repeats):
+            seed = rng.randint(_SEEDS) if self.shuffle else None
+            folds = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=seed)
+            for _, test in folds.split(groups, groups):
+                yield rows[test]
+
+    def _check_size(self, count, what):
+        if count < self.n_splits:
+            raise ValueError(
+                f"y has {count} {what} for {self.n_splits} folds, and every fold needs one; pass "
+                f"{f'n_splits={count} or less' if count > 1 else 'more labelled rows'}."
+            )
+
+
+class PUKFold(_RepeatedFolds):
+    """Folds that hold positive and unlabelled rows in equal shares.
+
+    For scores that need held-out rows of both kinds, as all of ``fewlabels.metrics`` do:
+    unlabelled rows of a test fold were not trained on, and are never taken for negatives
+    by those scores.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds, >= 2.
+    shuffle : bool, default=False
+        Whether rows are shuffled first.
+    n_repeats : int, default=1
+        How often all is repeated with other shuffles, >= 1.
+    random_state : int, RandomState or None, default=None
+        Seed of the shuffles; ``HalvingGridSearchCV`` needs an int with ``shuffle=True``.
+    pos_label : value of y or None, default=None
+        The positive class, where it is not the greater value.
+
+    Raises
+    ------
+    ValueError
+        When splitting: fewer positive or unlabelled rows than folds, or labels that are not
+        positive-unlabelled (see ``split_labels``).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels.model_selection import PUKFold
+    >>> y = np.array([1, 1, 0, 0, 0, 0])
+    >>> for train, test in PUKFold(2).split(y, y):
+    ...     print(train, test)
+    [1 4 5] [0 2 3]
+    [0 2 3] [1 4 5]
+    """
+
+    def __init__(
+        self, n_splits=5, *, shuffle=False, n_repeats=1, random_state=None, pos_label=None
+    ):
+        super().__init__(n_splits, shuffle, n_repeats, random_state)
+        self.pos_label = pos_label
+
+    def _groups_of_rows(self, y):
+        positive, _ = split_labels(y, self.pos_label)
+        self._check_size(int(positive.sum()), "positive rows")
+        self._check_size(int((~positive).sum()), "unlabelled rows")
+        return np.arange(len(positive)), positive
+
+
+class LabeledKFold(_RepeatedFolds):
+    """Folds of the labelled rows alone; unlabelled rows are always trained on.
+
+    For semi-supervised classifiers and ordinary scores such as accuracy: no row without a
+    label is ever scored. Test folds are stratified over the classes.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds, >= 2.
+    shuffle : bool, default=False
+        Whether rows are shuffled first.
+    n_repeats : int, default=1
+        How often all is repeated with other shuffles, >= 1.
+    random_state : int, RandomState or None, default=None
+        Seed of the shuffles; ``HalvingGridSearchCV`` needs an int with ``shuffle=True``.
+    unlabeled : value of y, default=-1
+        The mark of unlabelled rows. Missing values (NaN, None, ``pandas.NA``) mark them too.
+
+    Raises
+    ------
+    ValueError
+        When splitting: a class with fewer rows than folds, or no labelled row.
+
+    Notes
+    -----
+    With positive-unlabelled labels a test fold holds positives only, which measures recall
+    and nothing else: calling everything positive would win. Use ``PUKFold`` there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels.model_selection import LabeledKFold
+    >>> y = np.array([0, 1, 0, 1, -1, -1])
+    >>> for train, test in LabeledKFold(2).split(y, y):
+    ...     print(train, test)
+    [2 3 4 5] [0 1]
+    [0 1 4 5] [2 3]
+    """
+
+    def __init__(self, n_splits=5, *, shuffle=False, n_repeats=1, random_state=None, unlabeled=-1):
+        super().__init__(n_splits, shuffle, n_repeats, random_state)
+        self.unlabeled = unlabeled
+
+    def _groups_of_rows(self, y):
+        y = column_or_1d(np.asarray(y, dtype=object))
+        labelled = np.asarray(~pd.isna(y), dtype=bool)
+        labelled[labelled] = y[labelled] != self.unlabeled
+        rows = np.flatnonzero(labelled)
+        if len(rows) == 0:
+            raise ValueError("y has no labelled row; there is nothing to score by.")
+        classes = pd.unique(y[rows])
+        codes = pd.Categorical(y[rows], categories=classes).codes
+        for label, count in zip(classes, np.bincount(codes), strict=True):
+            self._check_size(int(count), f"rows of class {label!r}")
+        return rows, codes

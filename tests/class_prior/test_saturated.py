@@ -1,0 +1,87 @@
+"""The default estimator: its curve against a slow twin, its scores, its bias."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from fewlabels.class_prior import BestBin, SaturatedLogistic
+from fewlabels.class_prior._scores import cross_fitted_scores, logit_ranks
+from fewlabels.class_prior.saturated import _Curves
+
+
+def saturating(rng, n_positive, n_unlabeled, steepness, midpoint):
+    """Scores that follow the model exactly, and the prior."""
+    pool = rng.logistic(size=n_unlabeled)
+    share = 1.0 / (1.0 + np.exp(-steepness * (pool - midpoint)))
+    positives = rng.choice(pool, n_positive, p=share / share.sum())
+    return positives, pool, share.mean()
+
+
+def test_posterior_mean_is_near_a_direct_fit(rng):
+    # With many positives all that averages the grid does is what maximum likelihood does.
+    positives, pool, prior = saturating(rng, 4000, 6000, 2.0, 0.5)
+
+    def negative_log_likelihood(parameters):
+        steepness, midpoint = np.exp(parameters[0]), parameters[1]
+        log_curve = lambda s: -np.logaddexp(0, -steepness * (s - midpoint))  # noqa: E731
+        return -np.sum(log_curve(positives) - np.log(np.mean(np.exp(log_curve(pool)))))
+
+    found = minimize(negative_log_likelihood, [0.0, 0.0], method="Nelder-Mead").x
+    direct = np.mean(1.0 / (1.0 + np.exp(-np.exp(found[0]) * (pool - found[1]))))
+    assert direct == pytest.approx(prior, abs=0.05)
+
+    scores = np.concatenate([positives, pool])
+    curves = _Curves(scores, np.arange(len(scores)) < len(positives))
+    p, u = np.arange(len(positives)), np.arange(len(pool))
+    priors, weight = curves.priors([(p, u)], power=1.0)
+    assert np.sum(priors * weight) == pytest.approx(direct, abs=0.03)
+
+
+def test_weights_by_brute_force(rng):
+    positives, pool, _ = saturating(rng, 12, 30, 1.5, 0.0)
+    scores = np.concatenate([positives, pool])
+    curves = _Curves(scores, np.arange(len(scores)) < len(positives))
+    p, u = rng.integers(12, size=12), rng.integers(30, size=30)
+    priors, weight = curves.priors([(p, u)], power=0.5)
+    expected = []
+    for curve in curves.curve:
+        share = np.mean([curve[curves.bin_u[i]] for i in u])
+        expected.append((share, np.prod([curve[curves.bin_p[i]] / share for i in p]) ** 0.5))
+    share, likelihood = np.array(expected).T
+    np.testing.assert_allclose(priors[0], share, rtol=1e-10)
+    np.testing.assert_allclose(weight[0], likelihood / likelihood.sum(), rtol=1e-6, atol=1e-12)
+
+
+def test_overlap_biases_less_than_the_best_bin(seed, given):
+    # Two Gaussians: no region is free of negatives, so that ratios of tails stay above.
+    ours, bound = [], []
+    for draw in range(12):
+        rng = np.random.default_rng([seed, draw])
+        side = np.concatenate([np.ones(100), rng.random(2000) < 0.4])
+        X = (rng.normal(size=len(side)) + 1.5 * side)[:, None]
+        y = np.arange(len(side)) < 100
+        truth = side[100:].mean()
+        ours.append(SaturatedLogistic(scorer=given()).fit(X, y).prior_ - truth)
+        bound.append(BestBin(scorer=given()).fit(X, y).prior_ - truth)
+    assert np.mean(bound) > 0.04
+    assert abs(np.mean(ours)) < 0.6 * np.mean(bound)
+    assert np.mean(np.abs(ours)) < np.mean(np.abs(bound))
+
+
+def test_scores_are_out_of_sample(rng):
+    # Labels without any relation to the rows must not be separable; ranks of the
+    # training rows would be.
+    X = rng.normal(size=(600, 10))
+    positive = np.arange(600) < 100
+    scores = cross_fitted_scores(X, positive, random_state=np.random.RandomState(0))
+    above = np.mean(scores[positive][:, None] > scores[~positive])
+    assert 0.38 < above < 0.62
+
+
+def test_logit_ranks_by_hand():
+    # Positives weigh 1/4 each, unlabelled 1/4 each; the equal pair shares its rank.
+    scores = np.array([3.0, 1.0, 1.0, 0.0])
+    positive = np.array([True, True, False, False])
+    ranks = 1.0 / (1.0 + np.exp(-logit_ranks(scores, positive)))
+    np.testing.assert_allclose(ranks, [0.875, 0.5, 0.5, 0.125])
+    assert np.all(np.diff(logit_ranks(np.linspace(0, 1, 50), np.arange(50) % 2 == 0)) > 0)

@@ -1,0 +1,100 @@
+"""Model files of positive-unlabelled machines, and files of older formats."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from fewlabels import PUSVM, SVDD
+from fewlabels.io import models
+from fewlabels.io.errors import UserError
+from fewlabels.io.models import describe, load_model, read_metadata, save_model
+from fewlabels.io.schema import Schema
+
+# Written by version 0.1.0 before there were other machines:
+# fewlabels fit healthy.npy --slack linear --nu 0.2, 40 rows of two columns.
+FORMAT_1 = Path(__file__).parent / "models" / "svdd-format-1.skops"
+
+
+def _data(seed=0, sparse=False):
+    rng = np.random.default_rng(seed)
+    X = np.concatenate([rng.normal(2, 1, (60, 3)), rng.normal(-1, 1, (80, 3))])
+    y = np.repeat([1, 0], [30, 110]).astype(np.int8)
+    return (sp.csr_array(np.maximum(X, 0)) if sparse else X), y
+
+
+def _save(path, machine, X):
+    pipeline = Pipeline([("machine", machine)])
+    save_model(path, pipeline, describe("pusvm", {}, Schema("dense", X.shape[1]), {}))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"prior": 0.3},
+        {"prior": "estimate", "random_state": 3},
+        {"prior": 0.3, "kernel": "linear"},
+        {"prior": 0.3, "kernel": "poly", "degree": 2, "threshold": "risk"},
+        {"prior": 0.3, "loss": "ramp"},
+        {"prior": 0.3, "sparse": True},
+        {"prior": 0.3, "kernel": "linear", "sparse": True},
+    ],
+    ids=str,
+)
+def test_round_trip(tmp_path, parameters):
+    parameters = dict(parameters)
+    X, y = _data(sparse=parameters.pop("sparse", False))
+    machine = PUSVM(**parameters).fit(X, y)
+    _save(tmp_path / "m", machine, X)
+    pipeline, _, metadata = load_model(tmp_path / "m")
+    loaded = pipeline[-1]
+    np.testing.assert_array_equal(loaded.decision_function(X), machine.decision_function(X))
+    np.testing.assert_array_equal(loaded.predict(X), machine.predict(X))
+    assert set(vars(loaded)) == set(vars(machine))
+    assert loaded.prior_ == machine.prior_
+    assert loaded.prior_interval_ == machine.prior_interval_
+    assert loaded.history_ == machine.history_
+    np.testing.assert_array_equal(loaded.transduction_, machine.transduction_)
+    np.testing.assert_array_equal(loaded.classes_, [0, 1])
+    assert metadata["format_version"] == 2
+
+
+@pytest.mark.parametrize("name", ["support_vectors_", "dual_coef_", "gamma_"])
+def test_attributes_of_another_version(tmp_path, name):
+    X, y = _data()
+    machine = PUSVM(prior=0.3).fit(X, y)
+    delattr(machine, name)
+    _save(tmp_path / "m", machine, X)
+    with pytest.raises(UserError, match=r"written with fewlabels .*; fit the model again"):
+        load_model(tmp_path / "m")
+
+
+def test_a_file_says_the_oldest_format_that_holds_it(tmp_path):
+    X, _ = _data()
+    pipeline = Pipeline([("columns", StandardScaler()), ("machine", SVDD())]).fit(X)
+    save_model(tmp_path / "m", pipeline, describe("svdd", {}, Schema("dense", 3), {}))
+    assert read_metadata(tmp_path / "m")["format_version"] == 1
+    assert models.FORMAT_VERSION == 2
+
+
+@pytest.mark.filterwarnings("ignore", category=InconsistentVersionWarning)
+def test_format_1_still_loads():
+    assert FORMAT_1.stat().st_size < 20_000
+    pipeline, schema, metadata = load_model(FORMAT_1)
+    assert (metadata["format_version"], schema.layout) == (1, "dense")
+    scores = pipeline.decision_function([[0.0, 0.0], [1.0, -1.0], [3.0, 0.0]])
+    expected = [-0.0019167839464586667, 0.05029824990658316, -0.24534192214674178]
+    np.testing.assert_allclose(scores, expected, atol=1e-12)
+
+
+def test_the_old_file_is_what_it_claims_to_be():
+    with zipfile.ZipFile(FORMAT_1) as archive:
+        metadata = json.loads(archive.read(models.MEMBER))
+    assert metadata["versions"]["fewlabels"] == "0.1.0"
+    assert "choice" not in metadata["training"]

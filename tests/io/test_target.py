@@ -1,0 +1,127 @@
+"""What a column of labels says."""
+
+import numpy as np
+import pytest
+
+from fewlabels.io.errors import UserError
+from fewlabels.io.target import (
+    count_labels,
+    greater_value,
+    normal_rows,
+    positive_rows,
+    target_text,
+)
+
+
+def _labels(*values):
+    return count_labels(np.array(values, dtype=object), column="t", source="f")
+
+
+def test_counts():
+    labels = _labels("b", "a", "", "b ", "NA", "1", "1.0", "1", "?")
+    assert labels.names == ["1", "b", "a"]
+    assert labels.counts == [3, 2, 1]
+    assert labels.n_blank == 3
+    assert labels.index.tolist() == [1, 2, -1, 1, -1, 0, 0, 0, -1]
+    assert labels.shown(limit=1) == "'1' (3) and 2 more"
+
+
+def test_numbers_as_a_user_would_type_them():
+    assert target_text(np.array([1.0, 0.5, np.nan])).tolist() == ["1", "0.5", ""]
+    assert target_text(np.array([True, False])).tolist() == ["True", "False"]
+
+
+# -- one class ---------------------------------------------------------------------------
+
+
+def test_one_value_and_blanks():
+    keep, y, facts, notes = normal_rows(_labels("a", "", "a", "NA"))
+    assert keep.tolist() == [True, False, True, False]
+    assert y is None
+    assert facts == {"normal": "a"}
+    assert notes == ["2 rows with a blank target not used for training"]
+
+
+def test_several_values_need_a_choice():
+    with pytest.raises(UserError, match=r"2 values: 'a' \(2\), 'b' \(1\); say.*--normal"):
+        normal_rows(_labels("a", "b", "a"))
+    roles = normal_rows(_labels("a", "b", ""), "a")
+    assert roles.keep.tolist() == [True, False, False]
+    assert roles.notes == [
+        "1 row of other classes ('b') not used for training",
+        "1 row with a blank target not used for training",
+    ]
+
+
+def test_normal_value_matches_as_number():
+    assert normal_rows(_labels("1.0", "2", "1"), "1").keep.tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("normal", [None, "a"])
+def test_blank_target(normal):
+    with pytest.raises(UserError, match="blank in every row"):
+        normal_rows(_labels("", "NA"), normal)
+
+
+def test_no_normal_row():
+    with pytest.raises(UserError, match=r"normal value 'c'.*'a' \(1\)"):
+        normal_rows(_labels("a"), "c")
+
+
+# -- positive and unlabelled rows -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "positive", "y", "name", "mark"),
+    [
+        (["a", "", "a"], None, [1, 0, 1], "a", ""),
+        (["1", "0", "0"], None, [1, 0, 0], "1", "0"),
+        (["-1", "1", "-1"], None, [0, 1, 0], "1", "-1"),
+        (["0.0", "1.0", "1"], None, [0, 1, 1], "1.0", "0.0"),
+        (["False", "True"], None, [0, 1], "True", "False"),
+        (["a", "b", "b"], "a", [1, 0, 0], "a", "b"),
+        (["0", "1"], "0", [1, 0], "0", "1"),
+        (["0", ""], "0", [1, 0], "0", ""),
+        (["1", "1.0", "", "1.0"], "1", [1, 1, 0, 1], "1.0", ""),
+    ],
+)
+def test_positive_rows(values, positive, y, name, mark):
+    roles = positive_rows(_labels(*values), positive)
+    assert roles.keep.all()
+    assert roles.y.tolist() == y
+    assert roles.y.dtype == np.int8
+    assert roles.facts == {"positive": name, "unlabeled": mark}
+
+
+@pytest.mark.parametrize(
+    ("values", "positive", "message"),
+    [
+        (["", "NA"], None, "blank in every row; name the rows in it that are known to be"),
+        (
+            ["a", "a"],
+            None,
+            "'a' in every row, .* target blank, or pass --machine svdd",
+        ),
+        (["a", "b"], None, r"2 values: 'a' \(1\), 'b' \(1\); say which one is positive"),
+        (["1", "x"], None, "say which one is positive"),
+        (["1", "2", "3"], None, "3 values: .* say which one is positive"),
+        (["1", "0", ""], "1", r"has '1' \(1\), '0' \(1\) and 1 blanks, but beside '1' .*one mark"),
+        (["1", "2", "3"], "1", "beside '1' there can be one mark"),
+        (["a", ""], "b", r"positive value 'b' in the target column 't'; its values are 'a' \(1\)"),
+        (["0", ""], None, "'0' usually marks negatives; pass --positive 0 .* or --normal 0"),
+        (["-1.0", ""], None, "usually marks negatives"),
+        (["no", ""], None, "usually marks negatives"),
+        (["False", ""], None, "usually marks negatives"),
+    ],
+)
+def test_hopeless_labels(values, positive, message):
+    with pytest.raises(UserError, match=message):
+        positive_rows(_labels(*values), positive)
+
+
+def test_greater_value():
+    assert greater_value(_labels("5", "5", "7")) == 1
+    assert greater_value(_labels("True", "False")) == 0
+    assert greater_value(_labels("yes", "no")) is None
+    assert greater_value(_labels("1", "2", "3")) is None
+    assert greater_value(_labels("1")) is None
