@@ -8,9 +8,9 @@ __version__ = "0.1.0"
 
 # Where each public name lives. Imported on first use, so that the command line answers
 # --help without loading scikit-learn and Numba.
-_HOMES = {name: "fewlabels.estimators" for name in ("SVDD", "OneClassSVM", "PUSVM")}
+_HOMES = {name: "fewlabels.estimators" for name in ("SVDD", "OneClassSVM", "PUSVM", "S3VM")}
 
-__all__ = ["PUSVM", "SVDD", "OneClassSVM", "__version__"]
+__all__ = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "__version__"]
 
 
 def __getattr__(name):

@@ -26,7 +26,7 @@ PARTS = [
     "fewlabels.model_selection",
     "fewlabels.datasets",
 ]
-EXPECTED_PUBLIC = ["PUSVM", "SVDD", "OneClassSVM", "__version__"]
+EXPECTED_PUBLIC = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "__version__"]
 
 
 # -- the public names ------------------------------------------------------------------

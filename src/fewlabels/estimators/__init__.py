@@ -2,6 +2,7 @@
 
 from .one_class import OneClassSVM
 from .pu import PUSVM
+from .s3vm import S3VM
 from .svdd import SVDD
 
-__all__ = ["PUSVM", "SVDD", "OneClassSVM"]
+__all__ = ["PUSVM", "S3VM", "SVDD", "OneClassSVM"]

@@ -21,7 +21,7 @@ from ._validation import check_rows
 # lambda times the number of positive rows: best over 12 real sets with 20 to 1000 positives.
 _PRICE = 0.15
 # An interval of the prior wider than this is worth a warning.
-_WIDE = 0.3
+_WIDE = 0.4
 # Fewer positive rows than this are none.
 _NONE = 0.75
 # Attributes that do not depend on prior, lambda or loss.

@@ -1,0 +1,277 @@
+"""Semi-supervised support vector machine."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_consistent_length
+
+from ._margin import MarginMachine
+from ._s3vm_batch import solve_batch
+from ._s3vm_data import S3VMData, read_semi_labels
+from ._validation import check_rows
+
+
+class S3VM(MarginMachine):
+    r"""Semi-supervised support vector machine: a few labels, many unlabelled rows.
+
+    Finds f(x) = <w, phi(x)> + b at a local minimum of (Gu et al. 2018, eq. (1))
+
+    .. math:: \tfrac12 \|w\|^2 + C \sum_{i \in L} \max(0, 1 - y_i f(x_i))
+              + C^* \sum_{i \in U} \max(0, 1 - |f(x_i)|),
+
+    so that the boundary keeps away from labelled and unlabelled rows alike, with the mean
+    of f over the unlabelled rows held at that of the labels (Yu et al. 2019, eq. (2)).
+
+    Parameters
+    ----------
+    C : float, default=10.0
+        Price of labelled rows inside the margin, > 0.
+    C_star : float, default=5.0
+        Price of unlabelled rows inside the margin, > 0.
+    balance : bool or float, default=True
+        Mean of f over the unlabelled rows: True for the mean of the labels (+1, -1), a
+        number, or False for no constraint. Without one, few labels often end with all
+        rows on one side.
+    annealing : bool, default=True
+        Let C* grow to its value in ten steps, each started from the one before. The
+        problem has many local minima; this is what finds good ones. False is the papers'
+        procedure, from the SVM of the labelled rows at full C*.
+    kernel : {"rbf", "poly", "sigmoid", "linear", "precomputed"} or callable, default="rbf"
+        Kernel. A callable gets two arrays of rows and returns the matrix of values.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of "rbf", "poly" and "sigmoid", >= 0. "scale" is
+        ``1 / (n_features * X.var())``, "auto" is ``1 / n_features``.
+    degree : int, default=3
+        Degree of "poly", >= 0.
+    coef0 : float, default=1.0
+        Independent term of "poly" and "sigmoid".
+    solver : {"auto", "cccp"}, default="auto"
+        "cccp" (which "auto" takes) is the concave-convex procedure on the merged problem,
+        its convex steps solved exactly without any n x n matrix.
+    tol : float, default=1e-3
+        Bound on the violation of the optimality conditions, in units of f, > 0.
+    max_iter : int, default=-1
+        Limit on pair steps of a convex step; -1 for none.
+    unlabeled : value of y or None, default=-1
+        The mark of unlabelled rows. Missing labels (NaN, None) always are unlabelled;
+        None for no other mark.
+    max_time : float or None, default=None
+        Limit on the seconds of a fit.
+    cache_size : float, default=200
+        Memory for kernel columns and working sets, in MB, > 0.
+    n_jobs : int or None, default=None
+        Threads; None uses every core.
+    random_state : int, RandomState or None, default=None
+        Seed of the sample that a large fit starts from. None means 0.
+    verbose : bool, default=False
+        Print a line per round.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The classes; f is positive for the second.
+    transduction_ : ndarray of shape (n_samples,)
+        Labels of the training rows: their own, predictions for unlabelled ones.
+    support_ : ndarray of shape (n_SV,)
+        Indices of the support vectors in the training rows. A balancing constraint that
+        is active makes all unlabelled rows support vectors.
+    support_vectors_ : ndarray or CSR of shape (n_SV, n_features)
+        Support vectors; empty for a precomputed kernel.
+    dual_coef_ : ndarray of shape (1, n_SV)
+        Coefficients: ``decision_function(x) = dual_coef_ @ K(support_vectors_, x) +
+        intercept_``.
+    coef_ : ndarray of shape (1, n_features)
+        Weights, for the linear kernel only.
+    intercept_ : ndarray of shape (1,)
+        Bias.
+    objective_ : float
+        Value of (1).
+    objectives_ : list of float
+        Value of (1) after each convex step at the final C*; it never increases.
+    kkt_violation_ : float
+        Largest violation of the optimality conditions of (1), in units of f.
+    n_iter_ : int
+        Pair steps.
+    history_ : list of dict
+        One entry per round, over all convex steps.
+    fit_status_ : int
+        0 when the tolerance was reached, 1 otherwise (a warning was given).
+    gamma_ : float
+        The coefficient that ``gamma`` stood for; 0 for kernels without one.
+    n_support_, shape_fit_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    Which local minimum: the one that the concave-convex procedure reaches from the signs
+    that the SVM of the labelled rows gives (with the balancing constraint), C* doubling
+    from ``C_star / 512``. At it no unlabelled row would be cheaper on the other side of
+    the boundary for a small change of f, and f is optimal for the signs found.
+
+    References
+    ----------
+    Gu, B., Yuan, X.-T., Chen, S., Huang, H. (2018). New incremental learning algorithm for
+    semi-supervised support vector machine. KDD.
+
+    Yu, X. et al. (2019). Tackle balancing constraint for incremental semi-supervised support
+    vector learning. KDD.
+
+    Collobert, R., Sinz, F., Weston, J., Bottou, L. (2006). Large scale transductive SVMs.
+    Journal of Machine Learning Research 7.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels import S3VM
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(1, 0.6, (100, 2)), rng.normal(-1, 0.6, (100, 2))])
+    >>> y = np.full(200, -1)  # unlabelled
+    >>> y[0], y[100] = 1, 0
+    >>> S3VM().fit(X, y).predict([[1.0, 1.0], [-1.0, -1.0]])
+    array([1, 0])
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "C_star": [Interval(Real, 0.0, None, closed="neither")],
+        "balance": ["boolean", Interval(Real, None, None, closed="neither")],
+        "annealing": ["boolean"],
+        "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+        "degree": [Interval(Integral, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "solver": [StrOptions({"auto", "cccp"})],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "max_iter": [Interval(Integral, -1, None, closed="left")],
+        "unlabeled": "no_validation",
+        "max_time": [Interval(Real, 0, None, closed="neither"), None],
+        "cache_size": [Interval(Real, 0, None, closed="neither")],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        C=10.0,
+        C_star=5.0,
+        balance=True,
+        annealing=True,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        solver="auto",
+        tol=1e-3,
+        max_iter=-1,
+        unlabeled=-1,
+        max_time=None,
+        cache_size=200,
+        n_jobs=None,
+        random_state=None,
+        verbose=False,
+    ):
+        self.C = C
+        self.C_star = C_star
+        self.balance = balance
+        self.annealing = annealing
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.unlabeled = unlabeled
+        self.max_time = max_time
+        self.cache_size = cache_size
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None, callback=None):
+        """Fit the machine.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows; for ``kernel="precomputed"`` the kernel matrix.
+        y : array-like of shape (n_samples,)
+            Two classes; unlabelled rows are missing (NaN, None) or ``unlabeled``. Where y
+            holds ``unlabeled`` and one other value only, both are taken for classes, with
+            a warning.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; rows of weight <= 0 are left out.
+        callback : callable, default=None
+            Called with the newest entry of ``history_`` after every round; returning
+            True stops the fit.
+
+        Returns
+        -------
+        self : S3VM
+        """
+        data = self._read(X, y, sample_weight)
+        found = solve_batch(self, data, callback)
+        self._store_machine(data, found)
+        self._report_status(found.result, self.tol)
+        return self
+
+    def _read(self, X, y, sample_weight):
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None: pass "
+                "the classes of the labelled rows, missing for the others."
+            )
+        rows, weight = self._prepare(X, sample_weight)
+        check_consistent_length(np.empty(self.shape_fit_[0]), y)
+        label, self.classes_, doubtful = read_semi_labels(y, self.unlabeled)
+        if doubtful:
+            warnings.warn(
+                f"y has two values only, {self.classes_[0]} and {self.classes_[1]}: both are "
+                f"taken for classes and no row for unlabelled. Pass unlabeled=None to say so, "
+                "or NaN for unlabelled rows.",
+                UserWarning,
+                stacklevel=4,
+            )
+        everywhere = label
+        if self._kept is not None:
+            label = label[self._kept]
+            if not (np.any(label > 0) and np.any(label < 0)):
+                raise ValueError(
+                    "sample_weight leaves labels of one class only; give some labelled rows of "
+                    "each class a weight > 0."
+                )
+        data = S3VMData(self._centred(rows), label, weight, self._gram, self.balance)
+        data.rows = rows
+        if self._kept is not None:
+            data.left_out = np.setdiff1d(np.arange(self.shape_fit_[0]), self._kept)
+            data.left_out_rows = check_rows(self, X, reset=False)[data.left_out]
+            data.left_out_label = everywhere[data.left_out]
+        return data
+
+    def _store_machine(self, data, found):
+        coef = data.coefficients(found.result.a)
+        support = self._store_function(data.rows, coef, found.result, data.gram)
+        self._store_bias(-found.result.multiplier)
+        label = data.label[support]
+        self.n_support_ = np.array([np.sum(label < 0), np.sum(label > 0)], dtype=np.int32)
+        self.objective_ = found.objective
+        self.objectives_ = found.objectives
+        self.kkt_violation_ = found.violation
+        self._store_transduction(data, found.f)
+
+    def _store_transduction(self, data, decision):
+        kept = np.arange(self.shape_fit_[0]) if self._kept is None else self._kept
+        is_positive = np.zeros(self.shape_fit_[0], dtype=bool)
+        is_positive[kept] = np.where(data.label, data.label, self._snapped(decision)) > 0
+        if self._kept is not None:
+            decision = self._decision(data.left_out_rows)
+            label = data.left_out_label
+            is_positive[data.left_out] = np.where(label, label, decision) > 0
+        self.transduction_ = self.classes_[is_positive.astype(np.intp)]
