@@ -55,3 +55,7 @@ $(VENV)/installed-test: pyproject.toml | $(BIN)/python
 $(VENV)/installed-benchmarks: pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --editable '.[benchmarks]'
 	@touch $@ $(VENV)/installed
+
+.PHONY: fuzz
+fuzz: $(VENV)/installed-test ## Random programs against path following, two processes (FUZZ_ARGS="--first 0 --programs 20000")
+	$(BIN)/python tests/path/fuzz.py $(FUZZ_ARGS)

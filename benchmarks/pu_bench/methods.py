@@ -99,6 +99,13 @@ def _tuned(task):
     return _learned(model.fit(task.X, task.y))
 
 
+def _ensemble(task):
+    from fewlabels import PUEnsemble
+
+    model = PUEnsemble(prior=task.prior, gamma=task.gamma, random_state=task.seed)
+    return _learned(model.fit(task.X, task.y))
+
+
 # -- scikit-learn alone ------------------------------------------------------------------------
 
 
@@ -201,9 +208,11 @@ def _pywsl(task):
 
 
 METHODS = {
-    "PUSVM": Method(_pusvm("prior"), "ours", uses_prior=True),
+    "PUSVM": Method(_pusvm("leave-one-out"), "ours", uses_prior=True),
+    "PUSVM, threshold prior": Method(_pusvm("prior"), "ours", uses_prior=True),
     "PUSVM, risk's threshold": Method(_pusvm("risk"), "ours", uses_prior=True),
     "PUSVMCV": Method(_tuned, "ours", uses_prior=True),
+    "PUEnsemble": Method(_ensemble, "ours", uses_prior=True),
     "SVC, unlabelled = negative": Method(_svc()),
     "SVC, balanced": Method(_svc(class_weight="balanced")),
     "PU bagging": Method(_bagging),

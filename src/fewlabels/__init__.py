@@ -8,9 +8,10 @@ __version__ = "0.1.0"
 
 # Where each public name lives. Imported on first use, so that the command line answers
 # --help without loading scikit-learn and Numba.
-_HOMES = {name: "fewlabels.estimators" for name in ("SVDD", "OneClassSVM", "PUSVM", "S3VM")}
+_ESTIMATORS = ("PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble")
+_HOMES = dict.fromkeys(_ESTIMATORS, "fewlabels.estimators")
 
-__all__ = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "__version__"]
+__all__ = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "__version__"]
 
 
 def __getattr__(name):

@@ -26,7 +26,7 @@ PARTS = [
     "fewlabels.model_selection",
     "fewlabels.datasets",
 ]
-EXPECTED_PUBLIC = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "__version__"]
+EXPECTED_PUBLIC = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "__version__"]
 
 
 # -- the public names ------------------------------------------------------------------
@@ -236,8 +236,11 @@ DOCUMENTS = [
     "README.md",
     "docs/one-class-guide.md",
     "docs/pu-guide.md",
+    "docs/pu-ensemble.md",
     "docs/pu-model-selection.md",
     "docs/class-prior.md",
+    "docs/s3vm-guide.md",
+    "docs/path-following.md",
     "docs/solvers.md",
     "docs/layers.md",
 ]

@@ -2,7 +2,8 @@
 
 from .one_class import OneClassSVM
 from .pu import PUSVM
+from .pu_ensemble import PUEnsemble
 from .s3vm import S3VM
 from .svdd import SVDD
 
-__all__ = ["PUSVM", "S3VM", "SVDD", "OneClassSVM"]
+__all__ = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble"]

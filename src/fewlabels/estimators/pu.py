@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_consistent_length
 
-from .._threads import resolve_n_jobs
 from ..solvers import Status
-from ._margin import MarginMachine
-from ._pu_data import PUData, quantile_cut, read_labels
-from ._pu_prior import estimated_prior
+from ._pu_data import quantile_cut
+from ._pu_machine import PUMachine
 from ._pu_solve import leave_one_out, solve_double_hinge, solve_ramp
-from ._validation import check_rows
 
 # lambda times the number of positive rows: best over 12 real sets with 20 to 1000 positives.
 _PRICE = 0.15
-# An interval of the prior wider than this is worth a warning.
-_WIDE = 0.4
-# Fewer positive rows than this are none.
-_NONE = 0.75
 # Attributes that do not depend on prior, lambda or loss.
 _FOUND_IN_READING = (
     "classes_", "shape_fit_", "gamma_", "n_features_in_", "feature_names_in_",
@@ -31,7 +22,7 @@ _FOUND_IN_READING = (
 )  # fmt: skip
 
 
-class PUSVM(MarginMachine):
+class PUSVM(PUMachine):
     r"""Support vector machine that learns from positive and unlabelled rows.
 
     Finds f(x) = <w, phi(x)> + b that minimises (Sansone et al. 2019, eq. (4))
@@ -291,44 +282,12 @@ class PUSVM(MarginMachine):
         return machines
 
     def _check_settings(self):
-        if self.prior != "estimate" and not 0.0 < self.prior < 1.0:
-            raise ValueError(
-                f"prior={self.prior!r} is not allowed; pass the share of positives among the "
-                "unlabelled rows, a number strictly between 0 and 1, or 'estimate'."
-            )
+        self._check_prior()
         if self.loss == "ramp" and self.solver == "usmo":
             raise ValueError(
                 "solver='usmo' is for loss='double-hinge'; with loss='ramp' pass "
                 "solver='decomposition' or 'qp'."
             )
-
-    def _read(self, X, y, sample_weight):
-        """Everything the fit needs that does not depend on prior, lambda or loss."""
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None: pass "
-                "a label per row that tells positive from unlabelled rows."
-            )
-        rows, weight = self._prepare(X, sample_weight)
-        check_consistent_length(np.empty(self.shape_fit_[0]), y)
-        positive, self.classes_ = read_labels(y, self.pos_label)
-        everywhere = positive
-        if self._kept is not None:
-            positive = positive[self._kept]
-            if positive.all() or not positive.any():
-                raise ValueError(
-                    "sample_weight leaves one class only; give some positive rows and some "
-                    "unlabelled rows a weight > 0."
-                )
-        n_jobs = resolve_n_jobs(self.n_jobs)
-        centred = self._centred(rows)
-        data = PUData(centred, positive, weight, self._kernel, self._gram, n_jobs)
-        data.rows = rows
-        if self._kept is not None:
-            data.left_out = np.setdiff1d(np.arange(self.shape_fit_[0]), self._kept)
-            data.left_out_rows = check_rows(self, X, reset=False)[data.left_out]
-            data.left_out_positive = everywhere[data.left_out]
-        return data
 
     def _copy_reading(self, other):
         for name in (
@@ -343,43 +302,6 @@ class PUSVM(MarginMachine):
             setattr(self, name, getattr(other, name))
         if hasattr(other, "feature_names_in_"):
             self.feature_names_in_ = other.feature_names_in_
-
-    def _set_prior(self, data, first=None, stacklevel=4):
-        """The prior given, or estimated, or what the ``first`` machine of a path estimated."""
-        self.prior_interval_ = None
-        if first not in (None, self):
-            self.prior_, self.prior_interval_ = first.prior_, first.prior_interval_
-        elif self.prior == "estimate":
-            found = estimated_prior(data, self._seed(), self.n_jobs)
-            self.prior_, self.prior_interval_ = found.prior, (found.low, found.high)
-            if found.prior * len(data.unlabeled) < _NONE < len(data.unlabeled) / 20:
-                warnings.warn(
-                    f"the class prior is estimated as {found.prior:.2g}, less than one row: no "
-                    "unlabelled row looks like a random draw of the positive ones. If some should "
-                    "be positive, the labelled positives are no random sample of all positives; "
-                    "then pass prior=...",
-                    UserWarning,
-                    stacklevel=stacklevel,
-                )
-            elif found.high - found.low > _WIDE:
-                warnings.warn(
-                    f"the class prior is uncertain: {found.prior:.2g}, {found.confidence:.0%} "
-                    f"interval [{found.low:.2g}, {found.high:.2g}]; pass prior=... if you know "
-                    "the share of positives among the unlabelled rows, or label more rows.",
-                    UserWarning,
-                    stacklevel=stacklevel,
-                )
-        else:
-            self.prior_ = float(self.prior)
-            largest = data.largest_prior()
-            if self.prior_ > largest:
-                raise ValueError(
-                    f"prior={self.prior_:g} contradicts the data: too few unlabelled rows are as "
-                    "similar to the positive rows as these are to each other for more than "
-                    f"{largest:.2g} of them to be positive. Pass a smaller prior or "
-                    "prior='estimate', and check that the labelled positives are a random "
-                    "sample of all positives."
-                )
 
     def _fit_data(self, data, before, callback):
         """Solve; ``before`` is None or lambda and solution of a machine over the same rows."""
@@ -414,15 +336,6 @@ class PUSVM(MarginMachine):
             bias = -quantile_cut(f, data.weight_unlabeled, self.prior_, rounding)
             self._store_bias(bias)
         self._store_transduction(data, found.f + bias)
-
-    def _store_transduction(self, data, decision):
-        kept = np.arange(self.shape_fit_[0]) if self._kept is None else self._kept
-        is_positive = np.ones(self.shape_fit_[0], dtype=bool)
-        is_positive[kept[data.unlabeled]] = self._snapped(decision) > 0
-        if self._kept is not None:
-            predicted = self._decision(data.left_out_rows) > 0
-            is_positive[data.left_out] = predicted | data.left_out_positive
-        self.transduction_ = self.classes_[is_positive.astype(np.intp)]
 
 
 def _zipped(lam, prior):

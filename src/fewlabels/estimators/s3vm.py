@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -13,10 +12,12 @@ from sklearn.utils.validation import check_consistent_length
 from ._margin import MarginMachine
 from ._s3vm_batch import solve_batch
 from ._s3vm_data import S3VMData, read_semi_labels
+from ._s3vm_path import S3VMStream
+from ._s3vm_stream import StreamingMachine
 from ._validation import check_rows
 
 
-class S3VM(MarginMachine):
+class S3VM(StreamingMachine, MarginMachine):
     r"""Semi-supervised support vector machine: a few labels, many unlabelled rows.
 
     Finds f(x) = <w, phi(x)> + b at a local minimum of (Gu et al. 2018, eq. (1))
@@ -26,6 +27,9 @@ class S3VM(MarginMachine):
 
     so that the boundary keeps away from labelled and unlabelled rows alike, with the mean
     of f over the unlabelled rows held at that of the labels (Yu et al. 2019, eq. (2)).
+
+    Rows and labels may keep coming: ``partial_fit``, ``forget`` and ``relabel`` follow the
+    minimum exactly, in milliseconds, and ``consolidate`` looks for a better one.
 
     Parameters
     ----------
@@ -45,14 +49,24 @@ class S3VM(MarginMachine):
         Kernel. A callable gets two arrays of rows and returns the matrix of values.
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of "rbf", "poly" and "sigmoid", >= 0. "scale" is
-        ``1 / (n_features * X.var())``, "auto" is ``1 / n_features``.
+        ``1 / (n_features * X.var())``, "auto" is ``1 / n_features``. A stream keeps
+        the value of its first rows.
     degree : int, default=3
         Degree of "poly", >= 0.
     coef0 : float, default=1.0
         Independent term of "poly" and "sigmoid".
-    solver : {"auto", "cccp"}, default="auto"
+    solver : {"auto", "cccp", "path"}, default="auto"
         "cccp" (which "auto" takes) is the concave-convex procedure on the merged problem,
-        its convex steps solved exactly without any n x n matrix.
+        its convex steps solved exactly without any n x n matrix. "path" adds the labelled
+        rows, then the others one by one, those first that the machine is most sure of
+        (Gu et al. 2018); it takes no ``callback``, ``max_iter`` or ``max_time``.
+    balance_update : {"keep", "paper"}, default="keep"
+        Whether the virtual row of the balancing constraint stays in the problem while rows
+        change, or is taken out and put back as in Algorithms 1 to 3 of Yu et al. (2019),
+        which takes several times the steps.
+    max_steps : int or None, default=None
+        Limit on the steps of one ``partial_fit``, ``forget`` or ``relabel``, >= 1; see
+        ``resume``.
     tol : float, default=1e-3
         Bound on the violation of the optimality conditions, in units of f, > 0.
     max_iter : int, default=-1
@@ -92,13 +106,20 @@ class S3VM(MarginMachine):
     objective_ : float
         Value of (1).
     objectives_ : list of float
-        Value of (1) after each convex step at the final C*; it never increases.
+        Value of (1) after each convex step at the final C* of the last batch training; it
+        never increases.
     kkt_violation_ : float
         Largest violation of the optimality conditions of (1), in units of f.
+    consolidation_due_ : bool
+        Whether half as many rows were added, forgotten or relabelled as there were
+        training rows at the last batch training or ``consolidate``.
+    n_steps_, n_flips_ : int
+        Steps of the path so far; unlabelled rows that changed sides on it.
     n_iter_ : int
-        Pair steps.
+        Pair steps of the batch training, and steps of the path since.
     history_ : list of dict
-        One entry per round, over all convex steps.
+        One entry per round, over all convex steps; then one per operation of the path, the
+        newest 1000.
     fit_status_ : int
         0 when the tolerance was reached, 1 otherwise (a warning was given).
     gamma_ : float
@@ -111,7 +132,8 @@ class S3VM(MarginMachine):
     Which local minimum: the one that the concave-convex procedure reaches from the signs
     that the SVM of the labelled rows gives (with the balancing constraint), C* doubling
     from ``C_star / 512``. At it no unlabelled row would be cheaper on the other side of
-    the boundary for a small change of f, and f is optimal for the signs found.
+    the boundary for a small change of f, and f is optimal for the signs found. A stream
+    follows this minimum; rows that arrive get the sign of f.
 
     References
     ----------
@@ -145,7 +167,9 @@ class S3VM(MarginMachine):
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "degree": [Interval(Integral, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
-        "solver": [StrOptions({"auto", "cccp"})],
+        "solver": [StrOptions({"auto", "cccp", "path"})],
+        "balance_update": [StrOptions({"keep", "paper"})],
+        "max_steps": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "max_iter": [Interval(Integral, -1, None, closed="left")],
         "unlabeled": "no_validation",
@@ -167,6 +191,8 @@ class S3VM(MarginMachine):
         degree=3,
         coef0=1.0,
         solver="auto",
+        balance_update="keep",
+        max_steps=None,
         tol=1e-3,
         max_iter=-1,
         unlabeled=-1,
@@ -185,6 +211,8 @@ class S3VM(MarginMachine):
         self.degree = degree
         self.coef0 = coef0
         self.solver = solver
+        self.balance_update = balance_update
+        self.max_steps = max_steps
         self.tol = tol
         self.max_iter = max_iter
         self.unlabeled = unlabeled
@@ -216,9 +244,18 @@ class S3VM(MarginMachine):
         -------
         self : S3VM
         """
+        self._stream = None
         data = self._read(X, y, sample_weight)
+        if self.solver == "path":
+            self._fit_by_path(data)
+            return self
         found = solve_batch(self, data, callback)
         self._store_machine(data, found)
+        if self._kept is None and self.kernel != "precomputed":
+            self._stream = S3VMStream(self, data.rows, data.label, data.weight)
+            self._stream.start_from(found)
+            self._stream.iterations_before = found.result.n_iter
+            self._stream.history_before = found.result.history
         self._report_status(found.result, self.tol)
         return self
 
@@ -232,13 +269,7 @@ class S3VM(MarginMachine):
         check_consistent_length(np.empty(self.shape_fit_[0]), y)
         label, self.classes_, doubtful = read_semi_labels(y, self.unlabeled)
         if doubtful:
-            warnings.warn(
-                f"y has two values only, {self.classes_[0]} and {self.classes_[1]}: both are "
-                f"taken for classes and no row for unlabelled. Pass unlabeled=None to say so, "
-                "or NaN for unlabelled rows.",
-                UserWarning,
-                stacklevel=4,
-            )
+            self._warn_doubtful(self.classes_)
         everywhere = label
         if self._kept is not None:
             label = label[self._kept]
@@ -254,6 +285,14 @@ class S3VM(MarginMachine):
             data.left_out_rows = check_rows(self, X, reset=False)[data.left_out]
             data.left_out_label = everywhere[data.left_out]
         return data
+
+    def _fit_by_path(self, data):
+        self._refuse_left_out(self._kept)
+        self._refuse_precomputed()
+        self._stream = S3VMStream(self, data.rows, data.label, data.weight)
+        self._stream.begin()
+        self.objectives_ = []
+        self._forget_attributes()
 
     def _store_machine(self, data, found):
         coef = data.coefficients(found.result.a)

@@ -13,6 +13,7 @@ from .explicit import CallableGram, PrecomputedGram
 from .features import RowMap, kernel_diagonal
 from .linear import LinearGram
 from .rows import RowsGram
+from .weighted import SumGram
 
 __all__ = [
     "BorderedGram",
@@ -24,6 +25,7 @@ __all__ = [
     "PrecomputedGram",
     "RowMap",
     "RowsGram",
+    "SumGram",
     "kernel_diagonal",
     "make_gram",
     "row_products",

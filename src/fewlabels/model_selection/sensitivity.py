@@ -56,7 +56,7 @@ def prior_sensitivity(estimator, X, y, priors, X_eval=None):
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(2, 1, (80, 2)), rng.normal(-2, 1, (120, 2))])
     >>> y = np.r_[np.ones(40), np.zeros(160)]  # 40 of the 80 positives are labelled
-    >>> table = prior_sensitivity(PUSVM(prior=0.25), X, y, [0.2, 0.3])
+    >>> table = prior_sensitivity(PUSVM(prior=0.25, threshold="prior"), X, y, [0.2, 0.3])
     >>> table[["prior", "base", "n_changed"]]
        prior   base  n_changed
     0   0.20  False          8

@@ -6,6 +6,7 @@ from .formulations import (
     pu_double_hinge,
     pu_ramp_step,
     s3vm_step,
+    soft_labels,
     svdd_linear,
     svdd_squared,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "pu_double_hinge",
     "pu_ramp_step",
     "s3vm_step",
+    "soft_labels",
     "svdd_linear",
     "svdd_squared",
 ]

@@ -163,3 +163,27 @@ def s3vm_step(gram, label, sign, C, C_star, target=None):
         arrays = zip(penalty.arrays(), free, strict=True)
         penalty = Penalty(*(np.append(array, end) for array, end in arrays))
     return DualProblem(gram, penalty, 0.0)
+
+
+def soft_labels(gram, posterior, price):
+    """Support vector machine for rows that are positive with probability q.
+
+    ``min 1/2 |f|^2 + sum_i price_i [q_i max(0, 1 - f_i) + (1 - q_i) max(0, 1 + f_i)]``. The
+    two duals of a row merge into one with a kink:
+
+    ``min_a a'Ka/2 + sum phi_i(a_i)``, ``sum a = 0``, with slopes -1 and +1 around
+    ``(2 q_i - 1) price_i`` on ``[-(1 - q_i) price_i, q_i price_i]``. The function is
+    ``f = K a + b`` with b minus the multiplier of the equality.
+
+    Parameters
+    ----------
+    gram : GramOperator
+        K.
+    posterior : ndarray of shape (n,)
+        q, in [0, 1].
+    price : ndarray of shape (n,)
+        Prices, > 0.
+    """
+    q = posterior
+    lower, kink, upper = -(1.0 - q) * price, (2.0 * q - 1.0) * price, q * price
+    return DualProblem(gram, Penalty.kinked(lower, kink, upper, -1.0, 1.0, gram.n), 0.0)

@@ -1,0 +1,215 @@
+"""Bags of positive and unlabelled rows, a support vector machine for each, and their mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..gram import PrecomputedGram
+from ..kernels import Precomputed
+from ..problem import DualProblem, Penalty
+from ..solvers import Result, Settings, Status, solve_decomposition
+from ._pu_data import row_keys
+from ._pu_prior import _repeated
+
+# Kernel values held at a time: they stay in cache while they are used for every machine.
+_VALUES_AT_A_TIME = 2**18
+_FEWEST_COLUMNS = 16
+# Bags of up to so many rows are one working set.
+_WHOLE = 2048
+
+
+class DistinctRows:
+    """Distinct rows, positives first, in an order that depends on their values alone.
+
+    Equal rows are one row of their weights' sum, so that a row is out of a bag only if no
+    copy of it is inside, and weights act as repetitions. What all weights of a class have
+    in common is left out.
+
+    Parameters
+    ----------
+    data : PUData
+        All rows.
+    rows : ndarray or CSR array
+        Rows before they were centred.
+
+    Attributes
+    ----------
+    index : ndarray of int of shape (n,)
+        Where each distinct row first occurs.
+    n_positive : int
+        How many of them are positive.
+    weight, total_weight : ndarray of shape (n,)
+        Weights by class, which sum to the length of ``drawn``, and as they were given.
+    drawn : list of two ndarrays of int
+        Distinct rows, each as often as its weight says: positive and unlabelled ones.
+    place : ndarray of int of shape (n_unlabeled,)
+        Which of the distinct rows each unlabelled row is.
+    """
+
+    def __init__(self, data, rows):
+        key = row_keys(rows)
+        order = key
+        if isinstance(data.kernel, Precomputed):
+            # Columns are in the order of the rows; similarities to the positives are not.
+            order = np.empty(len(key))
+            order[data.positive], order[data.unlabeled] = data.affinity_positive, data.affinity
+        parts = (data.positive, data.weight_positive), (data.unlabeled, data.weight_unlabeled)
+        index, weight, total, self.drawn, before = [], [], [], [], 0
+        for part, given in parts:
+            _, first, group = np.unique(key[part], return_index=True, return_inverse=True)
+            by_order = np.argsort(order[part[first]], kind="stable")
+            group, first = np.argsort(by_order)[group], first[by_order]
+            summed = np.bincount(group, weights=given)
+            every = np.arange(len(first))
+            drawn = _repeated(every, summed, every)
+            index.append(part[first])
+            total.append(summed)
+            weight.append(summed * len(drawn) / summed.sum())
+            self.drawn.append(before + drawn)
+            self.place = before + group
+            before += len(first)
+        self.index = np.concatenate(index)
+        self.n_positive = len(index[0])
+        self.weight = np.concatenate(weight)
+        self.total_weight = np.concatenate(total)
+
+    @property
+    def label(self):
+        """1 for positive rows, -1 for the others."""
+        return np.where(np.arange(len(self.index)) < self.n_positive, 1.0, -1.0)
+
+
+@dataclass
+class Bagging:
+    """Mean functions of bagged machines, one per kernel and price.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_kernels, n_prices, n)
+        Coefficients of the distinct rows.
+    bias : ndarray of shape (n_kernels, n_prices)
+        Biases.
+    scores : ndarray of shape (n_kernels, n_prices, n)
+        Held-out values at the rows: the mean over the bags that a row is not in; where it
+        is in all of them, the mean over the other rows.
+    n_iter : int
+        Pair steps.
+    unfinished : Result or None
+        A machine that did not reach the tolerance.
+    """
+
+    coef: np.ndarray
+    bias: np.ndarray
+    scores: np.ndarray
+    n_iter: int = 0
+    unfinished: Result | None = None
+
+
+def bagged_machines(gram, n_kernels, prices, rows, n_bags, tol, seed):
+    """Support vector machines that tell positive rows from samples of the unlabelled ones.
+
+    Every bag holds a bootstrap sample of the positive rows and as many of the unlabelled
+    ones, without replacement, but at most half of these, so that all are held out often
+    enough (Mordelet and Vert 2014, who take all positive rows).
+
+    Parameters
+    ----------
+    gram : GramOperator
+        Kernel matrix K of the distinct rows.
+    n_kernels : int
+        The kernels are K, its entries squared, their squares, and so on: RBF kernels whose
+        gamma doubles.
+    prices : sequence of float
+        Prices of a row inside the margin, > 0.
+    rows : DistinctRows
+        Rows.
+    n_bags : int
+        Bags, > 0; the same for all kernels and prices.
+    tol : float
+        Tolerance.
+    seed : int
+        Seed.
+
+    Returns
+    -------
+    Bagging
+    """
+    rng = np.random.default_rng(seed)
+    shape = (n_kernels, len(prices))
+    found = Bagging(np.zeros((*shape, gram.n)), np.zeros(shape), np.zeros((*shape, gram.n)))
+    times_out = np.full(gram.n, float(n_bags))
+    for _ in range(n_bags):
+        bag, times = _draw(rows.drawn, rng)
+        a, bias = _solve_bag(gram.block(bag), rows.label[bag], times, prices, tol, found)
+        used = np.any(a != 0.0, axis=(0, 1))
+        f = _decisions(gram, bag[used], a[:, :, used]) + bias[:, :, None]
+        f[:, :, bag] = 0.0
+        found.scores += f
+        times_out[bag] -= 1.0
+        found.coef[:, :, bag] += a / n_bags
+        found.bias += bias / n_bags
+    out = times_out > 0
+    found.scores[:, :, out] /= times_out[out]
+    if out.any():
+        mean = np.average(found.scores[:, :, out], axis=2, weights=rows.weight[out])
+        found.scores[:, :, ~out] = mean[:, :, None]
+    return found
+
+
+def _draw(drawn, rng):
+    """Distinct rows of one bag, and how often each is in it."""
+    positive, unlabeled = drawn
+    ours = positive[rng.integers(0, len(positive), len(positive))]
+    size = min(len(positive), (len(unlabeled) + 1) // 2)
+    others = unlabeled[rng.choice(len(unlabeled), size, replace=False)]
+    return np.unique(np.concatenate([ours, others]), return_counts=True)
+
+
+def _solve_bag(block, label, times, prices, tol, found):
+    """Coefficients (n_kernels, n_prices, rows) and biases of the machines of one bag.
+
+    Each starts from its neighbour: the smaller price, or the smaller gamma.
+    """
+    n_kernels, n_prices = found.bias.shape
+    a, bias = np.zeros((n_kernels, n_prices, len(label))), np.zeros((n_kernels, n_prices))
+    settings = Settings(tol=tol, polish=0, coarse=False, block_size=_WHOLE)
+    for k in range(n_kernels):
+        if k > 0:
+            np.square(block, out=block)
+        for c, price in enumerate(prices):
+            ends = price * times
+            penalty = Penalty.linear(
+                np.where(label < 0, -ends, 0.0), np.where(label > 0, ends, 0.0), -label, len(label)
+            )
+            start = a[k - 1, c] if k > 0 else a[k, c - 1] if c > 0 else a[k, c]
+            result = solve_decomposition(
+                DualProblem(PrecomputedGram(block), penalty, 0.0), start, settings
+            )
+            if result.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
+            if not result.converged:
+                found.unfinished = result
+            found.n_iter += result.n_iter
+            a[k, c], bias[k, c] = result.a, -result.multiplier
+    return a, bias
+
+
+def _decisions(gram, rows, coef):
+    """Values of the expansions at all rows, without bias, shape (n_kernels, n_prices, n)."""
+    out = np.zeros((*coef.shape[:2], gram.n))
+    if gram.value_cost == 0.0:  # products cost less than kernel values
+        for coef_k, out_k in zip(coef, out, strict=True):
+            for c, values in zip(coef_k, out_k, strict=True):
+                gram.apply(rows, c, values)
+        return out
+    step = max(_FEWEST_COLUMNS, _VALUES_AT_A_TIME // gram.n)
+    for first in range(0, len(rows), step):
+        part = slice(first, first + step)
+        values = gram.columns(rows[part])
+        for k in range(len(coef)):
+            if k > 0:
+                np.square(values, out=values)
+            out[k] += coef[k][:, part].astype(values.dtype) @ values
+    return out

@@ -1,0 +1,123 @@
+"""Functions with held-out scores, and the posterior that scores imply."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+# Spread below this share of the largest score is rounding.
+_ROUNDING = 1e-9
+# Weight of the squared slope beside the logistic risk, and the smallest slope.
+_RIDGE = 1e-3
+_NEWTON_STEPS = 100
+_SHORTEST = 1e-9
+# Keeps the Hessian regular where all features are alike.
+_TINY = 1e-12
+
+
+@dataclass
+class Scored:
+    """A function in the span of kernels, and what it says of rows that it was not made from.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_kernels, n)
+        Coefficients of the rows.
+    bias : float
+        Bias.
+    held_out : ndarray of shape (n,)
+        Held-out scores of the rows.
+    """
+
+    coef: np.ndarray
+    bias: float
+    held_out: np.ndarray
+
+    def __add__(self, other):
+        return Scored(
+            self.coef + other.coef, self.bias + other.bias, self.held_out + other.held_out
+        )
+
+    def scaled(self, factor):
+        """The function times a number."""
+        return Scored(factor * self.coef, factor * self.bias, factor * self.held_out)
+
+    def standardised(self, weight):
+        """Moved and scaled so that held-out scores have weighted mean 0 and variance 1."""
+        mean, spread = mean_and_spread(self.held_out, weight)
+        moved = Scored(self.coef, self.bias - mean, self.held_out - mean)
+        return moved.scaled(1.0 / spread)
+
+
+def mean_and_spread(scores, weight):
+    """Weighted mean and standard deviation; 1 for the latter where scores are all alike."""
+    mean = float(np.average(scores, weights=weight))
+    spread = float(np.sqrt(np.average((scores - mean) ** 2, weights=weight)))
+    alike = spread <= _ROUNDING * float(np.abs(scores).max(initial=0.0))
+    return mean, 1.0 if alike else spread
+
+
+def fit_logistic(features, weight, target, slopes):
+    """Logistic regression whose gradient asks for ``mean of q u = target``.
+
+    Minimises the convex ``mean log(1 + exp(u't)) - target't + 5e-4 |t_slopes|^2`` over t with
+    ``t_slopes >= 1e-3``; q is ``1 / (1 + exp(-u't))``. For positive and unlabelled rows,
+    with u the features of the unlabelled ones and the target the prior times the mean
+    features of the positive ones, this is the unbiased risk of du Plessis et al. (2015) with
+    the logistic loss. For probabilities r of the rows the target is the mean of ``r u``.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n, k)
+        Features u.
+    weight : ndarray of shape (n,)
+        Weights.
+    target : ndarray of shape (k,)
+        Target.
+    slopes : ndarray of bool of shape (k,)
+        Which parameters are slopes; the others are neither bounded nor made small.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+        t.
+    """
+    slopes = np.asarray(slopes)
+    share = weight / weight.sum()
+    ridge = np.where(slopes, _RIDGE, 0.0)
+    t = np.where(slopes, 1.0, 0.0)
+    free = np.ones(len(t), dtype=bool)
+    while True:
+        t = _newton(features, share, target, ridge, t, free)
+        low = free & slopes & (t < _RIDGE)
+        if not low.any():
+            return t
+        t[low] = _RIDGE
+        free &= ~low
+
+
+def _newton(features, share, target, ridge, t, free):
+    """Minimise over the parameters that are free, by damped Newton steps."""
+
+    def value(t):
+        risk = share @ np.logaddexp(0.0, features @ t)
+        return risk - target @ t + 0.5 * ridge @ (t * t)
+
+    now = value(t)
+    used = features[:, free]
+    for _ in range(_NEWTON_STEPS if free.any() else 0):
+        q = expit(features @ t)
+        gradient = used.T @ (share * q) + (ridge * t - target)[free]
+        hessian = (used.T * (share * q * (1.0 - q))) @ used + np.diag(ridge[free] + _TINY)
+        step = np.zeros(len(t))
+        step[free] = np.linalg.solve(hessian, gradient)
+        slope = float(gradient @ step[free])
+        length = 1.0
+        while not (then := value(t - length * step)) <= now - 1e-4 * length * slope:
+            length *= 0.5
+            if length < _SHORTEST:
+                return t
+        t, now = t - length * step, then
+    return t

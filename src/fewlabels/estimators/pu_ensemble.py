@@ -1,0 +1,409 @@
+"""Composite classifier for positive and unlabelled rows: bags, then soft labels."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.special import expit, softmax
+from sklearn.base import _fit_context
+from sklearn.metrics import roc_auc_score
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from .._threads import one_blas_thread, resolve_n_jobs
+from ..gram import Expansion, RowMap, SumGram, make_gram
+from ..kernels import make_kernel
+from ..problem import soft_labels
+from ..solvers import Settings, solve_decomposition
+from ._base import _ALWAYS_FLOAT64
+from ._pu_bags import DistinctRows, bagged_machines
+from ._pu_data import quantile_cut
+from ._pu_machine import PUMachine
+from ._pu_scores import Scored, fit_logistic, mean_and_spread
+from ._validation import resolve_gamma
+
+# The grid: gamma times these (each twice the one before), and prices.
+_FACTORS = np.array([0.125, 0.25, 0.5, 1.0, 2.0])
+_PRICES = (1.0, 10.0)
+_PRICES_OF_ONE_KERNEL = (0.1, 1.0, 10.0)
+# Members are weighted by softmax(AUC / _SHARPNESS); those of less weight are left out.
+_SHARPNESS = 0.01
+_NEGLIGIBLE = 1e-3
+# Price of the second stage.
+_PRICE = 0.3
+_SURE = 1e-6
+# Scores nearer to each other than this share of the largest are equal.
+_ROUNDING = 1e-12
+
+
+class PUEnsemble(PUMachine):
+    r"""Composite classifier for positive and unlabelled rows: bags, then soft labels.
+
+    First stage: support vector machines tell bootstrap samples of the positive rows from
+    equally many unlabelled rows, for a grid of kernels and prices; the mean over the bags is
+    one member per kernel and price. Members are weighted by the area under the ROC curve of
+    positive against unlabelled rows, on rows held out of the bags, which needs no prior. A
+    logistic map of the held-out scores, fitted with the prior, gives every unlabelled row a
+    probability of being positive.
+
+    Second stage: one machine for all rows, with those probabilities for labels, over the
+    mean kernel of the members. The decision is the sum of both stages, standardised; it is
+    cut where the share of the unlabelled rows above equals the prior, by scores that no row
+    had a part in itself.
+
+    Parameters
+    ----------
+    prior : "estimate" or float, default="estimate"
+        Share of positives among the *unlabelled* rows, in (0, 1). "estimate" takes
+        :func:`fewlabels.class_prior.estimate_prior`. Members and their weights do not
+        depend on it.
+    kernel : {"rbf", "linear", "poly", "precomputed"}, default="rbf"
+        Kernel. "rbf" takes five: ``gamma`` times 1/8, 1/4, 1/2, 1 and 2, with prices 1 and
+        10. The others are one kernel, with prices 0.1, 1 and 10, divided by the mean of
+        K(x, x) (with "linear" around the mean row). With "linear" the decision is that of the
+        second stage alone.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of "poly", and the one around which "rbf" takes five, >= 0. "scale" is
+        ``1 / (n_features * X.var())``, "auto" is ``1 / n_features``.
+    n_bags : int, default=30
+        Bags, the same for all members, > 0.
+    degree : int, default=3
+        Degree of "poly", >= 0.
+    coef0 : float, default=1.0
+        Independent term of "poly".
+    tol : float, default=1e-2
+        Bound on the violation of the optimality conditions, in units of f, > 0.
+    pos_label : value of y or None, default=None
+        The positive class, where it is not the greater value of y.
+    cache_size : float, default=200
+        Memory for kernel columns and working sets of the second stage, in MB, > 0.
+    n_jobs : int or None, default=None
+        Threads; None uses every core.
+    random_state : int, RandomState or None, default=None
+        Seed of the bags, of the sample that a large fit starts from and of the prior's
+        estimation. None means 0.
+    verbose : bool, default=False
+        Print a line per round of the second stage.
+
+    Attributes
+    ----------
+    prior_ : float
+        Share of positives among the unlabelled rows, given or estimated.
+    prior_interval_ : tuple of float or None
+        Confidence interval of an estimated prior.
+    classes_ : ndarray of shape (2,)
+        The mark of unlabelled rows (also the prediction for negatives) and the positive
+        class, in the coding of y.
+    gammas_ : ndarray of shape (n_kernels,)
+        Coefficients of the kernels; 0 for kernels without one.
+    prices_ : ndarray of shape (n_prices,)
+        Prices of a row inside the margin.
+    auc_ : ndarray of shape (n_kernels, n_prices)
+        Area under the ROC curve of each member, positive against unlabelled rows, held out.
+    weights_ : ndarray of shape (n_kernels, n_prices)
+        Weights of the members, with sum 1; those below 0.001 are set to 0.
+    transduction_ : ndarray of shape (n_samples,)
+        Labels of the training rows: the positives' own; the others' by held-out scores, so
+        that the share of positives is the prior.
+    support_ : ndarray of shape (n_SV,)
+        Indices of the rows with a coefficient in the training rows; of equal rows the first.
+    support_vectors_ : ndarray or CSR of shape (n_SV, n_features)
+        These rows; empty for a precomputed kernel.
+    dual_coef_ : ndarray of shape (n_kernels, n_SV)
+        Coefficients: ``decision_function(x) = sum_k dual_coef_[k] @ K_k(support_vectors_, x)
+        + intercept_`` with K_k the kernel of ``gammas_[k]``.
+    coef_ : ndarray of shape (1, n_features)
+        Weights, for the linear kernel only.
+    intercept_ : ndarray of shape (1,)
+        Bias.
+    n_iter_ : int
+        Pair steps of all machines.
+    history_ : list of dict
+        One entry per round of the second stage.
+    fit_status_ : int
+        0 when all machines reached the tolerance, 1 otherwise (a warning was given).
+    gamma_ : float
+        The coefficient that ``gamma`` stood for; 0 for kernels without one.
+    n_support_ : ndarray of shape (2,)
+        Support vectors among the unlabelled rows and among the positive ones.
+    shape_fit_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    See Also
+    --------
+    PUSVM : one convex problem with a certificate; sparser and faster to predict.
+
+    Notes
+    -----
+    Labelled positives are taken to be a random sample of all positives. Sample weights
+    act as repetitions exactly, and what all weights of the positive or of the unlabelled rows
+    have in common is left out. Weights that are no multiples of a common number are
+    rounded when bags are drawn. Equal rows are treated as one row of their weights' sum.
+
+    Nearly every row is a support vector, and "rbf" predicts with up to five kernels.
+
+    References
+    ----------
+    Mordelet, F., Vert, J.-P. (2014). A bagging SVM to learn from positive and unlabeled
+    examples. Pattern Recognition Letters 37. (The bags, with all positive rows in each.)
+
+    du Plessis, M. C., Niu, G., Sugiyama, M. (2015). Convex formulation for learning from
+    positive and unlabeled data. ICML. (The logistic risk of the map.)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels import PUEnsemble
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(2, 1, (80, 2)), rng.normal(-2, 1, (120, 2))])
+    >>> y = np.r_[np.ones(40), np.zeros(160)]  # 40 of the 80 positives are labelled
+    >>> model = PUEnsemble(prior=0.25).fit(X, y)
+    >>> model.predict([[2.0, 2.0], [-2.0, -2.0]])
+    array([1., 0.])
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "prior": [StrOptions({"estimate"}), Real],
+        "kernel": [StrOptions({"linear", "poly", "rbf", "precomputed"})],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+        "n_bags": [Interval(Integral, 1, None, closed="left")],
+        "degree": [Interval(Integral, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "pos_label": "no_validation",
+        "cache_size": [Interval(Real, 0, None, closed="neither")],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        prior="estimate",
+        kernel="rbf",
+        gamma="scale",
+        n_bags=30,
+        degree=3,
+        coef0=1.0,
+        tol=1e-2,
+        pos_label=None,
+        cache_size=200,
+        n_jobs=None,
+        random_state=None,
+        verbose=False,
+    ):
+        self.prior = prior
+        self.kernel = kernel
+        self.gamma = gamma
+        self.n_bags = n_bags
+        self.degree = degree
+        self.coef0 = coef0
+        self.tol = tol
+        self.pos_label = pos_label
+        self.cache_size = cache_size
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # -- fitting -------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Fit both stages.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows; for ``kernel="precomputed"`` the kernel matrix.
+        y : array-like of shape (n_samples,)
+            Two values, or one and missing ones (NaN, None). The greater value (or
+            ``pos_label``) marks positive rows, the other one unlabelled rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; rows of weight <= 0 are left out. They act as repetitions.
+
+        Returns
+        -------
+        self : PUEnsemble
+        """
+        self._check_prior()
+        data = self._read(X, y, sample_weight)
+        self._set_prior(data)
+        rows, seed = DistinctRows(data, data.rows), self._seed()
+        with one_blas_thread():
+            grams = self._grams(data, rows)
+            first, bags = self._first_stage(grams[0], rows, seed)
+            posterior = self._posterior(first, rows)
+            second, result = self._second_stage(grams, rows, posterior, seed)
+        final = second
+        if self.kernel != "linear":
+            unlabeled = rows.weight * (rows.label < 0)
+            final = first.standardised(unlabeled) + second.standardised(unlabeled)
+        self._store_machine(data, rows, grams, final, result)
+        self._set_probabilities(rows, final.held_out, posterior)
+        self.n_iter_ = max(1, bags.n_iter + result.n_iter)
+        worst = bags.unfinished if result.converged and bags.unfinished else result
+        self.fit_status_ = 0 if worst.converged else 1
+        self._report_status(worst, self.tol)
+        return self
+
+    def _grams(self, data, rows):
+        """One operator per kernel of the grid, over the distinct rows."""
+        vectors = data.rows[rows.index] if self.kernel != "precomputed" else data.X
+        if self.kernel in ("rbf", "poly"):
+            # Again, so that repetitions and weights give the same to the last bit.
+            self.gamma_ = resolve_gamma(self.gamma, vectors, rows.total_weight)
+        if self.kernel == "rbf":
+            self.gammas_ = self.gamma_ * _FACTORS
+        else:
+            self.gammas_ = np.array([self.gamma_])
+        vectors = self._centred(vectors)
+        dtype = np.float64 if len(rows.index) <= _ALWAYS_FLOAT64 else None
+        n_jobs = resolve_n_jobs(self.n_jobs)
+        grams = []
+        for gamma in self.gammas_[::-1]:  # the largest gamma needs most precision
+            grams.insert(0, make_gram(self._kernel_of(gamma), vectors, dtype=dtype, n_jobs=n_jobs))
+            dtype = grams[0].dtype
+        return [grams[0].take(rows.index)] if self.kernel == "precomputed" else grams
+
+    def _kernel_of(self, gamma):
+        return make_kernel(self.kernel, gamma, self.degree, self.coef0)
+
+    def _squared_norms(self, gram, rows):
+        """K(x, x); around the mean row for the linear kernel, where no row is the origin."""
+        if self.kernel != "linear":
+            return gram.diagonal()
+        share = rows.total_weight / rows.total_weight.sum()
+        product = gram.product(np.arange(gram.n), share)
+        return gram.diagonal() - 2.0 * product + share @ product
+
+    def _first_stage(self, gram, rows, seed):
+        """The weighted mean of the members, standardised, and all of them."""
+        size = float(np.average(self._squared_norms(gram, rows), weights=rows.total_weight))
+        self._size = size if size > 0.0 else 1.0
+        prices = _PRICES if self.kernel == "rbf" else _PRICES_OF_ONE_KERNEL
+        self.prices_ = np.array(prices) / self._size
+        bags = bagged_machines(
+            gram, len(self.gammas_), self.prices_, rows, self.n_bags, self.tol, seed
+        )
+        self.auc_ = np.apply_along_axis(
+            lambda scores: roc_auc_score(rows.label, scores, sample_weight=rows.weight),
+            2,
+            bags.scores,
+        )
+        weights = softmax(self.auc_ / _SHARPNESS)
+        weights[weights < _NEGLIGIBLE] = 0.0
+        self.weights_ = weights / weights.sum()
+        total = Scored(np.zeros((len(self.gammas_), gram.n)), 0.0, np.zeros(gram.n))
+        for k, c in np.argwhere(self.weights_):
+            coef = np.zeros_like(total.coef)
+            coef[k] = bags.coef[k, c]
+            member = Scored(coef, bags.bias[k, c], bags.scores[k, c])
+            total += member.standardised(rows.weight).scaled(self.weights_[k, c])
+        return total, bags
+
+    def _posterior(self, first, rows):
+        """Probabilities that rows are positive, from held-out scores; 1 for labelled ones."""
+        positive = rows.label > 0
+        x = first.standardised(rows.weight * ~positive).held_out
+        features = np.column_stack([x, np.ones(len(x))])
+        among_positive = np.average(features[positive], axis=0, weights=rows.weight[positive])
+        t = fit_logistic(
+            features[~positive],
+            rows.weight[~positive],
+            self.prior_ * among_positive,
+            [True, False],
+        )
+        return np.where(positive, 1.0, np.clip(expit(features @ t), _SURE, 1.0 - _SURE))
+
+    def _second_stage(self, grams, rows, posterior, seed):
+        """The machine of all rows over the mean kernel."""
+        weights = self.weights_.sum(axis=1)
+        used = np.flatnonzero(weights)
+        gram = grams[used[0]]
+        if len(used) > 1:
+            gram = SumGram([grams[k] for k in used], weights[used])
+        settings = Settings(
+            tol=self.tol,
+            cache_size=self.cache_size * 1e6,
+            callback=self._reporter(None),
+            random_state=seed,
+        )
+        problem = soft_labels(gram, posterior, _PRICE / self._size * rows.weight)
+        result = solve_decomposition(problem, settings=settings)
+        bias = -result.multiplier
+        without_own = result.gradient - result.a * self._squared_norms(gram, rows)
+        return Scored(np.outer(weights, result.a), bias, without_own + bias), result
+
+    def _store_machine(self, data, rows, grams, final, result):
+        coef = np.zeros((len(grams), data.X.shape[0]))
+        coef[:, rows.index] = final.coef
+        one = coef[0] if len(grams) == 1 else np.abs(coef).sum(axis=0)
+        support = self._store_function(data.rows, one, result, grams[0])
+        self.dual_coef_ = coef[:, support]
+        among = np.isin(support, data.positive, assume_unique=True)
+        self.n_support_ = np.array([np.sum(~among), np.sum(among)], dtype=np.int32)
+        unlabeled = rows.label < 0
+        scores = final.held_out[unlabeled]
+        rounding = max(self._rounding, _ROUNDING * float(np.abs(scores).max()))
+        self._cut = quantile_cut(scores, rows.weight[unlabeled], self.prior_, rounding)
+        self._store_bias(final.bias - self._cut)
+        self._store_transduction(data, final.held_out[rows.place] - self._cut)
+
+    def _set_probabilities(self, rows, scores, posterior):
+        """Slopes of the logistic curve above and below the cut, where it is one half."""
+        unlabeled = rows.label < 0
+        weight = rows.weight[unlabeled]
+        self._spread = mean_and_spread(scores[unlabeled], weight)[1]
+        features = self._sides(scores[unlabeled] - self._cut)
+        target = np.average(features * posterior[unlabeled, None], axis=0, weights=weight)
+        self._slopes = fit_logistic(features, weight, target, [True, True])
+
+    def _sides(self, decision):
+        scaled = decision / self._spread
+        return np.column_stack([np.maximum(scaled, 0.0), np.minimum(scaled, 0.0)])
+
+    # -- evaluating ------------------------------------------------------------------
+
+    def _decision(self, X):
+        """The decision at validated rows."""
+        if self.kernel == "linear":
+            return super()._decision(X)
+        decision = np.full(X.shape[0], self._bias)
+        for k in np.flatnonzero(self.dual_coef_.any(axis=1)):
+            decision += self._function(k)(X)
+        return self._snapped(decision)
+
+    def _function(self, k):
+        """The part of the function in the span of the k-th kernel."""
+        kernel = self._kernel_of(self.gammas_[k])
+        row_map = columns = None
+        if self.kernel == "precomputed":
+            columns = self.support_
+        else:
+            dtype = np.float64 if self._float64 else np.float32
+            row_map = RowMap.restored(kernel, self._center, dtype)
+        return Expansion(
+            kernel, self.support_vectors_, self.dual_coef_[k],
+            columns=columns, row_map=row_map, n_jobs=resolve_n_jobs(self.n_jobs),
+        )  # fmt: skip
+
+    def predict_proba(self, X):
+        """Probabilities of the two classes.
+
+        A logistic curve of the decision, one half where that is zero, with a slope on either
+        side that fits the probabilities of the unlabelled rows in the first stage. Their mean
+        over rows like the unlabelled ones is near the prior, not equal to it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows; for ``kernel="precomputed"`` their kernel values against the training
+            rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Columns in the order of ``classes_``; rows sum to 1.
+        """
+        logit = self._sides(self.decision_function(X)) @ self._slopes
+        return np.column_stack([expit(-logit), expit(logit)])

@@ -1,0 +1,253 @@
+"""Operations of a path: what they promise besides optimality."""
+
+import pickle
+
+import numpy as np
+import pytest
+from reference import kernel_matrix, kkt_residual, solve_qp
+
+from fewlabels.kernels import RBF, Linear
+from fewlabels.problem import Penalty
+from fewlabels.solvers.path import PathFollower, RowPenalties
+
+KERNEL, JUDGE = RBF(0.5), ("rbf", 0.5)
+
+
+def blobs(rng, n, d=2, shift=1.0):
+    y = rng.choice([-1.0, 1.0], n)
+    return rng.normal(size=(n, d)) + shift * y[:, None], y
+
+
+def one_class(n):
+    return RowPenalties.convex(Penalty.linear(0.0, 1.0, 0.0, n))
+
+
+def convex_machines(rng, X, y):
+    n, diagonal = len(X), np.ones(len(X))
+    kink = Penalty.kinked(0.0, 0.5, 1.0, np.sin(X[:, 0]) - 1, np.sin(X[:, 0]) + 1, n)
+    return {
+        "svm": (RowPenalties.labelled(y, rng.choice([0.5, 5.0], n)), 1.0, 0.0),
+        "one-class": (one_class(n), 1.0, 0.3 * n),
+        "svdd-linear": (RowPenalties.convex(Penalty.linear(0.0, 0.1, -diagonal, n)), 2.0, 1.0),
+        "svdd-squared": (
+            RowPenalties.convex(Penalty.linear(0.0, np.inf, -diagonal, n), ridge=3.0), 2.0, 1.0
+        ),
+        "pu": (RowPenalties.convex(kink), 1.0, 0.4 * n),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("machine", ["svm", "one-class", "svdd-linear", "svdd-squared", "pu"])
+def test_convex_machines_reach_the_solution(machine, rng):
+    X, y = blobs(rng, 50)
+    rows, scale, total = convex_machines(rng, X, y)[machine]
+    Q = scale * kernel_matrix(JUDGE, X) + np.diag(rows.ridge)
+    a, _ = solve_qp(Q, rows.penalty.arrays(), total)
+    path = PathFollower(KERNEL, scale=scale)
+    assert path.add(X, rows, total=total)
+    assert kkt_residual(Q, rows.penalty.arrays(), path.a) < 1e-11
+    np.testing.assert_allclose(path.a, a, atol=2e-5)
+    np.testing.assert_allclose(path.h, Q @ path.a - path.multiplier, atol=1e-12)
+    assert path.violation() < 1e-11
+
+
+def test_rows_keep_their_order(rng):
+    X, y = blobs(rng, 120)
+    path = PathFollower(KERNEL)
+    path.add(X, RowPenalties.labelled(y, 1.0))
+    gone = rng.choice(120, 90, replace=False)  # enough to make the arrays smaller
+    path.remove(gone)
+    assert path.n < 120
+    kept = np.setdiff1d(np.arange(120), gone)
+    again = PathFollower(KERNEL)
+    again.add(X[kept], RowPenalties.labelled(y[kept], 1.0))
+    np.testing.assert_allclose(path.a, again.a, atol=1e-10)
+    path.add(X[gone[:5]], RowPenalties.labelled(y[gone[:5]], 1.0))
+    assert path.violation() < 1e-11
+
+
+def test_a_paused_path_goes_on(rng):
+    X, y = blobs(rng, 60, shift=0.5)
+    rows = RowPenalties.concatenate(
+        [RowPenalties.labelled(y[:10], 10.0), RowPenalties.unlabelled(5.0, 50)]
+    )
+    whole, parts = (PathFollower(KERNEL, balance="keep") for _ in range(2))
+    assert whole.add(X, rows, target=0.1)
+    done, pauses = parts.add(X, rows, target=0.1, max_steps=3), 0
+    while not done:
+        assert not parts.finished or parts._pending
+        pauses += 1
+        parts = pickle.loads(pickle.dumps(parts))
+        done = parts.run(max_steps=3)
+    assert pauses > 5
+    np.testing.assert_allclose(parts.a, whole.a, atol=1e-9)
+    assert parts.violation() < 1e-10
+
+
+def test_operations_queue_behind_a_paused_one(rng):
+    X, y = blobs(rng, 60, shift=0.5)
+    path = PathFollower(KERNEL)
+    assert not path.add(X[:40], RowPenalties.labelled(y[:40], 10.0), max_steps=2)
+    assert path.remove([0, 1])
+    assert len(path) == 38 and path.finished
+    assert path.violation() < 1e-10
+
+
+def test_leaving_out_is_refitting(rng):
+    X, y = blobs(rng, 40)
+    for machine, (rows, scale, total) in convex_machines(rng, X, y).items():
+        path = PathFollower(KERNEL, scale=scale)
+        path.add(X, rows, total=total)
+        less = total * 39 / 40 if machine in ("one-class", "pu") else total
+        factor = 39 / 40 if machine == "pu" else 1.0
+        before = path.a, path.multiplier
+        values = path.leave_one_out(total=less, factor=factor)
+        assert np.array_equal(path.a, before[0]) and path.multiplier == before[1]
+        for i in range(0, 40, 3):
+            others = np.delete(np.arange(40), i)
+            kept = rows.take(others)
+            p = kept.penalty
+            p = Penalty(p.lower, p.kink, p.upper, factor * p.slope_left, factor * p.slope_right)
+            again = PathFollower(KERNEL, scale=scale)
+            again.add(X[others], RowPenalties(p, kept.hat, kept.ridge), total=less)
+            if again.n_margin == 0:
+                continue  # the multiplier is not unique
+            k = scale * kernel_matrix(JUDGE, X[[i]], X[others])[0]
+            assert abs(k @ again.a - again.multiplier - values[i]) < 1e-9, machine
+
+
+def test_leaving_out_needs_a_convex_machine(rng):
+    X, _ = blobs(rng, 20)
+    path = PathFollower(KERNEL)
+    path.add(X, RowPenalties.unlabelled(1.0, 20))
+    with pytest.raises(ValueError, match="convex machines only"):
+        path.leave_one_out()
+
+
+@pytest.mark.parametrize("balance", [None, "keep"])
+def test_loading_a_rough_solution(balance, rng):
+    X, y = blobs(rng, 80, shift=0.6)
+    rows = RowPenalties.concatenate(
+        [RowPenalties.labelled(y[:20], 10.0), RowPenalties.unlabelled(5.0, 60)]
+    )
+    target = 0.1 if balance else None
+    path = PathFollower(KERNEL, balance=balance)
+    path.add(X, rows, target=target)
+    a = path.a
+    inside = (np.abs(a) > 0) & (np.abs(a) < np.where(np.arange(80) < 20, 10.0, 5.0))
+    assert inside.sum() > 5
+    for noise in (0.0, 1e-6, 1e-3):
+        rough = np.where(inside, a * (1 + noise * rng.uniform(-1, 1, 80)), a)
+        other = PathFollower(KERNEL, balance=balance)
+        assert other.load(
+            X, rows, rough, path.multiplier + noise, signs=path.signs, virtual=path.virtual,
+            target=target,
+        )  # fmt: skip
+        assert other.violation() < 1e-11
+        np.testing.assert_allclose(other.a, a, atol=1e-8)
+        # And it is alive.
+        other.remove(np.arange(10))
+        assert other.violation() < 1e-11
+
+
+def test_moving_a_price_visits_the_solutions_in_between(rng):
+    X, y = blobs(rng, 50, shift=0.3)
+    path = PathFollower(KERNEL)
+    path.add(X, RowPenalties.labelled(y, 0.01))
+    for C in (0.1, 1.0, 30.0, 0.5):
+        path.move(np.arange(50), RowPenalties.labelled(y, C))
+        fresh = PathFollower(KERNEL)
+        fresh.add(X, RowPenalties.labelled(y, C))
+        np.testing.assert_allclose(path.a, fresh.a, atol=1e-9 * C)
+        assert path.violation() < 1e-11
+
+
+def test_slopes_times_a_factor_is_the_kernel_divided_by_it(rng):
+    X, y = blobs(rng, 50)
+    rows, _, total = convex_machines(rng, X, y)["pu"]
+    path = PathFollower(KERNEL)
+    path.add(X, rows, total=total)
+    path.scale_slopes(4.0)
+    fresh = PathFollower(KERNEL, scale=0.25)
+    fresh.add(X, rows, total=total)
+    np.testing.assert_allclose(path.a, fresh.a, atol=1e-9)
+
+
+def test_balance_holds_and_keeping_takes_fewer_steps(rng):
+    X, y = blobs(rng, 120, shift=0.7)
+    steps = {}
+    for balance in ("keep", "paper"):
+        path = PathFollower(KERNEL, balance=balance)
+        path.add(X[:20], RowPenalties.labelled(y[:20], 10.0), target=0.2)
+        before = path.n_steps
+        for i in range(20, 120):
+            path.add(X[i : i + 1], RowPenalties.unlabelled(5.0, 1))
+            assert abs(path.h[20:].mean() - 0.2) < 1e-10
+            assert abs(path.a.sum() + path.virtual) < 1e-9
+        steps[balance] = path.n_steps - before
+    assert steps["keep"] < steps["paper"]
+
+
+def test_history_counts_steps(rng):
+    X, y = blobs(rng, 30)
+    path = PathFollower(KERNEL)
+    path.add(X, RowPenalties.labelled(y, 1.0))
+    path.remove([0, 3])
+    path.refresh()
+    assert [e["operation"] for e in path.history] == ["add", "remove", "refresh"]
+    assert sum(e["steps"] for e in path.history) == path.n_steps
+    assert path.history[1]["rows"] == 2
+
+
+def test_rounding_is_corrected_when_it_is_due(rng):
+    X, y = blobs(rng, 40)
+    never, often = (PathFollower(KERNEL, refresh_at=r) for r in (np.inf, 0.0))
+    for path in (never, often):
+        for i in range(40):
+            path.add(X[i : i + 1], RowPenalties.labelled(y[i : i + 1], 1.0))
+    np.testing.assert_allclose(never.a, often.a, atol=1e-12)
+
+
+def test_linear_kernel_forms_no_column(rng):
+    X, y = blobs(rng, 300, d=4)
+    path = PathFollower(Linear())
+    path.add(X, RowPenalties.labelled(y, 1.0))
+    for i in range(20):
+        path.remove([i])
+    assert path.n_values < 300 * 300 / 10
+    assert path.violation() < 1e-10
+
+
+def test_few_columns_give_the_same_path(rng):
+    X, y = blobs(rng, 80)
+    whole, few = (PathFollower(KERNEL, cache_size=c) for c in (1e8, 10_000))
+    for path in (whole, few):
+        path.add(X, RowPenalties.labelled(y, 10.0))
+        path.remove(np.arange(0, 80, 7))
+    assert few.n_values > whole.n_values
+    np.testing.assert_allclose(few.a, whole.a, atol=1e-10)
+
+
+def test_refusals_leave_the_state_alone(rng):
+    X, _ = blobs(rng, 20)
+    path = PathFollower(KERNEL)
+    path.add(X, one_class(20), total=5.0)
+    before = path.a
+    refused = [
+        (lambda: path.remove(np.arange(17)), "must sum to 5"),
+        (lambda: path.set_total(21.0), "could sum to"),
+        (lambda: path.add(X, one_class(19)), "20 rows and rows has 19"),
+        (lambda: path.remove([3, 3]), "named twice"),
+        (lambda: path.set_target(0.1), "no balancing constraint"),
+        (lambda: path.load(X, one_class(20), before, 0.0), "empty path"),
+        (lambda: path.change([0], one_class(1), total=50.0), "could sum to"),
+    ]
+    for operation, message in refused:
+        with pytest.raises(ValueError, match=message):
+            operation()
+        assert np.array_equal(path.a, before) and path.finished and not path._pending
+    with pytest.raises(IndexError, match="row 20 is not among 20"):
+        path.remove([20])
+    with pytest.raises(ValueError, match="'keep' or 'paper'"):
+        PathFollower(KERNEL, balance="no")
+    with pytest.raises(ValueError, match="number > 0"):
+        PathFollower(KERNEL, scale=0.0)

@@ -1,0 +1,63 @@
+"""Random programs: the short version of ``make fuzz``."""
+
+import pytest
+
+from fewlabels.solvers.path import _steps as st
+from fewlabels.solvers.path import engine, settle
+from path.programs import DATA, MACHINES, TOLERANCE, Program
+
+PER_MACHINE = 12
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_random_programs(machine, seed):
+    for k in range(PER_MACHINE):
+        program = Program(10_000_000 + 1000 * seed + k, size=40, machine=machine)
+        for _ in range(14):
+            violation = program.step()
+            assert violation <= TOLERANCE, f"{program.describe()}; {program.log}"
+
+
+def test_breaking_cycles_changes_no_result(seed, monkeypatch):
+    # Ranges are widened after a few steps of no length, as if every path went in circles.
+    monkeypatch.setattr(engine, "_IDLE_STEPS", 4)
+    monkeypatch.setattr(engine, "_IDLE_PER_ROW", 0)
+    shakes, once = [], settle.Settle._shake
+    monkeypatch.setattr(settle.Settle, "_shake", lambda path: (shakes.append(1), once(path)))
+    for k in range(20):
+        program = Program(30_000_000 + 1000 * seed + k, size=40, machine="s3vm paper")
+        for _ in range(14):
+            assert program.step() <= TOLERANCE, f"{program.describe()}; {program.log}"
+    assert len(shakes) > 3
+
+
+def test_the_judge_sees_mistakes(seed):
+    # A wrong variable, a wrong multiplier and a wrong sign are all noticed.
+    caught = 0
+    for k in range(200):
+        program = Program(20_000_000 + 1000 * seed + k, size=30, machine="s3vm keep")
+        for _ in range(6):
+            program.step()
+        path = program.path
+        if len(path) < 3 or not program.hat.any():
+            continue
+        assert program.judge() <= TOLERANCE
+        row = path._alive[0]
+        path.F[st.A, row] += 1e-3
+        assert program.judge() > TOLERANCE
+        path.F[st.A, row] -= 1e-3
+        path.shift += 1e-3
+        assert program.judge() > TOLERANCE
+        path.shift -= 1e-3
+        caught += 1
+        if caught == 5:
+            return
+    assert caught == 5
+
+
+def test_programs_meet_everything(seed):
+    # The generator reaches every machine and every kind of data.
+    programs = [Program(s + 1000 * seed) for s in range(300)]
+    assert {p.machine for p in programs} == set(MACHINES)
+    assert {p.data for p in programs} == set(DATA)
+    assert {p.sparse for p in programs} == {True, False}
