@@ -165,7 +165,7 @@ def test_defaults_in_the_help_are_those_of_the_estimators(run):
         ("in (0, 1). (default: estimate)", "prior"),
         ("number of positive rows. (default: auto)", "lam"),
         ("errors cost. (default: double-hinge)", "loss"),
-        ("the risk is smallest. (default: prior)", "threshold"),
+        ("the risk is smallest. (default: leave-one-out)", "threshold"),
     ):
         assert text in words
         if name:

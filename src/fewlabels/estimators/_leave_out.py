@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 # More rows between breakpoints than this are sampled: fewer give larger corrections.
 _MOST_FREE = 1000
@@ -22,8 +22,8 @@ def own_terms(gram, sigma, penalty_arrays, weight, groups, affinity, norm):
     is ``sum_u sigma_u (m - phi(x_u))`` with m the mean of the positive rows. When one unit of
     weight of row u is left out, the rows between breakpoints take its place as far as they
     can: f(x_u) grows by ``sigma_u / w_u`` times the squared distance of ``phi(x_u) - m`` to
-    the span of theirs (the span rule of Chapelle and Vapnik 2000). Without any such row that is
-    ``||phi(x_u) - m||^2`` (Jaakkola and Haussler 1999).
+    the span of theirs (the span rule of Chapelle and Vapnik 2000). Without any such row, or under
+    a kernel that is no inner product, it is ``||phi(x_u) - m||^2`` (Jaakkola and Haussler 1999).
 
     Parameters
     ----------
@@ -61,6 +61,7 @@ def own_terms(gram, sigma, penalty_arrays, weight, groups, affinity, norm):
         members = members[:: -(-len(members) // _MOST_FREE)]
         rows = first[total[first] != 0]
         distance = _squared_distances(gram, rows, members, diagonal, affinity - 0.5 * norm)
+    if distance is not diagonal:
         # Where other copies stay, they take the place of one exactly.
         distance[members[units[members] > 1.0]] = 0.0
         distance = distance[first][position]
@@ -76,7 +77,10 @@ def _squared_distances(gram, rows, members, diagonal, moved):
     size = len(members)
     block = gram.block(members) - moved[members] - moved[members, None]
     block[np.diag_indices(size)] += _RIDGE * float(np.mean(np.diag(block)))
-    factor = cho_factor(block)
+    try:
+        factor = cho_factor(block)
+    except LinAlgError:  # no inner product
+        return diagonal
     distance = diagonal.copy()
     step = max(1, _VALUES_AT_A_TIME // size)
     for start in range(0, len(rows), step):
