@@ -168,7 +168,10 @@ def estimate(
     dict
         Estimate, interval, counts and seconds.
     """
+    import numpy as np
+
     from ..class_prior import METHODS, estimate_prior
+    from ..estimators._pu_prior import value_order
     from ..io.encoding import fit_encoder
     from ..io.training import read_training
 
@@ -182,7 +185,8 @@ def estimate(
     roles = choose_roles(file, "pusvm", positive=positive)
     found = file.choose(roles, skip_missing)
     _, X, _ = fit_encoder(schema=found.schema, rows=found.rows, source=data, scale=scale)
-    order = _order(X, found.y)
+    # As a fit gives them to the estimator, so that both find the same prior.
+    order = value_order(X, found.y > 0, np.ones(X.shape[0]))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -219,13 +223,3 @@ def estimate(
         "seconds": time.perf_counter() - started,
         "notes": found.notes + messages,
     }
-
-
-def _order(X, y):
-    """The order in which PUSVM gives its rows to the estimator, whose folds follow it."""
-    import numpy as np
-
-    from ..gram import row_products
-
-    key = row_products(X, np.random.default_rng(0).normal(size=X.shape[1]))
-    return np.lexsort((key, y))

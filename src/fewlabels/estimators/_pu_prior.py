@@ -25,17 +25,24 @@ def estimated_prior(data, seed, n_jobs):
     if isinstance(data.kernel, Precomputed):
         columns = data.positive[np.argsort(_row_sums(X, data.positive), kind="stable")]
         X = X[:, columns]
-    key = row_keys(X)
-    rows = np.concatenate(
-        [
-            _repeated(data.unlabeled, data.weight_unlabeled, key),
-            _repeated(data.positive, data.weight_positive, key),
-        ]
-    )
-    positive = np.zeros(X.shape[0])
-    positive[data.positive] = 1.0
+    positive = np.zeros(X.shape[0], dtype=bool)
+    positive[data.positive] = True
+    weight = np.empty(X.shape[0])
+    weight[data.positive] = data.weight_positive
+    weight[data.unlabeled] = data.weight_unlabeled
+    rows = value_order(X, positive, weight)
     X = sp.csr_array(X) if sp.issparse(X) else X
     return estimate_prior(X[rows], positive[rows], random_state=seed, n_jobs=n_jobs)
+
+
+def value_order(X, positive, weight):
+    """Unlabelled rows, then positive ones, in an order that their values alone decide.
+
+    Rows occur as often as their weight says.
+    """
+    key = row_keys(X)
+    groups = (np.flatnonzero(~positive), np.flatnonzero(positive))
+    return np.concatenate([_repeated(rows, weight[rows], key) for rows in groups])
 
 
 def _row_sums(X, columns):
