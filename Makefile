@@ -2,6 +2,7 @@
 # They need Python 3.11 or newer (name another one with PYTHON=...) and nothing else.
 
 PYTHON ?= python3
+PYTEST_ARGS ?= --numprocesses auto
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check

@@ -62,11 +62,66 @@ FIT = {
         r"'0' \(2\), '1' \(1\); pass --machine pusvm if '0' marks rows of unknown class, "
         "or --normal",
     ),
-    "two classes and blanks": (
-        _csv("a,t\n1,x\n2,y\n3,\n"),
+    "two classes, no blanks": (
+        _csv("a,t\n1,x\n2,y\n3,x\n"),
         ["d.csv", "--target", "t"],
-        r"'x' \(1\), 'y' \(1\) and 1 blanks; learning from two classes and unlabelled rows does "
-        "not exist yet, so pass --normal VALUE",
+        "two known classes in all rows are a task for a classifier, .* add rows with a blank "
+        "target for an s3vm",
+    ),
+    "three classes for s3vm": (
+        _csv("a,t\n1,x\n2,y\n3,z\n4,\n"),
+        ["d.csv", "--target", "t", "--machine", "s3vm"],
+        r"3 values: .*, but a semi-supervised machine tells two classes apart; .* --unlabeled",
+    ),
+    "one class for s3vm": (
+        _csv("a,t\n1,x\n2,\n"),
+        ["d.csv", "--target", "t", "--machine", "s3vm"],
+        r"1 value: 'x' \(1\), but a semi-supervised machine tells two classes apart",
+    ),
+    "missing numbers leave one class": (
+        _csv("a,t\n1,x\n,y\n3,\n4,\n"),
+        ["d.csv", "--target", "t", "--skip-missing"],
+        "No row of .* without missing numbers is of class 'y'; fill in",
+    ),
+    "s3vm without target": (
+        _csv(GOOD),
+        ["d.csv", "--machine", "s3vm"],
+        "learns from two classes and other rows; say which column .* with --target",
+    ),
+    "unlabeled without target": (_csv(GOOD), ["d.csv", "--unlabeled", "0"], "with --target"),
+    "unlabeled that is not there": (
+        _csv("a,t\n1,x\n2,y\n3,\n"),
+        ["d.csv", "--target", "t", "--unlabeled", "z"],
+        "No row .* unlabelled value 'z'",
+    ),
+    "unlabeled for svdd": (
+        _csv(GOOD),
+        ["d.csv", "--target", "a", "--machine", "svdd", "--unlabeled", "2"],
+        "--unlabeled belongs to --machine pusvm or pu-ensemble or s3vm, but the machine is svdd",
+    ),
+    "normal and unlabeled": (
+        _csv(GOOD),
+        ["d.csv", "--target", "a", "--unlabeled", "1", "--normal", "2"],
+        "leave --unlabeled out",
+    ),
+    "rows for what cannot be updated": (
+        _csv("a,t\n1,x\n2,\n3,\n"),
+        ["d.csv", "--target", "t", "--machine", "pu-ensemble", "--rows"],
+        "cannot add to pu-ensemble models; leave the option out",
+    ),
+    "balance of words": (_csv(GOOD), ["d.csv", "--balance", "x"], "it must be 'labels', 'none'"),
+    "C-star": (_csv(GOOD), ["d.csv", "--C-star", "0"], "--C-star 0 is out of range"),
+    "C-star for svdd": (
+        _csv(GOOD),
+        ["d.csv", "--C-star", "1"],
+        "--C-star belongs to --mach.* s3",
+    ),
+    "bags for svdd": (_csv(GOOD), ["d.csv", "--bags", "3"], "--bags belongs to --machine pu-ens"),
+    "bags": (_csv(GOOD), ["d.csv", "--bags", "0"], "--bags 0 is out of range"),
+    "max-iter for the ensemble": (
+        _csv("a,t\n1,x\n2,\n3,\n"),
+        ["d.csv", "--target", "t", "--machine", "pu-ensemble", "--max-iter", "3"],
+        "--max-iter belongs to --machine svdd or one-class or pusvm or s3vm",
     ),
     "blank target": (
         _csv("a,t\n1,\n2,\n"),
@@ -117,7 +172,7 @@ FIT = {
     "positive for svdd": (
         _csv(GOOD),
         ["d.csv", "--target", "a", "--machine", "svdd", "--positive", "2"],
-        "--positive belongs to --machine pusvm, but the machine is svdd; leave one",
+        "--positive belongs to --machine pusvm or pu-ensemble, but the machine is svdd; leave one",
     ),
     "nu for what the labels chose": (
         _csv("a,t\n1,x\n2,\n3,x\n"),
@@ -193,7 +248,7 @@ FIT = {
     "tol": (_csv(GOOD), ["d.csv", "--tol", "0"], "--tol 0 is out of range"),
     "jobs": (_csv(GOOD), ["d.csv", "--n-jobs", "0"], "--n-jobs 0 is out of range"),
     "seed": (_csv(GOOD), ["d.csv", "--seed", "-1"], "--seed -1 is out of range"),
-    "gamma": (_csv(GOOD), ["d.csv", "--gamma", "wide"], "'scale', 'auto' or a number"),
+    "gamma": (_csv(GOOD), ["d.csv", "--gamma", "wide"], "'scale', 'auto', with s3vm 'distance', or"),
     "nu and C": (_csv(GOOD), ["d.csv", "--nu", "0.1", "--C", "1"], "pass one of them"),
     "nu and squared": (
         _csv(GOOD),
@@ -203,7 +258,7 @@ FIT = {
     "C for one-class": (
         _csv(GOOD),
         ["d.csv", "--machine", "one-class", "--C", "1"],
-        "--C belongs to --machine svdd, but the machine is one-class, as --machine says",
+        "--C belongs to --machine svdd or s3vm, but the machine is one-class, as --machine says",
     ),
     "unknown machine": (_csv(GOOD), ["d.csv", "--machine", "tree"], "'tree' is not one of"),
     "no such option": (_csv(GOOD), ["d.csv", "--tree"], "No such option"),

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
-from fewlabels import PUSVM, SVDD, OneClassSVM
+from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
 from fewlabels.cli import parameters
 from fewlabels.io.models import load_model
 
@@ -151,17 +151,21 @@ def test_matrices(run, tmp_path, table):
 
 def test_defaults_in_the_help_are_those_of_the_estimators(run):
     words = " ".join(run("fit", "--help").out.replace("│", " ").split())
-    svdd, one_class, pu = (cls().get_params() for cls in (SVDD, OneClassSVM, PUSVM))
+    machines = SVDD, OneClassSVM, PUSVM, S3VM, PUEnsemble
+    svdd, one_class, pu, s3vm, ensemble = (cls().get_params() for cls in machines)
     for text, name in (
         ("lets more outside. (default: 2)", "C"),
         ("(default: squared)", "slack"),
         ("(default: rbf)", "kernel"),
-        ("number. (default: scale)", "gamma"),
+        ("number. (default: scale, s3vm distance)", None),
         ("poly. (default: 3)", "degree"),
-        ("Accuracy. (default: 0.001)", "tol"),
         ("in MB. (default: 200)", "cache_size"),
         (f"(default for one-class: {parameters.ONE_CLASS_NU})", None),
-        ("(default: svdd and pusvm 1, one-class 0)", None),
+        ("sigmoid. (default: 1, one-class 0)", None),
+        ("labelled rows inside the margin. (default: 10)", None),
+        ("unlabelled rows inside the margin. (default: 5)", "C_star"),
+        ("are learnt from. (default: 30)", "n_bags"),
+        ("Accuracy. (default: 0.001, pu-ensemble 0.01)", None),
         ("in (0, 1). (default: estimate)", "prior"),
         ("number of positive rows. (default: auto)", "lam"),
         ("errors cost. (default: double-hinge)", "loss"),
@@ -170,10 +174,14 @@ def test_defaults_in_the_help_are_those_of_the_estimators(run):
         assert text in words
         if name:
             value = text.split("default: ")[1].rstrip(")")
-            for parameters_of in (svdd, one_class, pu):
-                if name in parameters_of:
+            for parameters_of in (svdd, one_class, pu, s3vm, ensemble):
+                if name in parameters_of and name != "C":
                     assert str(parameters_of[name]) in (value, f"{value}.0")
-    assert (svdd["coef0"], one_class["coef0"], pu["coef0"]) == (1.0, 0.0, 1.0)
+    assert [p["coef0"] for p in (svdd, one_class, pu, s3vm, ensemble)] == [1, 0, 1, 1, 1]
+    assert [p["tol"] for p in (svdd, one_class, pu, s3vm, ensemble)] == [1e-3] * 4 + [1e-2]
+    assert (svdd["C"], s3vm["C"]) == (2.0, 10.0)
+    widths = [p["gamma"] for p in (svdd, one_class, pu, s3vm, ensemble)]
+    assert widths == ["scale", "scale", "scale", "distance", "scale"]
     assert "Exit codes: 0 done" in words
 
 

@@ -37,7 +37,7 @@ package.__path__ = importlib.util.find_spec("fewlabels").submodule_search_locati
 sys.modules["fewlabels"] = package
 from typer.testing import CliRunner
 from fewlabels.cli import app
-for command in ([], ["fit"], ["predict"], ["inspect"], ["prior"], ["demo"]):
+for command in ([], ["fit"], ["predict"], ["update"], ["inspect"], ["prior"], ["demo"]):
     result = CliRunner().invoke(app, [*command, "--help"])
     assert result.exit_code == 0, result.output
 heavy = {"numpy", "scipy", "sklearn", "numba", "pandas", "pyarrow", "matplotlib", "skops"}

@@ -1,6 +1,7 @@
 """Reading and writing tables."""
 
 import csv
+import gzip
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pytest
 
 from fewlabels.io import tables
 from fewlabels.io.errors import UserError
+from fewlabels.io.paths import input_format
 from fewlabels.io.tables import iterate_tables, read_table
 from fewlabels.io.write import table_writer
 
@@ -138,3 +140,23 @@ def test_truncated_parquet(tmp_path):
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(UserError, match="no Parquet file, or it was cut short"):
         read_table(path, "parquet")
+
+
+@pytest.mark.parametrize("ending", ["csv.gz", "tsv.gz"])
+def test_compressed(tmp_path, ending):
+    path = tmp_path / f"t.{ending}"
+    rows = [["a", "b"], ["1", "x"], ["2", "y"]]
+    text = "\n".join(("," if "csv" in ending else "\t").join(row) for row in rows)
+    path.write_bytes(gzip.compress(text.encode()))
+    form = input_format(path)
+    assert read_table(path, form).to_pydict() == {"a": ["1", "2"], "b": ["x", "y"]}
+    assert [piece.num_rows for piece in iterate_tables(path, form, 1)] == [1, 1]
+    path.write_bytes(path.read_bytes()[:-12])
+    with pytest.raises(UserError, match="cut short or is damaged"):
+        read_table(path, form)
+    path.write_text(text)
+    with pytest.raises(UserError, match="cannot be read: Not a gzipped file"):
+        read_table(path, form)
+    (tmp_path / "t.npy.gz").write_bytes(b"x")
+    with pytest.raises(UserError, match=r"extension '\.npy\.gz' .* is not known; .* \.csv\.gz or"):
+        input_format(tmp_path / "t.npy.gz")

@@ -35,11 +35,12 @@ def test_numbers_as_a_user_would_type_them():
 
 
 def test_one_value_and_blanks():
-    keep, y, facts, notes = normal_rows(_labels("a", "", "a", "NA"))
+    keep, y, facts, notes, needed = normal_rows(_labels("a", "", "a", "NA"))
     assert keep.tolist() == [True, False, True, False]
     assert y is None
     assert facts == {"normal": "a"}
     assert notes == ["2 rows with a blank target not used for training"]
+    assert not needed
 
 
 def test_several_values_need_a_choice():

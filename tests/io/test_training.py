@@ -139,11 +139,11 @@ def test_labels_stay_with_their_rows(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "what"), [("1,x\n2,x\n,\n", "positive"), (",x\n2,\n3,\n", "unlabelled")]
+    ("text", "what"), [("1,x\n2,x\n,\n", "unlabelled"), (",x\n2,\n3,\n", "positive")]
 )
 def test_missing_numbers_may_leave_one_kind_of_rows(tmp_path, text, what):
     path = tmp_path / "t.csv"
     path.write_text("a,t\n" + text)
     file = read_training(path, target="t")
-    with pytest.raises(UserError, match=f"All 2 rows .* are {what}; fill in the missing numbers"):
+    with pytest.raises(UserError, match=f"No row .* missing numbers is {what}; fill in the"):
         file.choose(positive_rows(file.labels), skip_missing=True)

@@ -240,7 +240,10 @@ DOCUMENTS = [
     "docs/pu-model-selection.md",
     "docs/class-prior.md",
     "docs/s3vm-guide.md",
+    "docs/branch-and-bound.md",
+    "docs/command-line.md",
     "docs/path-following.md",
+    "docs/streams.md",
     "docs/solvers.md",
     "docs/layers.md",
 ]

@@ -198,6 +198,60 @@ def test_history_counts_steps(rng):
     assert path.history[1]["rows"] == 2
 
 
+def test_history_is_bounded(rng):
+    X, y = blobs(rng, 4)
+    path = PathFollower(KERNEL)
+    path.add(X, RowPenalties.labelled(y, 1.0))
+    for _ in range(1010):
+        path.run()
+        path.set_total(0.0)
+    assert len(path.history) == 1000
+    assert all(e["operation"] == "move" for e in path.history)
+
+
+def test_after_an_exception_a_path_is_broken_and_another_starts_from_it(rng, monkeypatch):
+    X, y = blobs(rng, 60, shift=0.5)
+    rows = RowPenalties.concatenate(
+        [RowPenalties.labelled(y[:10], 10.0), RowPenalties.unlabelled(5.0, 50)]
+    )
+    path = PathFollower(KERNEL, balance="keep")
+    path.add(X[:50], rows.take(np.arange(50)), target=0.1)
+    happen, calls = PathFollower._happen, []
+
+    def interrupted(self, *event):
+        calls.append(event)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        happen(self, *event)
+
+    monkeypatch.setattr(PathFollower, "_happen", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        path.add(X[50:], rows.take(np.arange(50, 60)))
+    assert path.broken and len(path) == 60
+    for operation in (path.run, path.refresh, lambda: path.remove([0])):
+        with pytest.raises(ArithmeticError, match="ended in an exception"):
+            operation()
+    again = PathFollower(KERNEL, balance="keep")
+    low, up = np.minimum(0.0, rows.penalty.lower), rows.penalty.upper
+    turned = path.signs < 0
+    low, up = np.where(turned, -up, low), np.where(turned, -low, up)
+    again.load(
+        X, rows, np.clip(path.a, low, up), path.multiplier, signs=path.signs,
+        virtual=path.virtual, target=0.1,
+    )  # fmt: skip
+    assert again.violation() < 1e-10 and not again.broken
+
+
+def test_a_path_without_direction_is_an_error(rng):
+    X, y = blobs(rng, 30)
+    path = PathFollower(KERNEL)
+    path.add(X[:29], RowPenalties.labelled(y[:29], 1.0))
+    path.L[0, 0] = np.nan
+    with pytest.raises(ArithmeticError, match="lost its direction"):
+        path.add(X[29:], RowPenalties.labelled(-y[29:], 1.0))
+    assert path.broken
+
+
 def test_rounding_is_corrected_when_it_is_due(rng):
     X, y = blobs(rng, 40)
     never, often = (PathFollower(KERNEL, refresh_at=r) for r in (np.inf, 0.0))

@@ -1,4 +1,4 @@
-"""The command line: ``fewlabels fit``, ``predict``, ``inspect``, ``prior`` and ``demo``.
+"""The command line: ``fewlabels fit``, ``predict``, ``update``, ``inspect``, ``prior``, ``demo``.
 
 Commands only parse and print; nothing heavy is imported before one of them runs, so
 that ``--help`` and completion answer at once.
@@ -16,6 +16,7 @@ from .fit import fit
 from .inspect import inspect
 from .predict import predict
 from .prior import prior
+from .update import update
 
 app = typer.Typer(
     name="fewlabels",
@@ -49,11 +50,12 @@ def options(
     """Learn where labels are scarce.
 
     From rows of one class: which new rows do not belong to it. From some rows of a class
-    and a pile of unlabelled ones: which of the pile belong to it, and how many.
+    and a pile of unlabelled ones: which of the pile belong to it, and how many. From a few
+    rows of two classes and many unlabelled ones: which class the others are of.
     """
 
 
-for command in (fit, predict, inspect, prior, demo):
+for command in (fit, predict, update, inspect, prior, demo):
     app.command(epilog=EXPLAINED)(command)
 
 

@@ -13,7 +13,8 @@ class Answer(NamedTuple):
     Attributes
     ----------
     names : tuple of str
-        What rows above and below the threshold are called, in counts.
+        What rows above and below the threshold are called, in counts. Names of the user's
+        classes are in quotes, so that they are no others' names.
     labels : tuple of str
         Their labels; "" is a blank.
     zero_is_above : bool
@@ -71,6 +72,10 @@ def answer_of(metadata):
     if MACHINES[metadata["machine"]].learns_from == "normal":
         return Answer(("inside", "outside"), ("inside", "outside"), zero_is_above=True)
     training = metadata["training"]
+    if MACHINES[metadata["machine"]].learns_from == "classes":
+        first, second = training["classes"]
+        names = f"label '{second}'", f"label '{first}'"
+        return Answer(names, (second, first), zero_is_above=False)
     return Answer(
         ("positive", "not_positive"),
         (training["positive"], training["unlabeled"]),

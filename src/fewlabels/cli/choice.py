@@ -13,17 +13,18 @@ MANY = 3
 BY_LABELS = {
     (1, False): "svdd",
     (1, True): "pusvm",
+    (2, True): "s3vm",
 }
 # What to do where no machine fits; with more classes, ONE_OF_MANY.
 ADVICE = {
     (2, False): "pass {unlabeled} marks rows of unknown class, or --normal VALUE to learn one "
     "class alone (two known classes in all rows are a task for a classifier, such as "
-    "scikit-learn's SVC)",
-    (2, True): "learning from two classes and unlabelled rows does not exist yet, so pass "
-    "--normal VALUE to learn one class alone, or blank the rows of one class to look for the "
-    "other",
+    "scikit-learn's SVC; add rows with a blank target for an s3vm, which learns from them too)",
 }
-ONE_OF_MANY = "say which one is normal with --normal VALUE"
+ONE_OF_MANY = (
+    "say which one is normal with --normal VALUE, or which one marks rows of unknown class with "
+    "--unlabeled VALUE"
+)
 
 
 class Choice(NamedTuple):
@@ -33,11 +34,12 @@ class Choice(NamedTuple):
     why: str
 
 
-def check_options(machine, target, normal, positive):
+def check_options(machine, target, normal, positive, unlabeled=None):
     """Refuse options that contradict each other, before a file is read."""
-    for option, value, learns_from in (
+    for option, value, *learns_from in (
         ("--normal", normal, "normal"),
         ("--positive", positive, "positive"),
+        ("--unlabeled", unlabeled, "positive", "classes"),
     ):
         if value is None:
             continue
@@ -46,8 +48,8 @@ def check_options(machine, target, normal, positive):
                 f"{option} '{value}' names a value of the target column; say which column that is "
                 "with --target."
             )
-        if machine is not None and MACHINES[machine].learns_from != learns_from:
-            machines = " or ".join(machines_from(learns_from))
+        if machine is not None and MACHINES[machine].learns_from not in learns_from:
+            machines = " or ".join(machines_from(*learns_from))
             raise UserError(
                 f"{option} belongs to --machine {machines}, but the machine is {machine}; leave "
                 "one of the options out."
@@ -57,10 +59,18 @@ def check_options(machine, target, normal, positive):
             "--normal learns one class alone and --positive looks for a class among unlabelled "
             "rows; pass one of them."
         )
-    if machine is not None and MACHINES[machine].learns_from == "positive" and target is None:
+    if normal is not None and unlabeled is not None:
         raise UserError(
-            f"--machine {machine} learns from positive and unlabelled rows; say which column "
-            "tells them apart with --target."
+            "--normal learns one class alone, which takes no rows of unknown class; leave "
+            "--unlabeled out."
+        )
+    if machine is None or target is not None:
+        return
+    rows = {"positive": "positive and unlabelled rows", "classes": "two classes and other rows"}
+    if MACHINES[machine].learns_from in rows:
+        raise UserError(
+            f"--machine {machine} learns from {rows[MACHINES[machine].learns_from]}; say which "
+            "column tells them apart with --target."
         )
 
 
@@ -88,9 +98,7 @@ def choose_machine(labels, *, machine=None, normal=None, positive=None):
         return Choice("svdd", "without --target all rows are of one class")
     situation = min(len(labels.names), MANY), labels.n_blank > 0
     if situation in BY_LABELS:
-        blanks = " and blanks" if labels.n_blank else " in all rows"
-        why = f"'{labels.column}' holds one class, '{labels.names[0]}',{blanks}"
-        return Choice(BY_LABELS[situation], why)
+        return Choice(BY_LABELS[situation], _why(labels))
     if not labels.names:
         raise UserError(
             f"{labels.where} is blank in every row; name the class of some rows in it, or leave "
@@ -101,6 +109,15 @@ def choose_machine(labels, *, machine=None, normal=None, positive=None):
     raise UserError(
         f"{labels.where} has {len(labels.names)} values: {labels.shown()}{blanks}; {advice}."
     )
+
+
+def _why(labels):
+    names = " and ".join(f"'{name}'" for name in sorted(labels.names))
+    classes = f"one class, {names}," if len(labels.names) == 1 else f"two classes, {names},"
+    if not labels.n_blank:
+        return f"'{labels.column}' holds {classes} in all rows"
+    marked = f"'{labels.mark}' in the others" if labels.mark else "blanks"
+    return f"'{labels.column}' holds {classes} and {marked}"
 
 
 def _unlabeled_advice(labels):

@@ -24,8 +24,8 @@ def fit(
         Path,
         typer.Argument(
             metavar="DATA",
-            help="Table (.csv, .tsv, .parquet) or matrix (.npz with X and y, .npy, .svmlight, "
-            ".libsvm, .svm, .txt).",
+            help="Table (.csv, .tsv, .csv.gz, .tsv.gz, .parquet) or matrix (.npz with X and y, "
+            ".npy, .svmlight, .libsvm, .svm, .txt).",
             show_default=False,
         ),
     ],
@@ -55,12 +55,20 @@ def fit(
             rich_help_panel=_ROWS,
         ),
     ] = None,
+    unlabeled: Annotated[
+        str | None,
+        typer.Option(
+            help="A value of the target that marks rows of unknown class, as a blank does.",
+            rich_help_panel=_ROWS,
+        ),
+    ] = None,
     machine: Annotated[
         Machine | None,
         typer.Option(
             help="svdd: smallest ball around the rows; one-class: one-class SVM; pusvm: SVM for "
-            "positive and unlabelled rows. (default: svdd without blanks in the target, pusvm "
-            "with one class and blanks)",
+            "positive and unlabelled rows; pu-ensemble: many of them, slower and often better; "
+            "s3vm: SVM for two classes and unlabelled rows. (default: svdd without blanks in the "
+            "target, pusvm with one class and blanks, s3vm with two)",
             rich_help_panel=_MACHINE,
         ),
     ] = None,
@@ -91,7 +99,25 @@ def fit(
         float | None,
         typer.Option(
             "--C",
-            help="svdd: price of rows outside; smaller lets more outside. (default: 2)",
+            help="svdd: price of rows outside; smaller lets more outside. (default: 2) s3vm: "
+            "price of labelled rows inside the margin. (default: 10)",
+            rich_help_panel=_MACHINE,
+        ),
+    ] = None,
+    C_star: Annotated[
+        float | None,
+        typer.Option(
+            "--C-star",
+            help="s3vm: price of unlabelled rows inside the margin. (default: 5)",
+            rich_help_panel=_MACHINE,
+        ),
+    ] = None,
+    balance: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER|labels|none",
+            help="s3vm: mean score of the unlabelled rows: a number, that of the labels (greater "
+            "class 1, other -1), or whatever it comes to. (default: labels)",
             rich_help_panel=_MACHINE,
         ),
     ] = None,
@@ -113,8 +139,15 @@ def fit(
         str | None,
         typer.Option(
             metavar="NUMBER|estimate",
-            help="pusvm: share of positives among the unlabelled rows, in (0, 1). (default: "
-            "estimate)",
+            help="pusvm, pu-ensemble: share of positives among the unlabelled rows, in (0, 1). "
+            "(default: estimate)",
+            rich_help_panel=_MACHINE,
+        ),
+    ] = None,
+    bags: Annotated[
+        int | None,
+        typer.Option(
+            help="pu-ensemble: how many samples of the rows are learnt from. (default: 30)",
             rich_help_panel=_MACHINE,
         ),
     ] = None,
@@ -148,7 +181,7 @@ def fit(
     gamma: Annotated[
         str | None,
         typer.Option(
-            help="Kernel width: scale, auto or a number. (default: scale)",
+            help="Kernel width: scale, auto or a number. (default: scale, s3vm distance)",
             rich_help_panel=_MACHINE,
         ),
     ] = None,
@@ -158,12 +191,13 @@ def fit(
     coef0: Annotated[
         float | None,
         typer.Option(
-            help="Constant of poly and sigmoid. (default: svdd and pusvm 1, one-class 0)",
+            help="Constant of poly and sigmoid. (default: 1, one-class 0)",
             rich_help_panel=_MACHINE,
         ),
     ] = None,
     tol: Annotated[
-        float | None, typer.Option(help="Accuracy. (default: 0.001)", rich_help_panel=_EFFORT)
+        float | None,
+        typer.Option(help="Accuracy. (default: 0.001, pu-ensemble 0.01)", rich_help_panel=_EFFORT),
     ] = None,
     max_iter: Annotated[
         int | None,
@@ -191,6 +225,15 @@ def fit(
             rich_help_panel=_EFFORT,
         ),
     ] = None,
+    rows: Annotated[
+        bool | None,
+        typer.Option(
+            "--rows/--no-rows",
+            help="Keep the training rows in the model, so that 'update' can add to them. "
+            "(default: s3vm yes, others no)",
+            show_default=False,
+        ),
+    ] = None,
     force: Annotated[
         bool,
         typer.Option("--force", help="Replace the output even if it is no model."),
@@ -207,21 +250,25 @@ def fit(
 
     The labels decide which machine: rows of one class get an svdd, which tells what does
     not belong to them; one class and blanks get a pusvm, which finds more rows of that
-    class among the blank ones and estimates how many there are.
+    class among the blank ones and estimates how many there are; two classes and blanks get an
+    s3vm, which tells the classes apart and takes further rows later (update).
 
     Numbers are standardised and categories encoded; both travel inside the model. An
     existing model is replaced, at the moment the new one is complete.
     """
     given = {
         "C": C,
+        "C_star": C_star,
+        "balance": options.parse_balance(balance),
         "nu": nu,
         "slack": slack and slack.value,
         "prior": options.parse_number("prior", prior, ("estimate",)),
+        "n_bags": bags,
         "lam": options.parse_number("lam", lam, ("auto",)),
         "loss": loss and loss.value,
         "threshold": threshold and threshold.value,
         "kernel": kernel and kernel.value,
-        "gamma": options.parse_number("gamma", gamma, ("scale", "auto")),
+        "gamma": options.parse_number("gamma", gamma, ("distance", "scale", "auto")),
         "degree": degree,
         "coef0": coef0,
         "tol": tol,
@@ -241,10 +288,12 @@ def fit(
             target=target,
             normal=normal,
             positive=positive,
+            unlabeled=unlabeled,
             drop=drop or (),
             categorical=categorical or (),
             skip_missing=skip_missing,
             scale=scale,
+            keep_rows=rows,
             force=force,
             callback=callback,
         )

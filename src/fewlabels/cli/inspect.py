@@ -34,6 +34,7 @@ def inspect(
     show.lines(
         [
             ("format", metadata["format_version"]),
+            ("size", show.size(model.stat().st_size)),
             ("written by", versions),
             ("parameters", parameters),
             ("data", training["data"]),

@@ -22,11 +22,17 @@ ONE_CLASS_NU = 0.05
 
 _RANGES = {
     "C": (lambda value: 0 < value < float("inf"), "greater than 0"),
+    "C_star": (lambda value: 0 < value < float("inf"), "greater than 0"),
+    "balance": (lambda value: abs(value) < float("inf"), "'labels', 'none' or a number"),
+    "n_bags": (lambda value: value >= 1, "1 or more"),
     "nu": (lambda value: 0 < value <= 1, "greater than 0 and at most 1"),
     "prior": (lambda value: 0 < value < 1, "'estimate' or a number between 0 and 1"),
     "lam": (lambda value: 0 < value < float("inf"), "'auto' or a number greater than 0"),
     "confidence": (lambda value: 0 < value < 1, "between 0 and 1"),
-    "gamma": (lambda value: 0 <= value < float("inf"), "'scale', 'auto' or a number from 0 on"),
+    "gamma": (
+        lambda value: 0 <= value < float("inf"),
+        "'scale', 'auto', with s3vm 'distance', or a number from 0 on",
+    ),
     "degree": (lambda value: value >= 0, "0 or more"),
     "tol": (lambda value: 0 < value < float("inf"), "greater than 0"),
     "max_iter": (lambda value: value >= -1, "-1 (no limit) or more"),
@@ -35,13 +41,26 @@ _RANGES = {
     "n_jobs": (lambda value: value != 0, "a number of threads, or -1 for all cores"),
     "random_state": (lambda value: 0 <= value < 2**32, "between 0 and 4294967295"),
 }
-_OPTIONS = {"C": "--C", "random_state": "--seed", "pos_label": "--positive"}
+_OPTIONS = {
+    "C": "--C",
+    "C_star": "--C-star",
+    "n_bags": "--bags",
+    "random_state": "--seed",
+    "pos_label": "--positive",
+}
+_BALANCE = {"labels": True, "none": False}
+_STEPWISE = ("svdd", "one-class", "pusvm", "s3vm")
 # Options that not every machine has.
 _BELONGS = {
-    "C": ("svdd",),
+    "C": ("svdd", "s3vm"),
+    "C_star": ("s3vm",),
+    "balance": ("s3vm",),
     "slack": ("svdd",),
     "nu": ("svdd", "one-class"),
-    "prior": ("pusvm",),
+    "prior": ("pusvm", "pu-ensemble"),
+    "n_bags": ("pu-ensemble",),
+    "max_iter": _STEPWISE,
+    "max_time": _STEPWISE,
     "lam": ("pusvm",),
     "loss": ("pusvm",),
     "threshold": ("pusvm",),
@@ -103,6 +122,12 @@ def parse_number(name, text, words):
         raise UserError(
             f"{option(name)} '{text}' is not understood; it must be {_RANGES[name][1]}."
         ) from None
+
+
+def parse_balance(text):
+    """Read what the mean of f over the unlabelled rows is held at; None stays None."""
+    found = parse_number("balance", text, tuple(_BALANCE))
+    return _BALANCE.get(found, found)
 
 
 def check_range(name, value):

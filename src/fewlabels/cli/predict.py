@@ -59,7 +59,8 @@ def predict(
     Machines of one class: the score is positive inside; the label is "inside" (it belongs
     to the normal class) or "outside". pusvm: the score is positive for the class that is
     looked for; the label is its name, or what marked unlabelled rows in training (mostly
-    a blank), and a third column, positive, is True or False.
+    a blank), and a third column, positive, is True or False. s3vm: the label is one of the two
+    classes; the score is positive for the greater one, or the later one in the alphabet.
 
     CSV, TSV and Parquet files are read and written piece by piece. A matrix gives a table
     of these columns only.
@@ -77,12 +78,7 @@ def predict(
             update=update,
         )
     if summary["unseen_categories"] and not quiet:
-        unseen = summary["unseen_categories"].items()
-        show.note(
-            "some categories do not occur in the training rows and count as none of them (rows: "
-            + ", ".join(f"{count} in '{name}'" for name, count in unseen)
-            + ")"
-        )
+        show.note(show.unseen_words(summary["unseen_categories"]))
     if json:
         show.as_json(summary)
     elif not quiet:
@@ -91,14 +87,16 @@ def predict(
         show.lines(
             [
                 ("rows", f"{rows:,}"),
-                *(
-                    (name.replace("_", " "), show.share(summary[name], rows))
-                    for name in summary["answers"]
-                ),
+                *((_spoken(name), show.share(summary[name], rows)) for name in summary["answers"]),
                 ("without a score", f"{summary['skipped']:,}" if summary["skipped"] else None),
                 ("seconds", show.number(summary["seconds"])),
             ]
         )
+
+
+def _spoken(name):
+    """Name of a count for people; classes keep the name they have."""
+    return name if "'" in name else name.replace("_", " ")
 
 
 def score_file(

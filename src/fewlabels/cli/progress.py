@@ -33,6 +33,13 @@ def scoring(quiet=False):
         yield lambda rows: update(f"{rows:,} rows scored")
 
 
+@contextlib.contextmanager
+def updating(quiet=False):
+    """Give a function that shows how many rows are added."""
+    with _line("reading the model", quiet) as update:
+        yield lambda done, total: update(f"{done:,} of {total:,} rows added")
+
+
 def describe(entry):
     """Write an entry of ``history_`` in a few words."""
     text = f"round {entry['round']}"

@@ -12,7 +12,7 @@ PRIOR_CONFIDENCE = 0.9
 _COUNTED_ROWS = 20_000
 
 
-def figures_of(machine, estimator, X, y):
+def figures_of(machine, estimator, X, labeled):
     """Figures of a fitted machine, plain values only.
 
     Parameters
@@ -20,19 +20,20 @@ def figures_of(machine, estimator, X, y):
     machine : str
         Its name.
     estimator : estimator
-        Fitted to X and y.
+        Fitted.
     X : ndarray or CSR array
         Training rows.
-    y : ndarray or None
-        Their labels.
+    labeled : dict
+        How many of them have a label, by class.
     """
     history = estimator.history_
-    special = _OF_KIND[MACHINES[machine].learns_from](estimator, X, y)
+    special = _OF_KIND[MACHINES[machine].learns_from](estimator, X, labeled)
+    violation = history[-1].get("violation") if history else None
     return {
         "support_vectors": len(estimator.support_),
-        "objective": show.finite(estimator.objective_),
-        "duality_gap": show.finite(estimator.duality_gap_),
-        "violation": show.finite(history[-1].get("violation")) if history else None,
+        "objective": show.finite(getattr(estimator, "objective_", None)),
+        "duality_gap": show.finite(getattr(estimator, "duality_gap_", None)),
+        "violation": show.finite(getattr(estimator, "kkt_violation_", violation)),
         "rounds": len(history),
         "iterations": int(estimator.n_iter_),
         "converged": estimator.fit_status_ == 0,
@@ -40,7 +41,22 @@ def figures_of(machine, estimator, X, y):
     }
 
 
-def _of_normal(estimator, X, y):
+def count_labels(facts, y):
+    """Training rows with a label, by class.
+
+    Parameters
+    ----------
+    facts : dict
+        What the model keeps of the roles of its rows.
+    y : ndarray or None
+        Their labels.
+    """
+    if "classes" in facts:
+        return {name: int((y == k).sum()) for k, name in enumerate(facts["classes"])}
+    return {facts["positive"]: int((y == 1).sum())} if "positive" in facts else {}
+
+
+def _of_normal(estimator, X, labeled):
     import numpy as np
 
     step = -(-X.shape[0] // _COUNTED_ROWS)
@@ -52,27 +68,41 @@ def _of_normal(estimator, X, y):
     }
 
 
-def _of_positive(estimator, X, y):
-    import numpy as np
-
-    unlabeled = y == 0
+def _of_positive(estimator, X, labeled):
+    (n_labeled,) = labeled.values()
     interval = estimator.prior_interval_
-    found = np.count_nonzero(estimator.transduction_[unlabeled] == estimator.classes_[1])
+    # The transduction gives labelled rows their own labels.
+    found = int((estimator.transduction_ == estimator.classes_[1]).sum()) - n_labeled
     return {
-        "rows_labeled": int(np.count_nonzero(~unlabeled)),
-        "rows_unlabeled": int(np.count_nonzero(unlabeled)),
-        "unlabeled_predicted_positive": int(found),
+        "rows_labeled": n_labeled,
+        "rows_unlabeled": len(estimator.transduction_) - n_labeled,
+        "unlabeled_predicted_positive": found,
         "prior": show.finite(estimator.prior_),
         "prior_estimated": interval is not None,
         "prior_low": None if interval is None else show.finite(interval[0]),
         "prior_high": None if interval is None else show.finite(interval[1]),
         "prior_confidence": None if interval is None else PRIOR_CONFIDENCE,
-        "lam": show.finite(estimator.lam_),
+        "lam": show.finite(getattr(estimator, "lam_", None)),
         "support_vectors_unlabeled": int(estimator.n_support_[0]),
     }
 
 
-_OF_KIND = {"normal": _of_normal, "positive": _of_positive}
+def _of_classes(estimator, X, labeled):
+    found = {
+        name: int((estimator.transduction_ == k).sum()) - n_labeled
+        for k, (name, n_labeled) in enumerate(labeled.items())
+    }
+    return {
+        "rows_labeled": labeled,
+        "rows_unlabeled": sum(found.values()),
+        "unlabeled_predicted": found,
+        "steps": getattr(estimator, "n_steps_", None),
+        "flips": getattr(estimator, "n_flips_", None),
+        "consolidation_due": getattr(estimator, "consolidation_due_", None),
+    }
+
+
+_OF_KIND = {"normal": _of_normal, "positive": _of_positive, "classes": _of_classes}
 
 
 def summary_lines(summary):
@@ -94,6 +124,8 @@ def summary_lines(summary):
         ("rounds", f"{training['rounds']:,}"),
         ("converged", None if training["converged"] else "no, stopped before its tolerance"),
         ("seconds", seconds),
+        ("rows held", _held(training)),
+        ("updates", _updates(training.get("updates"))),
     ]
 
 
@@ -124,7 +156,32 @@ def _positive_lines(training):
     ]
 
 
-_LINES = {"normal": _normal_lines, "positive": _positive_lines}
+def _class_lines(training):
+    labeled, found = training["rows_labeled"], training["unlabeled_predicted"]
+    unlabeled = training["rows_unlabeled"]
+    shares = ", ".join(f"'{name}' {show.share(n, unlabeled)}" for name, n in found.items())
+    return [
+        ("labelled", f"{sum(labeled.values()):,} rows: {show.counted(labeled)}"),
+        ("unlabelled", f"{unlabeled:,} rows, {show.mark(training['unlabeled'])}"),
+        ("predicted", f"{shares} of the unlabelled rows" if unlabeled else None),
+        ("support vectors", show.share(training["support_vectors"], training["rows"])),
+        ("violation", show.number(training["violation"])),
+    ]
+
+
+_LINES = {"normal": _normal_lines, "positive": _positive_lines, "classes": _class_lines}
+
+
+def _held(training):
+    if not training.get("rows_held"):
+        return None
+    return f"{training['rows']:,}, so that 'fewlabels update' can add to them"
+
+
+def _updates(updates):
+    if not updates:
+        return None
+    return f"{updates['rows']:,} rows in {updates['count']:,}, the last one at {updates['last']}"
 
 
 def _prior(training):

@@ -18,6 +18,15 @@ def note(message):
     typer.echo(f"Note: {message}.", err=True)
 
 
+def unseen_words(unseen):
+    """What to say of categories that the model does not know, by column."""
+    counts = ", ".join(f"{count} in '{name}'" for name, count in unseen.items())
+    return (
+        "some categories do not occur in the training rows and count as none of them (rows: "
+        f"{counts})"
+    )
+
+
 def lines(pairs):
     """Print aligned names and values, leaving out those without a value."""
     pairs = [(name, value) for name, value in pairs if value is not None]
@@ -51,6 +60,11 @@ def mark(value):
     return f"marked '{value}'" if value else "blank"
 
 
+def counted(counts):
+    """List names with their counts."""
+    return ", ".join(f"{count:,} '{name}'" for name, count in counts.items())
+
+
 def share(part, whole):
     """Write a count with its percentage."""
     return f"{part:,} ({100 * part / whole:.1f} %)" if whole else f"{part:,}"
@@ -62,6 +76,15 @@ def finite(value):
         return None
     value = float(value)
     return value if math.isfinite(value) else None
+
+
+def size(n_bytes):
+    """Write a number of bytes."""
+    units = ["bytes", "kB", "MB", "GB"]
+    while n_bytes >= 1000 and len(units) > 1:
+        n_bytes /= 1000
+        units.pop(0)
+    return f"{n_bytes:,.3g} {units[0]}"
 
 
 def columns(schema):

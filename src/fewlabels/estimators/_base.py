@@ -54,7 +54,9 @@ class KernelMachine(BaseEstimator):
         self._kept = kept
         self.gamma_ = 0.0
         if self.kernel in ("rbf", "poly", "sigmoid"):
-            self.gamma_ = resolve_gamma(self.gamma, X, weight)
+            by_norms = self.gamma == "distance" and self.kernel != "rbf"
+            gamma = "scale" if by_norms else self.gamma
+            self.gamma_ = resolve_gamma(gamma, X, weight)
         return X, weight
 
     @property

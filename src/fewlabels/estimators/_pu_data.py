@@ -43,6 +43,7 @@ class PUData:
         self._make = make
         self.positive = np.flatnonzero(positive)
         self.unlabeled = np.flatnonzero(~positive)
+        self.weight = weight
         weight = np.ones(X.shape[0]) if weight is None else weight
         self.weight_positive = weight[self.positive]
         self.weight_unlabeled = weight[self.unlabeled]

@@ -98,7 +98,8 @@ class PUMachine(MarginMachine):
         """Labels of the training rows from decisions about the unlabelled ones."""
         kept = np.arange(self.shape_fit_[0]) if self._kept is None else self._kept
         is_positive = np.ones(self.shape_fit_[0], dtype=bool)
-        is_positive[kept[data.unlabeled]] = self._snapped(decision) > 0
+        there = kept[data.unlabeled]  # -1 for rows that are leaving
+        is_positive[there[there >= 0]] = self._snapped(decision)[there >= 0] > 0
         if self._kept is not None:
             predicted = self._decision(data.left_out_rows) > 0
             is_positive[data.left_out] = predicted | data.left_out_positive

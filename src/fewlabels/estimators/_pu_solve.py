@@ -15,6 +15,9 @@ from ..solvers.warm import warm_start
 from ._leave_out import own_terms
 from ._steps import Steps
 
+# lambda times the number of positive rows: on real sets the best was between 0.1 and 0.2 (12 sets
+# with 100 positives, 8 with 20 to 1000).
+_PRICE = 0.15
 # LIBSVM's default, which the paper's initialisation uses.
 _NU_OF_RANKING = 0.5
 
@@ -54,6 +57,11 @@ class PUSolution:
     objectives: list | None = None
 
 
+def price_of_norm(lam, weight_positive):
+    """The number that ``lam`` stands for; ``weight_positive`` is the positive rows' weight."""
+    return _PRICE / weight_positive if lam == "auto" else float(lam)
+
+
 def solve_double_hinge(machine, data, before, callback):
     """Minimise (4) with the double hinge loss, from the dual (6).
 
@@ -72,6 +80,11 @@ def solve_double_hinge(machine, data, before, callback):
             factor, earlier = before[0] / lam, before[1].result
             start = warm_start(problem, factor * earlier.a, factor * earlier.gradient)
         result = machine._solve(problem, machine.tol, 0.0, callback, start)
+    return double_hinge_solution(problem, result, data, lam)
+
+
+def double_hinge_solution(problem, result, data, lam):
+    """The function and the value of (4) from a Result of the dual (6)."""
     coef = np.empty(data.X.shape[0])
     coef[data.positive] = problem.total * data.share_positive
     coef[data.unlabeled] = -result.a

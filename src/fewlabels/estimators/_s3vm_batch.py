@@ -17,6 +17,10 @@ _FACTOR = 2.0
 _LEVELS = 10
 # Tolerance of all but the last level, relative to tol.
 _LOOSER = 10.0
+# The balance target supposes |f| near 1. Before the last level it is in units of this quantile
+# of |f| over the unlabelled rows; so often is the first machine, which begins without one, fitted
+# again.
+_LARGE, _AGAIN = 0.9, 3
 
 
 @dataclass
@@ -47,16 +51,24 @@ class S3VMSolution:
     objectives: list
 
 
-def solve_batch(machine, data, callback):
-    """A local minimum from the SVM of the labelled rows, C* growing to its value."""
+def solve_batch(machine, data, callback, signs_before=None):
+    """A local minimum from the SVM of the labelled rows, C* growing to its value.
+
+    ``signs_before`` are signs of unlabelled rows to start from instead, at full C*; 0 for
+    rows without one.
+    """
     steps = Steps(machine, callback)
     n = len(data.label)
     C = machine.C * data.weight
 
-    def problem_at(level):
-        return lambda sign: s3vm_step(
-            data.gram, data.label, sign, C, level * data.weight, data.target
-        )
+    def problem_at(level, target):
+        return lambda sign: s3vm_step(data.gram, data.label, sign, C, level * data.weight, target)
+
+    def target_for(result):
+        """The balance target in units of |f|: f is small while unlabelled rows cost little."""
+        size = np.abs(decision(result)[data.unlabeled])
+        size = np.quantile(size, _LARGE, weights=data.share, method="inverted_cdf")
+        return data.target * min(1.0, float(size))
 
     def decision(result):
         return result.gradient[:n] - result.multiplier
@@ -65,24 +77,32 @@ def solve_batch(machine, data, callback):
         return np.where(decision(result) >= 0, 1.0, -1.0)
 
     # Unlabelled rows that cost nothing: the SVM of the labelled rows.
-    result = steps.solve(problem_at(0.0)(np.ones(n)), None)
+    result = steps.solve(problem_at(0.0, data.target)(np.ones(n)), None)
+    annealing = machine.annealing and signs_before is None
+    for _ in range(_AGAIN if annealing and data.target is not None else 0):
+        if not result.converged:
+            break
+        problem = problem_at(0.0, target_for(result))(np.ones(n))
+        result = steps.solve(problem, continued(problem, result))
     sign = signs(result)
     objectives = [objective(data, result, C, machine.C_star)]
-    levels = annealing_levels(machine.C_star) if machine.annealing else [machine.C_star]
+    levels = annealing_levels(machine.C_star) if annealing else [machine.C_star]
+    if signs_before is not None:
+        sign = np.where(signs_before != 0, signs_before, sign)
     for level in levels if len(data.unlabeled) else ():
         if not result.converged:
             break
-        make_step = problem_at(level)
-        tol = machine.tol * (1.0 if level == levels[-1] else _LOOSER)
-        start = warm_start(make_step(sign), result.a, result.gradient)
-        start.history, start.n_iter = result.history, result.n_iter
+        is_last = level == levels[-1]
+        full = is_last or data.target is None
+        make_step = problem_at(level, data.target if full else target_for(result))
+        tol = machine.tol * (1.0 if is_last else _LOOSER)
         result, sign, objectives = solve_cccp(
             make_step,
             sign,
             signs,
             lambda problem, start, tol=tol: steps.solve(problem, start, tol),
             lambda found, level=level: objective(data, found, C, level),
-            start=start,
+            start=continued(make_step(sign), result),
         )
     f = decision(result)
     return S3VMSolution(
@@ -93,6 +113,13 @@ def solve_batch(machine, data, callback):
         violation=violation(data, result.a[:n], f, C, machine.C_star * data.weight),
         objectives=objectives,
     )
+
+
+def continued(problem, result):
+    """A start for another problem from the solution of the one before."""
+    start = warm_start(problem, result.a, result.gradient)
+    start.history, start.n_iter = result.history, result.n_iter
+    return start
 
 
 def annealing_levels(C_star):
@@ -117,18 +144,25 @@ def objective(data, result, C, C_star):
 def violation(data, a, f, C, C_star):
     """Largest violation of the optimality conditions of (1), in units of f.
 
-    With sign s of f (the label for labelled rows) and price c: ``s f >= 1`` where ``a = 0``,
-    ``s f <= 1`` where ``s a = c``, and ``s f = 1`` in between. A variable outside [0, c]
-    belongs to a row on the wrong side of zero: it is off by at least ``|f|``.
+    With the sign s of a row (its label, if it has one) and its price c: ``s f >= 1`` where
+    ``a = 0``, ``s f <= 1`` where ``s a = c``, and ``s f = 1`` in between. An unlabelled row
+    may have the sign that its variable or its f suggests, whichever is violated less; one on
+    the wrong side of zero is off by ``|f|``, so that on the boundary either sign will do.
     """
     labelled = data.label != 0
-    s = np.where(labelled, data.label, np.where(f >= 0, 1.0, -1.0))
     price = np.where(labelled, C, C_star)
-    margin, at = s * f, s * a
-    rounding = 1e-9 * price
-    below = np.where(at < price - rounding, 1.0 - margin, -np.inf)
-    above = np.where(at > rounding, margin - 1.0, -np.inf)
-    outside = (at < -rounding) | (at > price + rounding)
-    off = np.maximum(below, above)
-    off = np.where(outside, np.maximum(off, np.abs(f)), off)
-    return float(max(0.0, off.max(initial=0.0)))
+
+    def off(s):
+        margin, at = s * f, s * a
+        rounding = 1e-9 * price
+        below = np.where(at < price - rounding, 1.0 - margin, 0.0)
+        above = np.where(at > rounding, margin - 1.0, 0.0)
+        outside = (at < -rounding) | (at > price + rounding)
+        beyond = np.where(outside, np.maximum(np.abs(1.0 - margin), np.abs(f)), 0.0)
+        return np.maximum(np.maximum(below, above), beyond)
+
+    def wrong_side(s):
+        return np.maximum(off(s), -s * f)
+
+    either = np.minimum(wrong_side(np.ones(len(f))), wrong_side(-np.ones(len(f))))
+    return float(max(0.0, np.where(labelled, off(data.label), either).max(initial=0.0)))

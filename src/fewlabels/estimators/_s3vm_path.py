@@ -6,30 +6,24 @@ have *places* that stay until the path is done with them, and operations wait in
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from contextlib import contextmanager
 
 import numpy as np
-import pandas as pd
-import scipy.sparse as sp
-from sklearn.utils.validation import column_or_1d
 
 from .._threads import resolve_n_jobs
-from ..gram import Expansion
-from ..gram.growing_rows import grown
-from ..solvers.path import PathFollower, RowPenalties
-from ._s3vm_batch import objective, violation
-from ._s3vm_data import S3VMData, _as_array, _is_mark
+from ..solvers.path import RowPenalties
+from . import _s3vm_begin
+from ._held_rows import HeldRows
+from ._s3vm_function import StreamFunction
+from ._s3vm_reading import stream_parameters
 
 # A rebuild is due when as many rows came, went or changed as this share of those at the last one.
 _DUE_SHARE = 0.5
-# Decisions of unlabelled rows this small may have either sign.
-_ZERO = 1e-9
-# Rows that are gone are removed from all arrays when they are this share, and so many.
-_GONE_SHARE, _FEW = 0.25, 64
-_OPERATIONS_KEPT = 1000
+_HISTORY_KEPT = 1000
+_NONE = np.zeros(0, np.int64)
 
 
-class S3VMStream:
+class S3VMStream(StreamFunction):
     """Rows, labels and weights of an S3VM, and the path that follows them.
 
     Parameters
@@ -45,11 +39,13 @@ class S3VMStream:
 
     Attributes
     ----------
+    held : HeldRows
+        Rows with their "label" and "weight".
     path : PathFollower or None
         None before the first operation, and until both classes have a label.
     start : dict or None
-        Solution that the path starts from: ``a`` and ``sign`` of the rows, ``virtual`` and
-        ``multiplier``.
+        Where the path starts from: ``a`` and ``sign`` at all places, ``virtual`` and
+        ``multiplier``. It need not be a solution.
     done : bool
         Whether the path has caught up.
     steps_before, flips_before : int
@@ -58,23 +54,23 @@ class S3VMStream:
 
     def __init__(self, machine, X, label, weight):
         self.machine_parameters = stream_parameters(machine)
-        self.kernel, self._shift = machine._kernel, machine._shift
+        self.kernel, self.shift = machine._kernel, machine._shift
         self.C, self.C_star = float(machine.C), float(machine.C_star)
         self.balance = machine.balance
-        self._options = {
+        self.options = {
             "balance": None if machine.balance is False else machine.balance_update,
             "cache_size": machine.cache_size * 1e6,
             "n_jobs": resolve_n_jobs(machine.n_jobs),
         }
         n = X.shape[0]
-        self._X, self._n_places = X, n
-        self._more = []  # blocks of sparse rows
-        self.label = np.asarray(label, dtype=float)
-        self.weight = np.ones(n) if weight is None else weight
-        self._alive = np.ones(n, bool)
+        self.held = HeldRows(
+            X,
+            label=np.asarray(label, dtype=float),
+            weight=np.ones(n) if weight is None else weight,
+        )
         self.path = self.start = None
-        self._on_path = np.zeros(0, np.int64)  # places in the path's order
-        self._joining = self._leaving = np.zeros(0, np.int64)
+        self._on_path = _NONE  # places in the path's order
+        self._joining = self._leaving = _NONE
         self._queue = []
         self.done = True
         self.steps_before = self.flips_before = self.iterations_before = 0
@@ -84,39 +80,46 @@ class S3VMStream:
     # -- rows -------------------------------------------------------------------------------
 
     def __len__(self):
-        return int(self._alive.sum())
+        return len(self.held)
 
     @property
-    def X(self):
-        """Rows at all places."""
-        if self._more:
-            self._X = sp.csr_array(sp.vstack([self._X, *self._more], format="csr"))
-            self._more = []
-        return self._X if sp.issparse(self._X) else self._X[: self._n_places]
+    def label(self):
+        """Labels at all places."""
+        return self.held["label"]
 
-    def rows(self, places):
-        """Rows at some places, as the user gave them."""
-        return self.X[places]
+    @property
+    def n_columns(self):
+        """Features of a row."""
+        return self.held.X.shape[1]
 
-    def kernel_rows(self, places):
-        """Rows at some places, as the kernel sees them."""
-        rows = self.rows(places)
-        return rows if self._shift is None else rows - self._shift
+    @property
+    def weight(self):
+        """Weights at all places."""
+        return self.held["weight"]
 
     @property
     def places(self):
         """Places of the training rows, in their order."""
-        return np.flatnonzero(self._alive)
+        return self.held.places
 
     @property
     def leaving(self):
         """Places of rows that are on their way out."""
         return self._leaving
 
+    def rows(self, places):
+        """Rows at some places, as the user gave them."""
+        return self.held.rows(places)
+
+    def kernel_rows(self, places):
+        """Rows at some places, as the kernel sees them."""
+        rows = self.rows(places)
+        return rows if self.shift is None else rows - self.shift
+
     @property
     def ready(self):
         """Whether both classes have a label."""
-        label = self.label[self._alive]
+        label = self.label[self.places]
         return bool(np.any(label > 0) and np.any(label < 0))
 
     @property
@@ -136,7 +139,7 @@ class S3VMStream:
 
     def check(self):
         """Refuse weights that the path cannot hold."""
-        self._check_weight(self.label[self._alive], self.weight[self._alive])
+        self._check_weight(self.label[self.places], self.weight[self.places])
 
     def _check_weight(self, label, weight):
         if np.any(weight <= 0):
@@ -152,66 +155,63 @@ class S3VMStream:
                 "set balance=False."
             )
 
-    def _take(self, X, label, weight):
-        n, b = self._n_places, len(label)
-        if sp.issparse(self._X):
-            self._more.append(X)
-        else:
-            dtype = np.result_type(self._X, X)
-            self._X = grown(self._X.astype(dtype, copy=False), n + b)
-            self._X[n : n + b] = X
-        self.label = np.append(self.label, label)
-        self.weight = np.append(self.weight, weight)
-        self._alive = np.append(self._alive, np.ones(b, bool))
-        self._n_places = n + b
-        return np.arange(n, n + b)
-
-    def _forget_places(self):
-        """Free the places of rows that are gone, once there are many."""
-        gone = self._n_places - len(self)
-        if gone <= max(_FEW, _GONE_SHARE * self._n_places):
-            return
-        kept = self.places
-        place = np.full(self._n_places, -1)
-        place[kept] = np.arange(len(kept))
-        self._on_path = place[self._on_path]
-        self._X = self.X[kept]
-        self.label, self.weight = self.label[kept], self.weight[kept]
-        self._n_places, self._alive = len(kept), np.ones(len(kept), bool)
-
     # -- operations ---------------------------------------------------------------------------
+
+    @contextmanager
+    def _wholly(self):
+        """Rows and queue change wholly or, when something is wrong on the way, not at all."""
+        state, rows = self.__dict__.copy(), self.held.__dict__.copy()
+        state["_queue"], rows["_more"] = self._queue.copy(), self.held._more.copy()
+        rows["_values"], rows["alive"] = self.held._values.copy(), self.held.alive.copy()
+        try:
+            yield
+        except BaseException:
+            self.__dict__.update(state)
+            self.held.__dict__.update(rows)
+            raise
 
     def add(self, X, label, weight):
         """Add rows, labelled ones first."""
         weight = np.ones(len(label)) if weight is None else weight
-        alive = self._alive
+        kept = self.places
         self._check_weight(
-            np.append(self.label[alive], label), np.append(self.weight[alive], weight)
+            np.append(self.label[kept], label), np.append(self.weight[kept], weight)
         )
-        places = self._take(X, label, weight)
-        for part in (np.flatnonzero(label), np.flatnonzero(label == 0)):
-            rows = X[part] if self._shift is None else X[part] - self._shift
-            self._queue_up("add", places[part], rows)
+        with self._wholly():
+            places = self.held.append(X, label=label, weight=weight)
+            for part in (np.flatnonzero(label), np.flatnonzero(label == 0)):
+                rows = X[part] if self.shift is None else X[part] - self.shift
+                self._queue_up("add", places[part], rows)
 
     def remove(self, indices):
         """Remove rows; both classes must keep a label once both have one."""
         places = self.places[indices]
-        left = self._alive.copy()
+        left = self.held.alive.copy()
         left[places] = False
         self._check_labels(self.label[left], "forget these rows")
-        self._alive = left
-        self._queue_up("remove", places)
+        with self._wholly():
+            self.held.drop(places)
+            self._queue_up("remove", places)
 
     def relabel(self, indices, label):
         """Give rows other labels, 0 for none."""
-        places = self.places[indices]
+        places, kept = self.places[indices], self.places
         new = self.label.copy()
         new[places] = label
-        self._check_labels(new[self._alive], "take back or change these labels")
-        self._check_weight(new[self._alive], self.weight[self._alive])
+        self._check_labels(new[kept], "take back or change these labels")
+        self._check_weight(new[kept], self.weight[kept])
         changed = places[new[places] != self.label[places]]
-        self.label = new
-        self._queue_up("change", changed)
+        with self._wholly():
+            self.held["label"] = new
+            self._queue_up("change", changed)
+
+    def reprice(self, C, C_star):
+        """Let prices move steadily to other values."""
+        with self._wholly():
+            self.C, self.C_star = float(C), float(C_star)
+            self.machine_parameters = {**self.machine_parameters, "C": C, "C_star": C_star}
+            if self.path is not None:
+                self._queue.append(("move", _NONE, None))
 
     def _check_labels(self, label, what):
         if not len(label):
@@ -228,38 +228,53 @@ class S3VMStream:
             self._queue.append((name, places, rows))
 
     def run(self, max_steps=None):
-        """Let the path catch up. Returns whether it has, within ``max_steps``."""
-        if self.path is None:
-            if not self.ready:
-                return True
-            self.begin()
+        """Let the path catch up. Returns whether it has, within ``max_steps``.
+
+        After an exception there is no path but a ``start`` for another one.
+        """
+        try:
+            if self.path is None:
+                if not self.ready:
+                    return True
+                self.begin()
+            self.done = self._catch_up(max_steps)
+        except BaseException:
+            self._give_up_path()
+            raise
+        return self.done
+
+    def _catch_up(self, max_steps):
         path = self.path
         last = None if max_steps is None else path.n_steps + max_steps
         done = path.run(max_steps)
         while done:
-            self._finish()
+            self._notice()
             if not self._queue:
+                self._forget_places()
                 break
             left = None if last is None else max(0, last - path.n_steps)
-            done = self._start(*self._queue.pop(0), left)
+            done = self._next(left)
         self._notice()
-        self.done = done
-        del path.history[:-_OPERATIONS_KEPT]
         return done
 
-    def _start(self, name, places, rows, max_steps):
-        path, target = self.path, self._target()
+    def _next(self, max_steps):
+        """Start the next operation that waits."""
+        name, places, rows = self._queue.pop(0)
+        path, budget = self.path, {"target": self.target(), "max_steps": max_steps}
         if name == "add":
             self._joining = places
-            return path.add(rows, self._penalties(places), target=target, max_steps=max_steps)
-        where = np.full(self._n_places, -1)
-        where[self._on_path] = np.arange(len(self._on_path))
+            return path.add(rows, self.penalties(places), **budget)
+        on_path = self._on_path
+        if name == "move":
+            # Rows whose label has changed since wait for their own turn.
+            same = np.flatnonzero((path.signs != 0) == (self.label[on_path] == 0))
+            return path.move(same, self.penalties(on_path[same]), **budget)
+        where = np.full(self.held.n_places, -1)
+        where[on_path] = np.arange(len(on_path))
         if name == "remove":
             self._leaving = places
-            return path.remove(where[places], target=target, max_steps=max_steps)
-        return path.change(
-            where[places], self._penalties(places), target=target, max_steps=max_steps
-        )
+            return path.remove(where[places], **budget)
+        return path.change(where[places], self.penalties(places), **budget)
 
     def _notice(self):
         """See whether rows that join or leave have done so: balance_update="paper" delays it."""
@@ -269,28 +284,31 @@ class S3VMStream:
             self._on_path = np.append(self._on_path, self._joining)
         else:
             self._on_path = self._on_path[~np.isin(self._on_path, self._leaving)]
-            self._leaving = self._leaving[:0]
-        self._joining = self._joining[:0]
+        self._joining = self._leaving = _NONE
 
-    def _finish(self):
-        self._notice()
-        if not self._queue:
-            self._forget_places()
+    def _forget_places(self):
+        """Free the places of rows that are gone, once there are many."""
+        with self._wholly():
+            place = self.held.compact()
+            if place is not None:
+                self._on_path = place[self._on_path]
 
-    def _target(self):
+    def target(self):
+        """Mean of f over the unlabelled rows; None for no constraint."""
         if self.balance is False:
             return None
         if self.balance is not True:
             return float(self.balance)
-        labelled = self._alive & (self.label != 0)
+        labelled = self.held.alive & (self.label != 0)
         return float(np.average(self.label[labelled], weights=self.weight[labelled]))
 
-    def _penalties(self, places):
+    def penalties(self, places, C_star=None):
         """Prices times weights. Rows of both kinds may be mixed."""
+        C_star = self.C_star if C_star is None else C_star
         label, weight = self.label[places], self.weight[places]
         free = np.flatnonzero(label == 0)
         given = np.flatnonzero(label)
-        unlabelled = RowPenalties.unlabelled(self.C_star * weight[free], len(free))
+        unlabelled = RowPenalties.unlabelled(C_star * weight[free], len(free))
         if not len(given):
             return unlabelled
         labelled = RowPenalties.labelled(label[given], self.C * weight[given])
@@ -301,62 +319,60 @@ class S3VMStream:
 
     # -- where a path begins ----------------------------------------------------------------
 
-    def begin(self):
-        """Begin the path: at a solution, or row by row."""
+    def begin(self, build=_s3vm_begin.row_by_row):
+        """Begin the path where ``start`` says, or build one."""
         self.check()
         if self.start is not None:
-            self._load()
+            build = _s3vm_begin.at_solution
         else:
-            self._build()
-        self.mark_rebuilt()
+            self.mark_rebuilt()
+        path, places = build(self)
+        self.path, self._on_path, self.start, self.done = path, places, None, True
 
     def start_from(self, found):
-        """Let the path begin at a batch solution."""
-        n = len(self.label)
-        a = found.result.a
+        """Let the path begin at a batch solution of the training rows."""
+        places, n = self.places, len(self)
+        a, sign = np.zeros(self.held.n_places), np.ones(self.held.n_places)
+        a[places], sign[places] = found.result.a[:n], found.sign
         self.start = {
-            "a": a[:n].copy(),
-            "sign": found.sign,
-            "virtual": float(a[n]) if len(a) > n else 0.0,
+            "a": a,
+            "sign": sign,
+            "virtual": float(found.result.a[n]) if len(found.result.a) > n else 0.0,
             "multiplier": float(found.result.multiplier),
         }
 
-    def _load(self):
-        """Let the path take over a solution, and make it exact."""
-        start, label, weight = self.start, self.label, self.weight
-        everywhere = np.arange(self._n_places)
-        free = label == 0
-        side = np.where(free, start["sign"], label)
-        a = side * np.clip(side * start["a"], 0.0, weight * np.where(free, self.C_star, self.C))
-        self.path = PathFollower(self.kernel, **self._options)
-        self.path.load(
-            self.kernel_rows(everywhere), self._penalties(everywhere), a, start["multiplier"],
-            signs=np.where(free, side, 0).astype(int), virtual=start["virtual"],
-            target=self._target(),
-        )  # fmt: skip
-        self._on_path, self.start = everywhere, None
+    def _give_up_path(self):
+        """Go on without this path: ``start`` is what can be read off it."""
+        path, self.done = self.path, False
+        if path is None:
+            return
+        a, sign = np.zeros(self.held.n_places), np.zeros(self.held.n_places)
+        self._notice()
+        if len(path) == len(self._on_path):
+            a[self._on_path], sign[self._on_path] = path.a, path.signs
+        numbers = np.append(a, [path.virtual, path.multiplier])
+        numbers[~np.isfinite(numbers)] = 0.0
+        start = {
+            "a": numbers[:-2], "sign": sign, "virtual": numbers[-2], "multiplier": numbers[-1]
+        }  # fmt: skip
+        self.steps_before, self.flips_before = self.n_steps, self.n_flips
+        self.history_before = self.history
+        self.path, self.start = None, start
+        self._on_path = self._joining = self._leaving = _NONE
+        self._queue = []
 
-    def _build(self):
-        """Add labelled rows, then the others one by one, those first that f tells apart best."""
-        places = self.places
-        given, free = (places[self.label[places] != 0], places[self.label[places] == 0])
-        self.path = path = PathFollower(self.kernel, **self._options)
-        target = self._target()
-        given_rows = self.kernel_rows(given)
-        path.add(given_rows, self._penalties(given), target=target)
-        if len(free):
-            n_jobs = self._options["n_jobs"]
-            f = Expansion(self.kernel, given_rows, path.a, n_jobs=n_jobs)(self.kernel_rows(free))
-            free = free[np.argsort(-np.abs(f - path.multiplier), kind="stable")]
-            path.add(self.kernel_rows(free), self._penalties(free), block=False)
-        self._on_path = np.concatenate([given, free])
+    def widen(self, n_columns):
+        """Give all rows more columns, of zeros: the function stays the same."""
+        with self._wholly():
+            if self.shift is not None:
+                self.shift = np.pad(self.shift, (0, n_columns - len(self.shift)))
+            self.held.widen(n_columns)
+            self._give_up_path()
 
     def fresh(self, machine):
         """A stream of the same rows without a path."""
-        places = self.places
-        again = S3VMStream(
-            machine, self.rows(places), self.label[places], self.weight[places].copy()
-        )
+        rows = self.held.state()
+        again = S3VMStream(machine, rows["X"], rows["label"], rows["weight"])
         again.steps_before, again.flips_before = self.n_steps, self.n_flips
         again.iterations_before, again.history_before = self.iterations_before, self.history
         return again
@@ -365,116 +381,8 @@ class S3VMStream:
     def history(self):
         """Entries of the batch training and of the newest operations."""
         path = [] if self.path is None else self.path.history
-        return (self.history_before + path)[-_OPERATIONS_KEPT:]
+        return (self.history_before + path)[-_HISTORY_KEPT:]
 
     def mark_rebuilt(self):
         """Count changes from now on."""
         self._n_rebuilt, self._n_changed = len(self), 0
-
-    # -- what the estimator shows -------------------------------------------------------------
-
-    def data(self):
-        """Labels and weights of the training rows."""
-        places = self.places
-        balance = self.balance if self.ready else False
-        return S3VMData(None, self.label[places], self.weight[places], None, balance)
-
-    def now(self):
-        """The function, at every place.
-
-        ``a`` variables, ``coef`` coefficients (the virtual row's spread over the rows that it
-        is the mean of), ``f`` decisions, nan for rows that the path has not reached. On the
-        boundary a row may be on either side: its f has the sign that the path gives it.
-        """
-        n, path = self._n_places, self.path
-        a, coef, f = np.zeros(n), np.zeros(n), np.full(n, np.nan)
-        if path is None:
-            labels = np.unique(self.label[self._alive & (self.label != 0)])
-            multiplier = -float(labels[0]) if len(labels) else 0.0
-            f[:] = -multiplier
-            return SimpleNamespace(a=a, coef=coef, f=f, multiplier=multiplier)
-        in_mean = path.signs != 0
-        a[self._on_path] = path.a
-        coef[self._on_path] = path.a + in_mean * (path.virtual / max(1, in_mean.sum()))
-        f[self._on_path] = path.h
-        at_zero = in_mean & (np.abs(path.h) <= _ZERO)
-        f[self._on_path[at_zero]] = path.signs[at_zero] * np.finfo(float).tiny
-        return SimpleNamespace(a=a, coef=coef, f=f, multiplier=path.multiplier)
-
-    def certificate(self, now):
-        """Value of (1) and the largest violation of its optimality conditions."""
-        places, data = self.places, self.data()
-        known = np.concatenate([places, self._leaving])
-        result = SimpleNamespace(
-            a=now.coef[known], gradient=now.f[known] + now.multiplier, multiplier=now.multiplier
-        )
-        C, C_star = self.C * data.weight, self.C_star * data.weight
-        f = now.f[places]
-        worst = violation(data, now.a[places], f, C, C_star)
-        if data.target is not None:
-            worst = max(worst, abs(float(data.share @ f[data.unlabeled]) - data.target))
-        return objective(data, result, C, self.C_star), worst
-
-
-def stream_parameters(machine):
-    """Parameters that a stream cannot change on its way."""
-    names = ("C", "C_star", "balance", "balance_update", "kernel", "degree", "coef0")
-    return {name: getattr(machine, name) for name in names}
-
-
-def read_known_labels(y, n, classes, unlabeled):
-    """Labels as +1, -1 and 0 for unlabelled rows, of two classes that are known.
-
-    A mark that is one of the classes is that class.
-    """
-    if y is None:
-        return np.zeros(n)
-    if np.ndim(y) == 0:
-        y = np.full(n, y, dtype=None if isinstance(y, str | int | float) else object)
-    y = column_or_1d(_as_array(y), warn=True)
-    if len(y) != n:
-        raise ValueError(f"y has {len(y)} labels for {n} rows; give one for each, or None.")
-    missing = np.asarray(pd.isna(y), dtype=bool)
-    label = np.zeros(n)
-    for i in np.flatnonzero(~missing):
-        value = y[i]
-        if value == classes[1]:
-            label[i] = 1.0
-        elif value == classes[0]:
-            label[i] = -1.0
-        elif not (_is_mark(unlabeled) and value == unlabeled):
-            raise ValueError(
-                f"y holds {value!r}, neither a class ({classes[0]}, {classes[1]}) nor the mark of "
-                "unlabelled rows; pass one of these, or a missing value."
-            )
-    return label
-
-
-def read_classes(classes, unlabeled):
-    """Two classes, sorted; the mark of unlabelled rows may be among them as a third value."""
-    values = np.unique(np.asarray(classes))
-    if len(values) == 3 and _is_mark(unlabeled):
-        values = values[values != unlabeled]
-    if len(values) != 2:
-        raise ValueError(
-            f"classes={list(classes)} names {len(values)} classes; S3VM tells two apart."
-        )
-    return values
-
-
-def read_indices(indices, n):
-    """Indices of rows, each once; a mask is allowed."""
-    indices = np.atleast_1d(np.asarray(indices))
-    if indices.dtype == bool:
-        if indices.shape != (n,):
-            raise ValueError(f"the mask has {indices.size} values for {n} training rows.")
-        return np.flatnonzero(indices)
-    if indices.ndim != 1 or (indices.size and not np.issubdtype(indices.dtype, np.integer)):
-        raise ValueError("indices must be one-dimensional whole numbers, or a mask.")
-    if indices.size and (indices.min() < -n or indices.max() >= n):
-        worst = indices[np.argmax(np.where(indices < 0, -indices - 1, indices))]
-        raise ValueError(f"row {worst} is not among the {n} training rows.")
-    indices = (indices % n).astype(np.int64)
-    if len(np.unique(indices)) < len(indices):
-        raise ValueError("the same row is named twice; name every row once.")
-    return indices

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
+from numbers import Real
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,25 +12,34 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ..gram import make_gram
-from ._s3vm_batch import solve_batch
-from ._s3vm_data import S3VMData, read_semi_labels
-from ._s3vm_path import (
-    S3VMStream,
-    read_classes,
-    read_indices,
-    read_known_labels,
-    stream_parameters,
-)
+from ..gram import PrecomputedGram, make_gram
+from . import _s3vm_begin
+from ._s3vm_branch import add_by_branching, train, warn_of_training
+from ._s3vm_data import read_semi_labels
+from ._s3vm_path import S3VMStream
+from ._s3vm_reading import read_classes, read_indices, read_known_labels, stream_parameters
 from ._validation import check_weight
+
+# What rounding may do to a path.
+_BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
 
 # What follows from the state of a path, made anew when asked for after an operation: the
 # function, and what is said about it.
 _FUNCTION = frozenset(
     "support_ support_vectors_ dual_coef_ intercept_ n_support_ n_iter_ history_ fit_status_ "
-    "_bias _weights _center _float64 _decision_size".split()
+    "_bias _weights _center _float64 _decision_size shape_fit_".split()
 )
 _CERTIFICATE = frozenset(("objective_", "kkt_violation_", "transduction_"))
+
+# Multiply-adds per kernel value from which training holds all values, if there is room.
+_WORTH_HOLDING = 48
+# Ways to a minimum from scratch. Which of them consolidate takes depends on the solver; row by
+# row costs too much with more rows than this.
+_FEW_ROWS = 2000
+_STRATEGIES = ("batch", "C_star", "row-by-row")
+_OF_SOLVER = {"auto": _STRATEGIES, "path": _STRATEGIES[1:]}
+# Relative: a lower objective.
+_LOWER = 1e-9
 
 _NO_CLASSES = (
     "A stream can begin before both classes have a label: pass classes=[...] to the first "
@@ -45,7 +56,8 @@ class StreamingMachine:
 
         The first call on a new machine starts a stream: it fixes ``gamma_`` and, under the
         linear kernel, the centre. Until both classes have a label, rows are kept and f is
-        constant: the sign of the only class labelled, 0 without labels.
+        constant: the sign of the only class labelled, 0 without labels. Once they have,
+        the rows so far are trained on as by ``fit``.
 
         Parameters
         ----------
@@ -76,8 +88,9 @@ class StreamingMachine:
         weight, left_out = check_weight(sample_weight, rows)
         label = read_known_labels(y, rows.shape[0], self.classes_, self.unlabeled)
         self._refuse_left_out(left_out)
-        stream.add(rows, label, weight)
-        return self._follow("partial_fit")
+        if self.solver == "branch-and-bound":
+            return add_by_branching(self, rows, label, weight)
+        return self._follow("partial_fit", lambda: stream.add(rows, label, weight))
 
     def forget(self, indices):
         """Remove training rows, as if they had never been there.
@@ -92,8 +105,8 @@ class StreamingMachine:
         self : S3VM
         """
         stream = self._ready_stream()
-        stream.remove(read_indices(indices, len(stream)))
-        return self._follow("forget")
+        indices = read_indices(indices, len(stream))
+        return self._follow("forget", lambda: stream.remove(indices))
 
     def relabel(self, indices, y):
         """Give training rows a label, change it, or take it back.
@@ -112,8 +125,34 @@ class StreamingMachine:
         stream = self._ready_stream()
         indices = read_indices(indices, len(stream))
         label = read_known_labels(y, len(indices), self.classes_, self.unlabeled)
-        stream.relabel(indices, label)
-        return self._follow("relabel")
+        return self._follow("relabel", lambda: stream.relabel(indices, label))
+
+    def reprice(self, C=None, C_star=None):
+        """Move prices steadily to other values, and follow the minimum: a regularisation path.
+
+        Parameters
+        ----------
+        C : float or None, default=None
+            New price of labelled rows, > 0; None leaves it.
+        C_star : float or None, default=None
+            New price of unlabelled rows, > 0; None leaves it.
+
+        Returns
+        -------
+        self : S3VM
+        """
+        stream = self._ready_stream()
+        C = self.C if C is None else C
+        C_star = self.C_star if C_star is None else C_star
+        for name, value in (("C", C), ("C_star", C_star)):
+            if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < np.inf:
+                raise ValueError(f"{name}={value!r} is no price; pass a number > 0.")
+
+        def register():
+            stream.reprice(C, C_star)
+            self.C, self.C_star = C, C_star
+
+        return self._follow("reprice", register)
 
     def resume(self, max_steps=None):
         """Go on with operations that ``max_steps`` cut short.
@@ -128,44 +167,120 @@ class StreamingMachine:
         self : S3VM
         """
         self._ready_stream()
-        return self._follow("resume", max_steps)
+        return self._follow("resume", None, max_steps)
 
-    def consolidate(self):
-        """Train on all rows from scratch, and keep the better of both minima of (1).
+    def widen(self, n_features):
+        """Give the rows more features, which are 0 for all rows so far.
 
-        Training is by ``solver``; what it finds is made exact on the path.
+        f stays the same, for kernels of inner products and of distances alike. The path is
+        begun again, which takes a product with the kernel columns of the support vectors.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features from now on, at least that of the rows so far.
+
+        Returns
+        -------
+        self : S3VM
+        """
+        stream = self._ready_stream()
+        if not n_features >= self.n_features_in_ or hasattr(self, "feature_names_in_"):
+            raise ValueError(
+                f"widen({n_features}) is not possible for rows of {self.n_features_in_} features"
+                f"{' with names' if hasattr(self, 'feature_names_in_') else ''}; it adds features "
+                "without names."
+            )
+        self._follow("resume", None, None)
+        self._forget_attributes()
+        try:
+            stream.widen(int(n_features))
+        finally:
+            self.n_features_in_, self._shift = stream.n_columns, stream.shift
+        return self._follow("widen", None)
+
+    def _held_gram(self, X):
+        """K over rows, all at once where that is cheaper: training solves many problems."""
+        gram = self._gram(X)
+        if gram.value_cost < _WORTH_HOLDING or 8 * gram.n**2 > 1e6 * self.cache_size:
+            return gram
+        return PrecomputedGram(gram.block(np.arange(gram.n)), gram.n_jobs)
+
+    def consolidate(self, strategies=None):
+        """Train on all rows from scratch, in several ways, and keep the best minimum of (1).
+
+        Parameters
+        ----------
+        strategies : sequence of str or None, default=None
+            "batch" trains as ``fit`` does. "C_star" lets C* grow from ``C_star / 512`` to its
+            value along the exact path: some steps per row. "row-by-row" is the procedure of
+            ``solver="path"``: an operation per row, and thus the slowest with many rows.
+            None for all of them (``solver="auto"``; the last up to 2000 rows), the last two
+            ("path") or the first.
 
         Returns
         -------
         bool
-            Whether the new minimum is better and has replaced the old one.
+            Whether a better minimum than the present one was found, and has replaced it.
         """
         stream = self._ready_stream()
-        self._follow("resume", None)
+        if strategies is None:
+            strategies = _OF_SOLVER.get(self.solver, _STRATEGIES[:1])
+            if self.solver == "auto" and len(stream) > _FEW_ROWS:
+                strategies = strategies[:-1]
+        elif isinstance(strategies, str) or not set(strategies) <= set(_STRATEGIES):
+            raise ValueError(
+                f"strategies={strategies!r} are not known; pass some of {list(_STRATEGIES)}."
+            )
+        self._follow("resume", None, None)
         if not stream.ready:
             return False
-        fresh, places = stream.fresh(self), stream.places
-        if self.solver != "path":
-            data = S3VMData(
-                stream.kernel_rows(places), stream.label[places], stream.weight[places],
-                self._gram, self.balance,
-            )  # fmt: skip
-            found = solve_batch(self, data, None)
-            self._report_status(found.result, self.tol, stacklevel=3)
-            fresh.start_from(found)
-            fresh.iterations_before += found.result.n_iter
-        fresh.begin()
-        stream.mark_rebuilt()
-        if fresh.certificate(fresh.now())[0] >= self.objective_:
+        best, lowest = None, self.objective_ - _LOWER * abs(self.objective_)
+        for name in strategies:
+            fresh = stream.fresh(self)
+            try:
+                objectives = self._train(fresh, name)
+            except _BREAKDOWNS:
+                continue
+            value = fresh.certificate(fresh.now())[0]
+            if value < lowest:
+                best, lowest = (fresh, objectives), value
+        if best is None:
+            stream.mark_rebuilt()
             return False
-        self._stream = fresh
-        self.objectives_ = [] if self.solver == "path" else found.objectives
         self._forget_attributes()
+        self._stream, self.objectives_ = best
         return True
+
+    def _train(self, fresh, strategy):
+        """Begin a stream without a path; the objectives of its batch training."""
+        if strategy == "batch":
+            found = self._train_batch(fresh)
+            fresh.begin()
+            return found.objectives
+        by_C_star = strategy == "C_star"
+        fresh.begin(_s3vm_begin.by_C_star if by_C_star else _s3vm_begin.row_by_row)
+        return []
+
+    def _train_batch(self, stream, signs_before=None):
+        """Let the path of a stream start from batch training."""
+        data = stream.data(stream.kernel_rows(stream.places), self._held_gram)
+        found = train(self, data, None, signs_before)
+        stream.start_from(found)
+        stream.iterations_before += found.result.n_iter
+        stream.history_before = stream.history_before + found.result.history
+        warn_of_training(self, found, stacklevel=5)
+        return found
 
     @property
     def consolidation_due_(self):
         return self._existing_stream().due
+
+    @property
+    def _given_labels(self):
+        """+1 or -1 for training rows with a label, 0 for the others."""
+        stream = self._existing_stream()
+        return stream.label[stream.places].astype(np.int8)
 
     @property
     def n_steps_(self):
@@ -212,7 +327,7 @@ class StreamingMachine:
         stream = S3VMStream(self, rows, label, weight)
         stream.check()
         self.classes_, self._stream, self.objectives_ = classes, stream, []
-        return self._follow("partial_fit")
+        return self._follow("partial_fit", None)
 
     def _existing_stream(self):
         stream = self.__dict__.get("_stream")
@@ -242,8 +357,9 @@ class StreamingMachine:
                     "back, or fit again."
                 )
         if stream.start is not None:
-            stream.begin()
-            self._forget_attributes()
+            with suppress(*_BREAKDOWNS):  # the operation will try again
+                stream.begin()
+                self._forget_attributes()
         return stream
 
     @staticmethod
@@ -270,15 +386,26 @@ class StreamingMachine:
                 "leave these rows out of X."
             )
 
-    def _follow(self, name, *budget):
-        """Let the path catch up, within the budget."""
+    def _follow(self, name, register, *budget):
+        """Register what changes, and let the path catch up within the budget.
+
+        Attributes are dropped first, so that they are those of the stream wherever it is
+        interrupted.
+        """
         stream = self._stream
         max_steps = budget[0] if budget else self.max_steps
+        self._forget_attributes()
+        if register is not None:
+            register()
+            self._lower_bound = None
         try:
+            if stream.path is None and stream.start is None and stream.ready:
+                if self.solver != "path":
+                    self.objectives_ = self._train_batch(stream).objectives
+                    stream.mark_rebuilt()
             done = stream.run(max_steps)
-        finally:
-            self.shape_fit_ = (len(stream), self.n_features_in_)
-            self._forget_attributes()
+        except _BREAKDOWNS as error:
+            done = self._train_again(name, error)
         if not done:
             warnings.warn(
                 f"{name} stopped after max_steps={max_steps} steps of the path; predictions are "
@@ -288,6 +415,31 @@ class StreamingMachine:
             )
         return self
 
+    def _train_again(self, name, error):
+        """After a breakdown: a minimum from the last signs, or else from scratch.
+
+        Should no path begin there either, the batch solution stands until the next operation.
+        """
+        stream = self._stream
+        warnings.warn(
+            f"the path broke down during {name} ({error}); trained again from its last state, by "
+            f"batch training. Scaling the columns may prevent this.",
+            ConvergenceWarning,
+            stacklevel=5 if name == "partial_fit" else 4,
+        )
+        signs = [None]
+        if stream.start is not None:
+            last = np.zeros(stream.held.n_places)
+            last[: len(stream.start["sign"])] = stream.start["sign"]
+            signs = [last[stream.places], None]
+        for sign in signs:
+            found = self._train_batch(stream, sign)
+            self.objectives_, stream.done = found.objectives, found.result.converged
+            with suppress(*_BREAKDOWNS):
+                stream.begin()
+                break
+        return True
+
     def _forget_attributes(self):
         for name in _FUNCTION | _CERTIFICATE:
             self.__dict__.pop(name, None)
@@ -295,6 +447,7 @@ class StreamingMachine:
     def _store_path_function(self):
         stream = self._stream
         now, n = stream.now(), len(stream)
+        self.shape_fit_ = (n, self.n_features_in_)
         known = np.concatenate([stream.places, stream.leaving])
         coef = now.coef[known]
         support = np.flatnonzero(coef)

@@ -8,6 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, validate_data
 
+from ._width import distance_gamma
+
 
 def check_rows(estimator, X, *, reset):
     """Rows as a C-ordered float array or CSR array; float32 stays float32.
@@ -62,13 +64,15 @@ def check_weight(sample_weight, X):
 
 
 def resolve_gamma(gamma, X, weight):
-    """scikit-learn's "scale" and "auto" as a number.
+    """scikit-learn's "scale" and "auto" as a number, and our "distance".
 
     The variance of "scale" counts a row as often as its weight says, so that weights
     act as repetitions here too.
     """
     if gamma == "auto":
         return 1.0 / X.shape[1]
+    if gamma == "distance":
+        return distance_gamma(X, weight)
     if gamma != "scale":
         return float(gamma)
     if weight is None:

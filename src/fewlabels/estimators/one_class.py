@@ -12,9 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..problem import one_class
 from ._base import KernelMachine
+from ._convex_stream import ConvexStreaming
+from ._one_class_stream import OneClassPath
 
 
-class OneClassSVM(OutlierMixin, KernelMachine):
+class OneClassSVM(ConvexStreaming, OutlierMixin, KernelMachine):
     r"""One-class support vector machine, a drop-in for scikit-learn's class.
 
     Finds the function of smallest norm in the kernel's space that puts most rows above
@@ -51,6 +53,9 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         Limit on pair steps; -1 for none.
     max_time : float or None, default=None
         Limit on the seconds of a fit.
+    max_steps : int or None, default=None
+        Steps of the path after which ``partial_fit`` and ``forget`` pause, with a warning;
+        :meth:`resume` goes on. None for no limit.
     n_jobs : int or None, default=None
         Threads; None uses every core.
     random_state : int, RandomState or None, default=None
@@ -117,6 +122,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         "verbose": ["verbose"],
         "max_iter": [Interval(Integral, -1, None, closed="left")],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
+        "max_steps": [Interval(Integral, 1, None, closed="left"), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
     }
@@ -135,6 +141,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         verbose=False,
         max_iter=-1,
         max_time=None,
+        max_steps=None,
         n_jobs=None,
         random_state=None,
     ):
@@ -149,6 +156,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         self.verbose = verbose
         self.max_iter = max_iter
         self.max_time = max_time
+        self.max_steps = max_steps
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -172,14 +180,21 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         -------
         self : OneClassSVM
         """
+        self._stream = None
+        given = X
         X, weight = self._prepare(X, sample_weight)
         mass = self.nu * (X.shape[0] if weight is None else weight.sum())
-        gram = self._gram(X)
-        problem = one_class(gram, self.nu, weight)
+        problem = one_class(self._gram(X), self.nu, weight)
         tol = self.tol / mass
         result = self._solve(problem, tol, 0.1 * self.tol, callback)
-        support = self._store(X, mass * result.a, result, gram)
-        # From duals that sum to one back to LIBSVM's.
+        self._store_boundary(X, mass, problem, result)
+        self._hold(self._all_rows(X, given), weight, result.multiplier)
+        self._report_status(result, tol)
+        return self
+
+    def _store_boundary(self, X, mass, problem, result):
+        """From duals that sum to one back to LIBSVM's."""
+        support = self._store(X, mass * result.a, result, problem.gram)
         self.dual_coef_ = mass * result.a[support][None, :]
         self.offset_ = np.array([mass * result.multiplier])
         self.intercept_ = -self.offset_
@@ -187,8 +202,27 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         self.duality_gap_ = mass**2 * result.duality_gap
         if self._sparse:
             self.dual_coef_ = sp.csr_matrix(self.dual_coef_)
-        self._report_status(result, tol)
-        return self
+
+    # -- updates -------------------------------------------------------------------
+
+    _SHOWN = ConvexStreaming._SHOWN | {"offset_"}
+    _FIXED = ("nu", *ConvexStreaming._FIXED)
+
+    def _make_path(self, rows, start):
+        return OneClassPath(self, rows, start)
+
+    def _variables(self):
+        # From the sum nu sum(w) to the sum one.
+        coef = self.dual_coef_.toarray() if self._sparse else self.dual_coef_
+        return coef[0] / coef.sum()
+
+    def _store_stream(self, stream):
+        problem, result = stream.solution()
+        self._number(stream.numbers(stream.on_path))
+        rows = stream.rows.rows(stream.on_path)
+        self._store_boundary(rows, stream.unit(stream.mass), problem, result)
+
+    # -- evaluating ----------------------------------------------------------------
 
     @property
     def coef_(self):

@@ -11,11 +11,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ..solvers import Status
 from ._pu_data import quantile_cut
 from ._pu_machine import PUMachine
-from ._pu_solve import leave_one_out, solve_double_hinge, solve_ramp
+from ._pu_solve import leave_one_out, price_of_norm, solve_double_hinge, solve_ramp
+from ._pu_updates import PUStreaming
 
-# lambda times the number of positive rows: on real sets the best was between 0.1 and 0.2 (12 sets
-# with 100 positives, 8 with 20 to 1000).
-_PRICE = 0.15
 # Attributes that do not depend on prior, lambda or loss.
 _FOUND_IN_READING = (
     "classes_", "shape_fit_", "gamma_", "n_features_in_", "feature_names_in_",
@@ -23,7 +21,7 @@ _FOUND_IN_READING = (
 )  # fmt: skip
 
 
-class PUSVM(PUMachine):
+class PUSVM(PUStreaming, PUMachine):
     r"""Support vector machine that learns from positive and unlabelled rows.
 
     Finds f(x) = <w, phi(x)> + b that minimises (Sansone et al. 2019, eq. (4))
@@ -77,6 +75,9 @@ class PUSVM(PUMachine):
         Limit on the seconds of a fit ("decomposition", "usmo").
     cache_size : float, default=200
         Memory for kernel columns and working sets, in MB, > 0.
+    max_steps : int or None, default=None
+        Steps of the path after which ``partial_fit`` and ``forget`` pause, with a warning;
+        :meth:`resume` goes on. None for no limit.
     n_jobs : int or None, default=None
         Threads; None uses every core.
     random_state : int, RandomState or None, default=None
@@ -172,6 +173,7 @@ class PUSVM(PUMachine):
         "pos_label": "no_validation",
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "cache_size": [Interval(Real, 0, None, closed="neither")],
+        "max_steps": [Interval(Integral, 1, None, closed="left"), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -193,6 +195,7 @@ class PUSVM(PUMachine):
         pos_label=None,
         max_time=None,
         cache_size=200,
+        max_steps=None,
         n_jobs=None,
         random_state=None,
         verbose=False,
@@ -211,6 +214,7 @@ class PUSVM(PUMachine):
         self.pos_label = pos_label
         self.max_time = max_time
         self.cache_size = cache_size
+        self.max_steps = max_steps
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -306,16 +310,15 @@ class PUSVM(PUMachine):
 
     def _fit_data(self, data, before, callback):
         """Solve; ``before`` is None or lambda and solution of a machine over the same rows."""
-        self.lam_ = self.lam
-        if self.lam == "auto":
-            self.lam_ = _PRICE / float(data.weight_positive.sum())
+        self._stream = None
+        self.lam_ = price_of_norm(self.lam, float(data.weight_positive.sum()))
         if self.loss == "ramp":
             found = solve_ramp(self, data, callback)
         else:
             found = solve_double_hinge(self, data, before, callback)
-        self.objectives_ = found.objectives  # None for the convex loss
-        self.objective_, self.duality_gap_ = found.objective, found.gap
         self._store_machine(data, found)
+        if self.loss == "double-hinge":
+            self._hold_data(data, found.result.multiplier)
         return found
 
     def _report(self, found, stacklevel):
@@ -325,6 +328,8 @@ class PUSVM(PUMachine):
             self._report_status(found.result, self.tol, stacklevel)
 
     def _store_machine(self, data, found):
+        self.objectives_ = found.objectives  # None for the convex loss
+        self.objective_, self.duality_gap_ = found.objective, found.gap
         bias = float(found.bias)
         support = self._store_function(data.rows, found.coef, found.result, found.gram)
         among = np.isin(support, data.positive, assume_unique=True)

@@ -10,14 +10,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
 
 from ._margin import MarginMachine
-from ._s3vm_batch import solve_batch
+from ._s3vm_branch import PROVEN, train, warn_of_training
 from ._s3vm_data import S3VMData, read_semi_labels
 from ._s3vm_path import S3VMStream
+from ._s3vm_state import SavedStream
 from ._s3vm_stream import StreamingMachine
 from ._validation import check_rows
 
 
-class S3VM(StreamingMachine, MarginMachine):
+class S3VM(SavedStream, StreamingMachine, MarginMachine):
     r"""Semi-supervised support vector machine: a few labels, many unlabelled rows.
 
     Finds f(x) = <w, phi(x)> + b at a local minimum of (Gu et al. 2018, eq. (1))
@@ -29,7 +30,8 @@ class S3VM(StreamingMachine, MarginMachine):
     of f over the unlabelled rows held at that of the labels (Yu et al. 2019, eq. (2)).
 
     Rows and labels may keep coming: ``partial_fit``, ``forget`` and ``relabel`` follow the
-    minimum exactly, in milliseconds, and ``consolidate`` looks for a better one.
+    minimum exactly, in milliseconds, and so does ``reprice`` when prices move.
+    ``consolidate`` looks for a better minimum.
 
     Parameters
     ----------
@@ -42,24 +44,33 @@ class S3VM(StreamingMachine, MarginMachine):
         number, or False for no constraint. Without one, few labels often end with all
         rows on one side.
     annealing : bool, default=True
-        Let C* grow to its value in ten steps, each started from the one before. The
-        problem has many local minima; this is what finds good ones. False is the papers'
-        procedure, from the SVM of the labelled rows at full C*.
+        Let C* grow to its value in ten steps, each started from the one before, the balance
+        in units of the 0.9 quantile of \|f\| of unlabelled rows until the last. The problem
+        has many local minima; this is what finds good ones. False is the papers' procedure,
+        from the SVM of the labelled rows at full C*.
     kernel : {"rbf", "poly", "sigmoid", "linear", "precomputed"} or callable, default="rbf"
         Kernel. A callable gets two arrays of rows and returns the matrix of values.
-    gamma : {"scale", "auto"} or float, default="scale"
-        Coefficient of "rbf", "poly" and "sigmoid", >= 0. "scale" is
-        ``1 / (n_features * X.var())``, "auto" is ``1 / n_features``. A stream keeps
-        the value of its first rows.
+    gamma : {"distance", "scale", "auto"} or float, default="distance"
+        Coefficient of "rbf", "poly" and "sigmoid", >= 0. "distance" is, for "rbf",
+        ``min(1.4, 100 / d_eff) / D`` with D the mean squared distance between rows and
+        ``d_eff = 2 D**2 / var(squared distance)`` (of 500 rows) their number of dimensions
+        in effect: nearly linear in thousands of dimensions. For the others it is "scale",
+        ``1 / (n_features * X.var())``. "auto" is ``1 / n_features``. A stream keeps the value
+        of its first rows.
     degree : int, default=3
         Degree of "poly", >= 0.
     coef0 : float, default=1.0
         Independent term of "poly" and "sigmoid".
-    solver : {"auto", "cccp", "path"}, default="auto"
+    solver : {"auto", "cccp", "path", "branch-and-bound"}, default="auto"
         "cccp" (which "auto" takes) is the concave-convex procedure on the merged problem,
         its convex steps solved exactly without any n x n matrix. "path" adds the labelled
         rows, then the others one by one, those first that the machine is most sure of
         (Gu et al. 2018); it takes no ``callback``, ``max_iter`` or ``max_time``.
+        "branch-and-bound" searches for the global minimum (Chapelle et al. 2007), from the
+        solution of "cccp", and says how far it may be: proven for some 20 unlabelled rows, or
+        more in clusters. ``partial_fit`` then is NN-BB (Emara et al. 2007): after the path of
+        a new row, it searches the signs of the row's ``n_neighbors``. ``forget``, ``relabel``
+        and ``reprice`` follow the path alone.
     balance_update : {"keep", "paper"}, default="keep"
         Whether the virtual row of the balancing constraint stays in the problem while rows
         change, or is taken out and put back as in Algorithms 1 to 3 of Yu et al. (2019),
@@ -67,6 +78,12 @@ class S3VM(StreamingMachine, MarginMachine):
     max_steps : int or None, default=None
         Limit on the steps of one ``partial_fit``, ``forget`` or ``relabel``, >= 1; see
         ``resume``.
+    n_neighbors : int, default=10
+        Unlabelled rows around a new one whose signs are searched by ``partial_fit`` with
+        ``solver="branch-and-bound"``, >= 1.
+    max_nodes : int or "auto", default="auto"
+        Limit on the convex problems of a search, >= 1. "auto" is ``2e6 / n_samples``, at most
+        50 000: about ten seconds.
     tol : float, default=1e-3
         Bound on the violation of the optimality conditions, in units of f, > 0.
     max_iter : int, default=-1
@@ -75,7 +92,7 @@ class S3VM(StreamingMachine, MarginMachine):
         The mark of unlabelled rows. Missing labels (NaN, None) always are unlabelled;
         None for no other mark.
     max_time : float or None, default=None
-        Limit on the seconds of a fit.
+        Limit on the seconds of a fit, and of the search around a new row.
     cache_size : float, default=200
         Memory for kernel columns and working sets, in MB, > 0.
     n_jobs : int or None, default=None
@@ -110,6 +127,12 @@ class S3VM(StreamingMachine, MarginMachine):
         never increases.
     kkt_violation_ : float
         Largest violation of the optimality conditions of (1), in units of f.
+    optimality_gap_ : float
+        ``solver="branch-and-bound"``, after ``fit`` or ``consolidate`` and until rows or labels
+        change: how far ``objective_`` may be above the global minimum. 0 when that is
+        proven, to a relative accuracy of 1e-9.
+    n_nodes_ : int
+        Convex problems that branch and bound has solved, in ``fit`` and since.
     consolidation_due_ : bool
         Whether half as many rows were added, forgotten or relabelled as there were
         training rows at the last batch training or ``consolidate``.
@@ -121,7 +144,8 @@ class S3VM(StreamingMachine, MarginMachine):
         One entry per round, over all convex steps; then one per operation of the path, the
         newest 1000.
     fit_status_ : int
-        0 when the tolerance was reached, 1 otherwise (a warning was given).
+        0 when the tolerance was reached (branch and bound: the global minimum is proven), 1
+        otherwise (a warning was given).
     gamma_ : float
         The coefficient that ``gamma`` stood for; 0 for kernels without one.
     n_support_, shape_fit_, n_features_in_, feature_names_in_
@@ -142,6 +166,12 @@ class S3VM(StreamingMachine, MarginMachine):
 
     Yu, X. et al. (2019). Tackle balancing constraint for incremental semi-supervised support
     vector learning. KDD.
+
+    Chapelle, O., Sindhwani, V., Keerthi, S. S. (2007). Branch and bound for semi-supervised
+    support vector machines. Advances in Neural Information Processing Systems 19.
+
+    Emara, W., Kantardzic, M., Karnstedt, M., Sattler, K.-U., Habich, D., Lehner, W. (2007). An
+    approach for incremental semi-supervised SVM. ICDM Workshops.
 
     Collobert, R., Sinz, F., Weston, J., Bottou, L. (2006). Large scale transductive SVMs.
     Journal of Machine Learning Research 7.
@@ -164,12 +194,17 @@ class S3VM(StreamingMachine, MarginMachine):
         "balance": ["boolean", Interval(Real, None, None, closed="neither")],
         "annealing": ["boolean"],
         "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+        "gamma": [
+            StrOptions({"distance", "scale", "auto"}),
+            Interval(Real, 0.0, None, closed="left"),
+        ],
         "degree": [Interval(Integral, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
-        "solver": [StrOptions({"auto", "cccp", "path"})],
+        "solver": [StrOptions({"auto", "cccp", "path", "branch-and-bound"})],
         "balance_update": [StrOptions({"keep", "paper"})],
         "max_steps": [Interval(Integral, 1, None, closed="left"), None],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "max_nodes": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "max_iter": [Interval(Integral, -1, None, closed="left")],
         "unlabeled": "no_validation",
@@ -187,12 +222,14 @@ class S3VM(StreamingMachine, MarginMachine):
         balance=True,
         annealing=True,
         kernel="rbf",
-        gamma="scale",
+        gamma="distance",
         degree=3,
         coef0=1.0,
         solver="auto",
         balance_update="keep",
         max_steps=None,
+        n_neighbors=10,
+        max_nodes="auto",
         tol=1e-3,
         max_iter=-1,
         unlabeled=-1,
@@ -213,6 +250,8 @@ class S3VM(StreamingMachine, MarginMachine):
         self.solver = solver
         self.balance_update = balance_update
         self.max_steps = max_steps
+        self.n_neighbors = n_neighbors
+        self.max_nodes = max_nodes
         self.tol = tol
         self.max_iter = max_iter
         self.unlabeled = unlabeled
@@ -249,15 +288,26 @@ class S3VM(StreamingMachine, MarginMachine):
         if self.solver == "path":
             self._fit_by_path(data)
             return self
-        found = solve_batch(self, data, callback)
+        found = train(self, data, callback)
         self._store_machine(data, found)
         if self._kept is None and self.kernel != "precomputed":
             self._stream = S3VMStream(self, data.rows, data.label, data.weight)
             self._stream.start_from(found)
             self._stream.iterations_before = found.result.n_iter
             self._stream.history_before = found.result.history
-        self._report_status(found.result, self.tol)
+        warn_of_training(self, found, stacklevel=4)
         return self
+
+    @property
+    def optimality_gap_(self):
+        bound = self.__dict__.get("_lower_bound")
+        if bound is None:
+            raise AttributeError(
+                "optimality_gap_ is known after fit or consolidate with "
+                "solver='branch-and-bound', until rows or labels change."
+            )
+        gap = self.objective_ - bound
+        return gap if gap > PROVEN * abs(self.objective_) else 0.0
 
     def _read(self, X, y, sample_weight):
         if y is None:
@@ -278,7 +328,7 @@ class S3VM(StreamingMachine, MarginMachine):
                     "sample_weight leaves labels of one class only; give some labelled rows of "
                     "each class a weight > 0."
                 )
-        data = S3VMData(self._centred(rows), label, weight, self._gram, self.balance)
+        data = S3VMData(self._centred(rows), label, weight, self._held_gram, self.balance)
         data.rows = rows
         if self._kept is not None:
             data.left_out = np.setdiff1d(np.arange(self.shape_fit_[0]), self._kept)
@@ -290,9 +340,8 @@ class S3VM(StreamingMachine, MarginMachine):
         self._refuse_left_out(self._kept)
         self._refuse_precomputed()
         self._stream = S3VMStream(self, data.rows, data.label, data.weight)
-        self._stream.begin()
         self.objectives_ = []
-        self._forget_attributes()
+        self._follow("fit", None, None)
 
     def _store_machine(self, data, found):
         coef = data.coefficients(found.result.a)

@@ -15,6 +15,8 @@ from ..gram import kernel_diagonal
 from ..problem import svdd_linear, svdd_squared
 from ..solvers import REFERENCE_SOLVERS
 from ._base import KernelMachine
+from ._convex_stream import ConvexStreaming
+from ._svdd_stream import SVDDPath
 
 # Rows that the spread is estimated from.
 _SAMPLE = 256
@@ -25,7 +27,7 @@ _SHARE = 0.01
 _ROUNDING = 1e-13
 
 
-class SVDD(OutlierMixin, KernelMachine):
+class SVDD(ConvexStreaming, OutlierMixin, KernelMachine):
     r"""Support vector data description (one class, exact).
 
     The smallest ball in the kernel's feature space that holds most rows. With squared
@@ -78,6 +80,9 @@ class SVDD(OutlierMixin, KernelMachine):
         Limit on the seconds of a fit ("decomposition").
     cache_size : float, default=200
         Memory for kernel columns and working sets, in MB, > 0.
+    max_steps : int or None, default=None
+        Steps of the path after which ``partial_fit`` and ``forget`` pause, with a warning;
+        :meth:`resume` goes on. None for no limit.
     n_jobs : int or None, default=None
         Threads; None uses every core.
     random_state : int, RandomState or None, default=None
@@ -153,6 +158,7 @@ class SVDD(OutlierMixin, KernelMachine):
         "max_iter": [Interval(Integral, -1, None, closed="left")],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "cache_size": [Interval(Real, 0, None, closed="neither")],
+        "max_steps": [Interval(Integral, 1, None, closed="left"), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -172,6 +178,7 @@ class SVDD(OutlierMixin, KernelMachine):
         max_iter=-1,
         max_time=None,
         cache_size=200,
+        max_steps=None,
         n_jobs=None,
         random_state=None,
         verbose=False,
@@ -188,6 +195,7 @@ class SVDD(OutlierMixin, KernelMachine):
         self.max_iter = max_iter
         self.max_time = max_time
         self.cache_size = cache_size
+        self.max_steps = max_steps
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -212,6 +220,8 @@ class SVDD(OutlierMixin, KernelMachine):
         -------
         self : SVDD
         """
+        self._stream = None
+        given = X
         X, weight = self._prepare(X, sample_weight)
         self._diagonal_value = None
         # The ball moves with the rows: under the linear kernel too, centre them first.
@@ -226,8 +236,9 @@ class SVDD(OutlierMixin, KernelMachine):
         else:
             tol = self._absolute_tol(problem)
             result = self._solve(problem, tol, 0.0, callback)
-        support = self._store(X, result.a, result, gram)
-        self._store_ball(problem, result, support)
+        self._store_ball(X, problem, result)
+        self._warn_of_a_point(result)
+        self._hold(self._all_rows(X, given), weight, result.multiplier)
         self._report_status(result, tol)
         return self
 
@@ -278,21 +289,15 @@ class SVDD(OutlierMixin, KernelMachine):
         # The penalised problem's vector only nearly sums to one; a ball needs it exactly.
         return getattr(result, "feasible", result)
 
-    def _store_ball(self, problem, result, support):
+    def _store_ball(self, X, problem, result):
         """Radius and offset: R^2 = a'Ka - multiplier (a row on the sphere tells)."""
         a = result.a
+        support = self._store(X, a, result, problem.gram)
         smooth = result.gradient - problem.ridge * a  # 2 K a
         self._center_norm = 0.5 * float(a @ smooth)
         radius_squared = self._center_norm - result.multiplier
         variance = float(a @ problem.gram.diagonal()) - self._center_norm
-        if result.converged and radius_squared < 0.0 and variance > 1e-9 * self._decision_size:
-            warnings.warn(
-                f"the ball shrank to a point (radius 0): C={self.C:g} is so small that slack "
-                "is cheaper than a radius. Every row counts as outside, scores still rank "
-                "rows; raise C for a ball.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        self._is_point = radius_squared < 0.0 and variance > 1e-9 * self._decision_size
         radius_squared = max(radius_squared, 0.0)
         self.radius_ = float(np.sqrt(radius_squared))
         self.offset_ = -(self.radius_**2)
@@ -309,6 +314,31 @@ class SVDD(OutlierMixin, KernelMachine):
             diagonal = problem.gram.diagonal()
             if np.ptp(diagonal) <= 1e-9 * max(1.0, np.abs(diagonal).max()):
                 self._diagonal_value = float(diagonal.mean())
+
+    def _warn_of_a_point(self, result):
+        if result.converged and self._is_point:
+            warnings.warn(
+                f"the ball shrank to a point (radius 0): C={self.C:g} is so small that slack "
+                "is cheaper than a radius. Every row counts as outside, scores still rank "
+                "rows; raise C for a ball.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    # -- updates -------------------------------------------------------------------
+
+    _SHOWN = ConvexStreaming._SHOWN | {"radius_", "offset_", "_center_norm", "_is_point"}
+    _FIXED = ("C", "nu", "slack", *ConvexStreaming._FIXED)
+
+    def _make_path(self, rows, start):
+        return SVDDPath(self, rows, start)
+
+    def _store_stream(self, stream):
+        problem, result = stream.solution()
+        self._number(stream.numbers(stream.on_path))
+        self._store_ball(stream.rows.rows(stream.on_path), problem, result)
+
+    # -- evaluating ----------------------------------------------------------------
 
     def score_samples(self, X, diagonal=None):
         """Minus the squared distance to the centre, in feature space.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from .base import GramOperator
@@ -72,12 +74,23 @@ class BorderedGram(GramOperator):
 
     def block(self, indices):
         indices = np.asarray(indices)
+        virtual = np.flatnonzero(indices >= self.inner.n)
+        if not len(virtual):
+            return self.inner.block(indices)
+        # Between the virtual rows (there rarely is more than one) lie whole slices to copy.
+        real = self.inner.block(np.delete(indices, virtual))
         out = np.empty((len(indices), len(indices)))
-        real = indices < self.inner.n
-        out[np.ix_(real, real)] = self.inner.block(indices[real])
+        cuts = np.concatenate([[-1], virtual, [len(indices)]])
+        parts = [
+            (slice(first + 1, last), slice(first + 1 - k, last - k))
+            for k, (first, last) in enumerate(pairwise(cuts.tolist()))
+        ]
+        for rows, from_rows in parts:
+            for columns, from_columns in parts:
+                out[rows, columns] = real[from_rows, from_columns]
         edge = self._full_border()[indices]
-        out[~real, :] = edge
-        out[:, ~real] = edge[:, None]
+        out[virtual, :] = edge
+        out[:, virtual] = edge[:, None]
         return out
 
     def apply(self, indices, coef, out):

@@ -23,6 +23,8 @@ _WORTH_A_THREAD = 1_000_000
 _ROWS_AT_A_TIME = 4096
 # Kernel values of new rows that are held at a time (float64: 32 MB).
 _VALUES_AT_A_TIME = 4_000_000
+# From so many new rows on, their own columns are evaluated only when they are needed.
+MANY = 64
 
 
 def make_growing(kernel, X, *, cache_size=200e6, n_jobs=1):
@@ -215,24 +217,31 @@ class GrowingColumns(GrowingGram):
     # -- rows ------------------------------------------------------------------------
 
     def append(self, X):
-        step = max(1, _VALUES_AT_A_TIME // max(1, self.n + X.shape[0]))
-        if isinstance(self.store, MatrixStore):
-            step = X.shape[0]
-        return np.concatenate([self._append(X[i : i + step]) for i in range(0, X.shape[0], step)])
-
-    def _append(self, X):
         first = self.n
         diagonal = self.store.append(X)
         self.n = self.store.n
         self._make_room()
         new = np.arange(first, self.n)
+        self._clock += 1
+        if len(new) > MANY:
+            self._extend(new)
+            return diagonal
         values = self.store.columns_of(new, self.n_jobs)
         self.n_values += values.size
         if first:
             _columns.extend_columns(self._storage, self._column_of, values, first)
-        self._clock += 1
         self._put(new, values, replace=len(new) == 1)
         return diagonal
+
+    def _extend(self, new):
+        """Values of new rows with the columns that are held, and no others."""
+        slots = np.flatnonzero(self._column_of >= 0)
+        step = max(1, _VALUES_AT_A_TIME // max(1, len(slots)))
+        for rows in np.split(new, range(step, len(new), step)) if len(slots) else ():
+            values = self.store.cross(rows, self._column_of[slots], self.n_jobs)
+            self.n_values += values.size
+            for s, column in zip(slots.tolist(), values.T, strict=True):
+                self._storage[s, rows] = column
 
     def keep(self, indices):
         self.store.keep(indices)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .growing import GrowingGram, GrowingLinear
+from .growing import MANY, GrowingGram, GrowingLinear
 from .growing_rows import grown
 
 
@@ -94,10 +94,11 @@ class BorderedGrowing(GrowingGram):
                 self._weights[:] = 0.0
             return
         change = np.zeros(self.inner.n)
-        self.inner.apply(indices - 1, np.full(len(indices), float(sign)), change)
+        share, hold = np.full(len(indices), float(sign)), len(indices) <= MANY
+        self.inner.apply(indices - 1, share, change, hold=hold)
         self._border[1 : self.n] = (before * self._border[1 : self.n] + change) / self.n_mean
         if self._weights is not None:
-            change = self.inner.weights(indices - 1, np.full(len(indices), float(sign)))
+            change = self.inner.weights(indices - 1, share)
             self._weights = (before * self._weights + change) / self.n_mean
         self._set_corner()
 

@@ -8,10 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from .arrays import as_sparse, read_arrays
-from .errors import UserError, plural
+from .columns import text
+from .errors import UserError, listing, plural
 from .features import array_features, check_columns, table_features
 from .paths import TABLES, input_format
 from .tables import column_names, iterate_tables
+from .target import target_text
 
 # Encoded values per piece: 32 MiB of float64.
 _VALUES = 1 << 22
@@ -29,14 +31,17 @@ class Chunk(NamedTuple):
         Which rows of the piece these are.
     table : pyarrow.Table
         The piece as it was read; without columns for matrices.
+    target : ndarray of str or None
+        Labels of all rows of the piece, where the file has them.
     """
 
     rows: Any
     complete: np.ndarray
     table: pa.Table
+    target: np.ndarray | None = None
 
 
-def iterate_chunks(path, schema, tally, rows=None):
+def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=False):
     """Read a file piece by piece, so that memory does not grow with it.
 
     Parameters
@@ -49,6 +54,10 @@ def iterate_chunks(path, schema, tally, rows=None):
         Collects missing and infinite numbers.
     rows : int, optional
         Rows per piece.
+    target : str, optional
+        Column with labels, or array of an npz file, or "y" of an svmlight file.
+    target_needed : bool, default=False
+        Whether a file without it is refused.
 
     Yields
     ------
@@ -59,7 +68,7 @@ def iterate_chunks(path, schema, tally, rows=None):
         width = schema.n_columns + sum(column.categories or 0 for column in schema.columns)
         rows = max(256, min(_ROWS, _VALUES // max(1, width)))
     read = _table_chunks if form in TABLES else _array_chunks
-    yield from read(path, form, schema, tally, rows)
+    yield from read(path, form, schema, tally, rows, (target, target_needed))
 
 
 def input_columns(path):
@@ -68,22 +77,25 @@ def input_columns(path):
     return column_names(path, form) if form in TABLES else []
 
 
-def _table_chunks(path, form, schema, tally, rows):
+def _table_chunks(path, form, schema, tally, rows, target):
     if schema.layout != "table":
         raise UserError(
             f"The model was fitted to a matrix of {plural(schema.n_columns, 'column')} without "
             f"names, but {path} is a table; give it as .npy, .npz or .svmlight."
         )
-    check_columns(column_names(path, form), schema, path)
+    names = column_names(path, form)
+    check_columns(names, schema, path)
+    target = _found(*target, names, path)
     done = 0
     for table in iterate_tables(path, form, rows):
         numbers = np.arange(done + 1, done + 1 + table.num_rows)
         features, complete = table_features(table, schema, tally=tally, row_numbers=numbers)
-        yield Chunk(features, complete, table)
+        labels = None if target is None else text(table.column(target))
+        yield Chunk(features, complete, table, labels)
         done += table.num_rows
 
 
-def _array_chunks(path, form, schema, tally, rows):
+def _array_chunks(path, form, schema, tally, rows, target):
     if schema.layout == "table":
         raise UserError(
             f"The model was fitted to a table with named columns, but those of {path} have no "
@@ -95,6 +107,7 @@ def _array_chunks(path, form, schema, tally, rows):
             f"{path} has {plural(data.X.shape[1], 'column')} but the model was fitted to "
             f"{schema.n_columns}; give the same columns in the same order."
         )
+    target = _found(*target, data.labels, path)
     for start in range(0, data.X.shape[0], rows):
         X = data.X[start : start + rows]
         if data.is_sparse and schema.layout == "dense":
@@ -103,4 +116,17 @@ def _array_chunks(path, form, schema, tally, rows):
             X = as_sparse(X)
         numbers = np.arange(start + 1, start + 1 + X.shape[0])
         features, complete = array_features(X, tally=tally, row_numbers=numbers)
-        yield Chunk(features, complete, pa.table({}))
+        labels = None
+        if target is not None:
+            labels = target_text(data.labels[target][start : start + rows])
+        yield Chunk(features, complete, pa.table({}), labels)
+
+
+def _found(target, needed, names, path):
+    """The name of the target if the file has it."""
+    if target in names:
+        return target
+    if needed:
+        known = f"it has {listing(names)}" if len(names) else "it has no labels at all"
+        raise UserError(f"{path} has no target '{target}'; {known}.")
+    return None

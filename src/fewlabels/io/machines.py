@@ -15,27 +15,33 @@ class Machine(NamedTuple):
     ----------
     estimator : str
         Name of the class.
-    learns_from : {"normal", "positive"}
-        Whether it takes the rows of one class, or positive and unlabelled ones.
+    learns_from : {"normal", "positive", "classes"}
+        Whether it takes the rows of one class, positive and unlabelled ones, or those of two
+        classes and unlabelled ones.
     format_version : int
         The oldest format of model files that knows it.
+    keeps_rows : bool
+        Whether models hold their training rows unless told otherwise.
     """
 
     estimator: str
     learns_from: str
     format_version: int
+    keeps_rows: bool = False
 
 
 MACHINES = {
     "svdd": Machine("SVDD", "normal", 1),
     "one-class": Machine("OneClassSVM", "normal", 1),
     "pusvm": Machine("PUSVM", "positive", 2),
+    "pu-ensemble": Machine("PUEnsemble", "positive", 3),
+    "s3vm": Machine("S3VM", "classes", 3, keeps_rows=True),
 }
 
 
-def machines_from(learns_from):
+def machines_from(*learns_from):
     """Names of the machines that learn from such rows."""
-    return [name for name, machine in MACHINES.items() if machine.learns_from == learns_from]
+    return [name for name, machine in MACHINES.items() if machine.learns_from in learns_from]
 
 
 def machine_class(name):

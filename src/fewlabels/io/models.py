@@ -10,7 +10,10 @@ Formats. A file is written in the oldest format that can hold it, and all are re
 
 1. machines of one class (``svdd``, ``one-class``);
 2. also ``pusvm``, with positive class, mark and counts of the rows, and the class prior
-   under ``training``.
+   under ``training``;
+3. also ``pu-ensemble`` and ``s3vm``, the latter with its two classes; and models that hold
+   their training rows and where the path over them stands, so that rows can be added
+   (``rows_held`` under ``training``; see ``estimators/_stream_state.py``).
 
 Keys that readers do not know they pass over, so new ones need no new format.
 """
@@ -32,16 +35,18 @@ from .paths import existing_file
 from .schema import Schema
 
 FORMAT = "fewlabels-model"
-FORMAT_VERSION = max(machine.format_version for machine in MACHINES.values())
+ROWS_FORMAT = 3
+FORMAT_VERSION = max(ROWS_FORMAT, *(machine.format_version for machine in MACHINES.values()))
 MEMBER = "fewlabels.json"
 _LIBRARIES = ("fewlabels", "scikit-learn", "skops")
 
 
 def describe(machine, parameters, schema, training):
     """Metadata of a model about to be saved, plain values only."""
+    oldest = ROWS_FORMAT if training.get("rows_held") else 1
     return {
         "format": FORMAT,
-        "format_version": MACHINES[machine].format_version,
+        "format_version": max(oldest, MACHINES[machine].format_version),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {
             "fewlabels": version("fewlabels"),
@@ -67,10 +72,17 @@ def save_model(path, pipeline, metadata):
     pipeline : Pipeline
         Fitted encoder and machine.
     metadata : dict
-        From :func:`describe`.
+        From :func:`describe`; the machine's rows are held where it says so.
     """
     import skops.io
+    from sklearn.pipeline import Pipeline
 
+    from ..estimators._stream_state import with_plain_stream
+
+    if isinstance(pipeline, Pipeline):
+        *before, (name, machine) = pipeline.steps
+        held = bool(metadata["training"].get("rows_held"))
+        pipeline = Pipeline([*before, (name, with_plain_stream(machine, held))])
     buffer = io.BytesIO(skops.io.dumps(pipeline, compression=zipfile.ZIP_DEFLATED))
     with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(MEMBER, json.dumps(metadata, indent=1, allow_nan=False))
@@ -129,6 +141,8 @@ def load_model(path):
     import skops.io
     from sklearn.pipeline import Pipeline
 
+    from ..estimators._stream_state import with_stream
+
     data = Path(path).read_bytes()
     try:
         trusted = trusted_types()
@@ -144,12 +158,14 @@ def load_model(path):
         raise
     except Exception as error:
         raise _other_versions(path, metadata) from error
-    machine = machine_class(metadata["machine"])
-    if not isinstance(pipeline, Pipeline) or not isinstance(pipeline.steps[-1][1], machine):
+    kind = machine_class(metadata["machine"])
+    if not isinstance(pipeline, Pipeline) or not isinstance(pipeline.steps[-1][1], kind):
         raise _no_model(path)
     try:
         # What another version left out or named otherwise shows here and not midway.
-        pipeline[-1].decision_function(pipeline[-1].support_vectors_[:1])
+        machine = with_stream(pipeline[-1])
+        if machine.support_vectors_.shape[0]:
+            machine.decision_function(machine.support_vectors_[:1])
     except Exception as error:
         raise _other_versions(path, metadata) from error
     return pipeline, schema, metadata

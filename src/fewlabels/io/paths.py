@@ -18,6 +18,8 @@ INPUTS = {
     ".svmlight": "svmlight",
     ".libsvm": "svmlight",
     ".txt": "svmlight",
+    ".csv.gz": "csv",
+    ".tsv.gz": "tsv",
 }
 OUTPUTS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet"}
 TABLES = frozenset({"csv", "tsv", "parquet"})
@@ -28,11 +30,13 @@ def input_format(path):
     """Format of a data file that exists and is not empty."""
     path = Path(path)
     existing_file(path, "data")
-    name = INPUTS.get(path.suffix.lower())
+    suffix = path.suffix
+    if suffix.lower() == ".gz":
+        suffix = "".join(path.suffixes[-2:])
+    name = INPUTS.get(suffix.lower())
     if name is None:
         raise UserError(
-            f"The extension '{path.suffix}' of {path} is not known; data can be "
-            f"{_extensions(INPUTS)}."
+            f"The extension '{suffix}' of {path} is not known; data can be {_extensions(INPUTS)}."
         )
     if path.stat().st_size == 0:
         raise UserError(f"{path} is empty; it needs {_needs(name)}.")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
+import zlib
 from collections import Counter
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -110,7 +113,8 @@ def _parsed_blocks(path, form):
 
 def _blocks(path):
     """The bytes of a file in blocks of whole rows."""
-    with open(path, "rb") as file:
+    compressed = Path(path).suffix.lower() == ".gz"
+    with gzip.open(path) if compressed else open(path, "rb") as file:
         rest = b""
         while read := file.read(BLOCK_BYTES):
             block = rest + read
@@ -174,5 +178,7 @@ def _readable(path):
             message = message[:160].replace("\n", " ")
             message += "; every row needs as many cells as there are column names"
         raise UserError(f"{path} cannot be read: {message}.") from error
+    except (EOFError, zlib.error) as error:
+        raise UserError(f"{path} cannot be read: it was cut short or is damaged.") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror or error}.") from error

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,8 @@ class Labels:
         Rows of each.
     index : ndarray of int, shape (n,)
         Position in ``names`` of each row's value, -1 for blank ones.
+    mark : str, default=""
+        A value that counts as blank beside those that are.
     """
 
     column: str
@@ -38,6 +41,7 @@ class Labels:
     names: list[str]
     counts: list[int]
     index: np.ndarray
+    mark: str = ""
 
     @property
     def n_blank(self):
@@ -57,13 +61,27 @@ class Labels:
 
     def find(self, wanted, role):
         """Position of a value that the user typed."""
-        key = _key(wanted)
+        key = value_key(wanted)
         for position, name in enumerate(self.names):
-            if _key(name) == key:
+            if value_key(name) == key:
                 return position
         raise UserError(
             f"No row of {self.source} has the {role} value '{wanted}' in the target column "
             f"'{self.column}'; its values are {self.shown()}."
+        )
+
+    def with_mark(self, mark):
+        """The same labels where a value counts as blank."""
+        marked = self.find(mark, "unlabelled")
+        left = [k for k in range(len(self.names)) if k != marked]
+        place = np.full(len(self.names) + 1, -1)  # the last one is that of blanks
+        place[left] = np.arange(len(left))
+        return replace(
+            self,
+            names=[self.names[k] for k in left],
+            counts=[self.counts[k] for k in left],
+            index=place[self.index],
+            mark=self.names[marked],
         )
 
 
@@ -80,12 +98,15 @@ class Roles(NamedTuple):
         What the model keeps of the choice.
     notes : list of str
         What the user should know about it.
+    needed : dict, default={}
+        Labels that must be among the training rows: how they are called in a sentence.
     """
 
     keep: np.ndarray
     y: np.ndarray | None
     facts: dict[str, Any]
     notes: list[str]
+    needed: dict[int, str] = MappingProxyType({})
 
 
 def target_text(values):
@@ -115,7 +136,7 @@ def count_labels(values, *, column, source):
     classes = {}
     for code in np.argsort(-n_rows, kind="stable"):
         if not is_blank[code]:
-            classes.setdefault(_key(texts[code]), []).append(int(code))
+            classes.setdefault(value_key(texts[code]), []).append(int(code))
     members = sorted(classes.values(), key=lambda group: -int(n_rows[group].sum()))
     position = np.full(len(texts), -1)
     for k, group in enumerate(members):
@@ -192,7 +213,7 @@ def positive_rows(labels, positive=None):
     name = labels.names[chosen]
     marks = [other for k, other in enumerate(labels.names) if k != chosen]
     if labels.n_blank:
-        marks.append("")
+        marks.append(labels.mark)
     if not marks:
         raise UserError(
             f"{labels.where} is '{name}' in every row, and a positive-unlabelled machine needs "
@@ -208,12 +229,44 @@ def positive_rows(labels, positive=None):
         )
     is_positive = labels.index == chosen
     facts = {"positive": name, "unlabeled": marks[0]}
-    return Roles(np.ones(len(is_positive), dtype=bool), is_positive.astype(np.int8), facts, [])
+    needed = {1: "positive", 0: "unlabelled"}
+    y = is_positive.astype(np.int8)
+    return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed)
+
+
+def class_rows(labels):
+    """Tell the rows of two classes from each other, and from unlabelled ones.
+
+    The labels are 0 and 1 for the classes and -1 for unlabelled rows. Class 1 is the
+    greater of two numbers, True beside False, else the later one in the alphabet.
+
+    Parameters
+    ----------
+    labels : Labels
+        The target: two classes, and blanks if there are any.
+    """
+    if len(labels.names) != 2:
+        found = f"has {plural(len(labels.names), 'value')}"
+        if labels.names:
+            found += f": {labels.shown()}"
+        raise UserError(
+            f"{labels.where} {found}, but a semi-supervised machine tells two classes apart; name "
+            "both in some rows and leave it blank in the others, or say which value marks rows "
+            "of unknown class with --unlabeled VALUE."
+        )
+    second = greater_value(labels)
+    if second is None:
+        second = int(labels.names[1] > labels.names[0])
+    y = np.where(labels.index < 0, -1, labels.index == second).astype(np.int8)
+    classes = [labels.names[1 - second], labels.names[second]]
+    facts = {"classes": classes, "unlabeled": labels.mark}
+    needed = {k: f"of class '{name}'" for k, name in enumerate(classes)}
+    return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed)
 
 
 def greater_value(labels):
     """Position of the greater of two numbers, or of True beside False; None for other texts."""
-    if {_key(name) for name in labels.names} == {"True", "False"}:
+    if {value_key(name) for name in labels.names} == {"True", "False"}:
         return labels.names.index("True")
     values = [_number(name) for name in labels.names]
     if len(values) != 2 or None in values:
@@ -242,7 +295,7 @@ def _only_choice(labels):
     return chosen
 
 
-def _key(text):
+def value_key(text):
     """The same for texts that are one value: "1" and "1.0", " a" and "a"."""
     number = _number(text)
     return text.strip() if number is None else number

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -58,6 +58,8 @@ class TrainingFile:
         Its name.
     categorical : sequence of str
         Columns that are categories whatever they hold.
+    unlabeled : str or None
+        Value of the target that counts as blank.
     """
 
     path: Path
@@ -65,6 +67,7 @@ class TrainingFile:
     values: np.ndarray | None
     target: str | None
     categorical: tuple[str, ...] = ()
+    unlabeled: str | None = None
 
     @property
     def n_rows(self):
@@ -77,7 +80,8 @@ class TrainingFile:
         """The target, counted; None without one."""
         if self.values is None:
             return None
-        return count_labels(self.values, column=self.target, source=self.path)
+        labels = count_labels(self.values, column=self.target, source=self.path)
+        return labels if self.unlabeled is None else labels.with_mark(self.unlabeled)
 
     def choose(self, roles, skip_missing=False):
         """Rows to learn from.
@@ -96,11 +100,11 @@ class TrainingFile:
         if n_skipped:
             notes = [f"{plural(n_skipped, 'row')} with missing numbers not used", *notes]
         y = None if roles.y is None else roles.y[roles.keep][complete]
-        _check_enough(self.path, rows.shape[0], y)
+        _check_enough(self.path, rows.shape[0], y, roles.needed)
         return TrainingRows(rows, y, schema, roles.notes + notes)
 
 
-def read_training(path, *, target=None, drop=(), categorical=()):
+def read_training(path, *, target=None, drop=(), categorical=(), unlabeled=None):
     """Read a file to learn from.
 
     Parameters
@@ -111,6 +115,8 @@ def read_training(path, *, target=None, drop=(), categorical=()):
         Column (or array in an npz file, or "y" in an svmlight file) with the classes.
     drop, categorical : sequence of str
         Columns to leave out, and columns that are categories whatever they hold.
+    unlabeled : str, optional
+        Value of the target that counts as blank.
 
     Returns
     -------
@@ -118,13 +124,14 @@ def read_training(path, *, target=None, drop=(), categorical=()):
     """
     form = input_format(path)
     if form in TABLES:
-        return _read_table(path, form, target, drop, categorical)
+        file = _read_table(path, form, target, drop, categorical)
+        return replace(file, unlabeled=unlabeled)
     if drop or categorical:
         raise UserError(
             f"--drop and --categorical name columns, and those of {path} have no names; use a "
             "table (.csv, .tsv or .parquet)."
         )
-    return _read_arrays(path, form, target)
+    return replace(_read_arrays(path, form, target), unlabeled=unlabeled)
 
 
 def _read_table(path, form, target, drop, categorical):
@@ -177,17 +184,18 @@ def _choose_array(file, keep, tally):
     return rows, complete, schema, notes
 
 
-def _check_enough(path, n_rows, y):
+def _check_enough(path, n_rows, y, needed):
     if n_rows < 2:
         raise UserError(
             f"{path} gives {plural(n_rows, 'training row')} once the normal and complete ones are "
             "chosen; at least 2 are needed."
         )
-    if y is not None and y.min() == y.max():
-        raise UserError(
-            f"All {n_rows} rows of {path} without missing numbers are "
-            f"{'positive' if y[0] else 'unlabelled'}; fill in the missing numbers of the others."
-        )
+    for label, words in needed.items():
+        if not np.any(y == label):
+            raise UserError(
+                f"No row of {path} without missing numbers is {words}; fill in the missing "
+                "numbers of those that are."
+            )
 
 
 def _counters(rows, schema):

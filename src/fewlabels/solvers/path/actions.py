@@ -37,9 +37,9 @@ class Actions(Balance, Settle):
             )
             if self.bordered:
                 self.gram = BorderedGrowing(self.gram)
+        diagonal = self.gram.append(X)
         first, self.n = self.n, self.n + len(rows)
         slots = np.arange(first, self.n)
-        diagonal = self.gram.append(X)
         self.F, self.S = grown(self.F, self.n, axis=1), grown(self.S, self.n, axis=1)
         F, S = self.F, self.S
         F[:, slots] = 0.0
@@ -81,12 +81,12 @@ class Actions(Balance, Settle):
         place = np.full(self.n, -1)
         place[kept] = np.arange(len(kept))
         self.gram.keep(kept)
-        F, S = self.F[:, kept], self.S[:, kept]
-        self.n = len(kept)
-        self.F, self.S = grown(F, self.n + _FEW, axis=1), grown(S, self.n + _FEW, axis=1)
+        self.n, alive = len(kept), place[self._alive]
+        F, S = (grown(x[:, kept], self.n + _FEW, axis=1) for x in (self.F, self.S))
+        # At once: who reads an interrupted path must find every row's own variable.
+        self.F, self.S, self._alive = F, S, alive
         self.members[: self.n_members] = place[self._members()]
         self.travellers[: self.n_travellers] = place[self._travellers()]
-        self._alive = place[self._alive]
         if self.drift is not None:
             self.drift = self.drift[kept]
 

@@ -17,9 +17,10 @@ side and it travels (Gu et al. 2018, section 3, in one variable per row).
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from ..._threads import one_blas_thread
 from ...gram.growing_rows import grown
 from . import _steps as st
 from .members import _EPS, Members
@@ -55,7 +56,7 @@ class PathEngine(Members):
         F, m, left = self.F, self.n_members, self._clock()
         travellers, members = self._travellers(), self._members()
         k = len(travellers)
-        total = -st.set_directions(F, self.S, travellers, k, left, self._cap())
+        total = -st.set_directions(F, self.S, travellers, k, left, self._cap()) + self._hold()
         if left:
             total += self.total_target - self.total - left * self.drift_sum
         gamma = F[st.GAMMA, : self.n]
@@ -81,6 +82,18 @@ class PathEngine(Members):
         if self.drift is not None:
             gamma += left * self.drift[: self.n]
         return shift, False
+
+    def _hold(self):
+        """Stop the travellers that a cycle has put on hold; returns what their directions were."""
+        if self.held is None:
+            return 0.0
+        travellers = self._travellers()
+        held = travellers[np.isin(travellers, self.held)]
+        if len(held) == len(travellers):
+            return 0.0
+        total = float(self.F[st.D, held].sum())
+        self.F[st.D, held] = 0.0
+        return total
 
     def _balance_directions(self, lack):
         """Scale the directions of travellers on one side so that their sum is right.
@@ -142,19 +155,18 @@ class PathEngine(Members):
             return True
         last = np.inf if max_steps is None else self.n_steps + max_steps
         self._measure()
-        self.shakes = 0
-        with one_blas_thread():
-            for _ in range(_SWEEPS):
-                while not self.finished:
-                    if self.n_steps >= last:
-                        return False
-                    self._step()
-                    moving = self.n_members + self.n_travellers
-                    patience = _IDLE_STEPS + _IDLE_PER_ROW * moving
-                    if self.idle > patience * (1 + self.shakes):
-                        self._shake()
-                if not self._sweep():
-                    break
+        self.shakes, self.held = 0, None
+        for _ in range(_SWEEPS):
+            while not self.finished:
+                if self.n_steps >= last:
+                    return False
+                self._step()
+                moving = self.n_members + self.n_travellers
+                patience = _IDLE_STEPS + _IDLE_PER_ROW * moving
+                if self.idle > patience * (1 + self.shakes):
+                    self._shake()
+            if not self._sweep():
+                break
         return True
 
     def _step(self):
@@ -167,6 +179,8 @@ class PathEngine(Members):
         # The factor is that of K + corner: its rounding is relative to both.
         root = np.sqrt(F[st.ROOT, used] ** 2 + self.corner)
         size, largest = float(np.abs(F[st.D, used]) @ root), root.max(initial=0.0)
+        if not math.isfinite(size + shift):
+            raise ArithmeticError("the path has lost its direction")
         # Rounding in GAMMA: the members' directions balance each other to that of shift.
         least = _ROUNDING * (abs(shift) + largest * size)
         if shift_only:
@@ -191,7 +205,7 @@ class PathEngine(Members):
         self.idle += 1
         if eta > _PROGRESS:
             S[st.IGNORED, :n] = 0
-            self.idle = 0
+            self.idle, self.held = 0, None
         if left:
             self._move_clock(eta)
         self._happen(eta, code, which)

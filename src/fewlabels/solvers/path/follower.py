@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 
+from ..._threads import one_blas_thread
 from ...problem import Penalty
 from . import _steps as st
 from .actions import Actions
@@ -12,6 +15,7 @@ from .rows import RowPenalties
 
 # Estimated rounding in h, in its unit, from which h is computed afresh.
 _REFRESH_AT = 1e-9
+_OPERATIONS_KEPT = 1000
 
 
 class PathFollower(Actions, LeaveOneOut):
@@ -47,9 +51,14 @@ class PathFollower(Actions, LeaveOneOut):
     n_steps, n_flips, n_exchanges : int
         Steps so far, sign changes of rows with a hat loss, exchanges of dependent rows.
     history : list of dict
-        One entry per operation: its name, the rows and the steps and flips it took.
+        One entry per operation, the newest 1000: its name, the rows and the steps and flips
+        it took.
     finished : bool
         Whether the path of the last operation has been followed to its end.
+    broken : bool
+        Whether an operation ended in an exception, as when it was interrupted. The variables
+        can be read (``a``, ``signs``, ``multiplier``), to start another path from; operations
+        raise an ArithmeticError.
 
     Examples
     --------
@@ -86,7 +95,8 @@ class PathFollower(Actions, LeaveOneOut):
         self.cache_size = cache_size
         self.n_jobs = n_jobs
         self.refresh_at = refresh_at
-        self.history = []
+        self.broken = False
+        self._history = deque(maxlen=_OPERATIONS_KEPT)
         self._alive = np.zeros(0, np.int64)
         self._pending = []
         if self.bordered:
@@ -132,6 +142,10 @@ class PathFollower(Actions, LeaveOneOut):
     def n_values(self):
         """Kernel values evaluated so far."""
         return 0 if self.gram is None else self.gram.n_values
+
+    @property
+    def history(self):
+        return list(self._history)
 
     def penalty_arrays(self):
         """Lower end, kink, upper end and both slopes of every row, shape (5, n_rows)."""
@@ -349,19 +363,33 @@ class PathFollower(Actions, LeaveOneOut):
         bool
             Whether the end is reached.
         """
+        self._check_whole()
         last = None if max_steps is None else self.n_steps + max_steps
-        while True:
-            budget = None if last is None else last - self.n_steps
-            if not super().run(budget):
-                return False
-            if self._pending:
-                name, arguments = self._pending.pop(0)
-                getattr(self, name)(*arguments)
-            elif not self._refresh_if_due():
-                self._compact()
-                return True
+        try:
+            with one_blas_thread():
+                while True:
+                    budget = None if last is None else last - self.n_steps
+                    if not super().run(budget):
+                        return False
+                    if self._pending:
+                        name, arguments = self._pending.pop(0)
+                        getattr(self, name)(*arguments)
+                    elif not self._refresh_if_due():
+                        self._compact()
+                        return True
+        except BaseException:
+            self.broken = True  # perhaps in the middle of a step
+            raise
+
+    def _check_whole(self):
+        if self.broken:
+            raise ArithmeticError(
+                "an operation of this path ended in an exception; start another path, from its "
+                "variables (see load)."
+            )
 
     def _operate(self, name, n_rows, actions, max_steps, around=True):
+        self._check_whole()
         steps, flips = self.n_steps, self.n_flips
         if self.finished and not self._pending:
             # Rounding is relative to what there was when the operation began.
@@ -374,7 +402,7 @@ class PathFollower(Actions, LeaveOneOut):
         try:
             done = self.run(max_steps)
         finally:
-            self.history.append(
+            self._history.append(
                 {
                     "operation": name,
                     "rows": n_rows,

@@ -45,7 +45,7 @@ class LeaveOneOut(PathEngine):
             )
         slots = self._alive if indices is None else self._slots(indices)
         self._check_reachable(total, gone=slots[:1])
-        before = self._snapshot()
+        before, history = self._snapshot(), self._history.copy()
         try:
             if factor != 1.0:
                 self.scale_slopes(factor, total=total)
@@ -62,6 +62,7 @@ class LeaveOneOut(PathEngine):
                     self._restore(base)
         finally:
             self._restore(before)
+            self._history = history
         return self.scale * values
 
     def _snapshot(self):
@@ -71,7 +72,6 @@ class LeaveOneOut(PathEngine):
             "S": self.S[:, :n].copy(),
             "members": self.members[:m].copy(),
             "L": self.L[:m, :m].copy(),
-            "history": len(self.history),
             "numbers": {name: getattr(self, name) for name in _NUMBERS},
         }
 
@@ -80,6 +80,5 @@ class LeaveOneOut(PathEngine):
         self.F[:, :n], self.S[:, :n] = state["F"], state["S"]
         self.members[:m], self.L[:m, :m] = state["members"], state["L"]
         self.n_travellers, self.drift, self._pending = 0, None, []
-        del self.history[state["history"] :]
         for name, value in state["numbers"].items():
             setattr(self, name, value)

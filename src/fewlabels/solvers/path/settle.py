@@ -25,6 +25,7 @@ class Settle(PathEngine):
 
     def __init__(self):
         super().__init__()
+        self.held = None  # travellers that wait until a cycle is broken
         self.diagonal_sum = 0.0  # over all rows since the constant of the factor was chosen
 
     def _begin_targets(self):
@@ -82,9 +83,12 @@ class Settle(PathEngine):
         self._set_clock(move=True)
 
     def _shake(self):
-        """Break a cycle of steps of no length: widen the ranges of rows at rest at random.
+        """Break a cycle of steps of no length, at random.
 
-        They come back on the clock, by then at different times.
+        The ranges of rows at rest are widened; they come back on the clock, by then at different
+        times. Some travellers wait: without members, one that has just changed sign can be
+        pushed back by the others, and let them push it over again. Any speeds >= 0 lead to the
+        end.
         """
         self.idle = 0
         self.shakes += 1
@@ -92,7 +96,10 @@ class Settle(PathEngine):
             raise ArithmeticError("the path goes round in circles")
         F, n = self.F, self.n
         self._begin_targets()
-        width = np.random.default_rng(self.n_steps).uniform(0.5, 1.0, n) * self._tol(_WIDENED)
+        rng = np.random.default_rng(self.n_steps)
+        travellers = self._travellers()
+        self.held = travellers[rng.random(len(travellers)) < 0.5]
+        width = rng.uniform(0.5, 1.0, n) * self._tol(_WIDENED)
         width[self.S[st.STATUS, :n] != st.REST] = 0.0
         at_low, at_up = F[st.A, :n] <= F[st.LO, :n], F[st.A, :n] >= F[st.UP, :n]
         F[st.SL, :n] += np.where(at_low, width, -width)

@@ -1,0 +1,184 @@
+"""Ways to add 20 rows to a solved problem. A new one is a function and a line in METHODS."""
+
+from __future__ import annotations
+
+import copy
+import time
+import warnings
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from fewlabels import S3VM
+
+from .data import C_STAR, KERNELS, C
+from .warm import kept_solution, warm_cccp
+
+CACHE_MB = 1500
+
+
+class Unavailable(Exception):
+    """The method is not in this version of the package."""
+
+
+@dataclass
+class Task:
+    """A problem, the rows that come, and solutions before they come.
+
+    Parameters
+    ----------
+    problem : Draw
+        Rows; those after ``problem.size`` are added.
+    kernel : str
+        A key of ``data.KERNELS``.
+    labels : ndarray of float of shape (n_added,)
+        Labels of the rows to be added, NaN for unlabelled ones.
+    limit : float
+        Seconds that a method may take.
+    n_jobs : int or None
+        Threads.
+    """
+
+    problem: object
+    kernel: str
+    labels: np.ndarray
+    limit: float
+    n_jobs: int | None = None
+
+    def machine(self, **parameters):
+        """An S3VM with the papers' settings."""
+        settings = {
+            "C": C, "C_star": C_STAR, "annealing": False, "unlabeled": None,
+            "cache_size": CACHE_MB, "n_jobs": self.n_jobs, **KERNELS[self.kernel],
+        }  # fmt: skip
+        return S3VM(**{**settings, **parameters})
+
+    @property
+    def before(self):
+        """Rows and labels before the others come."""
+        return self.problem.X[: self.problem.size], self.problem.given
+
+    @property
+    def after(self):
+        """All rows and labels."""
+        return self.problem.X, np.append(self.problem.given, self.labels)
+
+    @cached_property
+    def balanced(self):
+        """Batch solution before the others come, with the balancing constraint."""
+        return self.machine().fit(*self.before)
+
+    @cached_property
+    def unbalanced(self):
+        """The same without it."""
+        return self.machine(balance=False).fit(*self.before)
+
+    def outcome(self, seconds, f, objective, violation, finished, **more):
+        """A record; the error is over unlabelled rows."""
+        given = self.after[1]
+        free = np.isnan(given)
+        wrong = np.where(f > 0, 1, -1) != self.problem.y
+        return {
+            "seconds": seconds, "finished": bool(finished), "objective": float(objective),
+            "kkt_violation": float(violation), "error": float(np.mean(wrong[free])), **more,
+        }  # fmt: skip
+
+
+def path(task, *, balance=True, balance_update="keep", block=False):
+    """partial_fit, row by row or at once, from a batch solution made exact."""
+    if balance_update == "paper":
+        machine = task.machine(balance_update="paper").fit(*task.before).resume()
+    else:
+        machine = copy.deepcopy(task.balanced if balance else task.unbalanced).resume()
+    steps = machine.n_steps_
+    seconds, done = _added(task, machine, block)
+    if done < len(task.labels):
+        return {"seconds": seconds, "finished": False, "rows_added": done}
+    steps = machine.n_steps_ - steps
+    return _of_machine(task, machine, seconds, machine.fit_status_ == 0, steps=steps)
+
+
+def _added(task, machine, block=False):
+    """Add the rows within the limit; seconds and how many."""
+    rows, n = task.problem.X[task.problem.size :], len(task.labels)
+    started = time.perf_counter()
+    for part in [slice(0, n)] if block else [slice(j, j + 1) for j in range(n)]:
+        machine.partial_fit(rows[part], task.labels[part])
+        seconds = time.perf_counter() - started
+        if seconds > task.limit:
+            break
+    return seconds, part.stop
+
+
+def _of_machine(task, machine, seconds, finished, **more):
+    f = machine.decision_function(task.after[0])
+    return task.outcome(seconds, f, machine.objective_, machine.kkt_violation_, finished, **more)
+
+
+def batch(task, *, balance=True, tol=1e-3, annealing=False):
+    """fit on all rows from scratch."""
+    machine = task.machine(
+        balance=balance, tol=tol, annealing=annealing, solver="cccp", max_time=task.limit
+    )
+    started = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        machine.fit(*task.after)
+    seconds = time.perf_counter() - started
+    return _of_machine(task, machine, seconds, machine.fit_status_ == 0)
+
+
+def warm(task, *, tol=1e-3):
+    """The concave-convex procedure from the solution before."""
+    before = kept_solution(task.balanced, task.before[0])
+    started = time.perf_counter()
+    found = warm_cccp(before, *task.after, tol, task.limit)
+    seconds = time.perf_counter() - started
+    return task.outcome(
+        seconds, found["f"], found["objective"], found["kkt_violation"], found["finished"]
+    )
+
+
+def nn_bb(task):
+    """partial_fit with branch and bound over the labels near each new row (Emara et al. 2007)."""
+    known = next(c for c in S3VM._parameter_constraints["solver"] if hasattr(c, "options"))
+    if "branch-and-bound" not in known.options:
+        raise Unavailable("S3VM has no solver='branch-and-bound'")
+    machine = copy.deepcopy(task.balanced).resume()
+    machine.set_params(solver="branch-and-bound", max_time=task.limit / len(task.labels))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        seconds, done = _added(task, machine)
+    cut_short = sum(issubclass(w.category, ConvergenceWarning) for w in caught)
+    if done < len(task.labels):
+        return {"seconds": seconds, "finished": False, "rows_added": done}
+    return _of_machine(task, machine, seconds, not cut_short, searches_cut_short=cut_short)
+
+
+# Title in tables, function. The first is ours.
+METHODS = {
+    "path": ("path, balanced", path),
+    "path-block": ("path, balanced, one block", partial(path, block=True)),
+    "path-off": ("path, no balancing (IL-S3VM)", partial(path, balance=False)),
+    "path-paper": (
+        "path, balancing as Yu et al. (IL-BCS3VM)", partial(path, balance_update="paper")
+    ),
+    "cccp": ("CCCP, balanced (BCS3VM)", batch),
+    "cccp-exact": ("CCCP, balanced, to 1e-6", partial(batch, tol=1e-6)),
+    "cccp-off": ("CCCP, no balancing (BL-S3VM)", partial(batch, balance=False)),
+    "annealed": ("annealed CCCP, balanced (default)", partial(batch, annealing=True)),
+    "warm": ("warm CCCP, balanced", warm),
+    "warm-exact": ("warm CCCP, balanced, to 1e-6", partial(warm, tol=1e-6)),
+    "nn-bb": ("NN-BB", nn_bb),
+}  # fmt: skip
+
+
+def measured(task, names):
+    """A record per method, as they come."""
+    for name in names:
+        try:
+            yield {"method": name, **METHODS[name][1](task)}
+        except Unavailable as reason:
+            yield {"method": name, "unavailable": str(reason)}

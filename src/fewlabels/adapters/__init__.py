@@ -1,0 +1,1 @@
+"""Estimators in the shape that other libraries ask for; each file needs its library."""

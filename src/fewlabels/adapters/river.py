@@ -1,0 +1,220 @@
+"""A semi-supervised SVM as a classifier of the library river."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..estimators.s3vm import S3VM
+
+try:
+    from river.base import Classifier
+except ImportError:  # said when a model is created
+    Classifier = None
+
+# Columns kept free for names to come, at least.
+_SPARE = 8
+
+
+class S3VMClassifier(Classifier or object):
+    """Semi-supervised SVM for streams: rows come one by one, few of them with a label.
+
+    The model after n calls of ``learn_one`` is a local minimum of S3VM's problem over the rows
+    it holds, followed exactly from row to row. Rows are dicts of numbers; a name that is missing
+    counts as 0, and names may come at any time. The two classes are the first two
+    labels that come.
+
+    Parameters
+    ----------
+    C : float, default=10.0
+        Price of labelled rows inside the margin, > 0.
+    C_star : float, default=5.0
+        Price of unlabelled rows inside the margin, > 0.
+    balance : bool or float, default=True
+        Mean of f over the unlabelled rows, see S3VM.
+    kernel : {"rbf", "linear", "poly", "sigmoid"}, default="rbf"
+        Kernel.
+    gamma : "auto" or float, default="auto"
+        Coefficient of the kernel, >= 0. "auto" is one over the number of features of the
+        first row, which is right for features of variance 1, as river's StandardScaler
+        makes them.
+    degree : int, default=3
+        Degree of "poly".
+    coef0 : float, default=1.0
+        Independent term of "poly" and "sigmoid".
+    window : int or None, default=None
+        Most unlabelled rows that are held; the oldest are forgotten, exactly. None
+        holds them all, so that memory and time per row grow.
+    window_labeled : int or None, default=None
+        Most labelled rows that are held. The last one of a class always stays.
+    consolidate : bool, default=True
+        Whether to train afresh when half of the rows have changed, and keep the better
+        minimum: the first rows of a stream mislead. ``learn_one`` then takes the time of a
+        fit, now and then.
+
+    Attributes
+    ----------
+    model : S3VM or None
+        The machine; its rows are those held, oldest first.
+
+    Notes
+    -----
+    ``predict_proba_one`` is not offered: f is no probability. ``decision_one`` gives f.
+
+    A feature that no row had so far counts in predictions as it does in the kernel: under
+    "rbf" as distance, under the others not at all.
+    """
+
+    def __init__(
+        self, C=10.0, C_star=5.0, balance=True, kernel="rbf", gamma="auto", degree=3, coef0=1.0,
+        window=None, window_labeled=None, consolidate=True,
+    ):  # fmt: skip
+        if Classifier is None:
+            raise ImportError(
+                "S3VMClassifier needs the library river; install it by pip install "
+                "'fewlabels[river]', or use S3VM.partial_fit without it."
+            )
+        for name, size in (("window", window), ("window_labeled", window_labeled)):
+            if size is not None and not size >= 1:
+                raise ValueError(f"{name}={size!r} is not allowed; pass a number >= 1, or None.")
+        self.C = C
+        self.C_star = C_star
+        self.balance = balance
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.window = window
+        self.window_labeled = window_labeled
+        self.consolidate = consolidate
+        self.model = None
+        self._columns = {}  # by name; column 0 is that of names which no row has
+        self._classes = []
+
+    # -- learning --------------------------------------------------------------------------
+
+    def learn_one(self, x, y=None):
+        """Add a row, and follow the minimum.
+
+        Parameters
+        ----------
+        x : dict
+            Features by name, finite numbers.
+        y : hashable or None, default=None
+            Label; None for none.
+        """
+        values = {name: _number(name, value) for name, value in x.items()}
+        known = len(self._classes)
+        code = self._code(y)
+        row = self._row(values, self._with_columns(values))
+        model = self._machine(len(x)) if self.model is None else self.model
+        if self.model is not None and row.shape[1] > model.n_features_in_:
+            model.widen(row.shape[1])
+        try:
+            model.partial_fit(row, [np.nan if code is None else code], classes=[0, 1])
+        except ValueError:
+            del self._classes[known:]
+            raise
+        self.model = model
+        self._forget_oldest()
+        if self.consolidate and self.model.consolidation_due_:
+            self.model.consolidate(["batch", "C_star"])
+
+    def _code(self, y):
+        if y is None:
+            return None
+        if y not in self._classes:
+            if len(self._classes) == 2:
+                raise ValueError(
+                    f"the label {y!r} is a third class besides {self._classes[0]!r} and "
+                    f"{self._classes[1]!r}; S3VM tells two apart: use river's OneVsRestClassifier."
+                )
+            self._classes.append(y)
+        return self._classes.index(y)
+
+    def _machine(self, n_features):
+        gamma = 1.0 / max(1, n_features) if self.gamma == "auto" else self.gamma
+        return S3VM(
+            C=self.C, C_star=self.C_star, balance=self.balance, kernel=self.kernel, gamma=gamma,
+            degree=self.degree, coef0=self.coef0, unlabeled=None, n_jobs=1,
+        )  # fmt: skip
+
+    def _with_columns(self, values):
+        """Width of rows, with columns for all names and room for some more."""
+        # In an order that does not depend on that of the dict.
+        for name in sorted(values.keys() - self._columns.keys(), key=lambda n: (str(n), repr(n))):
+            self._columns[name] = 1 + len(self._columns)
+        needed = 1 + len(self._columns)
+        width = 0 if self.model is None else self.model.n_features_in_
+        return width if needed <= width else needed + max(_SPARE, needed // 2)
+
+    def _row(self, values, width):
+        row, unknown = np.zeros((1, width)), 0.0
+        for name, value in values.items():
+            column = self._columns.get(name)
+            if column is None:
+                unknown += value * value
+            else:
+                row[0, column] = value
+        row[0, 0] = np.sqrt(unknown)
+        return row
+
+    def _forget_oldest(self):
+        """Keep to the windows."""
+        if self.window is not None:
+            unlabelled = np.flatnonzero(self.model._given_labels == 0)
+            self._forget(unlabelled[: max(0, len(unlabelled) - self.window)])
+        if self.window_labeled is not None:
+            label = self.model._given_labels
+            last = [np.flatnonzero(label == side)[-1:] for side in (-1, 1)]
+            may_go = np.setdiff1d(np.flatnonzero(label), np.concatenate(last))
+            self._forget(may_go[: max(0, np.count_nonzero(label) - self.window_labeled)])
+
+    def _forget(self, rows):
+        if len(rows):
+            self.model.forget(rows)
+
+    # -- predicting ------------------------------------------------------------------------
+
+    def decision_one(self, x):
+        """f(x): positive for the second class that came; 0 before the first row.
+
+        Parameters
+        ----------
+        x : dict
+            Features by name.
+
+        Returns
+        -------
+        float
+        """
+        if self.model is None:
+            return 0.0
+        values = {name: _number(name, value) for name, value in x.items()}
+        row = self._row(values, self.model.n_features_in_)
+        return float(self.model.decision_function(row)[0])
+
+    def predict_one(self, x, **kwargs):
+        """The class of a row: the only one while there is one, None before the first label.
+
+        Parameters
+        ----------
+        x : dict
+            Features by name.
+
+        Returns
+        -------
+        hashable or None
+        """
+        if len(self._classes) < 2:
+            return self._classes[0] if self._classes else None
+        return self._classes[int(self.decision_one(x) > 0)]
+
+
+def _number(name, value):
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"feature {name!r} is {value!r}, which is no number; encode it first, as by river's "
+            "OneHotEncoder."
+        ) from None

@@ -1,0 +1,112 @@
+"""Rows of a file on their way into a model."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..io.errors import UserError, plural
+from . import show
+
+
+class MoreRows:
+    """The rows to add: checked as a whole first, then encoded piece by piece.
+
+    Parameters
+    ----------
+    pipeline, schema, metadata
+        The model.
+    data : path-like
+        The file.
+    target : str or None
+        Column with labels; else the model's, where the file has it.
+    no_labels : bool
+        Whether all rows are unlabelled whatever the file says.
+    skip_missing : bool
+        Leave out rows with missing numbers instead of refusing them.
+    chunk_rows : int or None
+        Rows of the file held at a time.
+
+    Attributes
+    ----------
+    n_read, n_rows : int
+        Rows of the file, and those that will be added.
+    labels : NewLabels
+        Reader of the labels, with their counts.
+    unseen : dict
+        Rows with categories that the model does not know, by column.
+    notes : list of str
+        What the user should know.
+    """
+
+    def __init__(
+        self, pipeline, schema, metadata, data, target, no_labels, skip_missing, chunk_rows
+    ):
+        from ..io.encoding import known_categories
+
+        self.encoder, self.schema, self.data = pipeline[:-1], schema, data
+        self.metadata, self.skip_missing, self.chunk_rows = metadata, skip_missing, chunk_rows
+        known = known_categories(pipeline[0], schema)
+        fitted_to = metadata["training"]["target"]
+        if target is not None and fitted_to is None:
+            raise UserError(
+                f"The model was fitted without a target, so labels mean nothing to it; leave "
+                f"--target '{target}' out."
+            )
+        self.target, self.needed = target or fitted_to, target is not None
+        if no_labels:
+            self.target = None
+        self.n_rows = self.n_read = 0
+        unseen = Counter()
+        for chunk, keep, _ in self._pieces():
+            self.n_rows += int(keep.sum())
+            self.n_read += len(keep)
+            for name, categories in known.items():
+                unseen[name] += int((~chunk.rows[name].isin(categories)).sum())
+        self.unseen = {name: count for name, count in unseen.items() if count}
+        self._check()
+        self.notes = self._notes()
+
+    def _pieces(self):
+        """Pieces of the file with the rows kept and their labels; raises at the end."""
+        from ..io.chunks import iterate_chunks
+        from ..io.new_labels import NewLabels
+        from ..io.tally import Tally
+
+        tally = Tally(self.data, self.skip_missing)
+        self.labels = NewLabels(self.metadata, self.data, self.target)
+        done = 0
+        for chunk in iterate_chunks(
+            self.data, self.schema, tally, self.chunk_rows, self.target, self.needed
+        ):
+            yield (chunk, *self.labels.read(chunk.target, chunk.complete, done + 1))
+            done += len(chunk.complete)
+        tally.check()
+
+    def _check(self):
+        if not self.n_rows:
+            raise UserError(
+                f"{self.data} has no row that could be added: {plural(self.n_read, 'row')} with "
+                "missing numbers or of other classes; check the file."
+            )
+
+    def _notes(self):
+        notes = [show.unseen_words(self.unseen)] if self.unseen else []
+        n_missing = self.n_read - self.n_rows - self.labels.n_left_out
+        if n_missing:
+            notes.append(f"{plural(n_missing, 'row')} with missing numbers not added")
+        if self.labels.n_left_out:
+            notes.append(
+                f"{plural(self.labels.n_left_out, 'row')} of other or unknown class not added"
+            )
+        return notes
+
+    def blocks(self, size):
+        """Encoded rows and their labels, at most ``size`` at a time."""
+        for chunk, keep, y in self._pieces():
+            kept = keep[chunk.complete]
+            if not kept.any():
+                continue
+            X = self.encoder.transform(chunk.rows[kept])
+            for start in range(0, X.shape[0], size):
+                part = slice(start, start + size)
+                yield X[part], None if y is None else y[part]

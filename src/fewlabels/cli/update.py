@@ -1,0 +1,157 @@
+"""``fewlabels update``: more rows for a model, without the rows it was fitted to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..io.errors import UserError
+from . import progress, show
+from .errors import NOT_CONVERGED
+from .updating import update_model
+
+
+def update(
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL",
+            help="Model that holds its training rows, as 'fewlabels fit' writes an s3vm.",
+            show_default=False,
+        ),
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[MORE]",
+            help="Rows to add: a table with the model's columns, in any order, or a matrix. May "
+            "be left out with --consolidate.",
+            show_default=False,
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="Column with the classes, blank where they are unknown. (default: the target "
+            "that the model was fitted to, if MORE has it; else all rows are unlabelled)",
+        ),
+    ] = None,
+    no_labels: Annotated[
+        bool, typer.Option("--no-labels", help="Take all rows as unlabelled.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Model file to write. (default: MODEL itself)",
+            show_default=False,
+        ),
+    ] = None,
+    skip_missing: Annotated[
+        bool, typer.Option("--skip-missing", help="Leave out rows with missing numbers.")
+    ] = False,
+    block: Annotated[
+        int,
+        typer.Option(min=1, help="Rows added at a time: faster per row, another order."),
+    ] = 1,
+    consolidate: Annotated[
+        bool,
+        typer.Option(
+            "--consolidate",
+            help="Afterwards train on all rows afresh and keep the better of both solutions.",
+        ),
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the output even if it is no model.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the summary as JSON on stdout.")
+    ] = False,
+):
+    """Add the rows of MORE to MODEL and follow its solution to where they move it.
+
+    The result is as exact as a fit to all rows and takes milliseconds per row. Columns are
+    scaled and encoded as when the model was fitted. The whole file is checked before the
+    first row is added, and MODEL is replaced at the moment the new one is complete.
+
+    Rows count as new, also those that are in the model already.
+    """
+    if data is None and not consolidate:
+        raise UserError("There is nothing to do; name a file with rows to add, or --consolidate.")
+    if target is not None and no_labels:
+        raise UserError("--target reads labels and --no-labels none; pass one of them.")
+    with progress.updating(quiet) as callback:
+        summary = update_model(
+            model,
+            data,
+            output or model,
+            target=target,
+            no_labels=no_labels,
+            skip_missing=skip_missing,
+            block=block,
+            consolidate=consolidate,
+            force=force,
+            callback=callback,
+        )
+    if not quiet:
+        for message in summary["notes"]:
+            show.note(message)
+    if json:
+        show.as_json(summary)
+    elif not quiet:
+        _print(summary)
+    if not summary["converged"]:
+        raise typer.Exit(NOT_CONVERGED)
+
+
+def _print(summary):
+    added = summary["rows"]
+    rows = f"{added:,} row{'' if added == 1 else 's'} added, " if added else ""
+    typer.echo(f"{rows}{summary['machine']} model written to {summary['output']}")
+    labeled, per_row = summary["rows_labeled"], summary["milliseconds_per_row"]
+    took = None
+    if per_row:
+        took = f"{show.number(per_row['median'])} median, {show.number(per_row['max'])} slowest"
+    steps = summary["steps"]
+    if steps is not None:
+        steps = f"{steps:,}, {summary['flips']:,} unlabelled rows changed sides"
+    words = f"{summary['rows_unlabeled']:,} unlabelled"
+    if any(labeled.values()):
+        counts = {name: count for name, count in labeled.items() if count}
+        words = f"{sum(labeled.values()):,} labelled ({show.counted(counts)}), {words}"
+    show.lines(
+        [
+            ("rows", f"{summary['rows_before']:,} before, {summary['rows_after']:,} now"),
+            ("added", words if labeled and added else None),
+            ("ms per row", took),
+            ("steps", steps),
+            ("objective", show.number(summary["objective"])),
+            ("violation", show.number(summary["violation"])),
+            ("duality gap", show.gap(summary["duality_gap"])),
+            ("consolidation", _consolidation(summary)),
+            ("size", show.size(summary["bytes"])),
+            ("seconds", _seconds(summary)),
+        ]
+    )
+
+
+def _seconds(summary):
+    everything = show.number(summary["seconds"])
+    if not summary["rows"]:
+        return everything
+    return f"{show.number(summary['seconds_adding'])} (with reading and writing {everything})"
+
+
+def _consolidation(summary):
+    if summary["consolidated"] is not None:
+        found = "a better solution" if summary["consolidated"] else "no better one"
+        return f"done in {show.number(summary['seconds_consolidating'])} s: found {found}"
+    due = summary["consolidation_due"]
+    if due is None:
+        return None
+    again = f"fewlabels update {summary['output']} --consolidate"
+    return f"due, much has changed: {again}" if due else "not due"
