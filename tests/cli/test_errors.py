@@ -248,7 +248,7 @@ FIT = {
     "tol": (_csv(GOOD), ["d.csv", "--tol", "0"], "--tol 0 is out of range"),
     "jobs": (_csv(GOOD), ["d.csv", "--n-jobs", "0"], "--n-jobs 0 is out of range"),
     "seed": (_csv(GOOD), ["d.csv", "--seed", "-1"], "--seed -1 is out of range"),
-    "gamma": (_csv(GOOD), ["d.csv", "--gamma", "wide"], "'scale', 'auto', with s3vm 'distance', or"),
+    "gamma": (_csv(GOOD), ["d.csv", "--gamma", "wide"], "'scale', 'auto', with s3vm"),
     "nu and C": (_csv(GOOD), ["d.csv", "--nu", "0.1", "--C", "1"], "pass one of them"),
     "nu and squared": (
         _csv(GOOD),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -89,6 +89,7 @@ def solve_batch(machine, data, callback, signs_before=None):
     levels = annealing_levels(machine.C_star) if annealing else [machine.C_star]
     if signs_before is not None:
         sign = np.where(signs_before != 0, signs_before, sign)
+    before = 0.0
     for level in levels if len(data.unlabeled) else ():
         if not result.converged:
             break
@@ -102,8 +103,9 @@ def solve_batch(machine, data, callback, signs_before=None):
             signs,
             lambda problem, start, tol=tol: steps.solve(problem, start, tol),
             lambda found, level=level: objective(data, found, C, level),
-            start=continued(make_step(sign), result),
+            start=continued(make_step(sign), foreseen(data, result, sign, before, level)),
         )
+        before = level
     f = decision(result)
     return S3VMSolution(
         result=result,
@@ -120,6 +122,30 @@ def continued(problem, result):
     start = warm_start(problem, result.a, result.gradient)
     start.history, start.n_iter = result.history, result.n_iter
     return start
+
+
+def foreseen(data, result, sign, before, level):
+    """The solution at the price ``level`` of unlabelled rows, at a guess from that at ``before``.
+
+    Rows inside the margin are at their bound, as far as one can tell, and stay there; the
+    virtual row makes up for the sum.
+    """
+    if level == before:
+        return result
+    n = len(data.label)
+    if before:
+        factor, wanted = level / before, level / before * result.a
+        wanted[data.labeled] = result.a[data.labeled]
+    else:
+        f = result.gradient[:n] - result.multiplier
+        inside = (data.label == 0) & (sign * f < 1.0)
+        factor, wanted = 1.0, result.a.copy()
+        wanted[:n][inside] = (level * sign * data.weight)[inside]
+    if data.target is not None:
+        wanted[-1] -= wanted.sum()
+    gradient, change = factor * result.gradient, wanted - factor * result.a
+    data.gram.apply(np.flatnonzero(change), change[change != 0], gradient)
+    return replace(result, a=wanted, gradient=gradient)
 
 
 def annealing_levels(C_star):
