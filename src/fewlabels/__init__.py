@@ -9,9 +9,12 @@ __version__ = "0.1.0"
 # Where each public name lives. Imported on first use, so that the command line answers
 # --help without loading scikit-learn and Numba.
 _ESTIMATORS = ("PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble")
-_HOMES = dict.fromkeys(_ESTIMATORS, "fewlabels.estimators")
+_HOMES = {
+    **dict.fromkeys(_ESTIMATORS, "fewlabels.estimators"),
+    "tune": "fewlabels.model_selection",
+}
 
-__all__ = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "__version__"]
+__all__ = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "__version__", "tune"]
 
 
 def __getattr__(name):

@@ -26,7 +26,7 @@ PARTS = [
     "fewlabels.model_selection",
     "fewlabels.datasets",
 ]
-EXPECTED_PUBLIC = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "__version__"]
+EXPECTED_PUBLIC = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "__version__", "tune"]
 
 
 # -- the public names ------------------------------------------------------------------
@@ -238,6 +238,7 @@ DOCUMENTS = [
     "docs/pu-guide.md",
     "docs/pu-ensemble.md",
     "docs/pu-model-selection.md",
+    "docs/tuning.md",
     "docs/class-prior.md",
     "docs/s3vm-guide.md",
     "docs/branch-and-bound.md",

@@ -53,6 +53,7 @@ class ConvexPath(ABC):
     scale = 1.0  # factor of K in Q
     moves_total = True  # whether the total depends on the mass
     moves_slopes = False  # whether the slopes do
+    marks = ("calibrates",)  # what the machine knows of rows and the path does not
 
     def __init__(self, machine, rows, start):
         self.kernel, self.shift = machine._kernel, getattr(machine, "_shift", None)
@@ -317,11 +318,13 @@ class ConvexPath(ABC):
         """What a machine needs to be updated again, as plain values."""
         rows = self.rows.state()
         weight = rows["weight"]
+        marks = {name: rows[name] for name in self.marks if name in rows}
         return {
             "parameters": parameters,
             "X": rows["X"],
             "weight": None if np.all(weight == 1.0) else weight,
             "multiplier": float(self.solution()[1].multiplier),
+            **marks,
         }
 
     def numbers(self, places):

@@ -56,7 +56,7 @@ class ConvexStreaming:
             return self.fit(X, y, sample_weight)
         stream = self._ready_stream()
         rows, weight = self._read_new(X, sample_weight)
-        stream.add(rows, weight)
+        stream.add(rows, weight, **self._values_of_new(stream, weight))
         return self._follow("partial_fit", stream, self.max_steps, stacklevel=4)
 
     def forget(self, indices):
@@ -164,6 +164,10 @@ class ConvexStreaming:
         kept = slice(None) if kept is None else kept
         return rows, _spread(1.0 if weight is None else weight, kept, rows.shape[0])
 
+    def _values_of_new(self, stream, weight):
+        """Numbers of new rows, by name, that the machine holds beside their weights."""
+        return {}
+
     def _ready_stream(self):
         """The rows and their path."""
         check_is_fitted(self)
@@ -207,8 +211,12 @@ class ConvexStreaming:
         values = np.empty(len(places))
         values[~out] = decisions_without(stream, places[~out])
         if out.any():
-            values[out] = self.decision_function(stream.rows.rows(places[out]))
+            values[out] = self._decided(stream.rows.rows(places[out]))
         return values
+
+    def _decided(self, X):
+        """Decisions about rows that are held."""
+        return self.decision_function(X)
 
     # -- following -----------------------------------------------------------------------------
 

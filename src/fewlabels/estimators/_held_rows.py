@@ -50,6 +50,10 @@ class HeldRows:
     def __getitem__(self, name):
         return self._values[name]
 
+    def get(self, name):
+        """The numbers of that name at all places, None without any."""
+        return self._values.get(name)
+
     def __setitem__(self, name, value):
         value = np.asarray(value)
         if value.shape != (self.n_places,):

@@ -35,11 +35,11 @@ class SVDDPath(ConvexPath):
     def _diagonal(self, X):
         return kernel_diagonal(self.kernel, X if self.shift is None else X - self.shift)
 
-    def add(self, X, weight):
+    def add(self, X, weight, **values):
         diagonal = self._diagonal(X)
         self.constant = self.constant and bool(np.all(diagonal == self.middle))
         self.moves_slopes = self.moves_total and not self.constant
-        return super().add(X, weight, diagonal=diagonal)
+        return super().add(X, weight, diagonal=diagonal, **values)
 
     def check_left(self, left):
         super().check_left(left)

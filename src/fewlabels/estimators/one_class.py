@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..problem import one_class
 from ._base import KernelMachine
-from ._convex_stream import ConvexStreaming
+from ._conformal import ConformalStreaming
 from ._one_class_stream import OneClassPath
 
 
-class OneClassSVM(ConvexStreaming, OutlierMixin, KernelMachine):
+class OneClassSVM(ConformalStreaming, OutlierMixin, KernelMachine):
     r"""One-class support vector machine, a drop-in for scikit-learn's class.
 
     Finds the function of smallest norm in the kernel's space that puts most rows above
@@ -61,6 +61,17 @@ class OneClassSVM(ConvexStreaming, OutlierMixin, KernelMachine):
     random_state : int, RandomState or None, default=None
         Seed of the sample that a large fit starts from; it does not change the
         solution beyond ``tol``. None means 0.
+    target_fpr : float or None, default=None
+        Share of new normal rows that may be rejected, in (0, 1): the threshold is then set by
+        conformal calibration instead of the problem above. See ``calibration``,
+        :meth:`p_values` and docs/error-rates.md.
+    calibration : {"auto", "leave-one-out", "split"}, default="auto"
+        What ``target_fpr`` is measured on. "leave-one-out": every row, as the machine of
+        all others scores it, exactly; all rows are trained on, and the rate is approximate.
+        "split": up to half of the rows, drawn by ``random_state``, which then have no part
+        in training; the probability that a new normal row is rejected is at most
+        ``target_fpr``, for exchangeable rows of any distribution. "auto" leaves out up to
+        1000 rows, or 10 000 with at most 1000 support vectors, and splits beyond.
 
     Attributes
     ----------
@@ -75,7 +86,8 @@ class OneClassSVM(ConvexStreaming, OutlierMixin, KernelMachine):
     intercept_ : ndarray of shape (1,)
         ``decision_function(x) = dual_coef_ @ K(support_vectors_, x) + intercept_``.
     offset_ : ndarray of shape (1,)
-        ``-intercept_``; ``decision_function = score_samples - offset_``.
+        ``-intercept_``; ``decision_function = score_samples - offset_``. -inf when
+        ``target_fpr`` is so small that no row can be rejected.
     objective_ : float
         Value of the problem above.
     duality_gap_ : float
@@ -88,6 +100,9 @@ class OneClassSVM(ConvexStreaming, OutlierMixin, KernelMachine):
         0 when the tolerance was reached, 1 otherwise (a warning was given).
     gamma_ : float
         The coefficient that ``gamma`` stood for; 0 for kernels without one.
+    calibration_scores_ : ndarray of shape (n_calibration,)
+        Decisions about rows not trained on, before ``target_fpr`` moved the threshold, in
+        ascending order. Without ``target_fpr`` computed when first asked for.
     n_support_, shape_fit_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -125,6 +140,7 @@ class OneClassSVM(ConvexStreaming, OutlierMixin, KernelMachine):
         "max_steps": [Interval(Integral, 1, None, closed="left"), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
+        **ConformalStreaming._CONFORMAL_CONSTRAINTS,
     }
 
     def __init__(
@@ -144,6 +160,8 @@ class OneClassSVM(ConvexStreaming, OutlierMixin, KernelMachine):
         max_steps=None,
         n_jobs=None,
         random_state=None,
+        target_fpr=None,
+        calibration="auto",
     ):
         self.kernel = kernel
         self.degree = degree
@@ -159,6 +177,8 @@ class OneClassSVM(ConvexStreaming, OutlierMixin, KernelMachine):
         self.max_steps = max_steps
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.target_fpr = target_fpr
+        self.calibration = calibration
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None, callback=None):
@@ -180,7 +200,9 @@ class OneClassSVM(ConvexStreaming, OutlierMixin, KernelMachine):
         -------
         self : OneClassSVM
         """
-        self._stream = None
+        return self._fit_calibrated(X, sample_weight, callback)
+
+    def _fit_rows(self, X, sample_weight, callback, marks):
         given = X
         X, weight = self._prepare(X, sample_weight)
         mass = self.nu * (X.shape[0] if weight is None else weight.sum())
@@ -188,16 +210,15 @@ class OneClassSVM(ConvexStreaming, OutlierMixin, KernelMachine):
         tol = self.tol / mass
         result = self._solve(problem, tol, 0.1 * self.tol, callback)
         self._store_boundary(X, mass, problem, result)
-        self._hold(self._all_rows(X, given), weight, result.multiplier)
-        self._report_status(result, tol)
-        return self
+        self._hold(self._all_rows(X, given), weight, result.multiplier, **marks)
+        self._report_status(result, tol, stacklevel=7)
 
     def _store_boundary(self, X, mass, problem, result):
         """From duals that sum to one back to LIBSVM's."""
         support = self._store(X, mass * result.a, result, problem.gram)
         self.dual_coef_ = mass * result.a[support][None, :]
-        self.offset_ = np.array([mass * result.multiplier])
-        self.intercept_ = -self.offset_
+        offset = np.array([mass * result.multiplier])
+        self._store_own(offset, -offset)
         self.objective_ = mass**2 * result.objective
         self.duality_gap_ = mass**2 * result.duality_gap
         if self._sparse:
@@ -205,8 +226,7 @@ class OneClassSVM(ConvexStreaming, OutlierMixin, KernelMachine):
 
     # -- updates -------------------------------------------------------------------
 
-    _SHOWN = ConvexStreaming._SHOWN | {"offset_"}
-    _FIXED = ("nu", *ConvexStreaming._FIXED)
+    _FIXED = ("nu", *ConformalStreaming._FIXED)
 
     def _make_path(self, rows, start):
         return OneClassPath(self, rows, start)
@@ -233,9 +253,10 @@ class OneClassSVM(ConvexStreaming, OutlierMixin, KernelMachine):
         coef = self.dual_coef_ @ self.support_vectors_
         return sp.csr_matrix(coef) if self._sparse else coef
 
-    def _margin(self, X):
+    def _own_decision(self, X):
         coef = self.dual_coef_.toarray() if self._sparse else self.dual_coef_
-        return self._expansion(self.support_vectors_, coef[0])(self._rows_to_score(X))
+        margin = self._expansion(self.support_vectors_, coef[0])(X)
+        return self._snapped(margin - self._own[0][0])
 
     def decision_function(self, X):
         """Signed distance to the boundary, up to a factor; positive inside.
@@ -250,11 +271,10 @@ class OneClassSVM(ConvexStreaming, OutlierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        check_is_fitted(self)
-        return self._snapped(self._margin(X) + self.intercept_[0])
+        return self._calibrated(self._own_decision(self._rows_to_score(X)))
 
     def score_samples(self, X):
-        """``decision_function(X) + offset_``: the score before the threshold.
+        """``sum_j dual_coef_j K(x_j, x)``: the score before the threshold.
 
         Parameters
         ----------
@@ -265,7 +285,7 @@ class OneClassSVM(ConvexStreaming, OutlierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        return self.decision_function(X) + self.offset_
+        return self._own_decision(self._rows_to_score(X)) + self._own[0]
 
     def predict(self, X):
         """+1 inside or on the boundary, -1 outside.

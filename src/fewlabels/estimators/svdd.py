@@ -9,13 +9,12 @@ import numpy as np
 from sklearn.base import OutlierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from ..gram import kernel_diagonal
 from ..problem import svdd_linear, svdd_squared
 from ..solvers import REFERENCE_SOLVERS
 from ._base import KernelMachine
-from ._convex_stream import ConvexStreaming
+from ._conformal import ConformalStreaming
 from ._svdd_stream import SVDDPath
 
 # Rows that the spread is estimated from.
@@ -27,7 +26,7 @@ _SHARE = 0.01
 _ROUNDING = 1e-13
 
 
-class SVDD(ConvexStreaming, OutlierMixin, KernelMachine):
+class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
     r"""Support vector data description (one class, exact).
 
     The smallest ball in the kernel's feature space that holds most rows. With squared
@@ -90,6 +89,17 @@ class SVDD(ConvexStreaming, OutlierMixin, KernelMachine):
         solution beyond ``tol``. None means 0.
     verbose : bool, default=False
         Print a line per round.
+    target_fpr : float or None, default=None
+        Share of new normal rows that may be rejected, in (0, 1): the threshold is then set by
+        conformal calibration instead of the problem above. See ``calibration``,
+        :meth:`p_values` and docs/error-rates.md.
+    calibration : {"auto", "leave-one-out", "split"}, default="auto"
+        What ``target_fpr`` is measured on. "leave-one-out": every row, as the machine of
+        all others scores it, exactly; all rows are trained on, and the rate is approximate.
+        "split": up to half of the rows, drawn by ``random_state``, which then have no part
+        in training; the probability that a new normal row is rejected is at most
+        ``target_fpr``, for exchangeable rows of any distribution. "auto" leaves out up to
+        1000 rows, or 10 000 with at most 1000 support vectors, and splits beyond.
 
     Attributes
     ----------
@@ -103,7 +113,8 @@ class SVDD(ConvexStreaming, OutlierMixin, KernelMachine):
     radius_ : float
         Radius R of the ball, in feature space.
     offset_ : float
-        ``-radius_**2``; ``decision_function = score_samples - offset_``.
+        ``-radius_**2``, or where ``target_fpr`` sets it; -inf when no row can be rejected.
+        ``decision_function = score_samples - offset_``.
     intercept_ : ndarray of shape (1,)
         b of eq. (17): ``decision_function(x) = 2 sum_i alpha_i K(x_i, x) - K(x, x) + b``.
     objective_ : float
@@ -118,6 +129,9 @@ class SVDD(ConvexStreaming, OutlierMixin, KernelMachine):
         0 when the tolerance was reached, 1 otherwise (a warning was given).
     gamma_ : float
         The coefficient that ``gamma`` stood for; 0 for kernels without one.
+    calibration_scores_ : ndarray of shape (n_calibration,)
+        Decisions about rows not trained on, before ``target_fpr`` moved the threshold, in
+        ascending order. Without ``target_fpr`` computed when first asked for.
     n_support_, shape_fit_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -162,6 +176,7 @@ class SVDD(ConvexStreaming, OutlierMixin, KernelMachine):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        **ConformalStreaming._CONFORMAL_CONSTRAINTS,
     }
 
     def __init__(
@@ -182,6 +197,8 @@ class SVDD(ConvexStreaming, OutlierMixin, KernelMachine):
         n_jobs=None,
         random_state=None,
         verbose=False,
+        target_fpr=None,
+        calibration="auto",
     ):
         self.C = C
         self.nu = nu
@@ -199,6 +216,8 @@ class SVDD(ConvexStreaming, OutlierMixin, KernelMachine):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.target_fpr = target_fpr
+        self.calibration = calibration
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None, callback=None):
@@ -220,7 +239,9 @@ class SVDD(ConvexStreaming, OutlierMixin, KernelMachine):
         -------
         self : SVDD
         """
-        self._stream = None
+        return self._fit_calibrated(X, sample_weight, callback)
+
+    def _fit_rows(self, X, sample_weight, callback, marks):
         given = X
         X, weight = self._prepare(X, sample_weight)
         self._diagonal_value = None
@@ -238,9 +259,8 @@ class SVDD(ConvexStreaming, OutlierMixin, KernelMachine):
             result = self._solve(problem, tol, 0.0, callback)
         self._store_ball(X, problem, result)
         self._warn_of_a_point(result)
-        self._hold(self._all_rows(X, given), weight, result.multiplier)
-        self._report_status(result, tol)
-        return self
+        self._hold(self._all_rows(X, given), weight, result.multiplier, **marks)
+        self._report_status(result, tol, stacklevel=7)
 
     def _shifted(self, X):
         return X if self._shift is None else X - self._shift
@@ -300,14 +320,13 @@ class SVDD(ConvexStreaming, OutlierMixin, KernelMachine):
         self._is_point = radius_squared < 0.0 and variance > 1e-9 * self._decision_size
         radius_squared = max(radius_squared, 0.0)
         self.radius_ = float(np.sqrt(radius_squared))
-        self.offset_ = -(self.radius_**2)
         self.dual_coef_ = a[support][None, :]
         constant = self.radius_**2 - self._center_norm
         if self._shift is not None:
             # From centred rows back to the rows as given.
             center = self.dual_coef_[0] @ self.support_vectors_
             constant += float(self._shift @ self._shift - 2.0 * (center @ self._shift))
-        self.intercept_ = np.array([constant])
+        self._store_own(-(self.radius_**2), np.array([constant]))
         self.objective_ = result.objective
         self.duality_gap_ = result.duality_gap
         if self.kernel == "precomputed":
@@ -322,13 +341,13 @@ class SVDD(ConvexStreaming, OutlierMixin, KernelMachine):
                 "is cheaper than a radius. Every row counts as outside, scores still rank "
                 "rows; raise C for a ball.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=7,
             )
 
     # -- updates -------------------------------------------------------------------
 
-    _SHOWN = ConvexStreaming._SHOWN | {"radius_", "offset_", "_center_norm", "_is_point"}
-    _FIXED = ("C", "nu", "slack", *ConvexStreaming._FIXED)
+    _SHOWN = ConformalStreaming._SHOWN | {"radius_", "_center_norm", "_is_point"}
+    _FIXED = ("C", "nu", "slack", *ConformalStreaming._FIXED)
 
     def _make_path(self, rows, start):
         return SVDDPath(self, rows, start)
@@ -356,7 +375,10 @@ class SVDD(ConvexStreaming, OutlierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        return self.decision_function(X, diagonal) + self.offset_
+        return self._own_decision(self._rows_to_score(X), diagonal) - self.radius_**2
+
+    def _options_of(self, matrix, held_out):
+        return {"diagonal": np.diag(matrix)[held_out]}
 
     def _self_kernel(self, X, diagonal):
         if diagonal is not None:
@@ -379,6 +401,8 @@ class SVDD(ConvexStreaming, OutlierMixin, KernelMachine):
     def decision_function(self, X, diagonal=None):
         """``radius_**2`` minus the squared distance to the centre; positive inside.
 
+        With ``target_fpr`` the calibrated threshold takes the place of ``radius_**2``.
+
         Parameters
         ----------
         X, diagonal
@@ -388,8 +412,10 @@ class SVDD(ConvexStreaming, OutlierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        check_is_fitted(self)
-        X = self._shifted(self._rows_to_score(X))
+        return self._calibrated(self._own_decision(self._rows_to_score(X), diagonal))
+
+    def _own_decision(self, X, diagonal=None):
+        X = self._shifted(X)
         inner = self._expansion(self._shifted(self.support_vectors_), self.dual_coef_[0])(X)
         distance = self._self_kernel(X, diagonal) - 2.0 * inner + self._center_norm
         decision = self.radius_**2 - distance

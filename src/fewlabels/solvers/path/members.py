@@ -83,7 +83,8 @@ class Members:
         a, root = np.abs(self.F[st.A, : self.n]), self.F[st.ROOT, : self.n]
         largest = float(root.max(initial=0.0))
         self.largest_a = max(float(a.max(initial=0.0)), self.largest_a)
-        self.floor = _EPS * largest * float(a @ root)
+        # No BLAS: it would wake threads for every operation.
+        self.floor = _EPS * largest * float(np.sum(a * root))
         if not self.unit:
             self.floor = max(self.floor, _EPS * largest**2 * abs(self.total_target))
 

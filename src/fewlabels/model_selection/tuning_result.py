@@ -1,0 +1,111 @@
+"""What a search has found: candidates, choice, reason, cost, picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pandas as pd
+
+
+class Curve(NamedTuple):
+    """Columns of the candidates that a picture shows."""
+
+    x: str
+    y: str
+    lines: list
+    title: str
+
+
+@dataclass(eq=False, repr=False)
+class TuningResult:
+    """What ``tune`` tried, what it took, and why.
+
+    Attributes
+    ----------
+    candidates : pandas.DataFrame
+        One row per setting; ``chosen`` marks the one that was taken. The other columns depend
+        on the machine.
+    chosen : dict
+        Parameters that were set, by name (of the last step of a pipeline).
+    reason : str
+        Why these.
+    stopped : {"", "time budget", "Ctrl-C"}
+        What ended the search before all candidates were tried, if anything.
+    seconds, fit_seconds : float
+        Seconds of everything, and of the fit of the choice alone.
+    fits : int
+        Machines fitted, the choice included.
+    kernel_values, fit_kernel_values : int
+        Kernel values evaluated by all fits, and by the fit of the choice, where machines count
+        them (PUEnsemble: in its second stage only).
+    curve : Curve
+        Which columns :meth:`plot` draws.
+    """
+
+    candidates: pd.DataFrame
+    chosen: dict
+    reason: str
+    stopped: str
+    seconds: float
+    fit_seconds: float
+    fits: int
+    kernel_values: int
+    fit_kernel_values: int
+    curve: Curve
+
+    def __repr__(self):
+        settings = ", ".join(f"{name}={_short(value)}" for name, value in self.chosen.items())
+        ended = f", ended by {self.stopped}" if self.stopped else ""
+        return (
+            f"{settings or 'settings as given'} ({len(self.candidates)} candidates, {self.fits} "
+            f"fits, {self.seconds:.1f} s{ended}). {self.reason}"
+        )
+
+    def plot(self, ax=None):
+        """Draw the search with Matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        if ax is None:
+            from matplotlib import pyplot as plt
+
+            _, ax = plt.subplots(layout="constrained")
+        x, y, lines, title = self.curve
+        table = self.candidates.dropna(subset=[y])
+        if table.empty:
+            ax.text(0.5, 0.5, "no candidate was compared", ha="center", transform=ax.transAxes)
+            return ax
+        groups = table.groupby(lines, sort=False, dropna=False) if lines else [((), table)]
+        for key, group in groups:
+            label = ", ".join(
+                f"{name.replace('_', ' ')} {_short(value)}" if isinstance(value, float) else value
+                for name, value in zip(lines, key, strict=True)
+            )
+            if group[x].isna().all():
+                for value in group[y]:
+                    colour = ax.plot([], [])[0].get_color()
+                    ax.axhline(value, color=colour, linestyle=":", label=label)
+                continue
+            group = group.sort_values(x)
+            ax.errorbar(group[x], group[y], group.get("standard_error"), marker="o", label=label)
+        taken = table[table["chosen"]].dropna(subset=[x])
+        ax.plot(
+            taken[x], taken[y], "o", markersize=14, fillstyle="none", color="black",
+            label="chosen", linestyle="none",
+        )  # fmt: skip
+        ax.set_xscale("log")
+        ax.set(xlabel=x.replace("_", " "), ylabel=y.replace("_", " "), title=title)
+        ax.legend(fontsize="small")
+        return ax
+
+
+def _short(value):
+    return f"{value:.3g}" if isinstance(value, float) else repr(value)
