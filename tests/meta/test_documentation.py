@@ -235,6 +235,7 @@ def write_tables(folder):
 DOCUMENTS = [
     "README.md",
     "docs/one-class-guide.md",
+    "docs/error-rates.md",
     "docs/pu-guide.md",
     "docs/pu-ensemble.md",
     "docs/pu-model-selection.md",

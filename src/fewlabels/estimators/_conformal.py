@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from ._convex_leave_out import decisions_without
 from ._convex_path import ConvexPath
 from ._convex_stream import ConvexStreaming
 from ._validation import check_rows, check_weight
@@ -31,9 +32,13 @@ _DECIMALS = 1e-12
 class ConformalStreaming(ConvexStreaming):
     """A one-class machine whose threshold may be set by calibration.
 
-    A *score* here is the machine's own decision, before calibration moves its threshold. What
-    depends on calibration is computed when asked for: after an update the scores of all rows are
-    others. Rows that a split holds out are rows of weight 0, with the mark "calibrates".
+    A *score* here is what a decision says about the row: without radius, norm of the centre and
+    offset, which differ from one machine to another by as much as scores do when the kernel is
+    narrow, and for duals that sum to one. A machine's own decision is ``factor * score +
+    constant`` (``_own_scale``).
+
+    What depends on calibration is computed when asked for: after an update the scores of all rows
+    are others. Rows that a split holds out are rows of weight 0, with the mark "calibrates".
     """
 
     # In models that were saved before these existed.
@@ -115,7 +120,7 @@ class ConformalStreaming(ConvexStreaming):
         """The scores of rows that are given by their kernel values, which nobody keeps."""
         matrix = check_rows(self, X, reset=False)
         options = self._options_of(matrix, held_out)
-        self.calibration_scores_ = np.sort(self._own_decision(matrix[held_out], **options))
+        self.calibration_scores_ = np.sort(self._scores(matrix[held_out], **options))
 
     def _options_of(self, matrix, held_out):
         """What else ``_own_decision`` needs for a precomputed kernel."""
@@ -143,14 +148,14 @@ class ConformalStreaming(ConvexStreaming):
             scores = self._leave_each_out(stream)
         else:
             rows = stream.rows.rows(stream.rows.places) if on_path else stream["X"]
-            scores = self._decided(rows[held_out])
+            scores = self._scores_of_held(rows[held_out])
         self.calibration_scores_ = np.sort(scores)
         return self.calibration_scores_
 
     def _leave_each_out(self, stream):
         if not isinstance(stream, ConvexPath):
             n, n_support = self.shape_fit_[0], int(self.n_support_.sum())
-            if self.target_fpr is None and (n > _MANY_ROWS or self._splits(n, n_support)):
+            if self.target_fpr is None and self._splits(n, n_support):
                 raise ValueError(
                     f"p-values of {n} rows with {n_support} support vectors need each of these "
                     "to be left out in turn, as no rows were held out; pass target_fpr and fit "
@@ -162,12 +167,24 @@ class ConformalStreaming(ConvexStreaming):
         if np.sum(stream.takes()[places]) == 1 == len(places):
             return np.zeros(0)
         stream.check_one_left_out(places)
-        return self._left_out(stream, places)
+        out = ~stream.takes()[places]
+        scores = np.empty(len(places))
+        scores[~out] = decisions_without(stream, places[~out], stream.score)
+        scores[out] = self._scores_of_held(stream.rows.rows(places[out]))
+        return scores
+
+    def _scores(self, X, **options):
+        factor, constant = self._own_scale()
+        return (self._own_decision(X, **options) - constant) / factor
+
+    def _scores_of_held(self, X):
+        return self._scores(sp.csr_array(X) if self._sparse else X)
 
     @property
     def _tie(self):
         """Scores this near are equal."""
-        return (_TIE_FLOAT32 if self._float64 is False else _TIE) * self._decision_size
+        share = _TIE_FLOAT32 if self._float64 is False else _TIE
+        return share * self._decision_size / self._own_scale()[0]
 
     def _place_threshold(self):
         """``offset_`` and ``intercept_``: the machine's own, moved to the calibrated threshold."""
@@ -175,24 +192,27 @@ class ConformalStreaming(ConvexStreaming):
         if self.target_fpr is not None:
             scores = self._calibrate()
             rank = _rank(self.target_fpr, len(scores))
-            threshold = scores[rank - 1] - self._tie if rank else -np.inf
-            if not rank:
+            factor, constant = self._own_scale()
+            threshold = -np.inf
+            if rank:
+                threshold = factor * (scores[rank - 1] - self._tie) + constant
+            else:
                 _warn_of_few_rows(self.target_fpr, len(scores))
         offset, intercept = self._own
         self._threshold = threshold
         self.offset_, self.intercept_ = offset + threshold, intercept - threshold
 
-    def _calibrated(self, score):
-        """Decisions from scores."""
+    def _calibrated(self, decision):
+        """Decisions from the machine's own."""
         threshold = self._threshold
-        return score if threshold == 0.0 else self._snapped(score - threshold)
+        return decision if threshold == 0.0 else self._snapped(decision - threshold)
 
     # -- p-values ------------------------------------------------------------------------------
 
     def p_values(self, X, smoothed=False, **options):
         """Conformal p-values: small for rows unlike the training rows.
 
-        The share of rows, among those not trained on and the row itself, that are at most as
+        The share of rows, among those that calibrate and the row itself, that are at most as
         normal as it: ``(#{calibration_scores_ <= score} + 1) / (n_calibration + 1)``. If the
         training rows are normal, a new normal row has a p-value of at most t with a probability
         of at most t, for every t; see ``calibration`` for what is proven. With ``target_fpr``,
@@ -230,12 +250,12 @@ class ConformalStreaming(ConvexStreaming):
         >>> from fewlabels import SVDD
         >>> normal = np.random.default_rng(0).normal(size=(199, 2))
         >>> SVDD(target_fpr=0.05).fit(normal).p_values([[0.0, 0.0], [6.0, 6.0]]).round(3)
-        array([0.91 , 0.005])
+        array([0.64 , 0.005])
         """
         check_is_fitted(self)
         X = self._rows_to_score(X)
         scores = self._calibrate()
-        score, n = self._own_decision(X, **options), len(scores)
+        score, n = self._scores(X, **options), len(scores)
         at_most = np.searchsorted(scores, score + self._tie, side="right")
         if not smoothed:
             return (at_most + 1) / (n + 1)
@@ -306,7 +326,8 @@ def _warn_of_few_rows(rate, n):
     fewest = int(np.ceil((1.0 - _DECIMALS) / rate)) - 1
     warnings.warn(
         f"target_fpr={rate:g} needs at least {fewest} calibration rows and there are {n}, so "
-        f"that no row will be rejected; pass more rows, or a target_fpr from {1.0 / (n + 1):.2g} on.",
+        "that no row will be rejected; pass more rows, or a target_fpr of at least "
+        f"{1.0 / (n + 1):.2g}.",
         UserWarning,
         stacklevel=6,
     )

@@ -11,7 +11,7 @@ from ..solvers.path import RowPenalties
 from ._convex_path import settled_shift, snapped
 
 
-def decisions_without(stream, places):
+def decisions_without(stream, places, tell=None):
     """Decisions about rows on the path by the machines of all rows but the one in question.
 
     Exact: a row with a variable of zero has no part in its own machine; any other one travels to
@@ -23,11 +23,14 @@ def decisions_without(stream, places):
         At its end.
     places : ndarray of int of shape (m,)
         Rows on the path.
+    tell : callable or None
+        What to tell of a row, with the arguments of ``stream.decision``; None for that.
 
     Returns
     -------
     ndarray of shape (m,)
     """
+    tell = stream.decision if tell is None else tell
     values = np.empty(len(places))
     where = np.searchsorted(stream.on_path, places)
     weight = stream.rows["weight"][places]
@@ -40,12 +43,12 @@ def decisions_without(stream, places):
             path.set_total(stream.total(mass))
         here = np.flatnonzero(weight == w)
         idle = here[path.a[where[here]] == 0.0]
-        values[idle] = _idle_values(stream, path, where[idle], mass)
+        values[idle] = _idle_values(tell, path, where[idle], mass)
         for i in np.setdiff1d(here, idle, assume_unique=True).tolist():
             one = np.array([where[i]])
             penalties = stream.penalties(places[[i]], mass)
             path.change(one, RowPenalties.convex(_NOTHING, penalties.ridge))
-            values[i] = _value(stream, path, where[i], mass)
+            values[i] = _value(tell, path, where[i], mass)
             path.change(one, penalties)
     return values
 
@@ -54,25 +57,25 @@ def decisions_without(stream, places):
 _NOTHING = Penalty.linear(0.0, 0.0, 0.0, 1)
 
 
-def _idle_values(stream, path, where, mass):
+def _idle_values(tell, path, where, mass):
     """Values at rows with a variable of zero."""
     h, penalty = path.h, Penalty(*path.penalty_arrays())
     a = snapped(path.a, penalty)
     between = (a > penalty.lower) & (a < penalty.upper) & (a != penalty.kink)
     if not between.any():
         # The multiplier is in the middle of an interval that depends on all other rows.
-        return np.array([_value(stream, path, k, mass) for k in where.tolist()])
+        return np.array([_value(tell, path, k, mass) for k in where.tolist()])
     shift = settled_shift(a, h, penalty)
     h, multiplier = h - shift, path.multiplier + shift
-    return np.array([stream.decision(k, a, h, multiplier, mass) for k in where.tolist()])
+    return np.array([tell(k, a, h, multiplier, mass) for k in where.tolist()])
 
 
-def _value(stream, path, k, mass):
+def _value(tell, path, k, mass):
     """Value at a row with a variable of zero, that no other row's multiplier depends on."""
     a, h, penalty = path.a, path.h, Penalty(*path.penalty_arrays())
     others = np.arange(len(a)) != k
     shift = settled_shift(a[others], h[others], penalty.take(others))
-    return stream.decision(k, a, h - shift, path.multiplier + shift, mass)
+    return tell(k, a, h - shift, path.multiplier + shift, mass)
 
 
 def decisions_without_positives(stream, places):

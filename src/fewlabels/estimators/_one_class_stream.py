@@ -35,3 +35,7 @@ class OneClassPath(ConvexPath):
 
     def decision(self, k, a, h, multiplier, mass):
         return h[k]
+
+    def score(self, k, a, h, multiplier, mass):
+        """As ``decision``, without offset, and for duals that sum to one."""
+        return (h[k] + multiplier) / self.unit(mass)

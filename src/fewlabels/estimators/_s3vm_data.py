@@ -41,6 +41,7 @@ class S3VMData:
         self.target = self._target(balance)
 
     def _target(self, balance):
+        balance = plain_balance(balance)
         if balance is False or len(self.unlabeled) == 0:
             return None
         if balance is True:
@@ -70,6 +71,11 @@ class S3VMData:
         return coef
 
 
+def plain_balance(balance):
+    """``balance`` with the truth values of numpy, as grids of parameters hold them, as bool."""
+    return bool(balance) if isinstance(balance, np.bool_) else balance
+
+
 def read_semi_labels(y, unlabeled):
     """Labels as +1, -1 and 0 for unlabelled rows, and the two classes.
 
@@ -79,13 +85,12 @@ def read_semi_labels(y, unlabeled):
     y = column_or_1d(_as_array(y), warn=True)
     missing = np.asarray(pd.isna(y), dtype=bool)
     check_classification_targets(np.array(y[~missing].tolist()))
-    values = np.unique(y[~missing])
     marked = np.zeros(len(y), dtype=bool)
     if _is_mark(unlabeled):
         marked[~missing] = y[~missing] == unlabeled
-    classes = np.unique(y[~missing & ~marked])
+    classes = _sorted_values(y[~missing & ~marked])
     shown = ", ".join(str(v) for v in classes[:5]) + (", ..." if len(classes) > 5 else "")
-    if marked.any() and missing.any() and len(classes) < 2:
+    if marked.any() and missing.any() and len(classes) == 1:
         raise ValueError(
             f"y has one class ({shown}) besides missing values and the mark {unlabeled!r}: is "
             f"{unlabeled!r} a class or the mark of unlabelled rows? Pass unlabeled=None if it is "
@@ -93,6 +98,7 @@ def read_semi_labels(y, unlabeled):
         )
     if len(classes) == 1 and marked.any() and not missing.any():
         # Two values only: both are classes.
+        values = _sorted_values(y)
         return _coded(y, values, missing), values, True
     if len(classes) == 0:
         raise ValueError(
@@ -110,6 +116,17 @@ def read_semi_labels(y, unlabeled):
             "one of them marks the unlabelled rows."
         )
     return _coded(y, classes, missing | marked), classes, False
+
+
+def _sorted_values(labels):
+    try:
+        return np.unique(labels)
+    except TypeError:
+        types = ", ".join(sorted({type(label).__name__ for label in labels}))
+        raise ValueError(
+            f"the labels in y are of several types ({types}), which have no order; make all of "
+            "them numbers, or all texts."
+        ) from None
 
 
 def _as_array(y):

@@ -14,6 +14,7 @@ from .._threads import resolve_n_jobs
 from ..solvers.path import RowPenalties
 from . import _s3vm_begin
 from ._held_rows import HeldRows
+from ._s3vm_data import plain_balance
 from ._s3vm_function import StreamFunction
 from ._s3vm_reading import stream_parameters
 
@@ -56,9 +57,9 @@ class S3VMStream(StreamFunction):
         self.machine_parameters = stream_parameters(machine)
         self.kernel, self.shift = machine._kernel, machine._shift
         self.C, self.C_star = float(machine.C), float(machine.C_star)
-        self.balance = machine.balance
+        self.balance = plain_balance(machine.balance)
         self.options = {
-            "balance": None if machine.balance is False else machine.balance_update,
+            "balance": None if self.balance is False else machine.balance_update,
             "cache_size": machine.cache_size * 1e6,
             "n_jobs": resolve_n_jobs(machine.n_jobs),
         }
@@ -242,6 +243,14 @@ class S3VMStream(StreamFunction):
             self._give_up_path()
             raise
         return self.done
+
+    def lost_to_rounding(self, tol):
+        """The violation at the end of the path where rounding keeps it above ``tol``, else 0."""
+        path = self.path
+        if path is None or not self.done or path.resolution <= tol:
+            return 0.0
+        violation = path.violation()
+        return violation if violation > tol else 0.0
 
     def _catch_up(self, max_steps):
         path = self.path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import suppress
-from numbers import Real
+from numbers import Integral, Real
 from types import SimpleNamespace
 
 import numpy as np
@@ -166,6 +166,8 @@ class StreamingMachine:
         -------
         self : S3VM
         """
+        if max_steps is not None and not (isinstance(max_steps, Integral) and max_steps >= 1):
+            raise ValueError(f"max_steps={max_steps!r}: pass a whole number >= 1, or None.")
         self._ready_stream()
         return self._follow("resume", None, max_steps)
 
@@ -185,7 +187,9 @@ class StreamingMachine:
         self : S3VM
         """
         stream = self._ready_stream()
-        if not n_features >= self.n_features_in_ or hasattr(self, "feature_names_in_"):
+        if not isinstance(n_features, Integral):
+            raise ValueError(f"n_features={n_features!r} is no number of features; pass an int.")
+        if n_features < self.n_features_in_ or hasattr(self, "feature_names_in_"):
             raise ValueError(
                 f"widen({n_features}) is not possible for rows of {self.n_features_in_} features"
                 f"{' with names' if hasattr(self, 'feature_names_in_') else ''}; it adds features "
@@ -413,6 +417,13 @@ class StreamingMachine:
                 ConvergenceWarning,
                 stacklevel=4 if name == "partial_fit" else 3,
             )
+        elif rough := self._stream.lost_to_rounding(self.tol):
+            warnings.warn(
+                f"{name} ended at a KKT violation of {rough:.3g}: kernel values are so large that "
+                "rounding hides the minimum. Scale the columns, and look for odd values.",
+                ConvergenceWarning,
+                stacklevel=4 if name == "partial_fit" else 3,
+            )
         return self
 
     def _train_again(self, name, error):
@@ -456,7 +467,7 @@ class StreamingMachine:
         result = SimpleNamespace(
             history=stream.history,
             n_iter=stream.iterations_before + stream.n_steps,
-            converged=stream.done,
+            converged=stream.done and not stream.lost_to_rounding(self.tol),
         )
         self._store_function(stream.rows(known), coef, result, gram)
         self._store_bias(-now.multiplier)

@@ -88,3 +88,7 @@ class SVDDPath(ConvexPath):
         radius_squared = max(0.0, center_norm - multiplier / unit + self.middle)
         diagonal = self.rows["diagonal"][self.on_path[k]]
         return radius_squared - (diagonal - smooth[k] + center_norm)
+
+    def score(self, k, a, h, multiplier, mass):
+        """As ``decision``, without radius and centre: ``2 sum_i alpha_i K(x_i, x) - K(x, x)``."""
+        return (h[k] + multiplier) / self.unit(mass) - self.rows["diagonal"][self.on_path[k]]

@@ -11,6 +11,8 @@ _SAMPLE = 500
 # gamma times the mean squared distance, and what it is in many effective dimensions, times
 # their number.
 _WIDTH, _MANY = 1.4, 100.0
+# Relative to the mean: a variance below this share of its square is rounding.
+_EQUAL = 1e-28
 
 
 def distance_gamma(X, weight=None):
@@ -19,8 +21,10 @@ def distance_gamma(X, weight=None):
     ``d_eff = 2 D**2 / var(squared distance)`` is the number of dimensions of a Gaussian cloud
     whose distances vary as much. With thousands of them all distances are alike: a kernel of
     width D would give every row a coordinate of its own, and rows would learn nothing from
-    each other. The rule makes the kernel nearly linear there. D is measured within columns;
-    ``X.var()``, which gamma="scale" uses, counts columns of different means as spread.
+    each other. The rule makes the kernel nearly linear there. More than ``2 d``, which columns
+    of random signs come to, are not believed: rows at equal distances, as those of a simplex,
+    have ``d_eff`` infinite. D is measured within columns; ``X.var()``, which gamma="scale" uses,
+    counts columns of different means as spread.
 
     Parameters
     ----------
@@ -32,28 +36,49 @@ def distance_gamma(X, weight=None):
     Returns
     -------
     float
-        1.0 when all rows are equal.
+        1.0 when all rows are equal to rounding, or too near to each other for a finite gamma.
     """
     mean_distance = 2.0 * _total_variance(X, weight)
     if not mean_distance > 0:
         return 1.0
-    return min(_WIDTH, _MANY / _effective_dimension(X)) / mean_distance
+    wide = min(_WIDTH, _MANY / _effective_dimension(X))
+    return wide / mean_distance if mean_distance > wide / np.finfo(float).max else 1.0
 
 
 def _total_variance(X, weight):
-    """Sum of the columns' variances; at least zero."""
+    """Sum of the columns' variances; zero when it is rounding."""
     n = X.shape[0]
     share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
     if sp.issparse(X):
-        squares, mean = X.multiply(X), share @ X
-        return max(0.0, float(np.sum(share @ squares) - mean @ mean))
-    apart = X - share @ X
-    return float(np.einsum("i,ij,ij->", share, apart, apart))
+        mean, total = _sparse_moments(X, share)
+    else:
+        mean = share @ X
+        apart = X - mean
+        total = float(np.einsum("i,ij,ij->", share, apart, apart))
+    return total if total > _EQUAL * float(mean @ mean) else 0.0
+
+
+def _sparse_moments(X, share):
+    """Means of the columns, and the sum of their variances without cancellation."""
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    n, d = X.shape
+    row_share = np.repeat(share, np.diff(X.indptr))
+    mean = np.bincount(X.indices, row_share * X.data, minlength=d)
+    stored = np.bincount(X.indices, row_share, minlength=d)
+    is_full = np.bincount(X.indices, minlength=d) == n
+    apart = X.data - mean[X.indices]
+    zeros = np.where(is_full, 0.0, np.maximum(0.0, 1.0 - stored))
+    return mean, float(row_share @ apart**2 + zeros @ mean**2)
 
 
 def _effective_dimension(X):
     if X.shape[0] > _SAMPLE:
         X = X[np.sort(np.random.default_rng(0).choice(X.shape[0], _SAMPLE, replace=False))]
     squared = euclidean_distances(X, squared=True)[np.triu_indices(X.shape[0], 1)]
-    spread = float(squared.var(dtype=np.float64))
-    return 2.0 * float(squared.mean(dtype=np.float64)) ** 2 / spread if spread > 0 else 1.0
+    most, largest = 2.0 * X.shape[1], float(squared.max(initial=0.0))
+    if len(squared) < 2 or largest == 0.0:
+        return 1.0
+    share = squared.astype(np.float64) / largest
+    return most * min(1.0, 2.0 * float(share.mean()) ** 2 / max(float(share.var()) * most, _EQUAL))

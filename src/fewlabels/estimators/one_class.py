@@ -101,8 +101,9 @@ class OneClassSVM(ConformalStreaming, OutlierMixin, KernelMachine):
     gamma_ : float
         The coefficient that ``gamma`` stood for; 0 for kernels without one.
     calibration_scores_ : ndarray of shape (n_calibration,)
-        Decisions about rows not trained on, before ``target_fpr`` moved the threshold, in
-        ascending order. Without ``target_fpr`` computed when first asked for.
+        ``score_samples`` over the sum of ``dual_coef_``, of the rows that calibrate and by
+        machines that were not trained on them, in ascending order. Without ``target_fpr``
+        computed when first asked for.
     n_support_, shape_fit_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -252,6 +253,9 @@ class OneClassSVM(ConformalStreaming, OutlierMixin, KernelMachine):
             raise AttributeError("coef_ is only available when using a linear kernel")
         coef = self.dual_coef_ @ self.support_vectors_
         return sp.csr_matrix(coef) if self._sparse else coef
+
+    def _own_scale(self):
+        return float(self.dual_coef_.sum()), -float(self._own[0][0])
 
     def _own_decision(self, X):
         coef = self.dual_coef_.toarray() if self._sparse else self.dual_coef_

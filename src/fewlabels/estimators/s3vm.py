@@ -53,10 +53,10 @@ class S3VM(SavedStream, StreamingMachine, MarginMachine):
     gamma : {"distance", "scale", "auto"} or float, default="distance"
         Coefficient of "rbf", "poly" and "sigmoid", >= 0. "distance" is, for "rbf",
         ``min(1.4, 100 / d_eff) / D`` with D the mean squared distance between rows and
-        ``d_eff = 2 D**2 / var(squared distance)`` (of 500 rows) their number of dimensions
-        in effect: nearly linear in thousands of dimensions. For the others it is "scale",
-        ``1 / (n_features * X.var())``. "auto" is ``1 / n_features``. A stream keeps the value
-        of its first rows.
+        ``d_eff = 2 D**2 / var(squared distance)`` (of 500 rows), at most ``2 n_features``, their
+        number of dimensions in effect: nearly linear in thousands of dimensions. For the
+        others it is "scale", ``1 / (n_features * X.var())``. "auto" is ``1 / n_features``. A
+        stream keeps the value of its first rows.
     degree : int, default=3
         Degree of "poly", >= 0.
     coef0 : float, default=1.0

@@ -130,8 +130,9 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
     gamma_ : float
         The coefficient that ``gamma`` stood for; 0 for kernels without one.
     calibration_scores_ : ndarray of shape (n_calibration,)
-        Decisions about rows not trained on, before ``target_fpr`` moved the threshold, in
-        ascending order. Without ``target_fpr`` computed when first asked for.
+        ``2 sum_i alpha_i K(x_i, x) - K(x, x)`` of the rows that calibrate, by machines that were
+        not trained on them, in ascending order. Without ``target_fpr`` computed when first
+        asked for.
     n_support_, shape_fit_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -413,6 +414,9 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
         ndarray of shape (n_samples,)
         """
         return self._calibrated(self._own_decision(self._rows_to_score(X), diagonal))
+
+    def _own_scale(self):
+        return 1.0, self.radius_**2 - self._center_norm
 
     def _own_decision(self, X, diagonal=None):
         X = self._shifted(X)

@@ -13,10 +13,13 @@ what X is:
 ``fewlabels.class_prior`` converts one prior into the other. Estimates are not clipped: a
 recall times prior above the share predicted positive gives a precision above 1, and tells
 that prior, labels or sample size cannot be trusted.
+
+``benjamini_hochberg`` is about something else: which rows to report, from their p-values.
 """
 
 from __future__ import annotations
 
+from .false_discovery import benjamini_hochberg
 from .scorers import make_pu_scorer
 from .scores import (
     lee_liu_score,
@@ -29,6 +32,7 @@ from .scores import (
 )
 
 __all__ = [
+    "benjamini_hochberg",
     "lee_liu_score",
     "make_pu_scorer",
     "pu_accuracy",

@@ -39,12 +39,14 @@ def tune(
 
     * ``SVDD``, ``OneClassSVM``, without labels: a rule. The 40 % of the rows farthest from
       their neighbours get weight 0, ``gamma`` comes from the neighbours' distances of the
-      others (:func:`fewlabels.model_selection.neighbor_gamma`), ``C=0.1`` or ``nu=0.1``.
+      others (:func:`fewlabels.model_selection.neighbor_gamma`), smaller where that would leave
+      many rows beyond the kernel's reach; ``C=0.1`` or ``nu=0.1``; ``target_fpr=0.05`` where
+      none is given.
     * ``PUSVM`` (``lam`` and ``gamma``) and ``PUEnsemble`` (``gamma``): the area of positive
       against unlabelled rows less the non-negative risk, on held-out rows of both kinds.
     * ``S3VM`` (``kernel``, ``gamma`` and ``C_star``): accuracy on held-out labelled rows, with
       the unlabelled ones kept in training. Other settings must be better than those given by
-      more than a standard error. With fewer than 8 labels of a class nothing is chosen.
+      more than 1.5 standard errors. With fewer than 8 labels of a class nothing is chosen.
 
     Parameters
     ----------

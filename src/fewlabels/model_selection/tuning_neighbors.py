@@ -7,10 +7,16 @@ import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array
 
+from ..estimators._width import _total_variance
+
 # Rows that neighbours are looked for among; of more rows, a sample.
 _REFERENCES = 5000
 # Distances below this share of the largest row are rounding.
 _ROUNDING = 1e-7
+# Gamma times the mean squared distance between rows that a decision still tells apart easily.
+_FLATTEST = 1e-4
+# Kernel values whose sum is below this are lost in a decision.
+_LOST = 1e-8
 
 
 def neighbor_gamma(X, factor=4.0):
@@ -66,6 +72,57 @@ def far_from_neighbors(X, share=0.4):
     if not 0.0 <= share < 1.0:
         raise ValueError(f"share={share!r} is not allowed; pass a number in [0, 1).")
     return farthest(neighbor_distances(_checked(X)), share)
+
+
+def gamma_of_reach(rows, far, share):
+    """The largest gamma at which all but a ``share`` of the rows are within reach.
+
+    However far they are, not so small that the rows trained on become one point.
+
+    A row is out of reach where the mean kernel value with the rows trained on is too small to
+    be seen in a decision: such rows are all alike to the machine, and a threshold among them
+    rejects none of them.
+
+    Parameters
+    ----------
+    rows : ndarray or CSR array of shape (n, d)
+        Rows.
+    far : ndarray of bool of shape (n,)
+        Rows not trained on.
+    share : float
+        In (0, 1).
+    """
+    squared = nearest_distances(rows, ~far) ** 2
+    edge = float(np.quantile(squared, 1.0 - share))
+    if not edge > 0.0:
+        return np.inf
+    core = rows[~far]
+    spread = 2.0 * _total_variance(core, None)
+    return max(_within(core.shape[0]) / edge, _FLATTEST / spread if spread > 0.0 else 0.0)
+
+
+def lost_share(rows, core, gamma):
+    """Share of ``rows`` out of the reach of a machine trained on ``core``."""
+    nearest = NearestNeighbors(n_neighbors=1).fit(core).kneighbors(rows)[0][:, 0]
+    return float(np.mean(gamma * nearest**2 > _within(core.shape[0])))
+
+
+def _within(n):
+    """Gamma times squared distance to one of n rows, at the edge of the reach."""
+    return max(1.0, float(-np.log(_LOST * n)))
+
+
+def nearest_distances(X, among):
+    """Distance of every row to the nearest other row of the mask ``among``."""
+    candidates = np.flatnonzero(among)
+    if len(candidates) > _REFERENCES:
+        draw = np.random.default_rng(0).choice(len(candidates), _REFERENCES, replace=False)
+        candidates = candidates[np.sort(draw)]
+    neighbors = NearestNeighbors(n_neighbors=min(2, len(candidates))).fit(X[candidates])
+    distance = neighbors.kneighbors(X)[0]
+    found = distance[:, 0].copy()
+    found[candidates] = distance[candidates, -1]
+    return found
 
 
 def farthest(distances, share):

@@ -10,7 +10,14 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_random_state
 
 from ..estimators import SVDD
-from .tuning_neighbors import farthest, neighbor_distances, neighbor_gamma, rank_of_neighbor
+from .tuning_neighbors import (
+    farthest,
+    gamma_of_reach,
+    lost_share,
+    neighbor_distances,
+    neighbor_gamma,
+    rank_of_neighbor,
+)
 from .tuning_result import Curve
 from .tuning_search import Plan, ended_early, quietly_settings
 
@@ -18,6 +25,8 @@ from .tuning_search import Plan, ended_early, quietly_settings
 _TRIM, _FACTOR = 0.4, 4.0
 _C, _NU = 0.1, 0.1
 _TARGET_FPR = 0.05
+# Rows beyond the kernel's reach, as a share of the target.
+_BEYOND = 0.5
 # What is shown beside it.
 _TRIMS = (0.0, 0.3, 0.4)
 _FACTORS = (2.0, 4.0, 8.0)
@@ -86,41 +95,57 @@ def tune_one_class(estimator, X, y, weight, search, contaminated):
     counted = np.ones(X.shape[0], dtype=bool) if weight is None else weight > 0
     rows = X[counted]
     trim = _TRIM if contaminated else 0.0
-    settings, far, words = _rule(estimator, rows, trim)
+    target = _target(estimator)
+    far = farthest(neighbor_distances(rows), trim)
+    core = rows[~far]
+    narrow = neighbor_gamma(core, _FACTOR)
+    gamma = min(narrow, gamma_of_reach(rows, far, _BEYOND * target))
+    settings = {"gamma": gamma, **_price(estimator)}
     kept = np.zeros(X.shape[0])
     kept[np.flatnonzero(counted)[~far]] = 1.0
     if weight is not None:
         kept *= weight
-    table = _table(estimator, rows, trim, search)
-    calibrated = _calibration(estimator, settings)
-    compared = (
-        "The table shows what other settings do on held-out rows; it did not decide: no "
-        "criterion without anomalies was found to choose better than the rule."
+    table = _table(estimator, rows, trim, _FACTOR * gamma / narrow, search)
+    reason = " ".join(
+        [
+            "A rule for rows without labels, not a search:",
+            _in_words(far, gamma < narrow, _BEYOND * target, estimator),
+            _calibration(estimator, settings),
+            "The table shows what other settings do on held-out rows; it did not decide: no "
+            "criterion without anomalies was found to choose better than the rule.",
+        ]
     )
-    reason = f"A rule for rows without labels, not a search: {words} {calibrated} {compared}"
     curve = Curve("gamma", "auc_shuffled", ["trim"], "Held-out rows against shuffled columns")
-    no_trim = not far.any() and weight is None
-    return Plan(settings, reason + ended_early(search), table, curve, None if no_trim else kept)
+    all_alike = not far.any() and weight is None
+    return Plan(settings, reason + ended_early(search), table, curve, None if all_alike else kept)
 
 
-def _rule(estimator, rows, trim):
-    """Settings, the rows left out, and the rule in words."""
-    n = rows.shape[0]
-    far = farthest(neighbor_distances(rows), trim)
-    core = rows[~far]
-    settings = {"gamma": neighbor_gamma(core, _FACTOR), **_price(estimator)}
+def _in_words(far, is_reach, beyond, estimator):
+    """The rule as it was applied."""
+    n, n_core = len(far), int(np.sum(~far))
     words = "no row is left out of training (contaminated=False);"
-    if trim:
+    if far.any():
         words = (
             f"the {far.sum()} of {n} rows farthest from their neighbour no. "
             f"{rank_of_neighbor(n)} are left out of training, since anomalies may be among them;"
         )
-    (slack, value) = next(iter(_price(estimator).items()))
-    words += (
-        f" gamma is 4 over the squared median distance of the {core.shape[0]} rows used to their "
-        f"neighbour no. {rank_of_neighbor(core.shape[0])}, and {slack} is {value:g}."
-    )
-    return settings, far, words
+    ((price, value),) = _price(estimator).items()
+    if is_reach:
+        width = (
+            f"gamma is the largest that leaves at most {100 * beyond:.2g} % of all rows beyond "
+            "the kernel's reach, where the machine sees no differences any more"
+        )
+    else:
+        width = (
+            f"gamma is {_FACTOR:g} over the squared median distance of the {n_core} rows used to "
+            f"their neighbour no. {rank_of_neighbor(n_core)}"
+        )
+    return f"{words} {width}, and {price} is {value:g}."
+
+
+def _target(estimator):
+    target = estimator.target_fpr
+    return _TARGET_FPR if target is None else target
 
 
 def _price(estimator):
@@ -129,27 +154,21 @@ def _price(estimator):
 
 
 def _calibration(estimator, settings):
-    """Set the target of the threshold where there is one; in words."""
-    parameters = estimator.get_params(deep=False)
-    if "target_fpr" not in parameters:
-        return (
-            "The threshold is the machine's own, which rejects most new rows at such a width: "
-            "use the scores, and cut them where you need."
-        )
-    target = parameters["target_fpr"]
-    if target is None:
-        target = settings["target_fpr"] = _TARGET_FPR
+    """Set the target of the threshold where none is given; in words."""
+    target = _target(estimator)
+    if estimator.target_fpr is None:
+        settings["target_fpr"] = target
     return f"The threshold is calibrated on all rows for a false-alarm rate of {target:g}."
 
 
-def _table(estimator, rows, trim, search):
+def _table(estimator, rows, trim, factor, search):
     """Candidates around the rule, on a part of the rows, scored on others."""
     rng = check_random_state(search.seed)
     order = rng.permutation(rows.shape[0])[:_SHOWN_ROWS]
     n_held = int(_HELD_OUT * len(order))
     held, train = rows[np.sort(order[:n_held])], rows[np.sort(order[n_held:])]
-    names = [(trim, _FACTOR)]
-    names += [(t, c) for t in _TRIMS for c in _FACTORS if (t, c) != (trim, _FACTOR)]
+    names = [(trim, factor)]
+    names += [(t, c) for t in _TRIMS for c in _FACTORS if (t, c) != (trim, factor)]
     found = []
     if rows.shape[0] >= _FEWEST:
         broken = shuffled_columns(held, search.seed)
@@ -161,16 +180,16 @@ def _table(estimator, rows, trim, search):
                 found.append(_described(estimator, train, held, broken, distances, t, c, search))
                 search.advance()
     table = pd.DataFrame(
-        [entry for entry, _ in found if entry] or [{"trim": trim, "factor": _FACTOR}],
+        [entry for entry, _ in found if entry] or [{"trim": trim, "factor": factor}],
         columns=[
-            "trim", "factor", "gamma", "dropped", "support_share", "auc_shuffled",
-            "rank_correlation", "converged",
+            "trim", "factor", "gamma", "dropped", "support_share", "beyond_reach",
+            "auc_shuffled", "rank_correlation", "converged",
         ],
     )  # fmt: skip
     scores = [scores for entry, scores in found if entry]
     if scores:
         table["rank_correlation"] = [spearmanr(scores[0], other)[0] for other in scores]
-    table["chosen"] = (table["trim"] == trim) & (table["factor"] == _FACTOR)
+    table["chosen"] = table.index == 0
     return table
 
 
@@ -180,9 +199,7 @@ def _described(estimator, train, held, broken, distances, trim, factor, search):
     core = train[~far]
     gamma = neighbor_gamma(core, factor)
     settings = {"gamma": gamma, **_price(estimator), **quietly_settings(estimator)}
-    if "target_fpr" in estimator.get_params(deep=False):
-        settings["target_fpr"] = None
-    machine = search.fitted(estimator, core, **settings)
+    machine = search.fitted(estimator, core, **settings, target_fpr=None)
     if machine is None:
         return None, None
     entry = {
@@ -191,6 +208,7 @@ def _described(estimator, train, held, broken, distances, trim, factor, search):
         "gamma": gamma,
         "dropped": int(far.sum()),
         "support_share": len(machine.support_) / core.shape[0],
+        "beyond_reach": lost_share(held, core, gamma),
         "auc_shuffled": _auc(machine, held, broken),
         "converged": machine.fit_status_ == 0,
     }

@@ -18,6 +18,8 @@ from .tuning_search import Plan, ended_early, quiet, quietly_settings
 
 _SCORING, _IN_WORDS = "auc-risk", "AUC less the non-negative risk"
 _FOLDS = 5
+# Scores nearer than this are equal.
+_TIE = 1e-12
 # Around the width given, which comes first.
 _AROUND = (1.0, 0.25, 4.0)
 
@@ -148,6 +150,15 @@ def _scored(table, scores):
     return table
 
 
+def _nearest_of_the_best(table, given):
+    """Of the candidates with the best score the one nearest to what was given."""
+    best = table[table["score"] >= table["score"].max() - _TIE]
+    names = [name for name in ("gamma", "lam") if name in table]
+    ratios = best[names] / table.loc[given, names]
+    away = np.abs(np.log(ratios.where(ratios > 0.0, 1.0))).sum(axis=1)
+    return int(away.idxmin())
+
+
 def _decided(table, settings, reader, search):
     """The best candidate; the one given among equals."""
     given = int(np.argmax(table["given"]))
@@ -161,7 +172,7 @@ def _decided(table, settings, reader, search):
         settings = [{}] * len(table)
         best = given
     else:
-        best = given if scores[given] >= scores.max() else int(scores.idxmax())
+        best = _nearest_of_the_best(table, given)
         table["chosen"] = np.arange(len(table)) == best
         folds = int(table.loc[best, "folds"])
         is_given = "that of the settings given" if best == given else "the best"

@@ -86,8 +86,9 @@ class TuningResult:
         groups = table.groupby(lines, sort=False, dropna=False) if lines else [((), table)]
         for key, group in groups:
             label = ", ".join(
-                f"{name.replace('_', ' ')} {_short(value)}" if isinstance(value, float) else value
+                value if isinstance(value, str) else f"{name.replace('_', ' ')} {value:.3g}"
                 for name, value in zip(lines, key, strict=True)
+                if value == value  # not NaN
             )
             if group[x].isna().all():
                 for value in group[y]:

@@ -18,10 +18,14 @@ _FOLDS = 5
 _FEWEST = 8
 # Folds are repeated until about so many labels were predicted.
 _PREDICTIONS, _MOST_REPEATS = 100, 3
+# How many standard errors a setting must be ahead of the one given: among several, one of no
+# merit often is ahead by one.
+_CLEAR = 1.5
 # Around the width given, which comes first; and C* as a share of the one given.
 _AROUND = (1.0, 0.5, 2.0, 0.25, 4.0)
 _SOFTER = 0.02
-_CURVE = Curve("gamma", "accuracy", ["machine", "C_star"], "Held-out labelled rows")
+_ALONE = "SVM, labels alone"
+_CURVE = Curve("gamma", "accuracy", ["machine", "kernel", "C_star"], "Held-out labelled rows")
 
 
 def tune_s3vm(estimator, X, y, weight, search):
@@ -31,7 +35,6 @@ def tune_s3vm(estimator, X, y, weight, search):
         label = np.where(weight > 0, label, np.nan)
     fewest = int(min(np.sum(label > 0), np.sum(label < 0)))
     candidates = _candidates(estimator, X, weight)
-    table = pd.DataFrame(candidates)
     if fewest < _FEWEST:
         warnings.warn(
             f"a class has {fewest} labelled row(s): too few to compare settings by (tune asks "
@@ -39,11 +42,22 @@ def tune_s3vm(estimator, X, y, weight, search):
             UserWarning,
             stacklevel=4,
         )
-        table = table[:1].assign(accuracy=np.nan, chosen=True)
+        table = pd.DataFrame(candidates[:1]).assign(accuracy=np.nan, chosen=True)
         reason = f"The settings are kept: {fewest} labelled row(s) of a class cannot tell more."
         return Plan({}, reason, table, _CURVE)
-    right, converged = _hits(estimator, X, label, weight, candidates, search)
-    return _decided(estimator, candidates, table, right, converged, label, weight, search)
+    trial = _Trial(estimator, X, label, weight, candidates[0], search)
+    right, converged = trial.run(candidates)
+    folds = _common_folds(right)
+    if folds.any() and not search.is_over():
+        # Once more with the unlabelled rows speaking softly, at the best width.
+        softer = dict(candidates[_best(right[:, folds], candidates)])
+        softer["C_star"] *= _SOFTER
+        more, ended_well = trial.run([softer])
+        if np.isfinite(more[0][folds]).any(axis=1).all():
+            candidates.append(softer)
+            right = np.concatenate([right, more])
+            converged = np.concatenate([converged, ended_well])
+    return _decided(candidates, right, converged, folds, weight, search)
 
 
 def _candidates(estimator, X, weight):
@@ -56,27 +70,34 @@ def _candidates(estimator, X, weight):
         gamma = "scale" if by_norms else estimator.gamma
         width = resolve_gamma(gamma, X[counted], None if weight is None else weight[counted])
         widths = [factor * width for factor in _AROUND]
-    kinds = [(kernel, width) for width in widths]
+    shown = kernel if isinstance(kernel, str) else getattr(kernel, "__name__", "callable")
+    kinds = [(shown, width) for width in widths]
     if kernel == "rbf":
         kinds.append(("linear", np.nan))
-    shown = kernel if isinstance(kernel, str) else getattr(kernel, "__name__", "callable")
-    rows = []
-    for soft in (1.0, _SOFTER):
-        rows += [("S3VM", k, width, C_star * soft) for k, width in kinds]
-    rows += [("SVM, labels alone", k, width, np.nan) for k, width in kinds]
     return [
-        {
-            "machine": machine,
-            "kernel": k if isinstance(k, str) else shown,
-            "gamma": width,
-            "C": C,
-            "C_star": c,
-        }
-        for machine, k, width, c in rows
+        {"machine": machine, "kernel": kind, "gamma": width, "C": C, "C_star": price}
+        for machine, price in (("S3VM", C_star), (_ALONE, np.nan))
+        for kind, width in kinds
     ]
 
 
-def _settings(estimator, candidate, first):
+def _common_folds(right):
+    """Folds that all candidates have, or else the first, by which some can be compared."""
+    done = np.isfinite(right).any(axis=2)
+    folds = done.all(axis=0)
+    if not folds.any() and done[:, 0].sum() > 1:
+        folds[0] = True
+    return folds
+
+
+def _best(right, candidates):
+    """The S3VM with the most hits, the first of equals."""
+    hits = np.nansum(right, axis=(1, 2))
+    hits[[candidate["machine"] == _ALONE for candidate in candidates]] = -1
+    return int(np.argmax(hits))
+
+
+def _settings(candidate, first):
     """Parameters to set, without those that are as given."""
     if candidate is first:
         return {}
@@ -85,56 +106,68 @@ def _settings(estimator, candidate, first):
         settings["kernel"] = candidate["kernel"]
     elif candidate["gamma"] != first["gamma"] and np.isfinite(candidate["gamma"]):
         settings["gamma"] = float(candidate["gamma"])
-    if candidate["machine"] == "S3VM" and candidate["C_star"] != first["C_star"]:
+    if candidate["machine"] != _ALONE and candidate["C_star"] != first["C_star"]:
         settings["C_star"] = float(candidate["C_star"])
     return settings
 
 
-def _hits(estimator, X, label, weight, candidates, search):
-    """Which held-out labels were predicted, NaN where none was: (candidates, folds, rows)."""
-    coded = np.where(label == 0, np.nan, label > 0)
-    rows = np.flatnonzero(~np.isnan(label))
-    labelled = int(np.sum(np.abs(label[rows])))
-    repeats = int(np.clip(np.ceil(_PREDICTIONS / labelled), 1, _MOST_REPEATS))
-    splitter = LabeledKFold(
-        _FOLDS, shuffle=True, n_repeats=repeats, random_state=search.seed, unlabeled=None
-    )
-    splits = [(rows[a], rows[b]) for a, b in splitter.split(rows, coded[rows])]
-    right = np.full((len(candidates), len(splits), len(label)), np.nan)
-    converged = np.ones(len(candidates), dtype=bool)
-    silent = quietly_settings(estimator)
-    pairwise = estimator.kernel == "precomputed"
-    with search.running("S3VM", right.shape[0] * right.shape[1]):
-        for fold, (train, test) in enumerate(splits):
-            for place, candidate in enumerate(candidates):
-                if search.is_over():
-                    break
-                used = train
-                if candidate["machine"] != "S3VM":
-                    used = train[~np.isnan(coded[train])]
-                machine = search.fitted(
-                    estimator,
-                    X[np.ix_(used, used)] if pairwise else X[used],
-                    coded[used],
-                    None if weight is None else weight[used],
-                    unlabeled=None,
-                    **silent,
-                    **_settings(estimator, candidate, candidates[0]),
-                )
-                if machine is None:
-                    break
-                held = X[np.ix_(test, used)] if pairwise else X[test]
-                right[place, fold, test] = machine.predict(held) == coded[test]
-                converged[place] &= machine.fit_status_ == 0
-                search.advance()
-    return right, converged
+class _Trial:
+    """Folds of the labelled rows, and what candidates predict there."""
+
+    def __init__(self, estimator, X, label, weight, first, search):
+        self.estimator, self.X, self.weight = estimator, X, weight
+        self.first, self.search = first, search
+        self.coded = np.where(label == 0, np.nan, label > 0)
+        rows = np.flatnonzero(~np.isnan(label))
+        n_labelled = int(np.sum(np.abs(label[rows])))
+        repeats = int(np.clip(np.ceil(_PREDICTIONS / n_labelled), 1, _MOST_REPEATS))
+        splitter = LabeledKFold(
+            _FOLDS, shuffle=True, n_repeats=repeats, random_state=search.seed, unlabeled=None
+        )
+        y = self.coded[rows]
+        self.splits = [(rows[train], rows[test]) for train, test in splitter.split(rows, y)]
+
+    def run(self, candidates):
+        """Hits of shape (candidates, folds, rows), NaN where nothing was predicted."""
+        right = np.full((len(candidates), len(self.splits), len(self.coded)), np.nan)
+        converged = np.ones(len(candidates), dtype=bool)
+        with self.search.running("S3VM", len(candidates) * len(self.splits)):
+            for fold, (train, test) in enumerate(self.splits):
+                for place, candidate in enumerate(candidates):
+                    fitted = None if self.search.is_over() else self._fit(candidate, train, test)
+                    if fitted is None:
+                        return right, converged
+                    predicted, has_converged = fitted
+                    right[place, fold, test] = predicted == self.coded[test]
+                    converged[place] &= has_converged
+                    self.search.advance()
+        return right, converged
+
+    def _fit(self, candidate, train, test):
+        """Predictions of held-out rows and whether the fit converged; None out of time."""
+        if candidate["machine"] == _ALONE:
+            train = train[~np.isnan(self.coded[train])]
+        pairwise = self.estimator.kernel == "precomputed"
+        machine = self.search.fitted(
+            self.estimator,
+            self.X[np.ix_(train, train)] if pairwise else self.X[train],
+            self.coded[train],
+            None if self.weight is None else self.weight[train],
+            unlabeled=None,
+            **quietly_settings(self.estimator),
+            **_settings(candidate, self.first),
+        )
+        if machine is None:
+            return None
+        held = self.X[np.ix_(test, train)] if pairwise else self.X[test]
+        return machine.predict(held), machine.fit_status_ == 0
 
 
-def _decided(estimator, candidates, table, right, converged, label, weight, search):
-    """Compare over the folds that every candidate has; prefer what was given."""
+def _decided(candidates, right, converged, folds, weight, search):
+    """Compare over the common folds; prefer what was given."""
     done = np.isfinite(right).any(axis=2)
-    folds = done.all(axis=0) if done.all(axis=0).any() else done[0] & (done.sum(axis=0) > 1)
     compared = done[:, folds].all(axis=1) if folds.any() else np.zeros(len(candidates), bool)
+    table = pd.DataFrame(candidates)
     table["accuracy"] = table["standard_error"] = np.nan
     table["gain"] = table["gain_error"] = np.nan
     table["folds"] = done.sum(axis=1)
@@ -149,27 +182,24 @@ def _decided(estimator, candidates, table, right, converged, label, weight, sear
     share = share / share.sum()
     gain = per_row - per_row[0]
     table.loc[compared, "accuracy"] = per_row @ share
-    table.loc[compared, "standard_error"] = _error(per_row, share)
-    table.loc[compared, "gain"] = gain @ share
-    table.loc[compared, "gain_error"] = _error(gain, share)
-    semi = (table["machine"] == "S3VM") & compared
-    clear = semi & (table["gain"] > table["gain_error"])
+    apart = per_row - (per_row @ share)[:, None]
+    table.loc[compared, "standard_error"] = np.sqrt(apart**2 @ share**2)
+    table.loc[compared, "gain"] = (gain @ share).round(12)
+    # As McNemar's test has it: under no difference, the mean is known to be zero.
+    table.loc[compared, "gain_error"] = np.sqrt(gain**2 @ share**2)
+    semi = (table["machine"] != _ALONE) & compared
+    clear = semi & (table["gain"] > _CLEAR * table["gain_error"])
     best = int(table.loc[clear, "accuracy"].idxmax()) if clear.any() else 0
     table["chosen"] = table.index == best
-    settings = _settings(estimator, candidates[best], candidates[0])
+    settings = _settings(candidates[best], candidates[0])
     reason = _in_words(table, semi, best, int(folds.sum()), int(seen.sum()), settings)
     return Plan(settings, reason + ended_early(search), table, _CURVE)
 
 
-def _error(values, share):
-    """Standard error of the weighted mean over rows."""
-    apart = values - (values @ share)[:, None]
-    return np.sqrt((apart**2) @ share**2)
-
-
 def _in_words(table, semi, best, folds, rows, settings):
     accuracy = table["accuracy"]
-    told = f"{folds} folds of {rows} labelled rows, the unlabelled ones kept in training"
+    plural = "s" * (folds > 1)
+    told = f"{folds} fold{plural} of {rows} labelled rows, the unlabelled ones kept in training"
     if settings:
         reason = (
             f"Held-out accuracy is {accuracy[best]:.3f}, {table['gain'][best]:.3f} +- "
@@ -179,9 +209,9 @@ def _in_words(table, semi, best, folds, rows, settings):
     else:
         reason = (
             f"The settings are kept: over {told}, none of the {semi.sum() - 1} others is better "
-            f"than their accuracy of {accuracy[0]:.3f} by more than a standard error."
+            f"than their accuracy of {accuracy[0]:.3f} by more than {_CLEAR:g} standard errors."
         )
-    alone = accuracy[(table["machine"] != "S3VM") & accuracy.notna()]
+    alone = accuracy[(table["machine"] == _ALONE) & accuracy.notna()]
     if len(alone):
         helps = accuracy[best] > alone.max()
         comparison = (

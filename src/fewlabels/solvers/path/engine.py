@@ -39,6 +39,9 @@ _PROGRESS = 1e-9
 # Steps of no length, at all and for every row that moves, before ranges are widened at
 # random; how often that is tried in one run.
 _IDLE_STEPS, _IDLE_PER_ROW, _SHAKES = 200, 2, 20
+# Steps of one run, for every row and for so many more, from which it is taken for endless:
+# rounding can be larger than the steps. Avalanches and whole paths take a few per row.
+_ENDLESS, _MORE_ROWS = 50, 1000
 _SWEEPS = 8
 
 
@@ -156,11 +159,14 @@ class PathEngine(Members):
         last = np.inf if max_steps is None else self.n_steps + max_steps
         self._measure()
         self.shakes, self.held = 0, None
+        endless = self.n_steps + _ENDLESS * (self.n + _MORE_ROWS)
         for _ in range(_SWEEPS):
             while not self.finished:
                 if self.n_steps >= last:
                     return False
                 self._step()
+                if self.n_steps >= endless:
+                    raise ArithmeticError("the path does not end")
                 moving = self.n_members + self.n_travellers
                 patience = _IDLE_STEPS + _IDLE_PER_ROW * moving
                 if self.idle > patience * (1 + self.shakes):

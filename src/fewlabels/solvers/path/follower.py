@@ -154,6 +154,11 @@ class PathFollower(Actions, LeaveOneOut):
         arrays[3:] *= self.scale
         return arrays
 
+    @property
+    def resolution(self):
+        """Violations below this may be rounding; known without looking at the rows."""
+        return self.scale * self._tol(0.0)
+
     def violation(self):
         """Largest violation of an optimality condition, from the h that is carried along."""
         F = self.F
