@@ -135,7 +135,9 @@ def draw_picture(runs, path):
         plain_ticks(latency.yaxis)
         latency.set_title(_name(run))
         latency.set_ylabel("ms per row")
-        latency.legend(fontsize=8, loc="lower right", framealpha=0.8)
+        latency.legend(
+            fontsize=8, loc="upper center", ncols=3, bbox_to_anchor=(0.5, -0.01), frameon=False
+        )
         memory.plot(rows, [w["rss_mb"] for w in run["windows"]], color=COLOURS[0])
         memory.set_ylim(0, None)
         memory.set_ylabel("memory, MB")
