@@ -289,6 +289,9 @@ def test_steps_within_a_budget(rng):
     now[30] = 1.0
     judge(model, X[rows], now)
     assert model.resume() is model
+    for steps in (0, -1, "a", 1.5):
+        with pytest.raises(ValueError, match="pass a whole number >= 1, or None"):
+            model.resume(steps)
 
 
 def test_a_budget_shows_rows_that_are_leaving(rng):

@@ -166,9 +166,9 @@ class StreamingMachine:
         -------
         self : S3VM
         """
+        self._ready_stream()
         if max_steps is not None and not (isinstance(max_steps, Integral) and max_steps >= 1):
             raise ValueError(f"max_steps={max_steps!r}: pass a whole number >= 1, or None.")
-        self._ready_stream()
         return self._follow("resume", None, max_steps)
 
     def widen(self, n_features):
