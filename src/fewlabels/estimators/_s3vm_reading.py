@@ -53,21 +53,3 @@ def read_classes(classes, unlabeled):
             f"classes={list(classes)} names {len(values)} classes; S3VM tells two apart."
         )
     return values
-
-
-def read_indices(indices, n):
-    """Indices of rows, each once; a mask is allowed."""
-    indices = np.atleast_1d(np.asarray(indices))
-    if indices.dtype == bool:
-        if indices.shape != (n,):
-            raise ValueError(f"the mask has {indices.size} values for {n} training rows.")
-        return np.flatnonzero(indices)
-    if indices.ndim != 1 or (indices.size and not np.issubdtype(indices.dtype, np.integer)):
-        raise ValueError("indices must be one-dimensional whole numbers, or a mask.")
-    if indices.size and (indices.min() < -n or indices.max() >= n):
-        worst = indices[np.argmax(np.where(indices < 0, -indices - 1, indices))]
-        raise ValueError(f"row {worst} is not among the {n} training rows.")
-    indices = (indices % n).astype(np.int64)
-    if len(np.unique(indices)) < len(indices):
-        raise ValueError("the same row is named twice; name every row once.")
-    return indices

@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..gram import PrecomputedGram, make_gram
 from . import _s3vm_begin
+from ._held_rows import read_indices
 from ._s3vm_branch import add_by_branching, train, warn_of_training
 from ._s3vm_data import read_semi_labels
 from ._s3vm_path import S3VMStream
-from ._s3vm_reading import read_classes, read_indices, read_known_labels, stream_parameters
+from ._s3vm_reading import read_classes, read_known_labels, stream_parameters
 from ._validation import check_weight
 
 # What rounding may do to a path.
