@@ -31,6 +31,14 @@ def test_breaking_cycles_changes_no_result(seed, monkeypatch):
     assert len(shakes) > 3
 
 
+@pytest.mark.parametrize("program", [12938, 15569])
+def test_rows_do_not_push_each_other_over_zero_for_ever(program):
+    # Without members, a row that changes sign is pushed back by the other travellers.
+    program = Program(program)
+    for _ in range(25):
+        assert program.step() <= TOLERANCE, f"{program.describe()}; {program.log}"
+
+
 def test_the_judge_sees_mistakes(seed):
     # A wrong variable, a wrong multiplier and a wrong sign are all noticed.
     caught = 0
