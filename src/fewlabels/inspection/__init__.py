@@ -1,0 +1,16 @@
+"""Looking into fitted machines: what drives a score, and pictures."""
+
+from .boundary import BoundaryDisplay
+from .convergence import ConvergenceDisplay
+from .latency import LatencyDisplay
+from .paths import PriorSensitivityDisplay, RegularizationPathDisplay
+from .scores import ScoreDisplay
+
+__all__ = [
+    "BoundaryDisplay",
+    "ConvergenceDisplay",
+    "LatencyDisplay",
+    "PriorSensitivityDisplay",
+    "RegularizationPathDisplay",
+    "ScoreDisplay",
+]

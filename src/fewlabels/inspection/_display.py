@@ -1,0 +1,27 @@
+"""What the pictures share."""
+
+from __future__ import annotations
+
+from sklearn.pipeline import Pipeline
+
+# Blue and orange are told apart by colour-blind readers, and in grey.
+BLUE, ORANGE, GREY = "#2a6f97", "#e07a1f", "0.6"
+
+
+def axes_of(ax, figsize=None):
+    """The axes to draw on; a new figure's where there are none."""
+    if ax is not None:
+        return ax
+    from matplotlib import pyplot as plt
+
+    return plt.subplots(figsize=figsize, layout="constrained")[1]
+
+
+def machine_of(estimator):
+    """The machine itself: the last step of a pipeline."""
+    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
+
+
+def name_of(estimator):
+    """Class name of the machine."""
+    return type(machine_of(estimator)).__name__

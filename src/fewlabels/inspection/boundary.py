@@ -1,0 +1,161 @@
+"""The plane of two columns: boundary, margin, rows and support vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
+
+from ._display import BLUE, GREY, ORANGE, axes_of, machine_of, name_of
+
+
+class BoundaryDisplay:
+    """Decision function over the plane, with the rows and the support vectors.
+
+    Made by :meth:`from_estimator`.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (n_grid, n_grid)
+        Points of a grid.
+    decision : ndarray of shape (n_grid, n_grid)
+        Decision function there.
+    X : ndarray of shape (n_samples, 2)
+        Training rows.
+    kinds : list of (str, ndarray of bool)
+        Names of the kinds of rows, and which these are.
+    support : ndarray of int
+        Indices of the support vectors.
+    margin : float or None
+        Where the margin's lines lie, if the machine has any.
+    title : str
+        Title of the picture.
+    names : tuple of str, default=("", "")
+        Names of the columns.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Matplotlib axes and figure.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels import SVDD
+    >>> from fewlabels.inspection import BoundaryDisplay
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> display = BoundaryDisplay.from_estimator(SVDD(C=0.1).fit(X), X)
+    >>> display.ax_.get_title()
+    'SVDD'
+    """
+
+    def __init__(
+        self, first, second, decision, X, kinds, support, margin, title, names=("", "")
+    ):  # fmt: skip
+        self.first, self.second, self.decision = first, second, decision
+        self.X, self.kinds, self.support = X, kinds, support
+        self.margin, self.title, self.names = margin, title, names
+
+    @classmethod
+    def from_estimator(cls, estimator, X, y=None, *, n_grid=150, ax=None):
+        """Draw a fitted machine.
+
+        Parameters
+        ----------
+        estimator : fitted machine, or Pipeline that ends in one
+            Of two columns.
+        X : array-like of shape (n_samples, 2)
+            The rows it was fitted to, in that order.
+        y : array-like of shape (n_samples,), default=None
+            Labels as in ``fit``; each has its colour, and unlabelled rows are grey.
+        n_grid : int, default=150
+            Points of the grid in each direction.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        BoundaryDisplay
+
+        Raises
+        ------
+        ValueError
+            Not two columns, or another number of rows than those of the fit.
+        """
+        machine = machine_of(estimator)
+        check_is_fitted(machine)
+        rows = np.asarray(X, dtype=float)
+        if rows.ndim != 2 or rows.shape[1] != 2:
+            raise ValueError(
+                f"X has shape {rows.shape}; a boundary is drawn in the plane of two columns, pass "
+                "a machine that was fitted to two."
+            )
+        if len(rows) != machine.shape_fit_[0]:
+            raise ValueError(
+                f"X has {len(rows)} rows and {name_of(estimator)} was fitted to "
+                f"{machine.shape_fit_[0]}; pass these."
+            )
+        low, high = rows.min(axis=0), rows.max(axis=0)
+        room = 0.08 * np.where(high > low, high - low, 1.0)
+        points = np.linspace(low - room, high + room, n_grid)
+        first, second = np.meshgrid(*points.T)
+        grid = np.column_stack([first.ravel(), second.ravel()])
+        columns = getattr(X, "columns", None)
+        if columns is not None:
+            grid = pd.DataFrame(grid, columns=list(columns))
+        decision = estimator.decision_function(grid).reshape(first.shape)
+        names = ("", "") if columns is None else tuple(str(name) for name in columns)
+        return cls(
+            first, second, decision, rows, _kinds(machine, y, len(rows)),
+            np.asarray(machine.support_), 1.0 if hasattr(machine, "classes_") else None,
+            name_of(estimator), names,
+        ).plot(ax=ax)  # fmt: skip
+
+    def plot(self, ax=None):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        BoundaryDisplay
+        """
+        ax = axes_of(ax, (6.4, 5.2))
+        grid = self.first, self.second, self.decision
+        size = float(np.abs(self.decision).max()) or 1.0
+        ax.contourf(*grid, levels=np.linspace(-size, size, 25), cmap="RdBu", alpha=0.5)
+        ax.contour(*grid, levels=[0.0], colors="black", linewidths=1.6)
+        if self.margin is not None and size > self.margin:
+            lines = [-self.margin, self.margin]
+            ax.contour(*grid, levels=lines, colors="black", linewidths=0.8, linestyles="--")
+        # As the areas: the positive class, which comes last, is blue.
+        colours = (BLUE, ORANGE)
+        for k, (label, chosen) in enumerate(reversed(self.kinds)):
+            style = dict(s=9, color=GREY)
+            if label.startswith("labelled"):
+                style = dict(s=55, color=colours[k % 2], edgecolors="white", zorder=3)
+            ax.scatter(*self.X[chosen].T, label=label, **style)
+        ax.scatter(
+            *self.X[self.support].T, s=60, facecolors="none", edgecolors="black", linewidths=0.7,
+            label=f"support vectors ({len(self.support)})",
+        )  # fmt: skip
+        ax.set(title=self.title, xlabel=self.names[0], ylabel=self.names[1])
+        ax.legend(fontsize="small", framealpha=0.9)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _kinds(machine, y, n):
+    """Names and masks of the kinds of rows."""
+    if y is None:
+        return [("training rows", np.ones(n, bool))]
+    y = np.asarray(y)
+    classes = getattr(machine, "classes_", np.array([value for value in y if value == value]))
+    if hasattr(machine, "prior_"):
+        classes = classes[1:]
+    known = [(f"labelled {value}", y == value) for value in np.unique(classes)]
+    others = ~np.any([mask for _, mask in known], axis=0)
+    return [("unlabelled", others), *known] if others.any() else known

@@ -1,0 +1,113 @@
+"""How a fit came to its end."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ._display import axes_of, machine_of, name_of
+
+_AGAINST = {
+    "seconds": "seconds",
+    "kernel_values": "kernel values evaluated",
+    "round": "round",
+}
+
+
+class ConvergenceDisplay:
+    """Violation of the optimality conditions over the rounds of one or more fits.
+
+    Parameters
+    ----------
+    curves : dict of str to (ndarray, ndarray)
+        Cost so far and violation, by name.
+    against : {"seconds", "kernel_values", "round"}
+        What the cost is.
+    tol : float or None, default=None
+        Where the fit was to stop.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Matplotlib axes and figure, after :meth:`plot`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels import SVDD
+    >>> from fewlabels.inspection import ConvergenceDisplay
+    >>> X = np.random.default_rng(0).normal(size=(3000, 3))
+    >>> display = ConvergenceDisplay.from_estimator(SVDD(C=0.1).fit(X))
+    >>> display.ax_.get_yscale()
+    'log'
+    """
+
+    def __init__(self, curves, against="seconds", tol=None):
+        self.curves, self.against, self.tol = curves, against, tol
+
+    @classmethod
+    def from_estimator(cls, *estimators, against="seconds", names=None, ax=None):
+        """Draw the history of fitted machines.
+
+        Parameters
+        ----------
+        *estimators : fitted machines, or Pipelines that end in one
+            With ``history_``.
+        against : {"seconds", "kernel_values", "round"}, default="seconds"
+            The horizontal axis.
+        names : sequence of str, default=None
+            Names of the curves; None takes the classes'.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        ConvergenceDisplay
+
+        Raises
+        ------
+        ValueError
+            Another ``against``, or a machine without rounds in its history.
+        """
+        if against not in _AGAINST:
+            raise ValueError(f"against={against!r} is not known; pass one of {list(_AGAINST)}.")
+        names = [name_of(estimator) for estimator in estimators] if names is None else names
+        curves = {}
+        for name, estimator in zip(names, estimators, strict=True):
+            check_is_fitted(machine_of(estimator))
+            history = getattr(machine_of(estimator), "history_", [])
+            entries = [entry for entry in history if {"violation", against} <= entry.keys()]
+            if not entries:
+                raise ValueError(
+                    f"{name} has no rounds in its history (path following and closed forms have "
+                    "none); pass a machine fitted by solver='decomposition' or 'cccp'."
+                )
+            curves[name if name not in curves else f"{name} ({len(curves)})"] = (
+                np.array([entry[against] for entry in entries], dtype=float),
+                np.array([entry["violation"] for entry in entries], dtype=float),
+            )
+        tols = {machine_of(estimator).tol for estimator in estimators}
+        return cls(curves, against, tols.pop() if len(tols) == 1 else None).plot(ax=ax)
+
+    def plot(self, ax=None):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        ConvergenceDisplay
+        """
+        ax = axes_of(ax)
+        for name, (cost, violation) in self.curves.items():
+            ax.plot(cost, np.where(violation > 0.0, violation, np.nan), marker=".", label=name)
+        if self.tol is not None:
+            ax.axhline(self.tol, color="black", linestyle=":", label=f"tol = {self.tol:g}")
+        ax.set_yscale("log")
+        ax.set(xlabel=_AGAINST[self.against], ylabel="largest violation at the round's start")
+        ax.legend(fontsize="small")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

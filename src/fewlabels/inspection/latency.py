@@ -1,0 +1,99 @@
+"""How long updates of a stream take."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from ._display import BLUE, ORANGE, axes_of
+
+_LINES = {"median": 50.0, "99th percentile": 99.0}
+
+
+class LatencyDisplay:
+    """Seconds of every update against the rows held.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_updates,)
+        Rows held after each update.
+    seconds : ndarray of shape (n_updates,)
+        What it took.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Matplotlib axes and figure, after :meth:`plot`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels import S3VM
+    >>> from fewlabels.inspection import LatencyDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(-1, 1, (60, 2)), rng.normal(1, 1, (60, 2))])
+    >>> y = np.repeat([0, 1], 60)
+    >>> y[5:60] = y[65:] = -1
+    >>> display = LatencyDisplay.from_stream(S3VM().fit(X, y), rng.normal(size=(20, 2)))
+    >>> int(display.rows[-1])
+    140
+    """
+
+    def __init__(self, rows, seconds):
+        self.rows, self.seconds = np.asarray(rows), np.asarray(seconds)
+
+    @classmethod
+    def from_stream(cls, estimator, X, y=None, *, block=1, ax=None):
+        """Add rows to a machine and draw how long that took.
+
+        Parameters
+        ----------
+        estimator : fitted machine with ``partial_fit``
+            It has the rows afterwards.
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows to add, in this order.
+        y : array-like of shape (n_samples,), default=None
+            Their labels, as ``partial_fit`` takes them.
+        block : int, default=1
+            Rows at a time.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        LatencyDisplay
+        """
+        rows, seconds = [], []
+        for first in range(0, X.shape[0], block):
+            some = slice(first, first + block)
+            labels = () if y is None else (y[some],)
+            started = time.perf_counter()
+            estimator.partial_fit(X[some], *labels)
+            seconds.append(time.perf_counter() - started)
+            rows.append(estimator.shape_fit_[0])
+        return cls(rows, seconds).plot(ax=ax)
+
+    def plot(self, ax=None):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        LatencyDisplay
+        """
+        ax = axes_of(ax)
+        milliseconds = 1e3 * self.seconds
+        ax.plot(self.rows, milliseconds, ".", markersize=3, color=BLUE)
+        for (name, level), style in zip(_LINES.items(), ("-", "--"), strict=True):
+            value = np.percentile(milliseconds, level)
+            ax.axhline(value, color=ORANGE, linestyle=style, label=f"{name} {value:.3g} ms")
+        ax.set_yscale("log")
+        ax.set(xlabel="rows held", ylabel="milliseconds per update")
+        ax.legend(fontsize="small")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

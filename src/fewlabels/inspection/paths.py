@@ -1,0 +1,197 @@
+"""What a setting does: the class prior, and the prices along a path."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from ..model_selection import prior_sensitivity
+from ._display import BLUE, GREY, ORANGE, axes_of, machine_of, name_of
+
+
+class PriorSensitivityDisplay:
+    """How predictions depend on the class prior.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`fewlabels.model_selection.prior_sensitivity`.
+    interval : tuple of float or None, default=None
+        Where the prior lies.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Matplotlib axes and figure, after :meth:`plot`.
+    """
+
+    def __init__(self, table, interval=None):
+        self.table, self.interval = table, interval
+
+    @classmethod
+    def from_estimator(cls, estimator, X, y, priors, *, ax=None):
+        """Refit under each prior and draw.
+
+        Parameters
+        ----------
+        estimator, X, y, priors
+            As in :func:`fewlabels.model_selection.prior_sensitivity`. Where the estimator is
+            fitted and has estimated its prior, the interval is drawn as well.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        PriorSensitivityDisplay
+        """
+        interval = getattr(machine_of(estimator), "prior_interval_", None)
+        return cls(prior_sensitivity(estimator, X, y, priors), interval).plot(ax=ax)
+
+    def plot(self, ax=None):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        PriorSensitivityDisplay
+        """
+        ax = axes_of(ax)
+        table = self.table
+        if self.interval is not None:
+            ax.axvspan(*self.interval, color=GREY, alpha=0.3, label="interval of the estimate")
+        ax.plot(table["prior"], table["prior"], ":", color="black", label="the prior itself")
+        ax.plot(table["prior"], table["share_positive"], "o-", color=BLUE,
+                label="share predicted positive")  # fmt: skip
+        base = table[table["base"]]
+        ax.plot(base["prior"], base["share_positive"], "o", markersize=12, fillstyle="none",
+                color=ORANGE, label="as fitted")  # fmt: skip
+        ax.set(xlabel="class prior", ylabel="share of the rows compared")
+        ax.legend(fontsize="small")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class RegularizationPathDisplay:
+    """Support vectors and answers along the values of a price.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns: the price, "support_vectors", "share_positive" (of the training rows with a
+        positive decision).
+    parameter : str
+        Name of the price.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Matplotlib axes and figure, after :meth:`plot`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels import PUSVM
+    >>> from fewlabels.inspection import RegularizationPathDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(2, 1, (80, 2)), rng.normal(-2, 1, (120, 2))])
+    >>> y = np.r_[np.ones(40), np.zeros(160)]
+    >>> display = RegularizationPathDisplay.from_estimator(
+    ...     PUSVM(prior=0.25), X, y, parameter="lam", values=[0.1, 0.01])
+    >>> len(display.table)
+    2
+    """
+
+    def __init__(self, table, parameter):
+        self.table, self.parameter = table, parameter
+
+    @classmethod
+    def from_estimator(cls, estimator, X, y=None, *, parameter, values, ax=None):
+        """Fit along the values and draw.
+
+        Each fit starts from the one before where the machine can: ``PUSVM.path`` for "lam",
+        ``S3VM.reprice`` for "C" and "C_star", which follows one minimum.
+
+        Parameters
+        ----------
+        estimator : machine
+            It is left as it is.
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,), default=None
+            Labels as in ``fit``.
+        parameter : str
+            Name of the price: "C", "C_star", "nu", "lam".
+        values : sequence of float
+            Values, in the order of the path.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        RegularizationPathDisplay
+
+        Raises
+        ------
+        ValueError
+            The estimator has no such parameter.
+        """
+        if parameter not in estimator.get_params():
+            raise ValueError(
+                f"{name_of(estimator)} has no parameter {parameter!r}; pass a price that it has, "
+                "such as 'C', 'C_star', 'nu' or 'lam'."
+            )
+        rows = []
+        for value, machine in zip(values, _along(estimator, X, y, parameter, values), strict=True):
+            rows.append(
+                {
+                    parameter: value,
+                    "support_vectors": len(machine.support_),
+                    "share_positive": np.mean(machine.decision_function(X) > 0.0),
+                }
+            )
+        return cls(pd.DataFrame(rows), parameter).plot(ax=ax)
+
+    def plot(self, ax=None):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        RegularizationPathDisplay
+        """
+        ax = axes_of(ax)
+        x = self.table[self.parameter]
+        ax.plot(x, self.table["support_vectors"], "o-", color=BLUE)
+        ax.set_xscale("log")
+        ax.set_xlabel(self.parameter)
+        ax.set_ylabel("support vectors", color=BLUE)
+        other = ax.twinx()
+        other.plot(x, 100.0 * self.table["share_positive"], "s--", color=ORANGE)
+        other.set_ylabel("% of the training rows with a positive score", color=ORANGE)
+        other.set_ylim(0.0, 100.0)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _along(estimator, X, y, parameter, values):
+    """A fitted machine at each value."""
+    if parameter == "lam" and hasattr(estimator, "path"):
+        yield from estimator.path(X, y, lam=values)
+        return
+    if parameter in ("C", "C_star") and hasattr(estimator, "reprice"):
+        machine = clone(estimator).set_params(**{parameter: values[0]}).fit(X, y)
+        yield machine
+        for value in values[1:]:
+            yield machine.reprice(**{parameter: value})
+        return
+    for value in values:
+        yield clone(estimator).set_params(**{parameter: value}).fit(X, y)

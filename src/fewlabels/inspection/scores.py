@@ -1,0 +1,100 @@
+"""Distributions of scores, with the threshold."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._display import BLUE, GREY, ORANGE, axes_of, name_of
+
+_COLOURS = (BLUE, ORANGE, GREY, "black")
+
+
+class ScoreDisplay:
+    """Histogram of scores for each kind of rows, with the threshold.
+
+    Parameters
+    ----------
+    groups : dict of str to ndarray
+        Scores of the rows of each kind.
+    threshold : float, default=0.0
+        Where the label changes.
+    title : str, default=""
+        Title of the picture.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Matplotlib axes and figure, after :meth:`plot`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels import OneClassSVM
+    >>> from fewlabels.inspection import ScoreDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> model = OneClassSVM(target_fpr=0.05).fit(rng.normal(size=(200, 2)))
+    >>> kinds = np.repeat(["normal", "other"], [80, 20])
+    >>> rows = rng.normal(size=(100, 2)) + np.where(kinds == "other", 3, 0)[:, None]
+    >>> sorted(ScoreDisplay.from_estimator(model, rows, kinds).groups)
+    ['normal', 'other']
+    """
+
+    def __init__(self, groups, threshold=0.0, title=""):
+        self.groups, self.threshold, self.title = groups, threshold, title
+
+    @classmethod
+    def from_estimator(cls, estimator, X, y=None, *, bins=40, ax=None):
+        """Draw the decision function of rows.
+
+        Parameters
+        ----------
+        estimator : fitted machine, or Pipeline that ends in one
+            Any with ``decision_function``.
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows, best such as it was not trained on: the scores of training rows flatter it.
+        y : array-like of shape (n_samples,), default=None
+            Kinds of rows; each value has its own histogram.
+        bins : int, default=40
+            Bins of the histogram.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        ScoreDisplay
+        """
+        scores = estimator.decision_function(X)
+        groups = {"rows": scores}
+        if y is not None:
+            y = np.asarray(y)
+            groups = {str(value): scores[y == value] for value in np.unique(y)}
+        return cls(groups, title=name_of(estimator)).plot(bins=bins, ax=ax)
+
+    def plot(self, *, bins=40, ax=None):
+        """Draw.
+
+        Parameters
+        ----------
+        bins : int, default=40
+            Bins of the histogram.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        ScoreDisplay
+        """
+        ax = axes_of(ax)
+        every = np.concatenate([*self.groups.values(), [self.threshold]])
+        edges = np.linspace(every.min(), every.max(), bins + 1)
+        for k, (name, scores) in enumerate(self.groups.items()):
+            share = np.full(len(scores), 100.0 / max(len(scores), 1))
+            ax.hist(
+                scores, edges, weights=share, alpha=0.6, color=_COLOURS[k % len(_COLOURS)],
+                label=f"{name} ({len(scores):,})",
+            )  # fmt: skip
+        ax.axvline(self.threshold, color="black", linewidth=1.2, label="threshold")
+        ax.set(xlabel="score", ylabel="% of the rows of its kind", title=self.title)
+        ax.legend(fontsize="small")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

@@ -1,0 +1,1 @@
+"""A fit told to a person: what the rows were, what was learnt, how far to trust it."""
