@@ -6,15 +6,10 @@ A machine sees images of a single digit, 8 x 8 pixels each, and nothing else. It
 ranks images that it has not seen: of its own digit, and of the nine others. The picture
 shows the two ends of its ranking, and the support vectors: the images that hold the
 boundary.
-
-Run it with `python examples/plot_digits.py [PICTURE.png]`.
 """
 
-import sys
-
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+from matplotlib import pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 
@@ -53,8 +48,7 @@ rows = {
     "other digits that are farthest away": new[order[~is_own[order]]][:COLUMNS],
 }
 
-figure = Figure(figsize=(COLUMNS, 1.5 * len(rows)), layout="constrained")
-FigureCanvasAgg(figure)
+figure = plt.figure(figsize=(COLUMNS, 1.5 * len(rows)), layout="constrained")
 figure.suptitle(f"SVDD that has seen nothing but {DIGIT}s: AUC {auc:.3f}", fontsize=15)
 for part, (title, chosen) in zip(figure.subfigures(len(rows), 1), rows.items(), strict=True):
     part.suptitle(title, x=0.01, ha="left", fontsize=11)
@@ -66,6 +60,4 @@ for part, (title, chosen) in zip(figure.subfigures(len(rows), 1), rows.items(), 
         axes.set_title(f"{value:+.2f}", fontsize=8, color="#1d3557" if value >= 0 else "#c1121f")
         axes.axis("off")
 
-picture = sys.argv[1] if len(sys.argv) > 1 else "digits.png"
-figure.savefig(picture, dpi=100)
-print(f"saved {picture}")
+plt.show()

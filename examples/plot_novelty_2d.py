@@ -6,20 +6,16 @@ Rows of one class lie in two groups, a ring and a cloud. The ball of the support
 data description lives in the kernel's feature space; in the plane of the rows its
 surface is a boundary that follows their shape.
 
-Three settings are compared. `nu` is the share of training rows that may lie outside.
-`gamma` is the width of the kernel: a narrow one (large gamma) follows every row, a wide
+Three settings are compared. ``nu`` is the share of training rows that may lie outside.
+``gamma`` is the width of the kernel: a narrow one (large gamma) follows every row, a wide
 one (small gamma) sees only the rough outline.
-
-Run it with `python examples/plot_novelty_2d.py [PICTURE.png]`.
 """
 
-import sys
-
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+from matplotlib import pyplot as plt
 
 from fewlabels import SVDD
+from fewlabels.inspection import BoundaryDisplay
 
 
 def two_groups(n, rng):
@@ -41,25 +37,10 @@ settings = {
     "more rows outside: gamma = 1, nu = 0.3": dict(gamma=1.0, nu=0.3),
 }
 
-x, y = np.meshgrid(np.linspace(-3.4, 6.4, 240), np.linspace(-4.2, 3.4, 190))
-grid = np.column_stack([x.ravel(), y.ravel()])
-
-figure = Figure(figsize=(14, 4.7), layout="constrained")
-FigureCanvasAgg(figure)
-for axes, (title, parameters) in zip(figure.subplots(1, 3), settings.items(), strict=True):
+figure, panels = plt.subplots(1, 3, figsize=(14, 4.7), layout="constrained")
+for axes, (title, parameters) in zip(panels, settings.items(), strict=True):
     machine = SVDD(slack="linear", **parameters).fit(normal)
-    score = machine.decision_function(grid).reshape(x.shape)
-    largest = np.abs(score).max()
-    axes.contourf(x, y, score, levels=np.linspace(-largest, largest, 25), cmap="RdBu", alpha=0.6)
-    axes.contour(x, y, score, levels=[0.0], colors="black", linewidths=1.5)
-    axes.scatter(*normal.T, s=7, color="0.25", label="training rows")
-    axes.scatter(
-        *machine.support_vectors_.T,
-        s=38,
-        facecolors="none",
-        edgecolors="black",
-        label=f"support vectors ({len(machine.support_)})",
-    )
+    BoundaryDisplay.from_estimator(machine, normal, ax=axes)
     outside = new[machine.predict(new) < 0]
     axes.scatter(*outside.T, s=30, marker="x", color="#c1121f", label="new rows outside")
     share = np.mean(machine.predict(normal) < 0)
@@ -73,6 +54,4 @@ for axes, (title, parameters) in zip(figure.subplots(1, 3), settings.items(), st
         f"duality gap {max(0.0, machine.duality_gap_):.1e}"
     )
 
-picture = sys.argv[1] if len(sys.argv) > 1 else "novelty_2d.png"
-figure.savefig(picture, dpi=110)
-print(f"saved {picture}")
+plt.show()

@@ -1,0 +1,155 @@
+"""The documentation site: ``make docs``. Needs no network, and neither do its pages."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from importlib.metadata import version as version_of
+from pathlib import Path
+
+import latex2mathml.converter
+from typer.testing import CliRunner
+
+from fewlabels.cli import app as commands
+
+project = "fewlabels"
+author = "The fewlabels developers"
+copyright = "The fewlabels developers"
+version = release = version_of("fewlabels")
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_gallery.gen_gallery",
+    "numpydoc",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py"]
+nitpicky = False
+
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 4
+
+autosummary_generate = True
+autodoc_member_order = "groupwise"
+numpydoc_show_class_members = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/plot_|/tune_",
+    "within_subsection_order": "FileNameSortKey",
+    "show_memory": False,
+    "download_all_examples": False,
+    "show_signature": False,
+    "abort_on_example_error": True,
+    "image_srcset": ["2x"],
+}
+
+html_theme = "furo"
+html_title = f"fewlabels {version}"
+html_show_sphinx = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sourcelink = False
+# Formulas are MathML, which browsers draw themselves: no script, no font from elsewhere.
+html_math_renderer = "mathml"
+
+_HERE = Path(__file__).parent
+
+
+def _inline_math(self, node):
+    from docutils import nodes
+
+    self.body.append(latex2mathml.converter.convert(node.astext()))
+    raise nodes.SkipNode
+
+
+def _display_math(self, node):
+    from docutils import nodes
+
+    formula = latex2mathml.converter.convert(node.astext(), display="block")
+    self.body.append(f'<div class="formula">{formula}</div>')
+    raise nodes.SkipNode
+
+
+# Title of every part of the reference; its names are those of the module's __all__.
+_PARTS = {
+    "fewlabels": "Machines",
+    "fewlabels.inspection": "Explanations and pictures",
+    "fewlabels.metrics": "Metrics",
+    "fewlabels.model_selection": "Choosing models",
+    "fewlabels.class_prior": "The class prior",
+    "fewlabels.datasets": "Data",
+    "fewlabels.kernels": "Kernels",
+    "fewlabels.problem": "The problem",
+    "fewlabels.solvers": "Solvers",
+    "fewlabels.solvers.path": "Path following",
+    "fewlabels.gram": "Kernel values",
+}
+
+
+def _write_reference():
+    """A page for every public name."""
+    lines = ["API reference", "=============", "", "What ``help(...)`` prints.", ""]
+    for part, title in _PARTS.items():
+        module = importlib.import_module(part)
+        names = [
+            name
+            for name in module.__all__
+            if inspect.isclass(getattr(module, name)) or inspect.isfunction(getattr(module, name))
+        ]
+        lines += [title, "-" * len(title), "", f".. currentmodule:: {part}", ""]
+        lines += [".. autosummary::", "   :toctree: reference", ""]
+        lines += [*(f"   {name}" for name in names), ""]
+    _write("api.rst", lines)
+
+
+def _write_command_line():
+    """The help of every command, from the program itself."""
+    lines = ["# Options of the commands", "", "What `fewlabels COMMAND --help` prints.", ""]
+    for command in commands.registered_commands:
+        name = command.name or command.callback.__name__
+        wide = {"COLUMNS": "96", "TERMINAL_WIDTH": "96", "NO_COLOR": "1", "TERM": "dumb"}
+        told = CliRunner(env=wide).invoke(commands, [name, "--help"], prog_name="fewlabels")
+        lines += [f"## fewlabels {name}", "", "```text", told.output.strip(), "```", ""]
+    _write("command-line-options.md", lines)
+
+
+def _write(name, lines):
+    """Write a page unless it is there, so that Sphinx need not read it again."""
+    target, text = _HERE / name, "\n".join(lines)
+    if not target.exists() or target.read_text(encoding="utf-8") != text:
+        target.write_text(text, encoding="utf-8")
+
+
+def _local_links(app, name, source):
+    """Pages of the repository that lie elsewhere are pages of the site too."""
+    for there, here in (
+        ("../benchmarks/README.md", "benchmarks-how-to.md"),
+        ("../CHANGELOG.md", "changelog.md"),
+        ("../CONTRIBUTING.md", "contributing.md"),
+        ("../README.md", "start.md"),
+        ("../examples/README.rst", "gallery/index.rst"),
+    ):
+        source[0] = source[0].replace(f"]({there}", f"]({here}")
+
+
+def _skip(app, what, name, obj, skip, options):
+    """Leave out what scikit-learn adds to every estimator and explains itself."""
+    module = getattr(obj, "__module__", None) or ""
+    return True if skip or module.startswith("sklearn.") else None
+
+
+def setup(app):
+    app.add_html_math_renderer(
+        "mathml",
+        inline_renderers=(_inline_math, None),
+        block_renderers=(_display_math, None),
+    )
+    app.connect("source-read", _local_links)
+    app.connect("autodoc-skip-member", _skip)
+    _write_reference()
+    _write_command_line()
