@@ -1,0 +1,1 @@
+"""What ``answers.py`` compares with, and how ranks are compared."""
