@@ -5,10 +5,13 @@ PYTHON ?= python3
 PYTEST_ARGS ?= --numprocesses auto
 VENV := .venv
 BIN := $(VENV)/bin
+OLDEST := $(VENV)-oldest
+# What meets the dependencies' interfaces: validation, files, tables, terminals, graphs.
+OLDEST_TESTS ?= tests/estimators tests/io tests/cli tests/portability
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test lint format package oldest docs bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -19,22 +22,32 @@ demo: $(VENV)/installed ## Set up, learn one class of a real data set, compare, 
 test: $(VENV)/installed-test lint ## Set up, check style and layers, run all tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-lint: $(VENV)/installed-test ## Check style (ruff) and the direction of imports (import-linter)
+lint: $(VENV)/installed-test ## Check style (ruff), types (mypy) and the direction of imports (import-linter)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
 format: $(VENV)/installed-test ## Format the code and repair what can be repaired
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+package: $(VENV)/installed-test ## Build sdist and wheel, install the wheel afresh and use it
+	$(BIN)/python tests/packaging/try_package.py
+
+oldest: $(OLDEST)/installed ## Test with the oldest versions of all dependencies (requirements/oldest.txt)
+	$(OLDEST)/bin/python -m pytest $(PYTEST_ARGS) $(OLDEST_TESTS)
+
+docs: $(VENV)/installed-docs ## Build the documentation site into docs/_build/html, examples included
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html docs docs/_build/html
+
 bench: $(VENV)/installed-benchmarks ## Run the benchmarks that need no data of their own, quickly
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/million.py --quick
 
 clean: ## Remove the environment, caches and results
-	rm -rf $(VENV) .cache .pytest_cache .ruff_cache .import_linter_cache build dist
-	rm -rf demo-output results src/*.egg-info
+	rm -rf $(VENV) $(OLDEST) .cache .pytest_cache .ruff_cache .import_linter_cache .mypy_cache build dist
+	rm -rf demo-output results src/*.egg-info docs/_build docs/gallery docs/reference
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamp files: installing again is needed only when pyproject.toml changes.
@@ -51,6 +64,18 @@ $(VENV)/installed: pyproject.toml | $(BIN)/python
 
 $(VENV)/installed-test: pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --editable '.[test]'
+	@touch $@ $(VENV)/installed
+
+$(OLDEST)/installed: pyproject.toml requirements/oldest.txt | $(BIN)/python
+	$(BIN)/python -c 'import sys; sys.exit(sys.version_info >= (3, 13))' || { \
+	  echo "The oldest versions exist for Python 3.11 and 3.12: make PYTHON=python3.11 oldest"; exit 1; }
+	$(BIN)/python -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip --disable-pip-version-check install --quiet \
+	  --editable '.[test]' --constraint requirements/oldest.txt
+	@touch $@
+
+$(VENV)/installed-docs: pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --editable '.[docs]'
 	@touch $@ $(VENV)/installed
 
 $(VENV)/installed-benchmarks: pyproject.toml | $(BIN)/python

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .estimators import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
+    from .model_selection import tune
 
 __version__ = "0.1.0"
 

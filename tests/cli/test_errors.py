@@ -5,9 +5,9 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.pipeline import Pipeline
 
 from fewlabels import SVDD
+from fewlabels.cli.scoring import Scorer
 
 GOOD = "a,b\n" + "\n".join(f"{i % 7},{i % 5}" for i in range(20)) + "\n"
 
@@ -80,7 +80,7 @@ FIT = {
     ),
     "missing numbers leave one class": (
         _csv("a,t\n1,x\n,y\n3,\n4,\n"),
-        ["d.csv", "--target", "t", "--skip-missing"],
+        ["d.csv", "--target", "t", "--missing", "skip"],
         "No row of .* without missing numbers is of class 'y'; fill in",
     ),
     "s3vm without target": (
@@ -199,9 +199,9 @@ FIT = {
     "normal without target": (_csv(GOOD), ["d.csv", "--normal", "1"], "with --target"),
     "missing numbers": (
         _rows("b", "", "NA", "nan"),
-        ["d.csv"],
+        ["d.csv", "--missing", "refuse"],
         r"3 values in 1 column .* are missing \('b': 3; first in row 1\); fill them in, or pass "
-        "--skip-missing",
+        "--missing skip",
     ),
     "infinite": (
         _rows("a", 1, "inf"),
@@ -214,9 +214,10 @@ FIT = {
         "mixes numbers and text: 19 numbers, but row 3 has 'three'",
     ),
     "identifiers": (
-        _csv("n,a\n" + "".join(f"part {i},{i % 3}\n" for i in range(99))),
+        _csv("n,a\n" + "".join(f"part {i},{i}\n" for i in range(99))),
         ["d.csv"],
-        "99 different texts .*--drop 'n'",
+        r"no column to learn from: 'n' \(an identifier: another text in every row\), "
+        r"'a' \(counts the rows\); keep one with --keep",
     ),
     "one row": (_csv("a,b\n1,2\n"), ["d.csv"], "1 training row .*at least 2"),
     "one row left": (
@@ -224,7 +225,11 @@ FIT = {
         ["d.csv", "--target", "t", "--normal", "x"],
         "1 training row",
     ),
-    "all constant": (_csv("a,b\n1,x\n1,x\n1,x\n"), ["d.csv"], "All columns .* are constant"),
+    "all constant": (
+        _csv("a,b\n1,x\n1,x\n1,x\n"),
+        ["d.csv"],
+        r"no column to learn from: 'a' \(constant\), 'b' \(constant\)",
+    ),
     "no columns": (
         _csv("t\nx\nx\n"),
         ["d.csv", "--target", "t"],
@@ -238,7 +243,7 @@ FIT = {
     "npy of one dimension": (_array(np.zeros(3)), ["d.npy"], "1 dimension"),
     "npy with NaN": (
         _array(np.array([[1, np.nan], [2, np.inf]])),
-        ["d.npy"],
+        ["d.npy", "--missing", "refuse"],
         r"1 value in 1 column .* is missing \('1': 1; first in row 1\)",
     ),
     "nu out of range": (_csv(GOOD), ["d.csv", "--nu", "1.5"], "--nu 1.5 is out of range"),
@@ -260,6 +265,50 @@ FIT = {
         ["d.csv", "--machine", "one-class", "--C", "1"],
         "--C belongs to --machine svdd or s3vm, but the machine is one-class, as --machine says",
     ),
+    "clean for pusvm": (
+        _csv("a,t\n1,x\n2,\n3,x\n"),
+        ["d.csv", "--target", "t", "--clean"],
+        "--clean says that no anomalies are among rows of one class, but the machine is pusvm",
+    ),
+    "clean without a search": (
+        _csv(GOOD),
+        ["d.csv", "--clean", "--time-budget", "0"],
+        "--clean is for the choice of settings, but they are defaults, as --time-budget 0 asks",
+    ),
+    "clean beside settings": (
+        _csv(GOOD),
+        ["d.csv", "--clean", "--gamma", "1", "--time-budget", "9"],
+        "but they are as given by --gamma",
+    ),
+    "time-budget": (
+        _csv(GOOD),
+        ["d.csv", "--time-budget", "-1"],
+        "--time-budget -1 is out of range; it must be 0 .settings as given. or a number of sec",
+    ),
+    "target-fpr": (_csv(GOOD), ["d.csv", "--target-fpr", "1"], "--target-fpr 1 is out of range"),
+    "target-fpr of words": (
+        _csv(GOOD),
+        ["d.csv", "--target-fpr", "few"],
+        "--target-fpr 'few' is not understood; it must be 'none' or a number between 0 and 1",
+    ),
+    "target-fpr for pusvm": (
+        _csv("a,t\n1,x\n2,\n3,x\n"),
+        ["d.csv", "--target", "t", "--target-fpr", "0.1"],
+        "--target-fpr belongs to --machine svdd or one-class",
+    ),
+    "column to keep": (_csv(GOOD), ["d.csv", "--keep", "c"], "no column 'c'; it has 'a', 'b'"),
+    "columns of a matrix": (
+        _array(np.zeros((3, 2))),
+        ["d.npy", "--keep", "a"],
+        "--drop, --keep and --categorical name columns, and those of .* have no names",
+    ),
+    "missing": (_csv(GOOD), ["d.csv", "--missing", "guess"], "'guess' is not one of"),
+    "report and none": (
+        _csv(GOOD),
+        ["d.csv", "--report", "r.html", "--no-report"],
+        "--report asks for a report and --no-report for none; pass one",
+    ),
+    "report in no folder": (_csv(GOOD), ["d.csv", "--report", "no/r.html"], "no does not exist"),
     "unknown machine": (_csv(GOOD), ["d.csv", "--machine", "tree"], "'tree' is not one of"),
     "no such option": (_csv(GOOD), ["d.csv", "--tree"], "No such option"),
 }
@@ -409,10 +458,10 @@ def test_what_the_estimator_refuses_is_a_sentence_too(run, tmp_path, monkeypatch
 
 
 def test_a_failing_predict_leaves_the_output(run, tmp_path, model, monkeypatch):
-    def fail(self, X):
+    def fail(self, chunk, data, done):
         raise RuntimeError("the roof fell in")
 
-    monkeypatch.setattr(Pipeline, "decision_function", fail)
+    monkeypatch.setattr(Scorer, "score", fail)
     (tmp_path / "d.csv").write_text(TABLE)
     (tmp_path / "o.csv").write_text("old")
     with pytest.raises(RuntimeError):

@@ -60,12 +60,14 @@ def test_result_is_that_of_the_library(run, tmp_path, table):
     data, model = tmp_path / "d.csv", tmp_path / "m"
     numbers = table[["width", "height"]]
     numbers.to_csv(data, index=False)
-    assert run("fit", data, "-o", model, "--C", 0.3, "--gamma", 0.7, "--tol", 1e-6).code == 0
+    assert run("fit", data, "-o", model, "--C", 0.3, "--gamma", 0.7, "--tol", 1e-6,
+               "--target-fpr", "none").code == 0  # fmt: skip
     scaled = ((numbers - numbers.mean()) / numbers.std(ddof=0)).to_numpy()
     expected = SVDD(C=0.3, gamma=0.7, tol=1e-6).fit(scaled).decision_function(scaled)
     scores = load_model(model)[0].decision_function(numbers)
     np.testing.assert_allclose(scores, expected, atol=1e-9)
-    assert run("fit", data, "-o", model, "--no-scale", "--machine", "one-class").code == 0
+    assert run("fit", data, "-o", model, "--no-scale", "--machine", "one-class", "--target-fpr",
+               "none").code == 0  # fmt: skip
     expected = OneClassSVM(nu=parameters.ONE_CLASS_NU).fit(numbers.to_numpy())
     scores = load_model(model)[0].decision_function(numbers)
     np.testing.assert_allclose(scores, expected.decision_function(numbers.to_numpy()), atol=1e-9)
@@ -94,7 +96,8 @@ def test_nu_means_linear_slack(run, data, tmp_path):
 
 def test_stopping_early_is_told(run, data, tmp_path):
     model = tmp_path / "m"
-    result = run("fit", data, "--drop", "name", "-o", model, "--max-iter", 1, "--tol", 1e-9)
+    result = run("fit", data, "--drop", "name", "-o", model, "--max-iter", 1, "--tol", 1e-9,
+                 "--target-fpr", "none")  # fmt: skip
     assert result.code == 3
     assert "stopped early" in result.err
     assert "converged" in result.out

@@ -1,6 +1,10 @@
 """The commands predict and inspect, where they succeed."""
 
+import io
 import json
+import re
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
+from fewlabels.cli import progress
 from fewlabels.cli.predict import score_file
 from fewlabels.io import tables
 from fewlabels.io.models import load_model
@@ -60,9 +65,12 @@ def test_pieces_give_the_same_file(tmp_path, table, model, monkeypatch, suffix):
     score_file(model, data, tmp_path / "whole.csv")
     monkeypatch.setattr(tables, "BLOCK_BYTES", 2000)
     seen = []
-    score_file(model, data, tmp_path / "pieces.csv", chunk_rows=7, update=seen.append)
+    score_file(
+        model, data, tmp_path / "pieces.csv", chunk_rows=7, update=lambda *now: seen.append(now)
+    )
     assert len(seen) >= 600 / 7
-    assert seen[-1] == 600
+    assert seen == sorted(seen)
+    assert seen[-1] == (600, 1.0)
     whole, pieces = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("whole", "pieces"))
     np.testing.assert_allclose(pieces.pop("score"), whole.pop("score"), rtol=1e-9)
     pd.testing.assert_frame_equal(pieces, whole)
@@ -117,7 +125,7 @@ def test_matrices_give_scores(run, tmp_path, table, fitted_to):
     for name in ("d.npy", "d.npz", "s.npz", "d.svm"):
         result = run("predict", model, tmp_path / name, "-o", out, "--n-jobs", 1)
         assert result.code == 0, result.err
-        assert list(pd.read_csv(out).columns) == ["score", "label"]
+        assert list(pd.read_csv(out).columns) == ["score", "label", "p_value"]
         scores.append(pd.read_csv(out)["score"])
     for other in scores[1:]:
         np.testing.assert_allclose(other, scores[0], rtol=1e-9)
@@ -128,6 +136,100 @@ def test_an_existing_output_is_replaced(run, tmp_path, data, model):
     out.write_text("old")
     assert run("predict", model, data, "-o", out).code == 0
     assert out.read_text().startswith("name,")
+
+
+@pytest.fixture
+def calibrated(run, tmp_path, table):
+    """A model with a rate of false alarms."""
+    table.drop(columns=["name", "class"]).to_csv(tmp_path / "train.csv", index=False)
+    model = tmp_path / "calibrated"
+    result = run("fit", tmp_path / "train.csv", "-o", model, "--target-fpr", "0.1")
+    assert result.code == 0, result.err
+    return model
+
+
+def test_p_values(run, tmp_path, table, calibrated):
+    far = table.assign(width=table["width"].where(table.index != 3, 1e3))
+    far.to_csv(tmp_path / "in.csv", index=False)
+    result = run("predict", calibrated, tmp_path / "in.csv", "-o", tmp_path / "out.csv")
+    assert result.code == 0, result.err
+    back = pd.read_csv(tmp_path / "out.csv")
+    assert list(back.columns)[-3:] == ["score", "label", "p_value"]
+    pipeline = load_model(calibrated)[0]
+    rows = far.astype({"ok": str})
+    np.testing.assert_array_equal(back["score"], pipeline.decision_function(rows))
+    np.testing.assert_array_equal(
+        back["p_value"], pipeline[-1].p_values(pipeline[:-1].transform(rows))
+    )
+    assert ((back["p_value"] <= 0.1) == (back["label"] == "outside")).all()
+    assert back["p_value"][3] == pytest.approx(1 / 121)
+
+
+@pytest.mark.parametrize("machine", ["pusvm", "s3vm", "pu-ensemble"])
+def test_probabilities(run, tmp_path, machine):
+    rng = np.random.default_rng(0)
+    side = rng.random(160) < 0.5
+    frame = pd.DataFrame(rng.normal(size=(160, 2)) + 2.0 * side[:, None], columns=["a", "b"])
+    names = np.where(side, "yes", "no" if machine == "s3vm" else "")
+    frame["t"] = np.where(np.arange(160) < 60, names, "")
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    fit = ["fit", tmp_path / "d.csv", "--target", "t", "--machine", machine, "--prior", "0.5"]
+    fit = fit[: -2 if machine == "s3vm" else None] + (["--bags", 3] if "en" in machine else [])
+    assert run(*fit, "-o", tmp_path / "m").code == 0
+    result = run("predict", tmp_path / "m", tmp_path / "d.csv", "-o", tmp_path / "o.csv",
+                 "--prefix", "new_", "--json")  # fmt: skip
+    assert result.code == 0, result.err
+    back = pd.read_csv(tmp_path / "o.csv")
+    assert json.loads(result.out)["columns"][-1] == "new_probability" == back.columns[-1]
+    pipeline = load_model(tmp_path / "m")[0]
+    np.testing.assert_array_equal(
+        back["new_probability"], pipeline.predict_proba(frame[["a", "b"]])[:, 1]
+    )
+    assert back["new_probability"][side].mean() > 0.7 > 0.3 > back["new_probability"][~side].mean()
+
+
+def test_other_cells_come_out_as_they_went_in(run, tmp_path, table, model):
+    """Quotes, leading zeros, line breaks in cells and what else a table may have."""
+    lines = table.to_csv(index=False).splitlines()
+    lines[0] += ",code,remark"
+    odd = ['"0,07"', "007", '"a ""b"""', '"two\nlines"', " x ", "", "1e5", "ü"]
+    lines[1:] = [f"{line},{odd[k % 8]},{odd[(k + 3) % 8]}" for k, line in enumerate(lines[1:])]
+    (tmp_path / "in.csv").write_text("\n".join(lines), encoding="utf-8")
+    assert run("predict", model, tmp_path / "in.csv", "-o", tmp_path / "o.csv").code == 0
+    out = (tmp_path / "o.csv").read_text(encoding="utf-8")
+    assert out.endswith("\n")
+    scores = pd.read_csv(tmp_path / "o.csv", dtype=str)[["score", "label"]]
+    back = out
+    for score, label in scores.itertuples(index=False):
+        assert f",{score},{label}\n" in back
+        back = back.replace(f",{score},{label}\n", "\n", 1)
+    assert back.replace(",score,label\n", "\n", 1) == "\n".join(lines) + "\n"
+
+
+def test_compressed_files(run, tmp_path, table, model, expected):
+    table.to_csv(tmp_path / "in.csv.gz", index=False)
+    out, again = tmp_path / "out.csv.gz", tmp_path / "again.csv.gz"
+    for path in (out, again):
+        assert run("predict", model, tmp_path / "in.csv.gz", "-o", path).code == 0
+    assert out.read_bytes() == again.read_bytes()
+    np.testing.assert_allclose(pd.read_csv(out)["score"], expected, rtol=1e-12)
+
+
+def test_progress_tells_the_time_left(monkeypatch):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    with progress.scoring() as update:
+        for k in range(1, 4):
+            update(1000 * k, k / 4)
+            time.sleep(0.15)
+    shown = terminal.getvalue()
+    assert "3,000 rows scored" in shown and "75%" in shown
+    assert re.search(r"gone, .*\d:\d\d:\d\d.* left", shown)
+    with progress.scoring(quiet=True) as update:
+        assert update is None
 
 
 def test_inspect(run, data, tmp_path):
@@ -165,3 +267,14 @@ def test_a_model_of_format_1(run, tmp_path):
     result = run("predict", old, tmp_path / "d.npy", "-o", tmp_path / "o.csv", "--json")
     assert result.code == 0, result.err
     assert json.loads(result.out)["outside"] == 3
+
+
+def test_inspect_tells_of_the_search(run, tmp_path, data):
+    model = tmp_path / "m"
+    fit = ["fit", data, "--target", "class", "--normal", "good", "-o", model]
+    assert run(*fit, "--time-budget", 5).code == 0
+    text = run("inspect", model).out
+    assert re.search(r"search +\d+ settings tried in \d+ fits", text)
+    assert re.search(r"threshold +5 % of new normal rows fall outside", text)
+    run(*fit, "--time-budget", 0)
+    assert "settings tried" not in run("inspect", model).out

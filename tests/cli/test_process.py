@@ -7,7 +7,8 @@ from importlib.metadata import version
 
 import numpy as np
 import pytest
-from sklearn.pipeline import Pipeline
+
+from fewlabels.cli.scoring import Scorer
 
 
 def _python(*arguments):
@@ -37,8 +38,8 @@ package.__path__ = importlib.util.find_spec("fewlabels").submodule_search_locati
 sys.modules["fewlabels"] = package
 from typer.testing import CliRunner
 from fewlabels.cli import app
-for command in ([], ["fit"], ["predict"], ["update"], ["inspect"], ["prior"], ["demo"]):
-    result = CliRunner().invoke(app, [*command, "--help"])
+for command in ["", "fit", "predict", "explain", "update", "inspect", "export", "prior", "demo"]:
+    result = CliRunner().invoke(app, [*command.split(), "--help"])
     assert result.exit_code == 0, result.output
 heavy = {"numpy", "scipy", "sklearn", "numba", "pandas", "pyarrow", "matplotlib", "skops"}
 print(sorted(heavy & set(sys.modules)))
@@ -59,11 +60,20 @@ def describe(entry):
     print("in the fit", file=sys.stderr, flush=True)
     time.sleep(100)
 progress.describe = describe
-sys.argv = ["fewlabels", "fit", sys.argv[1], "-o", sys.argv[2], "--verbose"]
+sys.argv = ["fewlabels", "fit", sys.argv[1], "-o", *sys.argv[2:], "--verbose"]
 main()
 """
     process = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path / "d.npy"), str(model)],
+        [
+            sys.executable,
+            "-c",
+            code,
+            str(tmp_path / "d.npy"),
+            str(model),
+            "--time-budget",
+            "0",
+            "--no-report",
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -71,6 +81,7 @@ main()
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
+        assert process.stderr.readline() == "reading\n"
         assert process.stderr.readline() == "in the fit\n"
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
@@ -86,10 +97,10 @@ main()
 
 @pytest.mark.parametrize("exists", [True, False])
 def test_ctrl_c_while_predicting(run, tmp_path, data, model, monkeypatch, exists):
-    def interrupted(self, X):
+    def interrupted(self, chunk, data, done):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Pipeline, "decision_function", interrupted)
+    monkeypatch.setattr(Scorer, "score", interrupted)
     out = tmp_path / "o.csv"
     if exists:
         out.write_text("old")

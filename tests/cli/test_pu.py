@@ -73,7 +73,7 @@ def test_one_class_and_blanks(fitted, pu_model, pile):
     pipeline, schema, metadata = load_model(pu_model)
     machine, training = pipeline[-1], metadata["training"]
     assert schema.names() == ["size", "age", "shop"]
-    assert (metadata["machine"], metadata["format_version"]) == ("pusvm", 2)
+    assert (metadata["machine"], metadata["format_version"]) == ("pusvm", 4)
     assert isinstance(machine, PUSVM)
     assert training["choice"] == "'status' holds one class, 'fraud', and blanks"
     assert (training["positive"], training["unlabeled"]) == ("fraud", "")
@@ -179,7 +179,7 @@ def test_matrices(run, tmp_path, pile):
         result = run("predict", model, tmp_path / "dense.npz", "-o", out)
         assert result.code == 0, result.err
         back = pd.read_csv(out)
-        assert list(back.columns) == ["score", "label", "positive"]
+        assert list(back.columns) == ["score", "label", "positive", "probability"]
         assert back["positive"].mean() == pytest.approx(0.42, abs=0.08)
 
 
@@ -245,7 +245,7 @@ def test_predict(run, pile_csv, tmp_path, pile, pu_model, into):
     result = run("predict", pu_model, pile_csv, "-o", out)
     assert result.code == 0, result.err
     back = pd.read_csv(out) if into == "csv" else pd.read_parquet(out)
-    assert list(back.columns) == [*pile.columns, "score", "label", "positive"]
+    assert list(back.columns) == [*pile.columns, "score", "label", "positive", "probability"]
     expected = load_model(pu_model)[0].decision_function(pile)
     np.testing.assert_allclose(back["score"], expected, rtol=1e-9)
     np.testing.assert_array_equal(back["positive"], expected > 0)
@@ -285,7 +285,12 @@ def test_prefix(run, tmp_path, pile, pu_model):
     assert result.code == 2
     assert "a column 'positive'; pass --prefix NAME_ to write 'NAME_score', " in result.err
     assert run("predict", pu_model, data, "-o", out, "--prefix", "pu_").code == 0
-    assert list(pd.read_csv(out).columns)[-3:] == ["pu_score", "pu_label", "pu_positive"]
+    assert list(pd.read_csv(out).columns)[-4:] == [
+        "pu_score",
+        "pu_label",
+        "pu_positive",
+        "pu_probability",
+    ]
 
 
 def test_inspect(run, pu_model):

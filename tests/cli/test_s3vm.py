@@ -74,7 +74,7 @@ def test_two_classes_and_blanks(fitted, model, shops):
     pipeline, schema, metadata = load_model(model)
     machine, training = pipeline[-1], metadata["training"]
     assert schema.names() == ["size", "age", "shop"]
-    assert (metadata["machine"], metadata["format_version"]) == ("s3vm", 3)
+    assert (metadata["machine"], metadata["format_version"]) == ("s3vm", 4)
     assert type(machine) is S3VM
     assert training["choice"] == "'status' holds two classes, 'fine' and 'fraud', and blanks"
     assert training["classes"] == ["fine", "fraud"]
@@ -223,7 +223,7 @@ def test_predict(run, shops_csv, tmp_path, shops, model, into):
     result = run("predict", model, shops_csv, "-o", out)
     assert result.code == 0, result.err
     back = pd.read_csv(out) if into == "csv" else pd.read_parquet(out)
-    assert list(back.columns) == [*shops.columns, "score", "label"]
+    assert list(back.columns) == [*shops.columns, "score", "label", "probability"]
     expected = load_model(model)[0].decision_function(shops)
     np.testing.assert_allclose(back["score"], expected, rtol=1e-9)
     np.testing.assert_array_equal(back["label"], np.where(expected > 0, "fraud", "fine"))
@@ -242,7 +242,7 @@ def test_inspect(run, model):
     text = run("inspect", model).out
     for words in (
         "s3vm, created",
-        "format           3",
+        "format           4",
         " kB",
         "C_star=5.0",
         "target           status",
@@ -268,10 +268,10 @@ def test_pu_ensemble(run, tmp_path, shops):
     X = encoded(pile, pile)
     expected = PUEnsemble(prior=0.33, n_bags=5, random_state=3).fit(X, pile["status"] == "fraud")
     pipeline, _, metadata = load_model(model)
-    assert (metadata["format_version"], metadata["training"]["rows_held"]) == (3, False)
+    assert (metadata["format_version"], metadata["training"]["rows_held"]) == (4, False)
     np.testing.assert_allclose(
         pipeline.decision_function(pile), expected.decision_function(X), atol=1e-9
     )
     assert run("predict", model, data, "-o", out).code == 0
-    assert list(pd.read_csv(out).columns)[-3:] == ["score", "label", "positive"]
+    assert list(pd.read_csv(out).columns)[-4:] == ["score", "label", "positive", "probability"]
     assert "pu-ensemble, created" in run("inspect", model).out

@@ -43,7 +43,8 @@ def model_of(run, frame, tmp_path_factory):
     """Bytes of a model of the first rows."""
     folder = tmp_path_factory.mktemp("update")
     frame[:N_FIRST].to_csv(folder / "d.csv", index=False)
-    result = run("fit", folder / "d.csv", "--target", "status", "-o", folder / "m")
+    result = run("fit", folder / "d.csv", "--target", "status", "-o", folder / "m",
+                 "--missing", "refuse")  # fmt: skip
     assert result.code == 0, result.err
     return (folder / "m").read_bytes()
 
@@ -352,7 +353,7 @@ def test_files(run, tmp_path, model, model_of, more):
     _refused(run("update", model), "There is nothing to do")
     _refused(run("update", tmp_path / "no", more), "model file")
     _refused(run("update", model, tmp_path / "no.csv"), "data file")
-    _refused(run("update", more, more), "is an input of this command")
+    _refused(run("update", more, more), "is not a fewlabels model; name a file that")
     _refused(run("update", model, more, "-o", more), "is an input of this command")
     (tmp_path / "other").write_text("old")
     _refused(run("update", model, more, "-o", tmp_path / "other"), "is not a fewlabels model")
@@ -434,3 +435,39 @@ main()
     assert err == f"Interrupted: no row was added, and {model} is as it was before.\n"
     assert model.read_bytes() == model_of
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.fewlabels", "more.csv"]
+
+
+def test_probabilities_are_calibrated_anew(run, tmp_path, model, more, frame):
+    frame[N_FIRST:].to_csv(tmp_path / "d.csv", index=False)
+
+    def columns(updated):
+        result = run("predict", updated, tmp_path / "d.csv", "-o", tmp_path / "o.csv", "--json")
+        return json.loads(result.out)["columns"]
+
+    assert columns(model) == ["score", "label", "probability"]
+    result = run("update", model, more, "-o", tmp_path / "without", "--no-probability", "--json")
+    assert json.loads(result.out)["seconds_calibrating"] is None
+    assert columns(tmp_path / "without") == ["score", "label"]
+    result = run("update", model, more, "--json")
+    assert json.loads(result.out)["seconds_calibrating"] > 0
+    assert columns(model) == ["score", "label", "probability"]
+    pipeline = load_model(model)[0]
+    np.testing.assert_array_equal(
+        pd.read_csv(tmp_path / "o.csv")["probability"],
+        pipeline.predict_proba(frame[N_FIRST:])[:, 1],
+    )
+
+
+def test_p_values_after_an_update(run, tmp_path, frame):
+    frame = frame.drop(columns="status")
+    frame[:N_FIRST].to_csv(tmp_path / "d.csv", index=False)
+    frame[N_FIRST:].to_csv(tmp_path / "more.csv", index=False)
+    model = tmp_path / "m"
+    fit = ["fit", tmp_path / "d.csv", "-o", model, "--rows", "--target-fpr", 0.1]
+    assert run(*fit).code == 0
+    assert run("update", model, tmp_path / "more.csv").code == 0
+    result = run("predict", model, tmp_path / "d.csv", "-o", tmp_path / "o.csv", "--json")
+    assert json.loads(result.out)["columns"] == ["score", "label", "p_value"]
+    back = pd.read_csv(tmp_path / "o.csv")
+    assert ((back["p_value"] <= 0.1) == (back["label"] == "outside")).all()
+    assert back["p_value"].min() >= 1 / (N + 1)

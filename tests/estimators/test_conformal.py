@@ -36,7 +36,8 @@ def score(model, X, origin=0.0):
     else:
         K, diagonal = rbf_kernel(X, vectors, gamma=model.gamma_), 1.0
     inner = K @ coef / coef.sum()
-    return 2 * inner - diagonal if isinstance(model, SVDD) else inner
+    own = 0.0 if model.kernel == "rbf" else diagonal
+    return 2 * inner - own if isinstance(model, SVDD) else inner
 
 
 def refitted_scores(make, X, weight=None, **parameters):
@@ -137,6 +138,67 @@ def test_auto_chooses_by_rows_and_support_vectors(make, rng, monkeypatch):
 def _stream_values(model):
     stream = model._stream
     return stream if isinstance(stream, dict) else stream.rows._values
+
+
+@every_machine
+@pytest.mark.parametrize("gamma", [0.05, 0.4, 30.0])
+def test_scores_by_the_inverse_are_those_of_the_path(make, gamma, rng, monkeypatch):
+    from fewlabels.solvers.path.one_less import OneLess
+
+    solve, counts = OneLess.solve, []
+
+    def counted_solve(self, rows):
+        for answer in solve(self, rows):
+            counts.append(len(answer[0]))
+            yield answer
+
+    X, weight = rng.normal(size=(90, 4)), rng.choice([1.0, 1.0, 2.0], 90)
+    monkeypatch.setattr(OneLess, "solve", counted_solve)
+    model = make(gamma=gamma, target_fpr=0.1).fit(X, sample_weight=weight)
+    quick, decisions = model.calibration_scores_, model.leave_one_out_decisions()
+    assert sum(counts) > 0.5 * 2 * len(model.support_)
+    monkeypatch.setattr(OneLess, "solve", lambda self, rows: iter(()))
+    slow = make(gamma=gamma, target_fpr=0.1).fit(X, sample_weight=weight)
+    assert np.allclose(quick, slow.calibration_scores_, rtol=1e-9, atol=0.0)
+    assert np.allclose(decisions, slow.leave_one_out_decisions(), atol=1e-9)
+
+
+@every_machine
+@pytest.mark.parametrize("calibration", ["leave-one-out", "split"])
+def test_rows_beyond_reach_keep_their_order(make, calibration, rng):
+    # One row in eight is far from all others, where kernel values are 1e-20 to 1e-200.
+    X = rng.normal(size=(160, 2))
+    angle, far = 2.4 * np.arange(20), 10.0 + 1.5 * np.arange(20)
+    X[::8] = far[:, None] * np.c_[np.cos(angle), np.sin(angle)]
+    model = make(gamma=1.0, target_fpr=0.05, calibration=calibration, random_state=1).fit(X)
+    if calibration == "leave-one-out":
+        scores = refitted_scores(make, X, gamma=1.0)
+        assert scores[7] < 1e-12 and scores[0] > 0.0
+        assert np.allclose(model.calibration_scores_, scores, rtol=1e-6, atol=0.0)
+    assert 0.0 < model.offset_ < 1e-12
+    new = np.linspace(3.0, 16.0, 400)[:, None] * np.array([[0.6, 0.8]])
+    for rows in (new, X, 20 * rng.normal(size=(400, 2))):
+        said, p, answer = model.score_samples(rows), model.p_values(rows), model.predict(rows)
+        assert np.all(np.diff(p[np.argsort(said)]) >= 0)
+        assert np.array_equal(answer < 0, p <= 0.05)
+        assert np.array_equal(answer < 0, said < model.offset_)
+        assert np.array_equal(answer < 0, model.decision_function(rows) < 0)
+    assert len(np.unique(p[p <= 0.12])) > 2
+    assert len(np.unique(model.score_samples(new))) == 400
+
+
+def test_float32_kernel_values_keep_the_order_too(rng):
+    X = rng.normal(size=(3000, 2))
+    new = np.linspace(6.0, 13.0, 50)[:, None] * np.array([[0.6, 0.8]])
+    model = SVDD(gamma=1.2, C=0.1, target_fpr=0.1, calibration="split", random_state=0).fit(X)
+    assert model._float64 is False
+    said = model.score_samples(new)
+    assert np.all(np.diff(said) < 0) and said[-1] < 1e-40
+    expected = np.log(score(model, new))
+    assert np.allclose(np.log(said), expected, atol=1e-3)
+    # Where float64 ends, rows are all as far: they tie, which is on the safe side.
+    beyond = model.score_samples(new * 10)
+    assert np.ptp(beyond) < 1e-290 and np.all(model.p_values(new * 10) <= model.p_values(new))
 
 
 # -- rates that hold ---------------------------------------------------------------------------

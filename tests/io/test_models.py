@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from fewlabels import SVDD
+from fewlabels import SVDD, tune
 from fewlabels.io import models
 from fewlabels.io.errors import UserError
 from fewlabels.io.models import describe, is_model, load_model, read_metadata, save_model
@@ -40,6 +40,16 @@ def test_round_trip(model):
     assert metadata["training"] == {"rows": 30}
     assert set(metadata["versions"]) == {"fewlabels", "scikit-learn", "numpy", "skops", "python"}
     assert is_model(path)
+
+
+def test_account_of_a_search_is_left_out(tmp_path):
+    tuned = tune(Pipeline([("columns", StandardScaler()), ("machine", SVDD())]), X)
+    path = tmp_path / "m.skops"
+    save_model(path, tuned, _metadata())
+    loaded, _, _ = load_model(path)
+    assert not hasattr(loaded, "tuning_") and not hasattr(loaded[-1], "tuning_")
+    assert hasattr(tuned[-1], "tuning_")
+    np.testing.assert_array_equal(loaded.decision_function(X), tuned.decision_function(X))
 
 
 def test_file_holds_no_pickle(model):

@@ -13,12 +13,12 @@ from fewlabels.io.target import every_row, normal_rows, positive_rows
 from fewlabels.io.training import read_training
 
 
-def _normal_rows(path, normal=None, skip_missing=False, **options):
+def _normal_rows(path, normal=None, missing="refuse", **options):
     """What a machine of one class learns from."""
     file = read_training(path, **options)
     if file.labels is None:
-        return file.choose(every_row(file.n_rows), skip_missing)
-    return file.choose(normal_rows(file.labels, normal), skip_missing)
+        return file.choose(every_row(file.n_rows), missing)
+    return file.choose(normal_rows(file.labels, normal), missing)
 
 
 def _schema(**columns):
@@ -81,7 +81,7 @@ def test_missing_numbers_are_counted_or_skipped(tmp_path):
     path.write_text("a,b,c\n1,2,x\n,NA,y\n3,4,x\n5,,x\n")
     with pytest.raises(UserError, match=r"3 values in 2 columns .* \('a': 1, 'b': 2; .* row 2\)"):
         _normal_rows(path)
-    found = _normal_rows(path, skip_missing=True)
+    found = _normal_rows(path, missing="skip")
     assert found.rows["a"].tolist() == [1, 3]
     assert found.notes == ["2 rows with missing numbers not used"]
 
@@ -99,8 +99,10 @@ def test_drop_categorical_and_row_counters(tmp_path):
         path, index=False
     )
     found = _normal_rows(path, categorical=["a"])
+    assert found.schema.names() == ["a", "b"]
     assert found.schema.names("category") == ["a"]
-    assert "column 'id' counts the rows" in found.notes[0]
+    assert found.notes == ["column left out: 'id' (counts the rows); --keep COLUMN keeps one"]
+    assert _normal_rows(path, keep=["id"]).schema.names() == ["id", "a", "b"]
     assert _normal_rows(path, drop=["id"]).schema.names() == ["a", "b"]
     with pytest.raises(UserError, match="no column 'x'; it has 'id', 'a', 'b'"):
         read_training(path, drop=["x"])
@@ -109,9 +111,12 @@ def test_drop_categorical_and_row_counters(tmp_path):
 def test_nameless_column(tmp_path):
     path = tmp_path / "t.csv"
     pd.DataFrame({"a": [1, 2, 3]}).to_csv(path)
+    found = _normal_rows(path)
+    assert found.schema.names() == ["a"]
+    assert "'' (no name; row numbers that pandas wrote?)" in found.notes[0]
     with pytest.raises(UserError, match="has no name"):
-        _normal_rows(path)
-    assert _normal_rows(path, drop=[""]).schema.names() == ["a"]
+        _normal_rows(path, keep=[""])
+    assert _normal_rows(path, drop=[""]).notes == []
 
 
 @pytest.mark.parametrize("labels", [np.array([1, 0, 1]), np.array(["1", "0", "1"])])
@@ -131,8 +136,8 @@ def test_labels_stay_with_their_rows(tmp_path):
     file = read_training(path, target="t")
     roles = positive_rows(file.labels)
     with pytest.raises(UserError, match="2 values in 1 column"):
-        file.choose(roles)
-    found = file.choose(roles, skip_missing=True)
+        file.choose(roles, "refuse")
+    found = file.choose(roles, missing="skip")
     assert found.rows["a"].tolist() == [1, 3, 4, 6]
     assert found.y.tolist() == [1, 0, 1, 0]
     assert found.notes == ["2 rows with missing numbers not used"]
@@ -146,4 +151,4 @@ def test_missing_numbers_may_leave_one_kind_of_rows(tmp_path, text, what):
     path.write_text("a,t\n" + text)
     file = read_training(path, target="t")
     with pytest.raises(UserError, match=f"No row .* missing numbers is {what}; fill in the"):
-        file.choose(positive_rows(file.labels), skip_missing=True)
+        file.choose(positive_rows(file.labels), missing="skip")

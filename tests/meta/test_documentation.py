@@ -26,6 +26,7 @@ PARTS = [
     "fewlabels.metrics",
     "fewlabels.model_selection",
     "fewlabels.datasets",
+    "fewlabels.onnx",
 ]
 EXPECTED_PUBLIC = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "__version__", "tune"]
 
@@ -237,10 +238,14 @@ DOCUMENTS = [
     "README.md",
     "docs/one-class-guide.md",
     "docs/error-rates.md",
+    "docs/probabilities.md",
+    "docs/report.md",
     "docs/pu-guide.md",
     "docs/pu-ensemble.md",
     "docs/pu-model-selection.md",
     "docs/tuning.md",
+    "docs/baselines.md",
+    "docs/explain.md",
     "docs/class-prior.md",
     "docs/s3vm-guide.md",
     "docs/branch-and-bound.md",
@@ -249,6 +254,7 @@ DOCUMENTS = [
     "docs/streams.md",
     "docs/solvers.md",
     "docs/layers.md",
+    "docs/portability.md",
 ]
 
 
@@ -278,6 +284,8 @@ def test_code_of_documents_runs(document, repository, tmp_path, monkeypatch):
                     words = [sys.executable, "-m", "fewlabels.cli", *line.split()[1:]]
                     if line.startswith("fewlabels demo") and "--quick" not in line:
                         words.append("--quick")
+                    if line.startswith("fewlabels fit") and "--time-budget" not in line:
+                        words += ["--time-budget", "2"]
                     run = subprocess.run(words, capture_output=True, text=True, timeout=120)
                     assert run.returncode == 0, f"{line}\n{run.stdout}{run.stderr}"
                     ran += 1

@@ -3,11 +3,13 @@
 import pickle
 import warnings
 
+import joblib
 import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import skops.io
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -310,6 +312,26 @@ def test_s3vm_with_too_few_labels_says_so(semi_data):
     assert model.get_params() == S3VM().get_params()
 
 
+def test_s3vm_counts_kernel_values(semi_data):
+    """A kernel of one's own is asked once per pair for all folds, and what it was asked counts."""
+    X, y, _ = semi_data
+    asked = []
+
+    def kernel(A, B):
+        asked.append(len(A) * len(B))
+        return rbf_kernel(A, B, gamma=0.2)
+
+    result = tune(S3VM(kernel=kernel), X, y).tuning_
+    assert result.fits > 10 and result.fit_kernel_values >= 60**2
+    # What was asked besides are diagonals.
+    assert result.kernel_values <= sum(asked) <= result.kernel_values + 2 * 64 * 60 + 60**2
+    assert result.kernel_values < 3 * 60**2 + 2 * 64 * 60
+    # Where memory is short, every fit evaluates its own.
+    one, two = (tune(S3VM(cache_size=size), X, y).tuning_ for size in (200, 1e-6))
+    assert two.kernel_values > 5 * one.kernel_values
+    assert one.candidates["accuracy"].equals(two.candidates["accuracy"])
+
+
 def test_s3vm_weights_and_matrices(semi_data):
     X, y, _ = semi_data
     weight = np.ones(60)
@@ -360,7 +382,7 @@ def test_pipelines(rows, semi_data):
     assert set(semi.predict(X)) == {"no", "yes"}
 
 
-def test_pictures_and_pickles(rows, semi_data, pu_data):
+def test_pictures_and_files(rows, semi_data, pu_data, tmp_path):
     X, y, _ = semi_data
     found = [
         tune(SVDD(), rows),
@@ -369,8 +391,18 @@ def test_pictures_and_pickles(rows, semi_data, pu_data):
         tune(PUSVM(prior=0.4), *pu_data[:2], time_budget=1e-9),
     ]
     for model in found:
-        result = pickle.loads(pickle.dumps(model)).tuning_
-        assert result.candidates.equals(model.tuning_.candidates)
+        stored = skops.io.dumps(model)
+        types = skops.io.get_untrusted_types(data=stored)
+        assert not [name for name in types if not name.startswith("fewlabels.")]
+        joblib.dump(model, tmp_path / "model.joblib")
+        for again in (
+            pickle.loads(pickle.dumps(model)),
+            joblib.load(tmp_path / "model.joblib"),
+            skops.io.loads(stored, trusted=types),
+        ):
+            result = again.tuning_
+            assert result.candidates.equals(model.tuning_.candidates)
+            assert repr(result) == repr(model.tuning_) and result.curve == model.tuning_.curve
         ax = result.plot()
         assert ax.get_children()
         assert result.plot(ax) is ax

@@ -9,13 +9,13 @@ from ..estimators.s3vm import S3VM
 try:
     from river.base import Classifier
 except ImportError:  # said when a model is created
-    Classifier = None
+    Classifier = None  # type: ignore[misc, assignment]
 
 # Columns kept free for names to come, at least.
 _SPARE = 8
 
 
-class S3VMClassifier(Classifier or object):
+class S3VMClassifier(Classifier or object):  # type: ignore[misc]
     """Semi-supervised SVM for streams: rows come one by one, few of them with a label.
 
     The model after n calls of ``learn_one`` is a local minimum of S3VM's problem over the rows

@@ -1,4 +1,4 @@
-"""The command line: ``fewlabels fit``, ``predict``, ``update``, ``inspect``, ``prior``, ``demo``.
+"""The command line: a file per command.
 
 Commands only parse and print; nothing heavy is imported before one of them runs, so
 that ``--help`` and completion answer at once.
@@ -12,6 +12,8 @@ import typer
 
 from .demo import demo
 from .errors import EXPLAINED, Commands
+from .explain import explain
+from .export import export
 from .fit import fit
 from .inspect import inspect
 from .predict import predict
@@ -55,7 +57,7 @@ def options(
     """
 
 
-for command in (fit, predict, update, inspect, prior, demo):
+for command in (fit, predict, explain, update, inspect, export, prior, demo):
     app.command(epilog=EXPLAINED)(command)
 
 

@@ -21,35 +21,40 @@ class Answer(NamedTuple):
         Whether a score of 0 counts as above.
     flag : str or None
         Name of a further column, True above the threshold.
+    more : str or None
+        Name of the column that says how sure a score is, "p_value" or "probability".
     """
 
     names: tuple[str, str]
     labels: tuple[str, str]
     zero_is_above: bool
     flag: str | None = None
+    more: str | None = None
 
     @property
     def columns(self):
         """Names of the columns added to a table."""
-        return ["score", "label", *([self.flag] if self.flag else [])]
+        return ["score", "label", *filter(None, (self.flag, self.more))]
 
     def above(self, scores):
         """Which rows lie above the threshold."""
         return scores >= 0 if self.zero_is_above else scores > 0
 
-    def arrays(self, scores):
+    def arrays(self, scores, more=None):
         """Arrow arrays for :attr:`columns`; rows without a score are blank in all."""
         import numpy as np
         import pyarrow as pa
 
         unknown = np.isnan(scores)
         above = self.above(scores)
-        label = np.where(above, *self.labels)
-        arrays = [
-            pa.array(scores, from_pandas=True),
-            pa.array(label, mask=unknown | (label == "")),
-        ]
-        return arrays + ([pa.array(above, mask=unknown)] if self.flag else [])
+        names = pa.array([name or None for name in self.labels], pa.string())
+        codes = pa.array(np.where(above, 0, 1), pa.int32(), mask=unknown)
+        arrays = [pa.array(scores, from_pandas=True), names.take(codes)]
+        if self.flag:
+            arrays.append(pa.array(above, mask=unknown))
+        if self.more:
+            arrays.append(pa.array(more, from_pandas=True))
+        return arrays
 
     def count(self, scores):
         """Rows by name, and those without a score."""
@@ -61,24 +66,27 @@ class Answer(NamedTuple):
         return dict(zip((*self.names, "skipped"), counts, strict=True))
 
 
-def answer_of(metadata):
+def answer_of(metadata, more=None):
     """How a model answers.
 
     Parameters
     ----------
     metadata : dict
         What the model file says about itself.
+    more : str, optional
+        Name of the column that says how sure a score is, where the model has it.
     """
     if MACHINES[metadata["machine"]].learns_from == "normal":
-        return Answer(("inside", "outside"), ("inside", "outside"), zero_is_above=True)
+        return Answer(("inside", "outside"), ("inside", "outside"), True, more=more)
     training = metadata["training"]
     if MACHINES[metadata["machine"]].learns_from == "classes":
         first, second = training["classes"]
         names = f"label '{second}'", f"label '{first}'"
-        return Answer(names, (second, first), zero_is_above=False)
+        return Answer(names, (second, first), False, more=more)
     return Answer(
         ("positive", "not_positive"),
         (training["positive"], training["unlabeled"]),
-        zero_is_above=False,
+        False,
         flag="positive",
+        more=more,
     )

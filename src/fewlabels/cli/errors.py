@@ -18,7 +18,8 @@ INTERRUPTED = 130
 EXPLAINED = (
     "Exit codes: 0 done; 2 bad input or options (nothing was written); 3 the model was written "
     "but the machine stopped before reaching its tolerance (--max-iter, --max-time); "
-    "130 interrupted with Ctrl-C (nothing was written); 1 anything else, which is a bug."
+    "130 interrupted with Ctrl-C (nothing was written, or what the message says); 1 anything "
+    "else, which is a bug."
 )
 
 

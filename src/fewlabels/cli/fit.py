@@ -10,16 +10,20 @@ import typer
 from . import parameters as options
 from . import progress, show
 from .errors import NOT_CONVERGED
-from .parameters import Kernel, Loss, Machine, Slack, Threshold
+from .parameters import Kernel, Loss, Machine, Missing, Slack, Threshold
+from .reporting import page_path
 from .results import summary_lines
+from .settings import DEFAULT_BUDGET
 from .train import train
 
 _ROWS = "Rows and columns"
 _MACHINE = "Machine"
 _EFFORT = "Effort"
+_REPORT = "Report"
 
 
 def fit(
+    context: typer.Context,
     data: Annotated[
         Path,
         typer.Argument(
@@ -83,18 +87,54 @@ def fit(
             rich_help_panel=_ROWS,
         ),
     ] = None,
-    skip_missing: Annotated[
-        bool,
+    keep: Annotated[
+        list[str] | None,
         typer.Option(
-            "--skip-missing", help="Leave out rows with missing numbers.", rich_help_panel=_ROWS
+            help="Column to learn from although it looks like an identifier, a date, free text or "
+            "a constant; can be repeated.",
+            rich_help_panel=_ROWS,
         ),
-    ] = False,
+    ] = None,
+    missing: Annotated[
+        Missing,
+        typer.Option(
+            help="Missing numbers: impute fills them in with the median and tells the machine "
+            "where; skip leaves out rows that have some; refuse stops.",
+            rich_help_panel=_ROWS,
+        ),
+    ] = Missing.impute,
     scale: Annotated[
         bool,
         typer.Option(
             help="Scale numbers to mean 0 and variance 1 (sparse: to 1).", rich_help_panel=_ROWS
         ),
     ] = True,
+    time_budget: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            help="Time for choosing settings from the data; 0: none are chosen. A setting that "
+            "would be chosen (kernel, gamma, C, C-star, nu, lam) and is given ends the choice.",
+            rich_help_panel=_EFFORT,
+        ),
+    ] = DEFAULT_BUDGET,
+    clean: Annotated[
+        bool,
+        typer.Option(
+            "--clean",
+            help="svdd, one-class: no training row is an anomaly, so all are trained on.",
+            rich_help_panel=_ROWS,
+        ),
+    ] = False,
+    target_fpr: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATE|none",
+            help="svdd, one-class: share of normal rows that may be called outside; none: the "
+            f"machine's own threshold. (default: {options.TARGET_FPR}; none with --nu)",
+            rich_help_panel=_MACHINE,
+        ),
+    ] = None,
     C: Annotated[
         float | None,
         typer.Option(
@@ -225,6 +265,27 @@ def fit(
             rich_help_panel=_EFFORT,
         ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            help="Report to write. (default: MODEL with the ending .html)",
+            show_default=False,
+            rich_help_panel=_REPORT,
+        ),
+    ] = None,
+    no_report: Annotated[
+        bool, typer.Option("--no-report", help="Write no report.", rich_help_panel=_REPORT)
+    ] = False,
+    baselines: Annotated[
+        bool | None,
+        typer.Option(
+            "--baselines/--no-baselines",
+            help="Compare with other methods, such as an isolation forest or an SVM of the labels "
+            "alone, for half of the time budget. (default: if there is a report and a budget)",
+            show_default=False,
+            rich_help_panel=_REPORT,
+        ),
+    ] = None,
     rows: Annotated[
         bool | None,
         typer.Option(
@@ -236,11 +297,11 @@ def fit(
     ] = None,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Replace the output even if it is no model."),
+        typer.Option("--force", help="Replace the output even if it is no model, and no report."),
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Print a line per round, on stderr.")
+        bool, typer.Option("--verbose", "-v", help="Print a line per step and round, on stderr.")
     ] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON on stdout.")
@@ -253,14 +314,17 @@ def fit(
     class among the blank ones and estimates how many there are; two classes and blanks get an
     s3vm, which tells the classes apart and takes further rows later (update).
 
-    Numbers are standardised and categories encoded; both travel inside the model. An
-    existing model is replaced, at the moment the new one is complete.
+    Columns that nothing can be learnt from are left out, and fit says which. Numbers are
+    standardised, categories encoded and missing numbers filled in; all of it travels inside the
+    model. Settings are chosen from the data. An existing model is replaced, at the moment the new
+    one is complete; then a report is written beside it, a web page that needs no network.
     """
     given = {
         "C": C,
         "C_star": C_star,
         "balance": options.parse_balance(balance),
         "nu": nu,
+        "target_fpr": options.parse_number("target_fpr", target_fpr, ("none",)),
         "slack": slack and slack.value,
         "prior": options.parse_number("prior", prior, ("estimate",)),
         "n_bags": bags,
@@ -278,8 +342,9 @@ def fit(
         "n_jobs": n_jobs,
         "random_state": seed,
     }
-    options.check_ranges(given)
-    with progress.fitting(quiet, verbose) as callback:
+    options.check_ranges({**given, "time_budget": time_budget})
+    page = page_path(model, report, not no_report)
+    with progress.fitting(quiet, verbose) as watch:
         summary = train(
             data,
             model,
@@ -291,19 +356,28 @@ def fit(
             unlabeled=unlabeled,
             drop=drop or (),
             categorical=categorical or (),
-            skip_missing=skip_missing,
+            keep=keep or (),
+            missing=missing.value,
             scale=scale,
+            time_budget=time_budget,
+            clean=clean,
+            baselines=baselines,
+            report=page,
+            command=show.command_line(context),
             keep_rows=rows,
             force=force,
-            callback=callback,
+            watch=watch,
         )
     if not quiet:
         for message in summary["training"]["notes"]:
             show.note(message)
     if json:
-        show.as_json({"model": str(model), **summary})
+        written = None if page is None else str(page)
+        show.as_json({"model": str(model), "report": written, **summary})
     elif not quiet:
         typer.echo(f"{summary['machine']} model written to {model}")
         show.lines(summary_lines(summary))
+        if page is not None:
+            typer.echo(f"report written to {page}")
     if not summary["training"]["converged"]:
         raise typer.Exit(NOT_CONVERGED)

@@ -41,6 +41,7 @@ def inspect(
             ("target", training["target"]),
             ("normal value", training.get("normal")),
             *summary_lines(metadata),
+            ("search", _search(training.get("tuning"))),
         ]
     )
     for message in training["notes"]:
@@ -51,7 +52,14 @@ def inspect(
         show.lines((column["name"], _kind(column)) for column in columns)
 
 
+def _search(tuning):
+    if not tuning:
+        return None
+    tried = f"{tuning['candidates']:,} settings tried in {tuning['fits']:,} fits"
+    return f"{tried}, ended by {tuning['stopped']}" if tuning.get("stopped") else tried
+
+
 def _kind(column):
-    if column["kind"] == "number":
-        return "number"
+    if column["kind"] != "category":
+        return column["kind"]
     return f"category, {column['categories']} values"

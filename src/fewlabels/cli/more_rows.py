@@ -32,6 +32,8 @@ class MoreRows:
         Rows of the file, and those that will be added.
     labels : NewLabels
         Reader of the labels, with their counts.
+    filled : dict
+        Missing numbers that the model fills in, by column.
     unseen : dict
         Rows with categories that the model does not know, by column.
     notes : list of str
@@ -73,6 +75,7 @@ class MoreRows:
         from ..io.tally import Tally
 
         tally = Tally(self.data, self.skip_missing)
+        self.filled = tally.filled
         self.labels = NewLabels(self.metadata, self.data, self.target)
         done = 0
         for chunk in iterate_chunks(
@@ -91,6 +94,8 @@ class MoreRows:
 
     def _notes(self):
         notes = [show.unseen_words(self.unseen)] if self.unseen else []
+        if self.filled:
+            notes.append(show.filled_words(self.filled))
         n_missing = self.n_read - self.n_rows - self.labels.n_left_out
         if n_missing:
             notes.append(f"{plural(n_missing, 'row')} with missing numbers not added")

@@ -8,17 +8,20 @@ from enum import StrEnum
 from ..io.errors import UserError
 from ..io.machines import MACHINES
 
-Machine = StrEnum("Machine", [(name.replace("-", "_"), name) for name in MACHINES])
+Machine = StrEnum("Machine", [(name.replace("-", "_"), name) for name in MACHINES])  # type: ignore[misc]
 Slack = StrEnum("Slack", ["squared", "linear"])
 Kernel = StrEnum("Kernel", ["rbf", "linear", "poly", "sigmoid"])
 Loss = StrEnum("Loss", [("double_hinge", "double-hinge"), ("ramp", "ramp")])
 Threshold = StrEnum(
     "Threshold", [("leave_one_out", "leave-one-out"), ("prior", "prior"), ("risk", "risk")]
 )
+Missing = StrEnum("Missing", ["impute", "skip", "refuse"])
 Convention = StrEnum("Convention", ["unlabeled", "pooled"])
 
 # scikit-learn's default of 0.5 would reject half of the training rows.
 ONE_CLASS_NU = 0.05
+# Share of normal rows that machines of one class may call outside.
+TARGET_FPR = 0.05
 
 _RANGES = {
     "C": (lambda value: 0 < value < float("inf"), "greater than 0"),
@@ -28,6 +31,11 @@ _RANGES = {
     "nu": (lambda value: 0 < value <= 1, "greater than 0 and at most 1"),
     "prior": (lambda value: 0 < value < 1, "'estimate' or a number between 0 and 1"),
     "lam": (lambda value: 0 < value < float("inf"), "'auto' or a number greater than 0"),
+    "target_fpr": (lambda value: 0 < value < 1, "'none' or a number between 0 and 1"),
+    "time_budget": (
+        lambda value: 0 <= value < float("inf"),
+        "0 (settings as given) or a number of seconds",
+    ),
     "confidence": (lambda value: 0 < value < 1, "between 0 and 1"),
     "gamma": (
         lambda value: 0 <= value < float("inf"),
@@ -57,6 +65,7 @@ _BELONGS = {
     "balance": ("s3vm",),
     "slack": ("svdd",),
     "nu": ("svdd", "one-class"),
+    "target_fpr": ("svdd", "one-class"),
     "prior": ("pusvm", "pu-ensemble"),
     "n_bags": ("pu-ensemble",),
     "max_iter": _STEPWISE,
@@ -102,6 +111,44 @@ def machine_parameters(choice, given):
             raise UserError("--nu needs --slack linear; with --slack squared pass --C.")
         if given.get("slack") is None:
             notes.append("--nu was given, so slack is linear")
+    return parameters, notes
+
+
+def with_target_fpr(machine, parameters, n_rows):
+    """Parameters with a rate of false alarms, for machines that have a threshold for it.
+
+    By default :data:`TARGET_FPR`, except where ``nu`` says itself how many rows may lie outside,
+    and where there are too few rows to say what is rare.
+
+    Parameters
+    ----------
+    machine : str
+        Its name.
+    parameters : dict
+        From :func:`machine_parameters`; "none" stands for the machine's own threshold.
+    n_rows : int
+        Training rows.
+
+    Returns
+    -------
+    parameters : dict
+        What to pass to the estimator.
+    notes : list of str
+        What was decided for the user.
+    """
+    if MACHINES[machine].learns_from != "normal":
+        return parameters, []
+    parameters, notes = dict(parameters), []
+    asked = parameters.pop("target_fpr", None)
+    if asked is None and "nu" in parameters:
+        return parameters, []
+    if asked is None and n_rows + 1 < 1 / TARGET_FPR:
+        notes.append(
+            f"{n_rows} rows are too few for a threshold that {100 * TARGET_FPR:g} % of normal "
+            "rows miss, so it is the machine's own; --target-fpr RATE asks for another rate"
+        )
+    elif asked != "none":
+        parameters["target_fpr"] = TARGET_FPR if asked is None else asked
     return parameters, notes
 
 

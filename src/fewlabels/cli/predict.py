@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from pathlib import Path
@@ -11,9 +12,9 @@ import typer
 
 from ..io.errors import UserError, listing
 from . import progress, show
-from .answers import answer_of
 from .errors import Interrupted
 from .parameters import check_range
+from .scoring import Scorer
 
 
 def predict(
@@ -35,7 +36,10 @@ def predict(
     out: Annotated[
         Path,
         typer.Option(
-            "-o", "--output", help="Table to write: .csv, .tsv or .parquet.", show_default=False
+            "-o",
+            "--output",
+            help="Table to write: .csv, .tsv (or .csv.gz, .tsv.gz) or .parquet.",
+            show_default=False,
         ),
     ],
     prefix: Annotated[
@@ -54,16 +58,18 @@ def predict(
         bool, typer.Option("--json", help="Print the summary as JSON on stdout.")
     ] = False,
 ):
-    """Score the rows of DATA: all its columns, and the columns score and label.
+    """Score the rows of DATA: all its columns, and the columns score, label and one more.
 
     Machines of one class: the score is positive inside; the label is "inside" (it belongs
-    to the normal class) or "outside". pusvm: the score is positive for the class that is
-    looked for; the label is its name, or what marked unlabelled rows in training (mostly
-    a blank), and a third column, positive, is True or False. s3vm: the label is one of the two
-    classes; the score is positive for the greater one, or the later one in the alphabet.
+    to the normal class) or "outside"; p_value is the share of normal rows that are at most as
+    normal, where the model is calibrated (--target-fpr). pusvm, pu-ensemble: the score is
+    positive for the class that is looked for; the label is its name, or what marked unlabelled
+    rows in training (mostly a blank), the column positive is True or False, and probability that
+    of the class. s3vm: the label is one of the two classes; the score is positive for the
+    greater one, or the later one in the alphabet, and probability is that of this class.
 
-    CSV, TSV and Parquet files are read and written piece by piece. A matrix gives a table
-    of these columns only.
+    CSV, TSV and Parquet files are read and written piece by piece, however large they are. A
+    matrix gives a table of the new columns only.
     """
     if n_jobs is not None:
         check_range("n_jobs", n_jobs)
@@ -77,6 +83,8 @@ def predict(
             n_jobs=n_jobs,
             update=update,
         )
+    if summary["filled"] and not quiet:
+        show.note(show.filled_words(summary["filled"]))
     if summary["unseen_categories"] and not quiet:
         show.note(show.unseen_words(summary["unseen_categories"]))
     if json:
@@ -115,7 +123,8 @@ def score_file(
     n_jobs : int, optional
         Threads.
     update : callable, optional
-        Gets the number of rows scored so far.
+        Gets the number of rows scored so far, and how much of the file was read until then,
+        from 0 to 1.
     chunk_rows : int, optional
         Rows held at a time.
 
@@ -125,49 +134,48 @@ def score_file(
         Counts and seconds.
     """
     from ..io.atomic import replacing
+    from ..io.background import ahead, behind
     from ..io.chunks import input_columns, iterate_chunks
     from ..io.encoding import known_categories
-    from ..io.models import load_model
-    from ..io.paths import check_output, output_format
+    from ..io.paths import check_output, input_format, is_compressed, output_format
     from ..io.tally import Tally
     from ..io.write import table_writer
 
     started = time.perf_counter()
     out_form = output_format(out)
     columns = input_columns(data)
-    pipeline, schema, metadata = load_model(model)
-    answer = answer_of(metadata)
+    scorer = Scorer(model, n_jobs)
+    answer, schema = scorer.answer, scorer.schema
     added = [f"{prefix}{name}" for name in answer.columns]
-    taken = [name for name in added if name in columns]
-    if taken:
-        noun = "a column" if len(taken) == 1 else "columns"
-        raise UserError(
-            f"{data} already has {noun} {listing(taken)}; pass --prefix NAME_ to write "
-            f"{listing('NAME_' + name for name in answer.columns)}."
-        )
+    _check_free(added, columns, answer, data)
     check_output(out, inputs=[data, model])
-    if n_jobs is not None:
-        pipeline[-1].set_params(n_jobs=n_jobs)
     tally = Tally(data, skip_missing)
     counts = Counter()
     n_rows = 0
-    known = known_categories(pipeline[0], schema)
+    known = known_categories(scorer.pipeline[0], schema)
     unseen = Counter()
+    # Rows of the same format need not be taken apart and put together again.
+    lines = input_format(data) == out_form
+    chunks = iterate_chunks(data, schema, tally, chunk_rows, lines=lines)
     try:
         with replacing(out) as temporary:
-            with table_writer(temporary, out_form) as append:
-                for chunk in iterate_chunks(data, schema, tally, chunk_rows):
+            with (
+                table_writer(temporary, out_form, is_compressed(out)) as append,
+                behind(append) as write,
+                contextlib.closing(ahead(chunks)) as chunks,
+            ):
+                for chunk in chunks:
                     # Once something is wrong, read on only to count how much is.
                     if not tally.refuses:
-                        scores = _scores(pipeline, chunk, data, n_rows)
-                        arrays = dict(zip(added, answer.arrays(scores), strict=True))
-                        append(_with_columns(chunk, arrays, schema, out_form))
+                        scores, more = scorer.score(chunk, data, n_rows)
+                        arrays = dict(zip(added, answer.arrays(scores, more), strict=True))
+                        write(*_rows_with(chunk, arrays, columns, schema, out_form))
                         counts.update(answer.count(scores))
                         n_rows += len(scores)
                         for name, categories in known.items():
                             unseen[name] += int((~chunk.rows[name].isin(categories)).sum())
-                        if update:
-                            update(n_rows)
+                    if update:
+                        update(n_rows, chunk.share)
             tally.check()
     except KeyboardInterrupt:
         before = f", and {out} is as it was before" if Path(out).exists() else ""
@@ -176,37 +184,36 @@ def score_file(
         "model": str(model),
         "data": str(data),
         "output": str(out),
-        "machine": metadata["machine"],
+        "machine": scorer.metadata["machine"],
+        "columns": added,
         "answers": list(answer.names),
         "rows": n_rows,
         **counts,
+        "filled": tally.filled,
         "unseen_categories": {name: count for name, count in unseen.items() if count},
         "seconds": time.perf_counter() - started,
     }
 
 
-def _scores(pipeline, chunk, data, done):
-    """Scores of a piece, NaN for rows that are not complete."""
-    import numpy as np
-
-    scores = np.full(len(chunk.complete), np.nan)
-    if chunk.complete.any():
-        scores[chunk.complete] = pipeline.decision_function(chunk.rows)
-    failed = np.flatnonzero(chunk.complete & ~np.isfinite(scores))
-    if failed.size:
+def _check_free(added, columns, answer, data):
+    """Refuse new columns with names that the file has already."""
+    taken = [name for name in added if name in columns]
+    if taken:
+        noun = "a column" if len(taken) == 1 else "columns"
         raise UserError(
-            f"Row {done + failed[0] + 1} of {data} is too far from the training rows for a score "
-            "to be computed; check its numbers."
+            f"{data} already has {noun} {listing(taken)}; pass --prefix NAME_ to write "
+            f"{listing('NAME_' + name for name in answer.columns)}."
         )
-    return scores
 
 
-def _with_columns(chunk, arrays, schema, out_form):
-    """Add columns to the piece as it was read."""
+def _rows_with(chunk, arrays, columns, schema, out_form):
+    """What to write: the piece as it was read and the new columns."""
     import pyarrow as pa
 
     from ..io.columns import is_text, numbers
 
+    if chunk.lines is not None:
+        return pa.table(arrays), chunk.lines, columns
     table = chunk.table
     if out_form == "parquet":
         # Cells of delimited text are still text here; what the model took as numbers
@@ -215,4 +222,4 @@ def _with_columns(chunk, arrays, schema, out_form):
             if name in table.column_names and is_text(table.column(name).type):
                 values = pa.array(numbers(table.column(name))[0], from_pandas=True)
                 table = table.set_column(table.column_names.index(name), name, values)
-    return pa.table([*table.columns, *arrays.values()], names=[*table.column_names, *arrays])
+    return (pa.table([*table.columns, *arrays.values()], names=[*table.column_names, *arrays]),)

@@ -13,7 +13,7 @@ from ..io.errors import UserError, listing
 from . import parameters as options
 from . import show
 from .choice import check_options
-from .parameters import Convention, as_options
+from .parameters import Convention, Missing, as_options
 from .train import choose_roles
 
 _ROWS = "Rows and columns"
@@ -55,12 +55,22 @@ def prior(
             rich_help_panel=_ROWS,
         ),
     ] = None,
-    skip_missing: Annotated[
-        bool,
+    keep: Annotated[
+        list[str] | None,
         typer.Option(
-            "--skip-missing", help="Leave out rows with missing numbers.", rich_help_panel=_ROWS
+            help="Column to learn from although it looks like an identifier, a date, free text or "
+            "a constant; can be repeated.",
+            rich_help_panel=_ROWS,
         ),
-    ] = False,
+    ] = None,
+    missing: Annotated[
+        Missing,
+        typer.Option(
+            help="Missing numbers: impute fills them in with the median; skip leaves out rows "
+            "that have some; refuse stops.",
+            rich_help_panel=_ROWS,
+        ),
+    ] = Missing.impute,
     scale: Annotated[
         bool,
         typer.Option(
@@ -102,7 +112,8 @@ def prior(
         positive=positive,
         drop=drop or (),
         categorical=categorical or (),
-        skip_missing=skip_missing,
+        keep=keep or (),
+        missing=missing.value,
         scale=scale,
         method=method,
         confidence=confidence,
@@ -142,7 +153,8 @@ def estimate(
     positive=None,
     drop=(),
     categorical=(),
-    skip_missing=False,
+    keep=(),
+    missing="impute",
     scale=True,
     method="auto",
     confidence=0.9,
@@ -156,7 +168,7 @@ def estimate(
     ----------
     data : path-like
         Input.
-    target, positive, drop, categorical, skip_missing, scale
+    target, positive, drop, categorical, keep, missing, scale
         As in :func:`fewlabels.cli.train.train`.
     method, confidence, convention, n_jobs
         As in :func:`fewlabels.class_prior.estimate_prior`.
@@ -181,9 +193,9 @@ def estimate(
         )
     check_options("pusvm", target, None, positive)
     started = time.perf_counter()
-    file = read_training(data, target=target, drop=drop, categorical=categorical)
+    file = read_training(data, target=target, drop=drop, categorical=categorical, keep=keep)
     roles = choose_roles(file, "pusvm", positive=positive)
-    found = file.choose(roles, skip_missing)
+    found = file.choose(roles, missing)
     _, X, _ = fit_encoder(schema=found.schema, rows=found.rows, source=data, scale=scale)
     # As a fit gives them to the estimator, so that both find the same prior.
     order = value_order(X, found.y > 0, np.ones(X.shape[0]))

@@ -61,7 +61,13 @@ def _of_normal(estimator, X, labeled):
 
     step = -(-X.shape[0] // _COUNTED_ROWS)
     decision = estimator.decision_function(X[::step])
+    target_fpr = estimator.target_fpr
+    calibrated = {}
+    if target_fpr is not None:
+        calibrated = {"calibration_rows": len(estimator.calibration_scores_)}
     return {
+        "target_fpr": target_fpr,
+        **calibrated,
         "radius": show.finite(getattr(estimator, "radius_", None)),
         "rows_outside": int(np.count_nonzero(decision < 0)),
         "rows_counted": len(decision),
@@ -110,12 +116,16 @@ def summary_lines(summary):
     training = summary["training"]
     rows = training["rows"]
     read = f" of {training['rows_read']:,} read" if rows != training["rows_read"] else ""
+    tuning = training.get("tuning")
     seconds = show.number(training["seconds"])
+    if tuning:
+        seconds += f", choosing settings {show.number(tuning['seconds'] - training['seconds'])}"
     if "seconds_in_all" in training:
-        seconds += f" (with reading and writing {show.number(training['seconds_in_all'])})"
+        seconds += f", all in all {show.number(training['seconds_in_all'])}"
     why = training.get("choice")
     return [
         ("machine", None if why is None else f"{summary['machine']}: {why}"),
+        ("settings", training.get("settings")),
         ("rows", f"{rows:,}{read}"),
         ("columns", show.columns(summary["schema"])),
         *_LINES[MACHINES[summary["machine"]].learns_from](training),
@@ -123,6 +133,7 @@ def summary_lines(summary):
         ("duality gap", show.gap(training["duality_gap"])),
         ("rounds", f"{training['rounds']:,}"),
         ("converged", None if training["converged"] else "no, stopped before its tolerance"),
+        ("beside others", (training.get("baselines") or {}).get("verdict")),
         ("seconds", seconds),
         ("rows held", _held(training)),
         ("updates", _updates(training.get("updates"))),
@@ -134,6 +145,7 @@ def _normal_lines(training):
     sample = "" if counted == training["rows"] else f" of {counted:,} counted"
     return [
         ("support vectors", show.share(training["support_vectors"], training["rows"])),
+        ("threshold", _threshold(training)),
         ("training rows outside", show.share(training["rows_outside"], counted) + sample),
         ("radius", show.number(training["radius"])),
     ]
@@ -170,6 +182,17 @@ def _class_lines(training):
 
 
 _LINES = {"normal": _normal_lines, "positive": _positive_lines, "classes": _class_lines}
+
+
+def _threshold(training):
+    rate = training.get("target_fpr")
+    if rate is None:
+        return None
+    return (
+        f"{show.percent(rate)} of new normal rows fall outside, by "
+        f"{training['calibration_rows']:,} "
+        "rows scored as if new"
+    )
 
 
 def _held(training):

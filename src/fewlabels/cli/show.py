@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 
 import typer
 
@@ -16,6 +17,37 @@ def as_json(values):
 def note(message):
     """Print what the user should know, apart from the results."""
     typer.echo(f"Note: {message}.", err=True)
+
+
+def command_line(context):
+    """The command that is running, as a user would type it again.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command.
+    """
+    words = ["fewlabels", context.info_name]
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name)
+        value = context.params.get(parameter.name)
+        if source is None or source.name != "COMMANDLINE" or value is None:
+            continue
+        if parameter.param_type_name == "argument":
+            words.append(str(value))
+        elif isinstance(value, bool):
+            words.append(max(parameter.opts if value else parameter.secondary_opts, key=len))
+        else:
+            for item in value if isinstance(value, list | tuple) else [value]:
+                words += [max(parameter.opts, key=len), str(getattr(item, "value", item))]
+    return shlex.join(words)
+
+
+def filled_words(filled):
+    """What to say of missing numbers that a model filled in, by column."""
+    from ..io.tally import filled_words as words
+
+    return words(filled)
 
 
 def unseen_words(unseen):
@@ -93,9 +125,12 @@ def columns(schema):
     if schema["layout"] != "table":
         return f"{total:,} ({schema['layout']} matrix)"
     categories = [c["categories"] for c in schema["columns"] if c["kind"] == "category"]
+    dates = sum(c["kind"] == "date" for c in schema["columns"])
     words = []
-    if total > len(categories):
-        words.append(f"{total - len(categories):,} of numbers")
+    if total > len(categories) + dates:
+        words.append(f"{total - len(categories) - dates:,} of numbers")
+    if dates:
+        words.append(f"{dates:,} of dates")
     if categories:
         words.append(f"{len(categories):,} of categories with {sum(categories):,} values")
     return f"{total:,} ({', '.join(words)})"

@@ -1,17 +1,26 @@
-"""From a file to a saved model."""
+"""From a file to a saved model and its report."""
 
 from __future__ import annotations
 
-import inspect
 import time
-import warnings
+from dataclasses import asdict
 from pathlib import Path
 
 from ..io.errors import UserError
 from .choice import check_options, choose_machine
-from .errors import Interrupted
-from .parameters import as_options, machine_parameters
+from .fitting import fit_machine
+from .parameters import machine_parameters, with_target_fpr
+from .progress import Watch
+from .reporting import (
+    check_report_output,
+    compare,
+    comparison_facts,
+    comparison_seconds,
+    rows_of_others,
+    write_report_of,
+)
 from .results import count_labels, figures_of
+from .settings import plan_search, tuning_facts, why_settings
 
 
 def train(
@@ -26,13 +35,19 @@ def train(
     unlabeled=None,
     drop=(),
     categorical=(),
-    skip_missing=False,
+    keep=(),
+    missing="impute",
     scale=True,
+    time_budget=0.0,
+    clean=False,
+    baselines=False,
+    report=None,
+    command="",
     keep_rows=None,
     force=False,
-    callback=None,
+    watch=None,
 ):
-    """Fit a machine to a file and save the model.
+    """Fit a machine to a file, save the model, and write its report.
 
     Parameters
     ----------
@@ -45,18 +60,29 @@ def train(
     target, normal, positive, unlabeled : str, optional
         Column with the labels, the class to learn alone, the class to look for, and a value
         that counts as blank.
-    drop, categorical : sequence of str
-        Columns to leave out, and columns that are categories whatever they hold.
-    skip_missing : bool
-        Leave out rows with missing numbers instead of refusing them.
+    drop, categorical, keep : sequence of str
+        Columns to leave out, columns that are categories whatever they hold, and columns to
+        learn from although they look as if nothing could be learnt from them.
+    missing : {"impute", "skip", "refuse"}
+        What is done with missing numbers.
     scale : bool
         Whether numbers are scaled.
+    time_budget : float
+        Seconds for the choice of settings; 0 for those given or default.
+    clean : bool
+        Whether rows of one class hold no others.
+    baselines : bool or None
+        Whether other methods are compared with; None means if there is a report.
+    report : path-like, optional
+        The report to write.
+    command : str
+        What did the fit, for the report.
     keep_rows : bool, optional
         Whether the model holds its training rows; else the machine decides.
     force : bool
-        Whether a file that is no model may be replaced.
-    callback : callable, optional
-        Gets the newest entry of ``history_`` after every round.
+        Whether a file that is no model, or no report, may be replaced.
+    watch : Watch, optional
+        Shows what is going on.
 
     Returns
     -------
@@ -72,25 +98,45 @@ def train(
     from ..io.training import read_training
 
     started = time.perf_counter()
+    watch = watch or Watch()
     check_options(machine, target, normal, positive, unlabeled)
     input_format(data)
     check_model_output(model, force, inputs=[data])
+    if report is not None:
+        check_report_output(report, force, inputs=[data, model])
+    watch.step("reading")
     file = read_training(
-        data, target=target, drop=drop, categorical=categorical, unlabeled=unlabeled
+        data,
+        target=target,
+        drop=drop,
+        categorical=categorical,
+        keep=keep,
+        unlabeled=unlabeled,
     )
     choice = choose_machine(file.labels, machine=machine, normal=normal, positive=positive)
     settings, notes = machine_parameters(choice, parameters or {})
+    search = plan_search(choice.machine, parameters or {}, time_budget, clean)
     keep_rows = _keeps_rows(choice, keep_rows)
     roles = choose_roles(file, choice.machine, normal, positive)
-    found = file.choose(roles, skip_missing)
+    found = file.choose(roles, missing)
+    settings, more = with_target_fpr(choice.machine, settings, found.rows.shape[0])
     encoder, X, schema = fit_encoder(
         schema=found.schema, rows=found.rows, source=data, scale=scale
     )
-    estimator = machine_class(choice.machine)(**settings)
-    seconds, messages = _run(estimator, X, found.y, model, callback)
+    fitted = fit_machine(
+        machine_class(choice.machine)(**settings),
+        X,
+        found.y,
+        model=model,
+        search=search,
+        seed=settings.get("random_state"),
+        watch=watch,
+    )
+    estimator = fitted.estimator
     training = {
         "data": Path(data).name,
         "choice": choice.why,
+        "settings": why_settings(choice.machine, estimator, fitted.tuning, search),
         "rows_read": file.n_rows,
         "rows": X.shape[0],
         "features": X.shape[1],
@@ -98,11 +144,33 @@ def train(
         "target": target,
         **roles.facts,
         **figures_of(choice.machine, estimator, X, count_labels(roles.facts, found.y)),
-        "seconds": seconds,
-        "notes": notes + found.notes + messages,
+        "profile": [asdict(column) for column in found.profile],
+        "tuning": tuning_facts(fitted.tuning),
+        "baselines": None,
+        "seconds": fitted.seconds,
+        "notes": notes + found.notes + more + fitted.messages,
     }
     metadata = describe(choice.machine, _plain(estimator.get_params()), schema, training)
-    save_model(model, Pipeline([("columns", encoder), ("machine", estimator)]), metadata)
+    pipeline = Pipeline([("columns", encoder), ("machine", estimator)])
+    save_model(model, pipeline, metadata)
+    comparison = None
+    seconds = comparison_seconds(baselines, report is not None, time_budget)
+    if seconds:
+        others, unusable = rows_of_others(file, roles, encoder, schema)
+        comparison, said = compare(
+            estimator, X, found.y, others=others, seconds=seconds,
+            seed=settings.get("random_state"), watch=watch,
+        )  # fmt: skip
+        training["baselines"] = comparison_facts(comparison)
+        training["notes"] += unusable + said
+        save_model(model, pipeline, metadata)
+    if report is not None:
+        watch.step("writing the report")
+        training["notes"] += write_report_of(
+            report, model, file=file, found=found, encoder=encoder, estimator=estimator, X=X,
+            y=found.y, metadata=metadata, profile=found.profile, tuning=fitted.tuning,
+            comparison=comparison, command=command,
+        )  # fmt: skip
     training["seconds_in_all"] = time.perf_counter() - started
     return metadata
 
@@ -149,43 +217,6 @@ def _keeps_rows(choice, asked):
             "the option out."
         )
     return MACHINES[choice.machine].keeps_rows if asked is None else asked
-
-
-def _run(estimator, X, y, model, callback):
-    """Fit; give the seconds and what the estimator warned of."""
-    started = time.perf_counter()
-    arguments = {}
-    if "callback" in inspect.signature(estimator.fit).parameters:
-        arguments["callback"] = callback
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            estimator.fit(X, y, **arguments)
-        except KeyboardInterrupt:
-            before = f", and {model} is as it was before" if Path(model).exists() else ""
-            raise Interrupted(
-                f"no model was written{before}. (--max-time SECONDS stops by itself and keeps "
-                "what was reached.)"
-            ) from None
-        except ValueError as error:
-            # The estimators' messages are sentences for users.
-            raise UserError(as_options(str(error))) from error
-        except MemoryError as error:
-            raise UserError(
-                "There is not enough memory to fit this model; use fewer rows or a smaller "
-                "--cache-size."
-            ) from error
-    return time.perf_counter() - started, spoken(caught)
-
-
-def spoken(caught):
-    """What estimators warned of, in the words of the command line."""
-    messages = [
-        as_options(str(w.message)).rstrip(".")
-        for w in caught
-        if issubclass(w.category, UserWarning)
-    ]
-    return list(dict.fromkeys(messages))
 
 
 def _plain(parameters):

@@ -64,6 +64,13 @@ def update(
             help="Afterwards train on all rows afresh and keep the better of both solutions.",
         ),
     ] = False,
+    probability: Annotated[
+        bool,
+        typer.Option(
+            help="Calibrate the probabilities anew, where the model has them; takes as long as "
+            "some fits. Without it 'predict' gives none afterwards.",
+        ),
+    ] = True,
     force: Annotated[
         bool, typer.Option("--force", help="Replace the output even if it is no model.")
     ] = False,
@@ -94,6 +101,7 @@ def update(
             skip_missing=skip_missing,
             block=block,
             consolidate=consolidate,
+            probability=probability,
             force=force,
             callback=callback,
         )
@@ -133,6 +141,7 @@ def _print(summary):
             ("violation", show.number(summary["violation"])),
             ("duality gap", show.gap(summary["duality_gap"])),
             ("consolidation", _consolidation(summary)),
+            ("probabilities", _calibration(summary)),
             ("size", show.size(summary["bytes"])),
             ("seconds", _seconds(summary)),
         ]
@@ -144,6 +153,11 @@ def _seconds(summary):
     if not summary["rows"]:
         return everything
     return f"{show.number(summary['seconds_adding'])} (with reading and writing {everything})"
+
+
+def _calibration(summary):
+    seconds = summary["seconds_calibrating"]
+    return None if seconds is None else f"calibrated anew in {show.number(seconds)} s"
 
 
 def _consolidation(summary):

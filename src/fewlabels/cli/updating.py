@@ -9,10 +9,11 @@ from pathlib import Path
 
 from ..io.errors import UserError
 from .errors import Interrupted
+from .fitting import spoken
 from .more_rows import MoreRows
 from .parameters import as_options
 from .results import figures_of
-from .train import check_model_output, spoken
+from .train import check_model_output
 
 # What says how a model was fitted, and is left as it is by rows that are added.
 _OF_THE_FIT = ("rounds", "iterations")
@@ -28,6 +29,7 @@ def update_model(
     skip_missing=False,
     block=1,
     consolidate=False,
+    probability=True,
     force=False,
     callback=None,
     chunk_rows=None,
@@ -50,6 +52,8 @@ def update_model(
         Rows added at a time.
     consolidate : bool
         Whether to look for a better solution afterwards.
+    probability : bool
+        Whether probabilities are calibrated anew, where the model has them.
     force : bool
         Whether a file that is no model may be replaced.
     callback : callable, optional
@@ -64,8 +68,8 @@ def update_model(
     """
     try:
         return _update(
-            model, data, output, target, no_labels, skip_missing, block, consolidate, force,
-            callback, chunk_rows,
+            model, data, output, target, no_labels, skip_missing, block, consolidate, probability,
+            force, callback, chunk_rows,
         )  # fmt: skip
     except KeyboardInterrupt:
         before = f", and {output} is as it was before" if Path(output).exists() else ""
@@ -73,14 +77,14 @@ def update_model(
 
 
 def _update(
-    model, data, output, target, no_labels, skip_missing, block, consolidate, force, callback,
-    chunk_rows,
+    model, data, output, target, no_labels, skip_missing, block, consolidate, probability, force,
+    callback, chunk_rows,
 ):  # fmt: skip
-    from ..io.models import describe, load_model, save_model
-    from ..io.paths import existing_file, input_format
+    from ..io.models import describe, load_model, read_metadata, save_model
+    from ..io.paths import input_format
 
     started = time.perf_counter()
-    existing_file(model, "model")
+    read_metadata(model)  # whether it is a model at all is said first
     if data is not None:
         input_format(data)
     check_model_output(output, force, inputs=[] if data is None else [data])
@@ -93,7 +97,9 @@ def _update(
         more = MoreRows(
             pipeline, schema, metadata, data, target, no_labels, skip_missing, chunk_rows
         )
+    probability = probability and machine.__dict__.get("_curve") is not None
     went = _follow(machine, more, block, consolidate, callback)
+    went["seconds_calibrating"], remarks = _calibrate(machine, probability)
     training = _described(metadata, machine, more, data)
     described = describe(metadata["machine"], metadata["parameters"], schema, training)
     if _stamp(model) != unchanged:
@@ -120,7 +126,7 @@ def _update(
         "consolidation_due": training.get("consolidation_due"),
         **went,
         "unseen_categories": {} if more is None else more.unseen,
-        "notes": ([] if more is None else more.notes) + went["notes"],
+        "notes": ([] if more is None else more.notes) + went["notes"] + remarks,
         "bytes": Path(output).stat().st_size,
         "seconds": time.perf_counter() - started,
     }
@@ -184,6 +190,17 @@ def _follow(machine, more, block, consolidate, callback):
         "seconds_consolidating": consolidating,
         "notes": spoken(caught),
     }
+
+
+def _calibrate(machine, wanted):
+    """Have the curve to probabilities fitted, which the model then keeps."""
+    if not wanted:
+        return None, []
+    since = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        machine.predict_proba(machine.support_vectors_[:1])
+    return time.perf_counter() - since, spoken(caught)
 
 
 def _described(metadata, machine, more, data):

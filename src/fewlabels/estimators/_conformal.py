@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from ..gram import Expansion
 from ._convex_leave_out import decisions_without
 from ._convex_path import ConvexPath
 from ._convex_stream import ConvexStreaming
@@ -23,8 +24,13 @@ _MANY_ROWS, _FEW_SUPPORT = 10_000, 1000
 # at deviates from target_fpr by a tenth of it, and more rows are better used for training.
 _HELD_OUT = 100
 # Scores nearer than this share of the terms they are summed from are ties, with kernel values
-# in float64 and in float32.
+# in float64 and in float32. Those of an RBF kernel are sums of positive terms, and as exact as
+# these relative to themselves, ...
 _TIE, _TIE_FLOAT32 = 1e-9, 1e-6
+# ... down to where float64 ends; below, rows are as far away as can be told.
+_LEAST = 1e-290
+# Sums in units of the coefficients' that float32 may have cut off: it ends at 1e-38.
+_FAR_FLOAT32 = 1e-30
 # alpha (n + 1) may be a whole number in decimals only.
 _DECIMALS = 1e-12
 
@@ -32,10 +38,11 @@ _DECIMALS = 1e-12
 class ConformalStreaming(ConvexStreaming):
     """A one-class machine whose threshold may be set by calibration.
 
-    A *score* here is what a decision says about the row: without radius, norm of the centre and
-    offset, which differ from one machine to another by as much as scores do when the kernel is
-    narrow, and for duals that sum to one. A machine's own decision is ``factor * score +
-    constant`` (``_own_scale``).
+    The *score* is ``score_samples``: what a decision says about the row, without radius, norm of
+    the centre and offset, which differ from one machine to another by as much as scores do when
+    the kernel is narrow. ``calibration_scores_`` are scores over ``_unit``, for duals that sum to
+    one. A decision is ``score - offset``, p-values and decisions compare the same numbers, and so
+    they agree to the last bit.
 
     What depends on calibration is computed when asked for: after an update the scores of all rows
     are others. Rows that a split holds out are rows of weight 0, with the mark "calibrates".
@@ -44,8 +51,8 @@ class ConformalStreaming(ConvexStreaming):
     # In models that were saved before these existed.
     target_fpr, calibration = None, "auto"
 
-    _SHOWN = ConvexStreaming._SHOWN | {"offset_", "_threshold", "_own"}
-    _LATE = frozenset(("offset_", "intercept_", "_threshold"))
+    _SHOWN = ConvexStreaming._SHOWN | {"offset_", "_cut", "_own"}
+    _LATE = frozenset(("offset_", "intercept_", "_cut"))
     _CONFORMAL_CONSTRAINTS = {  # noqa: RUF012
         "target_fpr": [Interval(Real, 0.0, 1.0, closed="neither"), None],
         "calibration": [StrOptions({"auto", "leave-one-out", "split"})],
@@ -120,10 +127,10 @@ class ConformalStreaming(ConvexStreaming):
         """The scores of rows that are given by their kernel values, which nobody keeps."""
         matrix = check_rows(self, X, reset=False)
         options = self._options_of(matrix, held_out)
-        self.calibration_scores_ = np.sort(self._scores(matrix[held_out], **options))
+        self.calibration_scores_ = self._sorted_scores(matrix[held_out], **options)
 
     def _options_of(self, matrix, held_out):
-        """What else ``_own_decision`` needs for a precomputed kernel."""
+        """What else ``_score`` needs for a precomputed kernel."""
         return {}
 
     # -- scores --------------------------------------------------------------------------------
@@ -145,11 +152,10 @@ class ConformalStreaming(ConvexStreaming):
             return self._scores_before
         held_out = _marks(stream)
         if held_out is None:
-            scores = self._leave_each_out(stream)
+            self.calibration_scores_ = np.sort(self._leave_each_out(stream))
         else:
             rows = stream.rows.rows(stream.rows.places) if on_path else stream["X"]
-            scores = self._scores_of_held(rows[held_out])
-        self.calibration_scores_ = np.sort(scores)
+            self.calibration_scores_ = self._sorted_scores(self._as_scored(rows[held_out]))
         return self.calibration_scores_
 
     def _leave_each_out(self, stream):
@@ -169,47 +175,67 @@ class ConformalStreaming(ConvexStreaming):
         stream.check_one_left_out(places)
         out = ~stream.takes()[places]
         scores = np.empty(len(places))
-        scores[~out] = decisions_without(stream, places[~out], stream.score)
-        scores[out] = self._scores_of_held(stream.rows.rows(places[out]))
+        scores[~out] = decisions_without(stream, places[~out], scores=True)
+        scores[out] = self._score(self._as_scored(stream.rows.rows(places[out]))) / self._unit
         return scores
 
-    def _scores(self, X, **options):
-        factor, constant = self._own_scale()
-        return (self._own_decision(X, **options) - constant) / factor
+    def _sorted_scores(self, X, **options):
+        return np.sort(self._score(X, **options) / self._unit)
 
-    def _scores_of_held(self, X):
-        return self._scores(sp.csr_array(X) if self._sparse else X)
+    def _as_scored(self, rows):
+        """Rows that are held, as ``_rows_to_score`` would give them."""
+        return sp.csr_array(rows) if self._sparse else rows
 
-    @property
-    def _tie(self):
-        """Scores this near are equal."""
+    def _sum(self, X, vectors, coef):
+        """``sum_j coef_j K(x_j, x)``; relative to itself exact for an RBF kernel."""
+        expansion = self._expansion(vectors, coef)
+        values = expansion(X)
+        if self.kernel == "rbf" and self._float64 is False:
+            far = np.flatnonzero(values < _FAR_FLOAT32 * coef.sum())
+            if len(far):
+                row_map = expansion.row_map.refined()
+                exact = Expansion(self._kernel, vectors, coef, row_map=row_map)
+                values[far] = exact(X[far])
+        return values
+
+    def _ends(self, scores):
+        """Between which scores of rows every calibration score counts as equal to them."""
         share = _TIE_FLOAT32 if self._float64 is False else _TIE
-        return share * self._decision_size / self._own_scale()[0]
+        if self.kernel != "rbf":
+            tie = share * self._decision_size
+            return self._unit * scores - tie, self._unit * scores + tie
+        near = scores < _LEAST
+        low = np.where(near, 0.0, self._unit * scores * (1.0 - share))
+        return low, self._unit * np.where(near, _LEAST, scores * (1.0 + share))
+
+    def _own_decision(self, X, **options):
+        """The decision without calibration."""
+        return self._snapped(self._score(X, **options) - self._own_offset)
 
     def _place_threshold(self):
-        """``offset_`` and ``intercept_``: the machine's own, moved to the calibrated threshold."""
-        threshold = 0.0
+        """``offset_`` and ``intercept_``: the machine's own, or the calibrated threshold."""
+        offset, intercept = self._own
+        self._cut = None
         if self.target_fpr is not None:
             scores = self._calibrate()
             rank = _rank(self.target_fpr, len(scores))
-            factor, constant = self._own_scale()
-            threshold = -np.inf
-            if rank:
-                threshold = factor * (scores[rank - 1] - self._tie) + constant
-            else:
+            self._cut = float(self._ends(scores[rank - 1 : rank])[0][0]) if rank else -np.inf
+            if not rank:
                 _warn_of_few_rows(self.target_fpr, len(scores))
-        offset, intercept = self._own
-        self._threshold = threshold
-        self.offset_, self.intercept_ = offset + threshold, intercept - threshold
+            intercept = intercept - (self._cut - self._own_offset)
+            offset = np.full_like(offset, self._cut) if np.ndim(offset) else self._cut
+        self.offset_, self.intercept_ = offset, intercept
 
-    def _calibrated(self, decision):
-        """Decisions from the machine's own."""
-        threshold = self._threshold
-        return decision if threshold == 0.0 else self._snapped(decision - threshold)
+    def _decide(self, X, **options):
+        """The decision, about the calibrated threshold if there is one."""
+        cut = self._cut
+        if cut is None:
+            return self._own_decision(X, **options)
+        return self._score(X, **options) - cut
 
     # -- p-values ------------------------------------------------------------------------------
 
-    def p_values(self, X, smoothed=False, **options):
+    def p_values(self, X, smoothed=False, **options) -> np.ndarray:
         """Conformal p-values: small for rows unlike the training rows.
 
         The share of rows, among those that calibrate and the row itself, that are at most as
@@ -254,12 +280,18 @@ class ConformalStreaming(ConvexStreaming):
         """
         check_is_fitted(self)
         X = self._rows_to_score(X)
+        self._calibrate()
+        return self._p_values_of(self._score(X, **options), smoothed)
+
+    def _p_values_of(self, score, smoothed=False):
+        """p-values of rows from their ``score_samples``."""
         scores = self._calibrate()
-        score, n = self._scores(X, **options), len(scores)
-        at_most = np.searchsorted(scores, score + self._tie, side="right")
+        n = len(scores)
+        low, high = self._ends(scores)
+        at_most = np.searchsorted(low, score, side="right")
         if not smoothed:
             return (at_most + 1) / (n + 1)
-        below = np.searchsorted(scores, score - self._tie, side="left")
+        below = np.searchsorted(high, score, side="left")
         uniform = np.random.default_rng(self._seed()).uniform(size=len(score))
         return (below + uniform * (at_most - below + 1)) / (n + 1)
 
@@ -285,7 +317,7 @@ class ConformalStreaming(ConvexStreaming):
         return super()._follow(name, stream, max_steps, stacklevel + 1)
 
     def _decided(self, X):
-        return self._own_decision(sp.csr_array(X) if self._sparse else X)
+        return self._own_decision(self._as_scored(X))
 
     def __getattr__(self, name):
         if name in self._LATE and self._is_begun():

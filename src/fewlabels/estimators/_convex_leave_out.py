@@ -11,11 +11,12 @@ from ..solvers.path import RowPenalties
 from ._convex_path import settled_shift, snapped
 
 
-def decisions_without(stream, places, tell=None):
+def decisions_without(stream, places, scores=False):
     """Decisions about rows on the path by the machines of all rows but the one in question.
 
-    Exact: a row with a variable of zero has no part in its own machine; any other one travels to
-    zero along a copy of the path, and back.
+    Exact: a row with a variable of zero has no part in its own machine. Without any other one
+    the solution is that of a linear system, where the rows that change sides are found in a few
+    turns; where they are not, the row travels to zero along a copy of the path, and back.
 
     Parameters
     ----------
@@ -23,14 +24,19 @@ def decisions_without(stream, places, tell=None):
         At its end.
     places : ndarray of int of shape (m,)
         Rows on the path.
-    tell : callable or None
-        What to tell of a row, with the arguments of ``stream.decision``; None for that.
+    scores : bool
+        Return what ``stream.score`` tells of the rows instead.
 
     Returns
     -------
     ndarray of shape (m,)
     """
-    tell = stream.decision if tell is None else tell
+
+    def tell(k, a, h, multiplier, mass, inner):
+        return stream.score(k, inner, mass) if scores else stream.decision(
+            k, a, h, multiplier, mass
+        )  # fmt: skip
+
     values = np.empty(len(places))
     where = np.searchsorted(stream.on_path, places)
     weight = stream.rows["weight"][places]
@@ -42,9 +48,11 @@ def decisions_without(stream, places, tell=None):
         elif stream.moves_total:
             path.set_total(stream.total(mass))
         here = np.flatnonzero(weight == w)
-        idle = here[path.a[where[here]] == 0.0]
+        is_idle = path.a[where[here]] == 0.0
+        idle, left = here[is_idle], here[~is_idle]
         values[idle] = _idle_values(tell, path, where[idle], mass)
-        for i in np.setdiff1d(here, idle, assume_unique=True).tolist():
+        values[left], solved = _solved_values(tell, path, where[left], mass)
+        for i in left[~solved].tolist():
             one = np.array([where[i]])
             penalties = stream.penalties(places[[i]], mass)
             path.change(one, RowPenalties.convex(_NOTHING, penalties.ridge))
@@ -59,6 +67,8 @@ _NOTHING = Penalty.linear(0.0, 0.0, 0.0, 1)
 
 def _idle_values(tell, path, where, mass):
     """Values at rows with a variable of zero."""
+    if not len(where):
+        return np.zeros(0)
     h, penalty = path.h, Penalty(*path.penalty_arrays())
     a = snapped(path.a, penalty)
     between = (a > penalty.lower) & (a < penalty.upper) & (a != penalty.kink)
@@ -67,7 +77,32 @@ def _idle_values(tell, path, where, mass):
         return np.array([_value(tell, path, k, mass) for k in where.tolist()])
     shift = settled_shift(a, h, penalty)
     h, multiplier = h - shift, path.multiplier + shift
-    return np.array([tell(k, a, h, multiplier, mass) for k in where.tolist()])
+    inner = path.inner(where, a)
+    pairs = zip(where.tolist(), inner.tolist(), strict=True)
+    return np.array([tell(k, a, h, multiplier, mass, own) for k, own in pairs])
+
+
+def _solved_values(tell, path, where, mass):
+    """Values at rows without which the solution is a linear system's; and which these are."""
+    values, solved = np.zeros(len(where)), np.zeros(len(where), bool)
+    if not len(where):
+        return values, solved
+    penalty = Penalty(*path.penalty_arrays())
+    if np.any(penalty.slope_left != penalty.slope_right):
+        return values, solved
+    a, h = snapped(path.a, penalty), path.h
+    settled = settled_shift(a, h, penalty)
+    h, multiplier = h - settled, path.multiplier + settled
+    slope = penalty.slope_right
+    unit = float(np.abs(slope).max() + np.abs(h).max() + abs(multiplier))
+    place = np.empty(len(a), np.intp)
+    place[where] = np.arange(len(where))
+    for rows, others, gradient, shift, inner in path.one_less(a, h, penalty, unit).solve(where):
+        for i, k in enumerate(rows.tolist()):
+            there = gradient[i] - slope, multiplier + float(shift[i])
+            values[place[k]] = tell(k, others[i], *there, mass, float(inner[i]))
+        solved[place[rows]] = True
+    return values, solved
 
 
 def _value(tell, path, k, mass):
@@ -75,7 +110,8 @@ def _value(tell, path, k, mass):
     a, h, penalty = path.a, path.h, Penalty(*path.penalty_arrays())
     others = np.arange(len(a)) != k
     shift = settled_shift(a[others], h[others], penalty.take(others))
-    return tell(k, a, h - shift, path.multiplier + shift, mass)
+    inner = float(path.inner(np.array([k]), a)[0])
+    return tell(k, a, h - shift, path.multiplier + shift, mass, inner)
 
 
 def decisions_without_positives(stream, places):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from typing import Self
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -29,12 +30,12 @@ class ConvexStreaming:
         "objective_ duality_gap_ _center _float64 _decision_size".split()
     )
     # Parameters that an operation needs to be those of the fit.
-    _FIXED = ("kernel", "gamma", "degree", "coef0")
+    _FIXED: tuple[str, ...] = ("kernel", "gamma", "degree", "coef0")
 
     # -- public --------------------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y=None, sample_weight=None):
+    def partial_fit(self, X, y=None, sample_weight=None) -> Self:
         """Add rows and follow the solution: what ``fit`` on all rows would give.
 
         The first call on a new machine is ``fit``. ``gamma_`` stays what it is.
@@ -59,7 +60,7 @@ class ConvexStreaming:
         stream.add(rows, weight, **self._values_of_new(stream, weight))
         return self._follow("partial_fit", stream, self.max_steps, stacklevel=4)
 
-    def forget(self, indices):
+    def forget(self, indices) -> Self:
         """Remove training rows, as if they had never been there.
 
         Parameters
@@ -75,7 +76,7 @@ class ConvexStreaming:
         stream.remove(stream.rows.places[read_indices(indices, len(stream))])
         return self._follow("forget", stream, self.max_steps)
 
-    def resume(self, max_steps=None):
+    def resume(self, max_steps=None) -> Self:
         """Go on with operations that ``max_steps`` cut short.
 
         Parameters

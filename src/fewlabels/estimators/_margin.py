@@ -62,7 +62,7 @@ class MarginMachine(ClassifierMixin, KernelMachine):
             margin = self._expansion(self.support_vectors_, self.dual_coef_[0])(X)
         return self._snapped(margin + self._bias)
 
-    def decision_function(self, X):
+    def decision_function(self, X) -> np.ndarray:
         """f(x); positive for the class ``classes_[1]``.
 
         Parameters
@@ -77,7 +77,7 @@ class MarginMachine(ClassifierMixin, KernelMachine):
         """
         return self._decision(self._rows_to_score(X))
 
-    def predict(self, X):
+    def predict(self, X) -> np.ndarray:
         """``classes_[1]`` where f(x) > 0, else ``classes_[0]``.
 
         Parameters

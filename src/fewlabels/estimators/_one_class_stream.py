@@ -36,6 +36,6 @@ class OneClassPath(ConvexPath):
     def decision(self, k, a, h, multiplier, mass):
         return h[k]
 
-    def score(self, k, a, h, multiplier, mass):
-        """As ``decision``, without offset, and for duals that sum to one."""
-        return (h[k] + multiplier) / self.unit(mass)
+    def score(self, k, inner, mass):
+        """``score_samples``, by duals that sum to one."""
+        return inner / self.unit(mass)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
@@ -28,13 +30,13 @@ class PUStreaming(ConvexStreaming):
     """What a PUSVM does besides ``fit``."""
 
     _SHOWN = ConvexStreaming._SHOWN | frozenset(
-        "lam_ risk_intercept_ transduction_ objectives_ _bias _weights".split()
+        "lam_ risk_intercept_ transduction_ objectives_ _bias _weights _curve".split()
     )
     _FIXED = ("prior", "lam", "loss", *ConvexStreaming._FIXED)
 
     @available_if(_refuse_ramp)
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y=None, classes=None, sample_weight=None):
+    def partial_fit(self, X, y=None, classes=None, sample_weight=None) -> Self:
         """Add rows and follow the solution: what ``fit`` on all rows would give.
 
         The first call on a new machine is ``fit``. ``gamma_``, ``prior_`` and, under the linear

@@ -6,6 +6,7 @@ import warnings
 from contextlib import suppress
 from numbers import Integral, Real
 from types import SimpleNamespace
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -51,8 +52,10 @@ _NO_CLASSES = (
 class StreamingMachine:
     """What an S3VM does besides ``fit``: add, forget and relabel rows, and start afresh."""
 
+    _stream: Any
+
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y=None, classes=None, sample_weight=None):
+    def partial_fit(self, X, y=None, classes=None, sample_weight=None) -> Self:
         """Add rows, labelled or not, and follow the minimum to where it moves.
 
         The first call on a new machine starts a stream: it fixes ``gamma_`` and, under the
@@ -93,7 +96,7 @@ class StreamingMachine:
             return add_by_branching(self, rows, label, weight)
         return self._follow("partial_fit", lambda: stream.add(rows, label, weight))
 
-    def forget(self, indices):
+    def forget(self, indices) -> Self:
         """Remove training rows, as if they had never been there.
 
         Parameters
@@ -109,7 +112,7 @@ class StreamingMachine:
         indices = read_indices(indices, len(stream))
         return self._follow("forget", lambda: stream.remove(indices))
 
-    def relabel(self, indices, y):
+    def relabel(self, indices, y) -> Self:
         """Give training rows a label, change it, or take it back.
 
         Parameters
@@ -209,9 +212,11 @@ class StreamingMachine:
         gram = self._gram(X)
         if gram.value_cost < _WORTH_HOLDING or 8 * gram.n**2 > 1e6 * self.cache_size:
             return gram
-        return PrecomputedGram(gram.block(np.arange(gram.n)), gram.n_jobs)
+        held = PrecomputedGram(gram.block(np.arange(gram.n)), gram.n_jobs)
+        held.n_values = gram.n_values
+        return held
 
-    def consolidate(self, strategies=None):
+    def consolidate(self, strategies=None) -> bool:
         """Train on all rows from scratch, in several ways, and keep the best minimum of (1).
 
         Parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..gram import kernel_diagonal
+from ..kernels import RBF
 from ..problem import Penalty, svdd_linear, svdd_squared
 from ..solvers.path import RowPenalties
 from ._convex_path import ConvexPath
@@ -89,6 +90,7 @@ class SVDDPath(ConvexPath):
         diagonal = self.rows["diagonal"][self.on_path[k]]
         return radius_squared - (diagonal - smooth[k] + center_norm)
 
-    def score(self, k, a, h, multiplier, mass):
-        """As ``decision``, without radius and centre: ``2 sum_i alpha_i K(x_i, x) - K(x, x)``."""
-        return (h[k] + multiplier) / self.unit(mass) - self.rows["diagonal"][self.on_path[k]]
+    def score(self, k, inner, mass):
+        """``score_samples``, by duals that sum to one."""
+        diagonal = 0.0 if isinstance(self.kernel, RBF) else self.rows["diagonal"][self.on_path[k]]
+        return inner / self.unit(mass) - diagonal

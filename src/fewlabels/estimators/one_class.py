@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -182,7 +183,7 @@ class OneClassSVM(ConformalStreaming, OutlierMixin, KernelMachine):
         self.calibration = calibration
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, sample_weight=None, callback=None):
+    def fit(self, X, y=None, sample_weight=None, callback=None) -> Self:
         """Fit the machine.
 
         Parameters
@@ -254,15 +255,19 @@ class OneClassSVM(ConformalStreaming, OutlierMixin, KernelMachine):
         coef = self.dual_coef_ @ self.support_vectors_
         return sp.csr_matrix(coef) if self._sparse else coef
 
-    def _own_scale(self):
-        return float(self.dual_coef_.sum()), -float(self._own[0][0])
+    @property
+    def _unit(self):
+        return float(self.dual_coef_.sum())
 
-    def _own_decision(self, X):
+    @property
+    def _own_offset(self):
+        return float(self._own[0][0])
+
+    def _score(self, X):
         coef = self.dual_coef_.toarray() if self._sparse else self.dual_coef_
-        margin = self._expansion(self.support_vectors_, coef[0])(X)
-        return self._snapped(margin - self._own[0][0])
+        return self._sum(X, self.support_vectors_, coef[0])
 
-    def decision_function(self, X):
+    def decision_function(self, X) -> np.ndarray:
         """Signed distance to the boundary, up to a factor; positive inside.
 
         Parameters
@@ -275,9 +280,9 @@ class OneClassSVM(ConformalStreaming, OutlierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._calibrated(self._own_decision(self._rows_to_score(X)))
+        return self._decide(self._rows_to_score(X))
 
-    def score_samples(self, X):
+    def score_samples(self, X) -> np.ndarray:
         """``sum_j dual_coef_j K(x_j, x)``: the score before the threshold.
 
         Parameters
@@ -289,9 +294,9 @@ class OneClassSVM(ConformalStreaming, OutlierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._own_decision(self._rows_to_score(X)) + self._own[0]
+        return self._score(self._rows_to_score(X))
 
-    def predict(self, X):
+    def predict(self, X) -> np.ndarray:
         """+1 inside or on the boundary, -1 outside.
 
         Parameters

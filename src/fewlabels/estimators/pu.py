@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Self
 
 import numpy as np
 from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..solvers import Status
+from ._probability import PROBABILITY
+from ._probability_pu import PUProbability
 from ._pu_data import quantile_cut
 from ._pu_machine import PUMachine
 from ._pu_solve import leave_one_out, price_of_norm, solve_double_hinge, solve_ramp
@@ -21,7 +24,7 @@ _FOUND_IN_READING = (
 )  # fmt: skip
 
 
-class PUSVM(PUStreaming, PUMachine):
+class PUSVM(PUProbability, PUStreaming, PUMachine):
     r"""Support vector machine that learns from positive and unlabelled rows.
 
     Finds f(x) = <w, phi(x)> + b that minimises (Sansone et al. 2019, eq. (4))
@@ -85,6 +88,10 @@ class PUSVM(PUStreaming, PUMachine):
         None means 0.
     verbose : bool, default=False
         Print a line per round.
+    probability : {"isotonic", "sigmoid"}, default="isotonic"
+        Curve from decisions to probabilities, fitted without negatives to scores of rows left
+        out, such that the mean over the unlabelled ones is the prior. "isotonic" is the mean
+        of the best increasing function and the best sigmoid.
 
     Attributes
     ----------
@@ -177,6 +184,7 @@ class PUSVM(PUStreaming, PUMachine):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "probability": PROBABILITY,
     }
 
     def __init__(
@@ -199,6 +207,7 @@ class PUSVM(PUStreaming, PUMachine):
         n_jobs=None,
         random_state=None,
         verbose=False,
+        probability="isotonic",
     ):
         self.prior = prior
         self.lam = lam
@@ -218,11 +227,12 @@ class PUSVM(PUStreaming, PUMachine):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.probability = probability
 
     # -- fitting -------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None, callback=None):
+    def fit(self, X, y, sample_weight=None, callback=None) -> Self:
         """Fit the machine.
 
         Parameters
@@ -336,11 +346,17 @@ class PUSVM(PUStreaming, PUMachine):
         self.n_support_ = np.array([np.sum(~among), np.sum(among)], dtype=np.int32)
         self._store_bias(bias)
         self.risk_intercept_ = float(self.intercept_[0])
+        self._curve, left_out = {}, None
+        held_later = self.loss == "double-hinge" and self.kernel != "precomputed"
+        if self.threshold == "leave-one-out" or not held_later:
+            left_out = leave_one_out(found, data)
         if self.threshold != "risk":
-            f = found.f if self.threshold == "prior" else leave_one_out(found, data)
+            f = found.f if self.threshold == "prior" else left_out
             rounding = max(self._rounding, self._noise(found.gram, found.coef))
             bias = -quantile_cut(f, data.weight_unlabeled, self.prior_, rounding)
             self._store_bias(bias)
+        if left_out is not None:
+            self._curve = self._scores_left_out(data, found, left_out)
         self._store_transduction(data, found.f + bias)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Self
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -208,7 +209,7 @@ class PUEnsemble(PUMachine):
     # -- fitting -------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None) -> Self:
         """Fit both stages.
 
         Parameters
@@ -387,7 +388,7 @@ class PUEnsemble(PUMachine):
             columns=columns, row_map=row_map, n_jobs=resolve_n_jobs(self.n_jobs),
         )  # fmt: skip
 
-    def predict_proba(self, X):
+    def predict_proba(self, X) -> np.ndarray:
         """Probabilities of the two classes.
 
         A logistic curve of the decision, one half where that is zero, with a slope on either

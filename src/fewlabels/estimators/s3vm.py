@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Self
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -10,6 +11,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
 
 from ._margin import MarginMachine
+from ._probability import PROBABILITY
+from ._probability_s3vm import S3VMProbability
 from ._s3vm_branch import PROVEN, train, warn_of_training
 from ._s3vm_data import S3VMData, read_semi_labels
 from ._s3vm_path import S3VMStream
@@ -18,7 +21,7 @@ from ._s3vm_stream import StreamingMachine
 from ._validation import check_rows
 
 
-class S3VM(SavedStream, StreamingMachine, MarginMachine):
+class S3VM(SavedStream, S3VMProbability, StreamingMachine, MarginMachine):
     r"""Semi-supervised support vector machine: a few labels, many unlabelled rows.
 
     Finds f(x) = <w, phi(x)> + b at a local minimum of (Gu et al. 2018, eq. (1))
@@ -101,6 +104,10 @@ class S3VM(SavedStream, StreamingMachine, MarginMachine):
         Seed of the sample that a large fit starts from. None means 0.
     verbose : bool, default=False
         Print a line per round.
+    probability : {"sigmoid", "isotonic"}, default="sigmoid"
+        Curve from decisions to probabilities, fitted to labelled rows that five machines were
+        not trained on: trained when ``predict_proba`` is called first after rows or labels
+        have changed. "isotonic" is the mean of the isotonic regression and the sigmoid.
 
     Attributes
     ----------
@@ -213,6 +220,7 @@ class S3VM(SavedStream, StreamingMachine, MarginMachine):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "probability": PROBABILITY,
     }
 
     def __init__(
@@ -238,6 +246,7 @@ class S3VM(SavedStream, StreamingMachine, MarginMachine):
         n_jobs=None,
         random_state=None,
         verbose=False,
+        probability="sigmoid",
     ):
         self.C = C
         self.C_star = C_star
@@ -260,9 +269,10 @@ class S3VM(SavedStream, StreamingMachine, MarginMachine):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.probability = probability
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None, callback=None):
+    def fit(self, X, y, sample_weight=None, callback=None) -> Self:
         """Fit the machine.
 
         Parameters
@@ -283,10 +293,11 @@ class S3VM(SavedStream, StreamingMachine, MarginMachine):
         -------
         self : S3VM
         """
-        self._stream = None
+        self._stream, self._rows_of_fit = None, None
         data = self._read(X, y, sample_weight)
         if self.solver == "path":
             self._fit_by_path(data)
+            self._curve = {}
             return self
         found = train(self, data, callback)
         self._store_machine(data, found)
@@ -295,6 +306,9 @@ class S3VM(SavedStream, StreamingMachine, MarginMachine):
             self._stream.start_from(found)
             self._stream.iterations_before = found.result.n_iter
             self._stream.history_before = found.result.history
+        else:
+            self._rows_of_fit = data.rows, data.label, data.weight
+        self._curve = {}
         warn_of_training(self, found, stacklevel=4)
         return self
 

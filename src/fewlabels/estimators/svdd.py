@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
+from typing import Self
 
 import numpy as np
 from sklearn.base import OutlierMixin, _fit_context
@@ -57,9 +58,8 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
         Degree of "poly", >= 0.
     coef0 : float, default=1.0
         Independent term of "poly" and "sigmoid".
-    solver : {"auto", "decomposition", "lagrangian", "projected", "interior-point", "qp"}, \
-            default="auto"
-        "decomposition" (which "auto" takes) is exact and needs no n x n matrix.
+    solver : {"auto", "decomposition", "lagrangian", "projected", "interior-point", "qp"}
+        "decomposition" (which "auto", the default, takes) is exact and needs no n x n matrix.
         "lagrangian" is the paper's Algorithm 1, "projected" its eq. (25),
         "interior-point" solves its (13), "qp" hands (7)-(8) or (3)-(4) to Clarabel
         (``pip install fewlabels[qp]``). These four form the whole kernel matrix. The
@@ -113,8 +113,8 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
     radius_ : float
         Radius R of the ball, in feature space.
     offset_ : float
-        ``-radius_**2``, or where ``target_fpr`` sets it; -inf when no row can be rejected.
-        ``decision_function = score_samples - offset_``.
+        ``score_samples`` on the ball, or where ``target_fpr`` puts the threshold; -inf when no
+        row can be rejected. ``decision_function = score_samples - offset_``.
     intercept_ : ndarray of shape (1,)
         b of eq. (17): ``decision_function(x) = 2 sum_i alpha_i K(x_i, x) - K(x, x) + b``.
     objective_ : float
@@ -130,9 +130,8 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
     gamma_ : float
         The coefficient that ``gamma`` stood for; 0 for kernels without one.
     calibration_scores_ : ndarray of shape (n_calibration,)
-        ``2 sum_i alpha_i K(x_i, x) - K(x, x)`` of the rows that calibrate, by machines that were
-        not trained on them, in ascending order. Without ``target_fpr`` computed when first
-        asked for.
+        ``score_samples`` of the rows that calibrate, by machines that were not trained on them,
+        in ascending order. Without ``target_fpr`` computed when first asked for.
     n_support_, shape_fit_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -221,7 +220,7 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
         self.calibration = calibration
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, sample_weight=None, callback=None):
+    def fit(self, X, y=None, sample_weight=None, callback=None) -> Self:
         """Fit the ball.
 
         Parameters
@@ -327,7 +326,7 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
             # From centred rows back to the rows as given.
             center = self.dual_coef_[0] @ self.support_vectors_
             constant += float(self._shift @ self._shift - 2.0 * (center @ self._shift))
-        self._store_own(-(self.radius_**2), np.array([constant]))
+        self._store_own(self._own_offset, np.array([constant]))
         self.objective_ = result.objective
         self.duality_gap_ = result.duality_gap
         if self.kernel == "precomputed":
@@ -360,8 +359,14 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
 
     # -- evaluating ----------------------------------------------------------------
 
-    def score_samples(self, X, diagonal=None):
-        """Minus the squared distance to the centre, in feature space.
+    def score_samples(self, X, diagonal=None) -> np.ndarray:
+        """How near a row is to the centre, in feature space: higher is more normal.
+
+        ``2 sum_i alpha_i K(x_i, x) - K(x, x)``: the squared norm of the centre less the squared
+        distance to it. For ``kernel="rbf"``, where K(x, x) is 1 for every row, ``2 sum_i alpha_i
+        K(x_i, x)``: of rows beyond a narrow kernel's reach, whose squared distances are equal to
+        all digits, it still tells which is farther. For ``kernel="linear"`` dense rows count from
+        the mean of the training rows.
 
         Parameters
         ----------
@@ -376,7 +381,7 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._own_decision(self._rows_to_score(X), diagonal) - self.radius_**2
+        return self._score(self._rows_to_score(X), diagonal)
 
     def _options_of(self, matrix, held_out):
         return {"diagonal": np.diag(matrix)[held_out]}
@@ -399,10 +404,11 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
             )
         return np.full(X.shape[0], self._diagonal_value)
 
-    def decision_function(self, X, diagonal=None):
+    def decision_function(self, X, diagonal=None) -> np.ndarray:
         """``radius_**2`` minus the squared distance to the centre; positive inside.
 
-        With ``target_fpr`` the calibrated threshold takes the place of ``radius_**2``.
+        With ``target_fpr`` the calibrated threshold takes the place of ``radius_**2``:
+        ``score_samples - offset_``.
 
         Parameters
         ----------
@@ -413,19 +419,21 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._calibrated(self._own_decision(self._rows_to_score(X), diagonal))
+        return self._decide(self._rows_to_score(X), diagonal=diagonal)
 
-    def _own_scale(self):
-        return 1.0, self.radius_**2 - self._center_norm
+    _unit = 1.0
 
-    def _own_decision(self, X, diagonal=None):
+    @property
+    def _own_offset(self):
+        constant = 1.0 if self.kernel == "rbf" else 0.0
+        return self._center_norm - self.radius_**2 + constant
+
+    def _score(self, X, diagonal=None):
         X = self._shifted(X)
-        inner = self._expansion(self._shifted(self.support_vectors_), self.dual_coef_[0])(X)
-        distance = self._self_kernel(X, diagonal) - 2.0 * inner + self._center_norm
-        decision = self.radius_**2 - distance
-        return self._snapped(decision)
+        score = 2.0 * self._sum(X, self._shifted(self.support_vectors_), self.dual_coef_[0])
+        return score if self.kernel == "rbf" else score - self._self_kernel(X, diagonal)
 
-    def predict(self, X, diagonal=None):
+    def predict(self, X, diagonal=None) -> np.ndarray:
         """+1 inside or on the ball, -1 outside.
 
         Parameters

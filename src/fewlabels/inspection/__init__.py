@@ -2,6 +2,8 @@
 
 from .boundary import BoundaryDisplay
 from .convergence import ConvergenceDisplay
+from .explain import explain
+from .explanation import Explanation
 from .latency import LatencyDisplay
 from .paths import PriorSensitivityDisplay, RegularizationPathDisplay
 from .scores import ScoreDisplay
@@ -9,8 +11,10 @@ from .scores import ScoreDisplay
 __all__ = [
     "BoundaryDisplay",
     "ConvergenceDisplay",
+    "Explanation",
     "LatencyDisplay",
     "PriorSensitivityDisplay",
     "RegularizationPathDisplay",
     "ScoreDisplay",
+    "explain",
 ]

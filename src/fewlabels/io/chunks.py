@@ -11,7 +11,8 @@ from .arrays import as_sparse, read_arrays
 from .columns import text
 from .errors import UserError, listing, plural
 from .features import array_features, check_columns, table_features
-from .paths import TABLES, input_format
+from .lines import iterate_lines
+from .paths import SEPARATORS, TABLES, input_format
 from .tables import column_names, iterate_tables
 from .target import target_text
 
@@ -33,15 +34,22 @@ class Chunk(NamedTuple):
         The piece as it was read; without columns for matrices.
     target : ndarray of str or None
         Labels of all rows of the piece, where the file has them.
+    share : float
+        How much of the file was read until then, from 0 to 1.
+    lines : pyarrow.Array of large_string, or None
+        All rows as they stand in the file, where they were asked for and can be told apart; the
+        table then holds only the columns that the model takes.
     """
 
     rows: Any
     complete: np.ndarray
     table: pa.Table
     target: np.ndarray | None = None
+    share: float = 1.0
+    lines: pa.Array | None = None
 
 
-def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=False):
+def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=False, lines=False):
     """Read a file piece by piece, so that memory does not grow with it.
 
     Parameters
@@ -58,6 +66,9 @@ def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=Fa
         Column with labels, or array of an npz file, or "y" of an svmlight file.
     target_needed : bool, default=False
         Whether a file without it is refused.
+    lines : bool, default=False
+        Whether rows of delimited text are wanted as they stand in the file. The target is not
+        read then.
 
     Yields
     ------
@@ -67,8 +78,13 @@ def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=Fa
     if rows is None:
         width = schema.n_columns + sum(column.categories or 0 for column in schema.columns)
         rows = max(256, min(_ROWS, _VALUES // max(1, width)))
-    read = _table_chunks if form in TABLES else _array_chunks
-    yield from read(path, form, schema, tally, rows, (target, target_needed))
+    if form not in TABLES:
+        pieces = _array_chunks(path, form, schema, tally, rows, (target, target_needed))
+    elif lines and form in SEPARATORS:
+        pieces = _line_chunks(path, form, schema, tally, rows)
+    else:
+        pieces = _table_chunks(path, form, schema, tally, rows, (target, target_needed))
+    yield from pieces
 
 
 def input_columns(path):
@@ -78,6 +94,32 @@ def input_columns(path):
 
 
 def _table_chunks(path, form, schema, tally, rows, target):
+    names = _checked_columns(path, form, schema)
+    target = _found(*target, names, path)
+    done = 0
+    for table, share in iterate_tables(path, form, rows):
+        numbers = np.arange(done + 1, done + 1 + table.num_rows)
+        features, complete = table_features(table, schema, tally=tally, row_numbers=numbers)
+        labels = None if target is None else text(table.column(target))
+        yield Chunk(features, complete, table, labels, share)
+        done += table.num_rows
+
+
+def _line_chunks(path, form, schema, tally, rows):
+    _checked_columns(path, form, schema)
+    types = {
+        column.name: pa.float64() if column.kind == "number" else pa.string()
+        for column in schema.columns
+    }
+    done = 0
+    for table, lines, share in iterate_lines(path, form, rows, types):
+        numbers = np.arange(done + 1, done + 1 + table.num_rows)
+        features, complete = table_features(table, schema, tally=tally, row_numbers=numbers)
+        yield Chunk(features, complete, table, None, share, lines)
+        done += table.num_rows
+
+
+def _checked_columns(path, form, schema):
     if schema.layout != "table":
         raise UserError(
             f"The model was fitted to a matrix of {plural(schema.n_columns, 'column')} without "
@@ -85,14 +127,7 @@ def _table_chunks(path, form, schema, tally, rows, target):
         )
     names = column_names(path, form)
     check_columns(names, schema, path)
-    target = _found(*target, names, path)
-    done = 0
-    for table in iterate_tables(path, form, rows):
-        numbers = np.arange(done + 1, done + 1 + table.num_rows)
-        features, complete = table_features(table, schema, tally=tally, row_numbers=numbers)
-        labels = None if target is None else text(table.column(target))
-        yield Chunk(features, complete, table, labels)
-        done += table.num_rows
+    return names
 
 
 def _array_chunks(path, form, schema, tally, rows, target):
@@ -115,11 +150,14 @@ def _array_chunks(path, form, schema, tally, rows, target):
         elif schema.layout == "sparse" and not data.is_sparse:
             X = as_sparse(X)
         numbers = np.arange(start + 1, start + 1 + X.shape[0])
-        features, complete = array_features(X, tally=tally, row_numbers=numbers)
+        features, complete = array_features(
+            X, tally=tally, row_numbers=numbers, missing=schema.missing
+        )
         labels = None
         if target is not None:
             labels = target_text(data.labels[target][start : start + rows])
-        yield Chunk(features, complete, pa.table({}), labels)
+        share = min(1.0, (start + rows) / data.X.shape[0])
+        yield Chunk(features, complete, pa.table({}), labels, share)
 
 
 def _found(target, needed, names, path):

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 # pandas' list of what stands for a missing number, and "?" of the UCI files.
-MISSING = ("", "#N/A", "<NA>", "?", "N/A", "n/a", "NA", "NULL", "Null", "null")
+MISSING: tuple[str, ...] = ("", "#N/A", "<NA>", "?", "N/A", "n/a", "NA", "NULL", "Null", "null")
 MISSING += ("NaN", "nan", "NAN", "-NaN", "-nan", "None", "none")
 
 

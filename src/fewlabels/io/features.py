@@ -7,16 +7,14 @@ import difflib
 import numpy as np
 
 from .columns import blank, has_codes, is_number, is_supported, is_text, numbers, text
+from .dates import are_dates, days
 from .errors import UserError, listing, plural
-from .schema import Column, Schema
+from .profile import MANY_CATEGORIES
+from .schema import IMPUTE, REFUSE, Column, Schema
 from .tally import usable
 
-# A text column with this many different values, most of them seen once or twice, is a
-# name or an identifier; one-hot encoding it would give a column per row.
-MANY_CATEGORIES = 50
 
-
-def table_schema(table, *, source, row_numbers, categorical=()):
+def table_schema(table, *, source, row_numbers, categorical=(), kept=(), missing=REFUSE):
     """Find out what kind each column of the training rows is.
 
     Parameters
@@ -29,6 +27,10 @@ def table_schema(table, *, source, row_numbers, categorical=()):
         Row of the file for each row, counted from 1.
     categorical : sequence of str
         Columns that are categories whatever they hold.
+    kept : collection of str
+        Columns that the user wants, although they look like names, texts or dates.
+    missing : {"refuse", "impute"}
+        What the model does with missing numbers.
     """
     columns = []
     for name in table.column_names:
@@ -37,9 +39,13 @@ def table_schema(table, *, source, row_numbers, categorical=()):
                 f"A column of {source} has no name (row numbers that pandas wrote?); name it, or "
                 f'leave it out with --drop "{name}".'
             )
-        kind = _kind(table.column(name), name, source, row_numbers, name in categorical)
+        cells = table.column(name)
+        if name in kept and are_dates(cells):
+            kind = "date"
+        else:
+            kind = _kind(cells, name, source, row_numbers, name in categorical, name in kept)
         columns.append(Column(name, kind))
-    return Schema("table", len(columns), tuple(columns))
+    return Schema("table", len(columns), tuple(columns), missing=missing)
 
 
 def table_features(table, schema, *, tally, row_numbers):
@@ -48,9 +54,10 @@ def table_features(table, schema, *, tally, row_numbers):
     Returns
     -------
     frame : pandas.DataFrame
-        Numbers as float64, categories as text, for the complete rows only.
+        Numbers as float64, dates as days, categories as text, for the complete rows only.
     complete : ndarray of bool, shape (n,)
-        Rows without missing numbers.
+        Rows without missing numbers; all of them where the model fills these in and the tally
+        does not skip them.
     """
     import pandas as pd
 
@@ -58,23 +65,33 @@ def table_features(table, schema, *, tally, row_numbers):
     missing = np.zeros(table.num_rows, dtype=bool)
     for column in schema.columns:
         cells = table.column(column.name)
-        _check_type(cells.type, column.name, tally.source)
         if column.kind == "category":
+            _check_type(cells.type, column.name, tally.source)
             data[column.name] = text(cells)
             continue
-        values, bad = numbers(cells)
-        if bad.size:
-            raise UserError(
-                f"Column '{column.name}' holds numbers in the model but row "
-                f"{row_numbers[bad[0]]} of {tally.source} has '{_cell(cells, bad[0])}'"
-                f"{_others(bad)}; correct it or leave it blank and pass --skip-missing."
-            )
-        missing |= tally.add(column.name, values, row_numbers)
+        if column.kind == "date":
+            values = days(cells, column.name, tally.source)
+        else:
+            values = _checked_numbers(cells, column.name, schema, tally.source, row_numbers)
+        missing |= tally.add(column.name, values, row_numbers, fill=schema.missing == IMPUTE)
         data[column.name] = values
     frame = pd.DataFrame(
         {name: pd.Series(values, dtype=values.dtype) for name, values in data.items()}
     )
     return (frame[~missing] if missing.any() else frame), ~missing
+
+
+def _checked_numbers(cells, name, schema, source, row_numbers):
+    _check_type(cells.type, name, source)
+    values, bad = numbers(cells)
+    if bad.size:
+        blank = "" if schema.missing == IMPUTE else " and pass --skip-missing"
+        raise UserError(
+            f"Column '{name}' holds numbers in the model but row {row_numbers[bad[0]]} of "
+            f"{source} has '{_cell(cells, bad[0])}'{_others(bad)}; correct it or leave it "
+            f"blank{blank}."
+        )
+    return values
 
 
 def check_columns(names, schema, source):
@@ -91,15 +108,27 @@ def check_columns(names, schema, source):
     )
 
 
-def array_features(X, *, tally, row_numbers):
+def array_features(X, *, tally, row_numbers, missing=REFUSE):
     """Rows of a matrix as floats.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array
+        The rows.
+    tally : Tally
+        Collects missing and infinite numbers.
+    row_numbers : ndarray of shape (n,)
+        Row of the file for each row, counted from 1.
+    missing : {"refuse", "impute"}
+        What the model does with missing numbers; it fills in none of a sparse matrix.
 
     Returns
     -------
     X : ndarray or CSR array
         The complete rows.
     complete : ndarray of bool, shape (n,)
-        Rows without missing numbers.
+        Rows without missing numbers; all of them where the model fills these in and the tally
+        does not skip them.
     """
     dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
     dense = isinstance(X, np.ndarray)
@@ -111,17 +140,17 @@ def array_features(X, *, tally, row_numbers):
     if dense:
         for j in range(X.shape[1]):
             if not usable(X[:, j]):
-                complete &= ~tally.add(str(j), X[:, j], row_numbers)
+                complete &= ~tally.add(str(j), X[:, j], row_numbers, fill=missing == IMPUTE)
     else:
         rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         for j in np.unique(X.indices):
             stored = X.indices == j
-            missing = tally.add(str(j), X.data[stored], row_numbers[rows[stored]])
-            complete[rows[stored][missing]] = False
+            gaps = tally.add(str(j), X.data[stored], row_numbers[rows[stored]])
+            complete[rows[stored][gaps]] = False
     return (X if complete.all() else X[complete]), complete
 
 
-def _kind(cells, name, source, row_numbers, forced):
+def _kind(cells, name, source, row_numbers, forced, kept):
     kind = cells.type
     _check_type(kind, name, source)
     if forced:
@@ -146,7 +175,7 @@ def _kind(cells, name, source, row_numbers, forced):
             f"'{name}', or leave the column out with --drop '{name}'."
         )
     different = len(set(text(cells)))
-    if different > MANY_CATEGORIES and 2 * different > filled:
+    if not kept and different > MANY_CATEGORIES and 2 * different > filled:
         raise UserError(
             f"Column '{name}' of {source} has {different} different texts in "
             f"{plural(filled, 'row')}, so it looks like a name and not like a category; leave it "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 # Plain data that skops can hold but does not know to be harmless.
-_DATA = ["scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix"]
+_DATA = ["scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix", "numpy.dtype"]
 
 
 class Machine(NamedTuple):

@@ -13,17 +13,21 @@ Formats. A file is written in the oldest format that can hold it, and all are re
    under ``training``;
 3. also ``pu-ensemble`` and ``s3vm``, the latter with its two classes; and models that hold
    their training rows and where the path over them stands, so that rows can be added
-   (``rows_held`` under ``training``; see ``estimators/_stream_state.py``).
+   (``rows_held`` under ``training``; see ``estimators/_stream_state.py``);
+4. also models that fill in missing numbers (``missing`` under ``schema``) and columns of dates
+   (their ``kind``), taken as days since 1970.
 
 Keys that readers do not know they pass over, so new ones need no new format.
 """
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import platform
 import zipfile
+import zlib
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -35,8 +39,8 @@ from .paths import existing_file
 from .schema import Schema
 
 FORMAT = "fewlabels-model"
-ROWS_FORMAT = 3
-FORMAT_VERSION = max(ROWS_FORMAT, *(machine.format_version for machine in MACHINES.values()))
+ROWS_FORMAT, FILLED_FORMAT = 3, 4
+FORMAT_VERSION = max(FILLED_FORMAT, *(machine.format_version for machine in MACHINES.values()))
 MEMBER = "fewlabels.json"
 _LIBRARIES = ("fewlabels", "scikit-learn", "skops")
 
@@ -44,6 +48,8 @@ _LIBRARIES = ("fewlabels", "scikit-learn", "skops")
 def describe(machine, parameters, schema, training):
     """Metadata of a model about to be saved, plain values only."""
     oldest = ROWS_FORMAT if training.get("rows_held") else 1
+    if not schema.is_plain:
+        oldest = FILLED_FORMAT
     return {
         "format": FORMAT,
         "format_version": max(oldest, MACHINES[machine].format_version),
@@ -82,12 +88,21 @@ def save_model(path, pipeline, metadata):
     if isinstance(pipeline, Pipeline):
         *before, (name, machine) = pipeline.steps
         held = bool(metadata["training"].get("rows_held"))
-        pipeline = Pipeline([*before, (name, with_plain_stream(machine, held))])
+        pipeline = Pipeline([*before, (name, _without_search(with_plain_stream(machine, held)))])
     buffer = io.BytesIO(skops.io.dumps(pipeline, compression=zipfile.ZIP_DEFLATED))
     with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(MEMBER, json.dumps(metadata, indent=1, allow_nan=False))
     with replacing(path) as temporary:
         temporary.write_bytes(buffer.getbuffer())
+
+
+def _without_search(machine):
+    """The machine without ``tuning_``: of a search, files hold what their metadata says."""
+    if "tuning_" not in machine.__dict__:
+        return machine
+    plain = copy.copy(machine)
+    del plain.tuning_
+    return plain
 
 
 def read_metadata(path):
@@ -120,7 +135,10 @@ def read_metadata(path):
                 raise damaged
             if metadata["machine"] not in MACHINES:
                 raise _no_model(path)
-    except (zipfile.BadZipFile, EOFError, OSError, ValueError, KeyError, TypeError) as error:
+            for part in ("created", "versions", "parameters", "schema", "training"):
+                metadata[part]
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError, KeyError,
+            TypeError) as error:  # fmt: skip
         raise damaged from error
     return metadata
 

@@ -21,7 +21,14 @@ INPUTS = {
     ".csv.gz": "csv",
     ".tsv.gz": "tsv",
 }
-OUTPUTS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet"}
+OUTPUTS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv.gz": "csv",
+    ".tsv.gz": "tsv",
+}
 TABLES = frozenset({"csv", "tsv", "parquet"})
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 
@@ -30,9 +37,7 @@ def input_format(path):
     """Format of a data file that exists and is not empty."""
     path = Path(path)
     existing_file(path, "data")
-    suffix = path.suffix
-    if suffix.lower() == ".gz":
-        suffix = "".join(path.suffixes[-2:])
+    suffix = _extension(path)
     name = INPUTS.get(suffix.lower())
     if name is None:
         raise UserError(
@@ -46,13 +51,19 @@ def input_format(path):
 def output_format(path):
     """Format of a table that is to be written."""
     path = Path(path)
-    name = OUTPUTS.get(path.suffix.lower())
+    suffix = _extension(path)
+    name = OUTPUTS.get(suffix.lower())
     if name is None:
         raise UserError(
-            f"The extension '{path.suffix}' of {path} is not one that scores can be written to; "
+            f"The extension '{suffix}' of {path} is not one that scores can be written to; "
             f"use {_extensions(OUTPUTS)}."
         )
     return name
+
+
+def is_compressed(path):
+    """Whether a file is compressed, by its extension."""
+    return Path(path).suffix.lower() == ".gz"
 
 
 def existing_file(path, what):
@@ -90,6 +101,10 @@ def check_output(path, inputs=()):
     for source in inputs:
         if path.exists() and os.path.samefile(path, source):
             raise UserError(f"{path} is an input of this command; choose another output.")
+
+
+def _extension(path):
+    return "".join(path.suffixes[-2:]) if is_compressed(path) else path.suffix
 
 
 def _extensions(table):

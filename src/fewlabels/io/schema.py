@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 
+# What a model does with missing numbers.
+REFUSE, IMPUTE = "refuse", "impute"
+
 
 @dataclass(frozen=True)
 class Column:
-    """A named column: ``kind`` is "number" or "category"."""
+    """A named column: ``kind`` is "number", "category" or "date"."""
 
     name: str
     kind: str
@@ -28,16 +31,24 @@ class Schema:
         For tables; empty for matrices.
     zero_based : bool
         For svmlight files: whether they count columns from 0.
+    missing : {"refuse", "impute"}
+        Whether the encoder fills in missing numbers.
     """
 
     layout: str
     n_columns: int
     columns: tuple[Column, ...] = ()
     zero_based: bool = False
+    missing: str = REFUSE
 
-    def names(self, kind=None):
-        """Names of the columns, of one kind or all."""
-        return [column.name for column in self.columns if kind in (None, column.kind)]
+    def names(self, *kinds):
+        """Names of the columns, of some kinds or all."""
+        return [column.name for column in self.columns if not kinds or column.kind in kinds]
+
+    @property
+    def is_plain(self):
+        """Whether formats before 4 can say all of it."""
+        return self.missing == REFUSE and not self.names("date")
 
     def with_categories(self, counts):
         """Copy with the number of categories filled in, in the order of the columns."""
@@ -52,7 +63,10 @@ class Schema:
 
     def to_dict(self):
         """Plain values for JSON."""
-        return asdict(self)
+        values = asdict(self)
+        if self.missing == REFUSE:
+            del values["missing"]  # which readers of older formats do not know
+        return values
 
     @classmethod
     def from_dict(cls, values):

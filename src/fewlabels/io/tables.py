@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import os
 import zlib
 from collections import Counter
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from .columns import MISSING
 from .errors import UserError, listing
-from .paths import SEPARATORS
+from .paths import SEPARATORS, is_compressed
 
 # Delimited text is read in blocks of this size; a longer row makes its block longer.
 BLOCK_BYTES = 1 << 24
@@ -29,11 +30,11 @@ def column_names(path, form):
     form : {"csv", "tsv", "parquet"}
         Its format.
     """
-    with _readable(path):
+    with readable(path):
         if form == "parquet":
             names = pq.read_schema(path).names
         else:
-            names = _header(next(_blocks(path), b""), form)[0]
+            names = _header(next(_blocks(path), (b"", 1.0))[0], form)[0]
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise UserError(
@@ -53,14 +54,14 @@ def column_names(path, form):
 def read_table(path, form):
     """Read the whole table; cells of delimited text stay text."""
     column_names(path, form)
-    with _readable(path):
+    with readable(path):
         if form == "parquet":
             table = pq.ParquetFile(path).read()
         else:
-            parsed = list(_parsed_blocks(path, form))
+            parsed = [parse(block, names, form) for names, block, _ in data_blocks(path, form)]
             table = pa.concat_tables(parsed) if parsed else pa.table({})
     if not table.num_rows:
-        raise UserError(f"{path} has column names but no rows; add rows of data.")
+        raise no_rows(path)
     return table
 
 
@@ -69,61 +70,111 @@ def iterate_tables(path, form, rows):
 
     Yields
     ------
-    pyarrow.Table
+    table : pyarrow.Table
+        Cells of delimited text as text.
+    share : float
+        How much of the file was read until then, from 0 to 1.
     """
     column_names(path, form)
     empty = True
-    with _readable(path), contextlib.ExitStack() as stack:
+    with readable(path), contextlib.ExitStack() as stack:
         if form == "parquet":
-            file = stack.enter_context(pq.ParquetFile(path))
-            parsed = (
-                pa.Table.from_batches([batch]) for batch in file.iter_batches(batch_size=rows)
-            )
+            parsed = _parquet_pieces(stack.enter_context(pq.ParquetFile(path)), rows)
         else:
-            parsed = _parsed_blocks(path, form)
-        for table in parsed:
+            parsed = (
+                (parse(block, names, form), share)
+                for names, block, share in data_blocks(path, form)
+            )
+        for table, share in parsed:
             for start in range(0, table.num_rows, rows):
                 empty = False
-                yield table.slice(start, rows)
+                yield table.slice(start, rows), share
     if empty:
-        raise UserError(f"{path} has column names but no rows; add rows of data.")
+        raise no_rows(path)
 
 
-def _parsed_blocks(path, form):
-    """Tables of text, one per block of the file.
+def no_rows(path):
+    """What to say of a table without rows."""
+    return UserError(f"{path} has column names but no rows; add rows of data.")
+
+
+def data_blocks(path, form):
+    """The rows of delimited text in blocks of bytes, without the row of names.
 
     Arrow's streaming reader would read ahead without limit, the whole file if the
     consumer is slow; so blocks are cut here and parsed one by one.
+
+    Yields
+    ------
+    names : list of str
+        Names of the columns.
+    block : bytes
+        Whole rows.
+    share : float
+        How much of the file was read until then, from 0 to 1.
     """
     names = None
-    for block in _blocks(path):
+    for block, share in _blocks(path):
         if names is None:
             names, header_end = _header(block, form)
             block = block[header_end:]
-        if block.strip():  # else there is nothing but the header
-            yield pacsv.read_csv(
-                pa.py_buffer(block),
-                read_options=pacsv.ReadOptions(column_names=names, block_size=len(block) + 1),
-                parse_options=_syntax(form),
-                convert_options=pacsv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
-                ),
-            )
+        if block and not block.isspace():  # else there is nothing but the header
+            yield names, block, share
+
+
+def parse(block, names, form, types=None):
+    """Parse a block of rows.
+
+    Parameters
+    ----------
+    block : bytes
+        Whole rows.
+    names : list of str
+        Names of the columns.
+    form : {"csv", "tsv"}
+        Format.
+    types : dict, optional
+        Columns wanted and their Arrow types; else all columns, as text.
+    """
+    return pacsv.read_csv(
+        pa.py_buffer(block),
+        read_options=pacsv.ReadOptions(
+            column_names=names, block_size=len(block) + 1, use_threads=False
+        ),
+        parse_options=_syntax(form),
+        convert_options=pacsv.ConvertOptions(
+            column_types=types or dict.fromkeys(names, pa.string()),
+            include_columns=list(types or ()),
+            strings_can_be_null=False,
+            null_values=list(MISSING),
+        ),
+    )
+
+
+def _parquet_pieces(file, rows):
+    done, n_rows = 0, file.metadata.num_rows
+    for batch in file.iter_batches(batch_size=rows):
+        done += batch.num_rows
+        yield pa.Table.from_batches([batch]), done / max(1, n_rows)
 
 
 def _blocks(path):
-    """The bytes of a file in blocks of whole rows."""
-    compressed = Path(path).suffix.lower() == ".gz"
-    with gzip.open(path) if compressed else open(path, "rb") as file:
+    """The bytes of a file in blocks of whole rows, and how much of it was read."""
+    with contextlib.ExitStack() as stack:
+        stored = stack.enter_context(open(path, "rb"))
+        size = os.fstat(stored.fileno()).st_size
+        file = stored
+        if is_compressed(path):
+            file = stack.enter_context(gzip.GzipFile(fileobj=stored))
         rest = b""
         while read := file.read(BLOCK_BYTES):
-            block = rest + read
+            block = rest + read if rest else read
             end = _last_row_end(block)
-            rest = block[end:]
-            if block[:end].strip():
-                yield block[:end]
-        if rest.strip():
-            yield rest
+            block, rest = block[:end], block[end:]
+            if block and not block.isspace():
+                yield block, min(1.0, stored.tell() / size)
+        if rest and not rest.isspace():
+            yield rest, 1.0
 
 
 def _last_row_end(block):
@@ -162,7 +213,7 @@ def _syntax(form):
 
 
 @contextlib.contextmanager
-def _readable(path):
+def readable(path):
     """Turn what the readers say into one sentence."""
     try:
         yield

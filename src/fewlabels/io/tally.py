@@ -26,20 +26,47 @@ class Tally:
     source : path-like
         The file, for the message.
     skip_missing : bool
-        Whether rows with missing numbers are left out instead of refused.
+        Whether rows with missing numbers are left out instead of refused or filled in.
+    option : str, default="--skip-missing"
+        What to pass to have them left out, for the message.
+
+    Attributes
+    ----------
+    missing, infinite : dict
+        Cells by column.
+    filled : dict
+        Missing cells by column that the model fills in.
     """
 
-    def __init__(self, source, skip_missing=False):
+    def __init__(self, source, skip_missing=False, option="--skip-missing"):
+        self.option = option
         self.source = source
         self.skip_missing = skip_missing
         self.missing = {}
         self.infinite = {}
+        self.filled = {}
         self.first_missing = None
         self.first_infinite = None
 
-    def add(self, name, values, row_numbers):
-        """Count the cells of a column; returns which of its rows are missing."""
+    def add(self, name, values, row_numbers, fill=False):
+        """Count the cells of a column; returns which of its rows cannot be used for want of it.
+
+        Parameters
+        ----------
+        name : str
+            The column.
+        values : ndarray of shape (n,), float
+            Its cells.
+        row_numbers : ndarray of shape (n,)
+            Their rows in the file, counted from 1.
+        fill : bool, default=False
+            Whether the model fills in missing ones.
+        """
         missing = np.isnan(values)
+        if fill and not self.skip_missing:
+            if missing.any():
+                self.filled[name] = self.filled.get(name, 0) + int(missing.sum())
+            missing = np.zeros(len(values), dtype=bool)
         if missing.any():
             self.missing[name] = self.missing.get(name, 0) + int(missing.sum())
             first = int(row_numbers[missing.argmax()])
@@ -61,7 +88,7 @@ class Tally:
         if self.missing and not self.skip_missing:
             raise UserError(
                 f"{_found(self.missing, 'missing', self.source, self.first_missing)}; fill "
-                "them in, or pass --skip-missing to leave out the rows that have them."
+                f"them in, or pass {self.option} to leave out the rows that have them."
             )
         if self.infinite:
             found = _found(
@@ -70,13 +97,23 @@ class Tally:
             raise UserError(f"{found}; correct them.")
 
 
+def filled_words(filled):
+    """What to say of missing numbers that were filled in, by column."""
+    total = sum(filled.values())
+    return f"{plural(total, 'missing number')} filled in with the median ({_shown(filled)})"
+
+
 def _found(counts, what, source, first):
     total = sum(counts.values())
-    shown = [f"'{name}': {count}" for name, count in list(counts.items())[:8]]
-    if len(counts) > 8:
-        shown.append(f"and {len(counts) - 8} more")
     verb = "is" if total == 1 else "are"
     return (
         f"{plural(total, 'value')} in {plural(len(counts), 'column')} of {source} {verb} "
-        f"{what} ({', '.join(shown)}; first in row {first})"
+        f"{what} ({_shown(counts)}; first in row {first})"
     )
+
+
+def _shown(counts):
+    shown = [f"'{name}': {count}" for name, count in list(counts.items())[:8]]
+    if len(counts) > 8:
+        shown.append(f"and {len(counts) - 8} more")
+    return ", ".join(shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -106,7 +107,7 @@ class Roles(NamedTuple):
     y: np.ndarray | None
     facts: dict[str, Any]
     notes: list[str]
-    needed: dict[int, str] = MappingProxyType({})
+    needed: Mapping[int, str] = MappingProxyType({})
 
 
 def target_text(values):

@@ -15,10 +15,20 @@ from .columns import text
 from .errors import UserError, listing, plural
 from .features import array_features, table_features, table_schema
 from .paths import TABLES, input_format
-from .schema import Schema
+from .profile import (
+    Column,
+    category_note,
+    check_something_left,
+    describe_columns,
+    judge_columns,
+    left_out_note,
+)
+from .schema import IMPUTE, REFUSE, Schema
 from .tables import read_table
-from .tally import Tally
+from .tally import Tally, filled_words
 from .target import count_labels, target_text
+
+SKIP = "skip"
 
 
 class TrainingRows(NamedTuple):
@@ -34,12 +44,18 @@ class TrainingRows(NamedTuple):
         Columns of the rows.
     notes : list of str
         What the user should know.
+    numbers : ndarray of int, shape (n,)
+        Their rows in the file, counted from 1.
+    profile : list of fewlabels.io.profile.Column
+        What the columns of the file hold and how they were taken; empty for matrices.
     """
 
     rows: Any
     y: np.ndarray | None
     schema: Schema
     notes: list[str]
+    numbers: np.ndarray
+    profile: list[Column]
 
 
 @dataclass(frozen=True)
@@ -60,6 +76,8 @@ class TrainingFile:
         Columns that are categories whatever they hold.
     unlabeled : str or None
         Value of the target that counts as blank.
+    keep : sequence of str
+        Columns to learn from although they look as if nothing could be learnt from them.
     """
 
     path: Path
@@ -68,6 +86,7 @@ class TrainingFile:
     target: str | None
     categorical: tuple[str, ...] = ()
     unlabeled: str | None = None
+    keep: tuple[str, ...] = ()
 
     @property
     def n_rows(self):
@@ -83,28 +102,35 @@ class TrainingFile:
         labels = count_labels(self.values, column=self.target, source=self.path)
         return labels if self.unlabeled is None else labels.with_mark(self.unlabeled)
 
-    def choose(self, roles, skip_missing=False):
+    def choose(self, roles, missing=IMPUTE):
         """Rows to learn from.
 
         Parameters
         ----------
         roles : Roles
             Which rows, and as what.
-        skip_missing : bool, default=False
-            Leave out rows with missing numbers instead of refusing them.
+        missing : {"impute", "skip", "refuse"}, default="impute"
+            Fill in missing numbers, leave out rows that have some, or refuse them. Those stored
+            in a sparse matrix are never filled in.
         """
-        tally = Tally(self.path, skip_missing)
+        tally = Tally(self.path, missing == SKIP, "--missing skip")
         choose = _choose_table if isinstance(self.content, pa.Table) else _choose_array
-        rows, complete, schema, notes = choose(self, roles.keep, tally)
+        numbers = np.flatnonzero(roles.keep) + 1
+        fills = IMPUTE if missing == IMPUTE else REFUSE
+        rows, complete, schema, notes, profile = choose(self, roles.keep, numbers, tally, fills)
+        tally.check()
         n_skipped = int((~complete).sum())
         if n_skipped:
             notes = [f"{plural(n_skipped, 'row')} with missing numbers not used", *notes]
+        if tally.filled:
+            told = "and the machine is told where; --missing skip leaves such rows out"
+            notes = [f"{filled_words(tally.filled)}, {told}", *notes]
         y = None if roles.y is None else roles.y[roles.keep][complete]
         _check_enough(self.path, rows.shape[0], y, roles.needed)
-        return TrainingRows(rows, y, schema, roles.notes + notes)
+        return TrainingRows(rows, y, schema, roles.notes + notes, numbers[complete], profile)
 
 
-def read_training(path, *, target=None, drop=(), categorical=(), unlabeled=None):
+def read_training(path, *, target=None, drop=(), categorical=(), keep=(), unlabeled=None):
     """Read a file to learn from.
 
     Parameters
@@ -115,6 +141,8 @@ def read_training(path, *, target=None, drop=(), categorical=(), unlabeled=None)
         Column (or array in an npz file, or "y" in an svmlight file) with the classes.
     drop, categorical : sequence of str
         Columns to leave out, and columns that are categories whatever they hold.
+    keep : sequence of str
+        Columns to learn from although they look as if nothing could be learnt from them.
     unlabeled : str, optional
         Value of the target that counts as blank.
 
@@ -124,19 +152,49 @@ def read_training(path, *, target=None, drop=(), categorical=(), unlabeled=None)
     """
     form = input_format(path)
     if form in TABLES:
-        file = _read_table(path, form, target, drop, categorical)
+        file = _read_table(path, form, target, drop, categorical, keep)
         return replace(file, unlabeled=unlabeled)
-    if drop or categorical:
+    if drop or categorical or keep:
         raise UserError(
-            f"--drop and --categorical name columns, and those of {path} have no names; use a "
-            "table (.csv, .tsv or .parquet)."
+            f"--drop, --keep and --categorical name columns, and those of {path} have no names; "
+            "use a table (.csv, .tsv or .parquet)."
         )
     return replace(_read_arrays(path, form, target), unlabeled=unlabeled)
 
 
-def _read_table(path, form, target, drop, categorical):
+def encoded_rows(file, rows, encoder, schema):
+    """Rows of a file as a model takes them, without those that it cannot take.
+
+    Parameters
+    ----------
+    file : TrainingFile
+        The file.
+    rows : ndarray of int
+        Which rows, counted from 0.
+    encoder : estimator
+        Fitted.
+    schema : Schema
+        Columns of the model.
+
+    Returns
+    -------
+    ndarray or CSR array
+    """
+    tally = Tally(file.path, skip_missing=schema.missing == REFUSE)
+    if isinstance(file.content, pa.Table):
+        table = file.content.take(rows)
+        found, _ = table_features(table, schema, tally=tally, row_numbers=rows + 1)
+    else:
+        found, _ = array_features(
+            file.content.X[rows], tally=tally, row_numbers=rows + 1, missing=schema.missing
+        )
+    tally.check()
+    return encoder.transform(found)
+
+
+def _read_table(path, form, target, drop, categorical, keep):
     table = read_table(path, form)
-    asked = [*drop, *categorical, *([] if target is None else [target])]
+    asked = [*drop, *categorical, *keep, *([] if target is None else [target])]
     unknown = [name for name in dict.fromkeys(asked) if name not in table.column_names]
     if unknown:
         raise UserError(
@@ -146,7 +204,9 @@ def _read_table(path, form, target, drop, categorical):
     left = [name for name in table.column_names if name != target and name not in drop]
     if not left:
         raise UserError(f"{path} has no columns to learn from besides those left out.")
-    return TrainingFile(path, table.select(left), values, target, tuple(categorical))
+    return TrainingFile(
+        path, table.select(left), values, target, tuple(categorical), keep=tuple(keep)
+    )
 
 
 def _read_arrays(path, form, target):
@@ -160,28 +220,46 @@ def _read_arrays(path, form, target):
     return TrainingFile(path, data, values, target)
 
 
-def _choose_table(file, keep, tally):
-    row_numbers = np.flatnonzero(keep) + 1
-    table = file.content if keep.all() else file.content.filter(keep)
+def _choose_table(file, keep, row_numbers, tally, missing):
+    _check_enough(file.path, int(keep.sum()), None, {})
+    wanted = {*file.keep, *file.categorical}
+    verdicts = judge_columns(file.content, keep, wanted)
+    check_something_left(file.content.column_names, verdicts, file.path)
+    used = [
+        name
+        for name in file.content.column_names
+        if name not in verdicts or verdicts[name].kind != "left out"
+    ]
+    table = file.content.select(used)
+    if not keep.all():
+        table = table.filter(keep)
+    as_category = [name for name, verdict in verdicts.items() if verdict.kind == "category"]
     schema = table_schema(
-        table, source=file.path, row_numbers=row_numbers, categorical=file.categorical
+        table,
+        source=file.path,
+        row_numbers=row_numbers,
+        categorical=[*file.categorical, *as_category],
+        kept=wanted,
+        missing=missing,
     )
     rows, complete = table_features(table, schema, tally=tally, row_numbers=row_numbers)
-    tally.check()
-    return rows, complete, schema, _counters(rows, schema)
+    notes = [left_out_note(verdicts), category_note(verdicts)]
+    profile = describe_columns(file.content, schema, verdicts)
+    return rows, complete, schema, [note for note in notes if note], profile
 
 
-def _choose_array(file, keep, tally):
+def _choose_array(file, keep, row_numbers, tally, missing):
     data = file.content
     X = data.X if keep.all() else data.X[keep]
-    rows, complete = array_features(X, tally=tally, row_numbers=np.flatnonzero(keep) + 1)
-    tally.check()
+    if data.is_sparse:
+        missing = REFUSE
+    rows, complete = array_features(X, tally=tally, row_numbers=row_numbers, missing=missing)
     layout = "sparse" if data.is_sparse else "dense"
-    schema = Schema(layout, data.X.shape[1], zero_based=data.zero_based)
+    schema = Schema(layout, data.X.shape[1], zero_based=data.zero_based, missing=missing)
     notes = []
     if file.target is None and data.labels:
         notes.append(f"labels in the file ({listing(data.labels)}) not used; all rows are normal")
-    return rows, complete, schema, notes
+    return rows, complete, schema, notes, []
 
 
 def _check_enough(path, n_rows, y, needed):
@@ -196,16 +274,3 @@ def _check_enough(path, n_rows, y, needed):
                 f"No row of {path} without missing numbers is {words}; fill in the missing "
                 "numbers of those that are."
             )
-
-
-def _counters(rows, schema):
-    """Warn of columns that only number the rows: new rows would all lie outside."""
-    notes = []
-    for name in schema.names("number"):
-        values = rows[name].to_numpy()
-        if len(values) > 10 and (np.diff(values) == 1.0).all():
-            notes.append(
-                f"column '{name}' counts the rows; if it is no measurement, leave it out with "
-                f"--drop '{name}'"
-            )
-    return notes

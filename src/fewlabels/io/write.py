@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
-from .columns import plain
+from .columns import is_text, plain
 from .errors import UserError
 from .paths import SEPARATORS
 
+# Smaller files take several times as long.
+_LEVEL = 6
+
 
 @contextlib.contextmanager
-def table_writer(path, form):
-    """Open a new file; gives the function that appends a ``pyarrow.Table`` to it.
+def table_writer(path, form, compressed=False):
+    """Open a new file; gives the function that appends to it.
+
+    ``append(table)`` writes the rows of a ``pyarrow.Table``. ``append(table, lines, names)``
+    writes its columns behind rows of delimited text with columns ``names`` that stay as they are,
+    each given behind the line break before it.
 
     Parameters
     ----------
@@ -24,6 +33,8 @@ def table_writer(path, form):
         The file.
     form : {"csv", "tsv", "parquet"}
         Its format.
+    compressed : bool, default=False
+        Whether delimited text is compressed as gzip does.
     """
     with contextlib.ExitStack() as stack:
         if form == "parquet":
@@ -36,36 +47,48 @@ def table_writer(path, form):
                 writer.write_table(table)
 
         else:
-            file = stack.enter_context(open(path, "w", encoding="utf-8", newline=""))
+            file = stack.enter_context(open(path, "wb"))
+            if compressed:
+                # Neither the time nor the name of a temporary file belongs into the result.
+                file = stack.enter_context(
+                    gzip.GzipFile("", "wb", compresslevel=_LEVEL, fileobj=file, mtime=0)
+                )
             separator = SEPARATORS[form]
             started = False
 
-            def append(table):
+            def append(table, lines=None, names=()):  # type: ignore[misc]
                 nonlocal started
                 if not started:
-                    names = pa.array(table.column_names)
-                    file.write(separator.join(_quoted(names, separator).to_pylist()) + "\n")
+                    row = _quoted(pa.array([*names, *table.column_names]), separator)
+                    file.write(separator.join(row.to_pylist()).encode())
+                    stack.callback(lambda: file.write(b"\n"))
                     started = True
-                file.write(_lines(table, separator))
+                if table.num_rows:
+                    file.write(_text(table, separator, lines))
 
         yield append
 
 
-def _lines(table, separator):
-    """Write the rows as text.
+def _text(table, separator, lines):
+    """Bytes of the rows, each behind a line break.
 
     Arrow's own writer puts every text cell in quotes, numbers read from a CSV
     included; here a cell is quoted only where it must be.
     """
-    if not table.num_rows:
-        return ""
     cells = [_cells(table.column(name), name, separator) for name in table.column_names]
-    lines = pc.binary_join_element_wise(*cells, pa.scalar(separator, pa.large_string()))
-    return "\n".join(lines.to_pylist()) + "\n"
+    kind = pa.large_string()
+    if lines is None:
+        lines = pc.binary_join_element_wise(pa.scalar("", kind), cells[0], pa.scalar("\n", kind))
+        cells = cells[1:]
+    joined = pc.binary_join_element_wise(lines, *cells, pa.scalar(separator, kind))
+    # The texts of an Arrow array lie one behind the other.
+    _, ends, content = joined.buffers()
+    return content[: np.frombuffer(ends, dtype=np.int64)[len(joined)]]
 
 
 def _cells(column, name, separator):
     column = plain(column)
+    text = is_text(column.type)
     if pt.is_boolean(column.type):
         column = pc.if_else(column, "True", "False")
     try:
@@ -75,11 +98,16 @@ def _cells(column, name, separator):
             f"Column '{name}' holds {column.type} values, which cannot be written as text; write "
             "to a .parquet file."
         ) from error
-    return _quoted(column, separator)
+    return _quoted(column, separator) if text else column
 
 
 def _quoted(column, separator):
     column = column.cast(pa.large_string())
+    # A glance at all cells together first, which costs a tenth.
+    content = column.buffers()[2]
+    content = b"" if content is None else content.to_pybytes()
+    if not any(mark in content for mark in (b'"', b"\r", b"\n", separator.encode())):
+        return column
     special = pc.match_substring_regex(column, f'["\r\n{separator}]')
     if not pc.any(special).as_py():
         return column

@@ -14,11 +14,13 @@ what X is:
 recall times prior above the share predicted positive gives a precision above 1, and tells
 that prior, labels or sample size cannot be trusted.
 
-``benjamini_hochberg`` is about something else: which rows to report, from their p-values.
+``benjamini_hochberg`` is about something else: which rows to report, from their p-values; and so
+is ``calibration_error``: whether probabilities are frequencies, on rows with known classes.
 """
 
 from __future__ import annotations
 
+from .calibration import calibration_error
 from .false_discovery import benjamini_hochberg
 from .scorers import make_pu_scorer
 from .scores import (
@@ -33,6 +35,7 @@ from .scores import (
 
 __all__ = [
     "benjamini_hochberg",
+    "calibration_error",
     "lee_liu_score",
     "make_pu_scorer",
     "pu_accuracy",

@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
+
+# Up to this ratio of its ends an axis has numbers between the powers of ten too.
+_WIDE = 100.0
 
 
 class Curve(NamedTuple):
@@ -62,6 +66,19 @@ class TuningResult:
             f"fits, {self.seconds:.1f} s{ended}). {self.reason}"
         )
 
+    def __getstate__(self):
+        """Arrays, numbers and texts, which skops can store and other versions of pandas read."""
+        columns = {
+            name: column.to_numpy() if is_numeric_dtype(column) else column.to_list()
+            for name, column in self.candidates.items()
+        }
+        return {**self.__dict__, "candidates": columns, "curve": list(self.curve)}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self.candidates = pd.DataFrame(state["candidates"])
+        self.curve = Curve(*state["curve"])
+
     def plot(self, ax=None):
         """Draw the search with Matplotlib.
 
@@ -74,6 +91,8 @@ class TuningResult:
         -------
         matplotlib.axes.Axes
         """
+        from matplotlib.ticker import LogLocator, NullFormatter
+
         if ax is None:
             from matplotlib import pyplot as plt
 
@@ -103,6 +122,10 @@ class TuningResult:
             label="chosen", linestyle="none",
         )  # fmt: skip
         ax.set_xscale("log")
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.xaxis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
+        lowest, highest = ax.get_xlim()
+        ax.xaxis.set_minor_formatter("{x:g}" if highest < _WIDE * lowest else NullFormatter())
         ax.set(xlabel=x.replace("_", " "), ylabel=y.replace("_", " "), title=title)
         ax.legend(fontsize="small")
         return ax

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
 from ..estimators._s3vm_data import read_semi_labels
 from ..estimators._validation import resolve_gamma
@@ -125,7 +126,10 @@ class _Trial:
             _FOLDS, shuffle=True, n_repeats=repeats, random_state=search.seed, unlabeled=None
         )
         y = self.coded[rows]
-        self.splits = [(rows[train], rows[test]) for train, test in splitter.split(rows, y)]
+        self.rows = rows
+        self.splits = list(splitter.split(rows, y))
+        self.values = {}  # by kernel and width
+        self.room = 1e6 * estimator.cache_size
 
     def run(self, candidates):
         """Hits of shape (candidates, folds, rows), NaN where nothing was predicted."""
@@ -138,7 +142,8 @@ class _Trial:
                     if fitted is None:
                         return right, converged
                     predicted, has_converged = fitted
-                    right[place, fold, test] = predicted == self.coded[test]
+                    tested = self.rows[test]
+                    right[place, fold, tested] = predicted == self.coded[tested]
                     converged[place] &= has_converged
                     self.search.advance()
         return right, converged
@@ -146,21 +151,47 @@ class _Trial:
     def _fit(self, candidate, train, test):
         """Predictions of held-out rows and whether the fit converged; None out of time."""
         if candidate["machine"] == _ALONE:
-            train = train[~np.isnan(self.coded[train])]
-        pairwise = self.estimator.kernel == "precomputed"
+            train = train[~np.isnan(self.coded[self.rows[train]])]
+        values = self._values(candidate)
+        held = values is not None
+        used = self.rows[train]
+        settings = {**quietly_settings(self.estimator), **_settings(candidate, self.first)}
+        if held:
+            settings["kernel"] = "precomputed"
         machine = self.search.fitted(
             self.estimator,
-            self.X[np.ix_(train, train)] if pairwise else self.X[train],
-            self.coded[train],
-            None if self.weight is None else self.weight[train],
+            values[np.ix_(train, train)] if held else self.X[used],
+            self.coded[used],
+            None if self.weight is None else self.weight[used],
             unlabeled=None,
-            **quietly_settings(self.estimator),
-            **_settings(candidate, self.first),
+            **settings,
         )
         if machine is None:
             return None
-        held = self.X[np.ix_(test, train)] if pairwise else self.X[test]
-        return machine.predict(held), machine.fit_status_ == 0
+        tested = values[np.ix_(test, train)] if held else self.X[self.rows[test]]
+        return machine.predict(tested), machine.fit_status_ == 0
+
+    def _values(self, candidate):
+        """All kernel values of a candidate, for all its folds; None where memory is short."""
+        key = candidate["kernel"], candidate["gamma"]
+        if key not in self.values:
+            self.values[key] = self._evaluated(candidate)
+        return self.values[key]
+
+    def _evaluated(self, candidate):
+        n = len(self.rows)
+        if self.estimator.kernel == "precomputed":
+            return self.X if n == len(self.coded) else self.X[np.ix_(self.rows, self.rows)]
+        if 8 * n**2 > self.room or self.estimator.solver == "path":  # which needs the rows
+            return None
+        self.room -= 8 * n**2
+        machine = clone(self.estimator).set_params(**_settings(candidate, self.first))
+        weight = None if self.weight is None else self.weight[self.rows]
+        rows, _ = machine._prepare(self.X[self.rows], weight)
+        gram = machine._gram(machine._centred(rows))
+        values = gram.block(np.arange(n))
+        self.search.kernel_values += gram.n_values
+        return values
 
 
 def _decided(candidates, right, converged, folds, weight, search):

@@ -1,1 +1,7 @@
 """A fit told to a person: what the rows were, what was learnt, how far to trust it."""
+
+from .collect import collect
+from .contents import Contents
+from .html import is_report, write_report
+
+__all__ = ["Contents", "collect", "is_report", "write_report"]

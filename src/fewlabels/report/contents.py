@@ -8,33 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-
-@dataclass(frozen=True)
-class Column:
-    """A column of the table that was learnt from.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    kind : {"number", "category", "date", "text", "left out"}
-        How it was taken.
-    missing : int
-        Cells without a value.
-    distinct : int
-        Different values.
-    shown : str
-        Range or most frequent values, for people.
-    note : str
-        What the user should know (constant, counts the rows, ...); empty for nothing.
-    """
-
-    name: str
-    kind: str
-    missing: int
-    distinct: int
-    shown: str
-    note: str = ""
+from ..io.profile import Column
 
 
 @dataclass(frozen=True)
@@ -170,8 +144,14 @@ class Contents:
         What the score of the comparison is.
     verdict : str
         What the comparison says, one or two sentences.
+    outcome : {"better", "worse", "undecided", "unknown", ""}
+        The verdict in a word; empty without a comparison.
     worse_than : list of str
-        Methods that are ahead of the machine.
+        Methods that are ahead of the machine, clearly or not.
+    protocol : str
+        How methods were compared.
+    agreement : DataFrame or None
+        Where no score is known: columns name, false_alarms, rank_correlation with the machine.
     notes : list of str
         Warnings and remarks.
     usage : list of (str, str)
@@ -197,6 +177,9 @@ class Contents:
     baselines: pd.DataFrame | None = None
     measure: str = ""
     verdict: str = ""
+    outcome: str = ""
     worse_than: list[str] = field(default_factory=list)
+    protocol: str = ""
+    agreement: pd.DataFrame | None = None
     notes: list[str] = field(default_factory=list)
     usage: list[tuple[str, str]] = field(default_factory=list)

@@ -1,5 +1,7 @@
 """Solvers: each takes a problem and returns a Result with its certificate."""
 
+from collections.abc import Callable
+
 from .decomposition import solve_decomposition
 from .interior_point import solve_interior_point
 from .lagrangian import solve_lagrangian
@@ -9,7 +11,7 @@ from .result import Result, Status
 from .settings import Settings
 
 # Name, function and the accuracy that each is run with at least.
-REFERENCE_SOLVERS = {
+REFERENCE_SOLVERS: dict[str, tuple[Callable, float]] = {
     "lagrangian": (solve_lagrangian, 1e-5),
     "projected": (solve_projected, 1e-5),
     "interior-point": (solve_interior_point, 1e-10),

@@ -6,6 +6,7 @@ import numpy as np
 
 from . import _steps as st
 from .engine import PathEngine
+from .one_less import OneLess
 
 _NUMBERS = (
     "n_members", "shift", "total", "total_target", "left", "moving", "drift_sum", "n_steps",
@@ -64,6 +65,27 @@ class LeaveOneOut(PathEngine):
             self._restore(before)
             self._history = history
         return self.scale * values
+
+    def one_less(self, a, h, penalty, unit):
+        """``OneLess`` of the present rows, from their solution; see there.
+
+        For penalties without kinks, which have no sign of their own to flip.
+        """
+        rows = self._alive
+
+        def columns(indices):
+            return self.scale * self.gram.columns(rows[indices])[:, rows]
+
+        return OneLess(
+            columns, self.scale * self.F[st.RIDGE, rows], a, h + penalty.slope_right,
+            penalty.lower, penalty.upper, unit,
+        )  # fmt: skip
+
+    def inner(self, indices, a):
+        """``sum_j a_j scale K_ij`` over the present rows, summed afresh, at some of them."""
+        used = np.flatnonzero(a)
+        rows = self._alive
+        return self.scale * self.gram.product_at(rows[indices], rows[used], a[used])
 
     def _snapshot(self):
         n, m = self.n, self.n_members

@@ -1,0 +1,124 @@
+"""``fewlabels explain``: which columns drive the score of a row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..io.errors import UserError
+from . import show
+from .explaining import explain_rows
+from .parameters import check_range
+
+
+def explain(
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="Model that 'fewlabels fit' wrote.", show_default=False
+        ),
+    ],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="File with the rows to explain, as for 'fewlabels predict'.",
+            show_default=False,
+        ),
+    ],
+    row: Annotated[
+        list[int],
+        typer.Option(
+            help="Number of a row of DATA, counted from 1; can be repeated.", show_default=False
+        ),
+    ],
+    background: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with usual rows to compare with, such as the training file. (default: "
+            "other rows of DATA)",
+            show_default=False,
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option(help="Columns to show; the others are summed up.")] = 10,
+    seed: Annotated[int, typer.Option(help="Seed of the draw of the rows to compare with.")] = 0,
+    n_jobs: Annotated[int | None, typer.Option(help="Threads. [default: all cores]")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+):
+    """Show which columns drive the score of a row, and which way.
+
+    A column's contribution is what the score changes when the column takes the row's value
+    instead of that of a usual row (Shapley values: averaged over usual rows and over the order
+    of the columns). Contributions add up from the usual score to the row's: negative ones push
+    towards "outside", or away from the class that positive scores stand for.
+    """
+    if top < 1:
+        raise UserError(f"--top {top} is out of range; it must be 1 or more.")
+    check_range("random_state", seed)
+    if n_jobs is not None:
+        check_range("n_jobs", n_jobs)
+    found = explain_rows(model, data, row, background=background, seed=seed, n_jobs=n_jobs)
+    if json:
+        show.as_json({**found, "rows": [_cut(told, top) for told in found["rows"]]})
+        return
+    for told in found["rows"]:
+        _print(told, found, top)
+
+
+def _cut(told, top):
+    return {**told, "contributions": told["contributions"][:top], "others": _others(told, top)}
+
+
+def _others(told, top):
+    rest = told["contributions"][top:]
+    return {"count": len(rest), "contribution": sum(one["contribution"] for one in rest)}
+
+
+def _print(told, found, top):
+    more = "".join(
+        f", {name.replace('_', '-')} {show.number(told[name])}"
+        for name in ("p_value", "probability")
+        if told.get(name) is not None
+    )
+    label = f" ({told['label']})" if told["label"] else ""
+    typer.echo(f"row {told['row']:,} of {found['data']}: score {told['score']:.4g}{label}{more}")
+    running = found["usual_score"]
+    compared = f"{found['background_rows']:,} rows of {found['background']}"
+    lines = [("column", "value", "usual", "contribution", "score so far")]
+    lines.append((f"mean of {compared}", "", "", "", f"{running:.4g}"))
+    for one in told["contributions"][:top]:
+        running += one["contribution"]
+        error = f" ± {one['standard_error']:.1g}" if one["standard_error"] else ""
+        lines.append(
+            (
+                one["column"],
+                _shown(one["value"]),
+                _shown(one["usual"]),
+                f"{one['contribution']:+.4g}{error}",
+                f"{running:.4g}",
+            )
+        )
+    others = _others(told, top)
+    if others["count"]:
+        running += others["contribution"]
+        words = f"{others['count']:,} other column{'s' if others['count'] > 1 else ''}"
+        lines.append((words, "", "", f"{others['contribution']:+.4g}", f"{running:.4g}"))
+    # The words on the usual rows may reach over the columns that are blank there.
+    widths = [max(len(line[k]) for j, line in enumerate(lines) if j != 1) for k in range(5)]
+    start = max(sum(widths[:4]) + 6, len(lines[1][0]))
+    for j, line in enumerate(lines):
+        left = "  ".join(
+            cell.ljust(width) if k == 0 else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(line[:4], widths, strict=False))
+        )
+        left = line[0] if j == 1 else left
+        typer.echo(f"  {left.ljust(start)}  {line[4].rjust(widths[4])}")
+
+
+def _shown(value):
+    if value is None:
+        return ""
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= 24 else text[:21] + "..."

@@ -1,0 +1,164 @@
+"""From a model, a file and numbers of rows to what drives their scores."""
+
+from __future__ import annotations
+
+from ..io.errors import UserError, plural
+from . import show
+from .parameters import as_options
+from .scoring import Scorer
+
+# Rows to compare with, and how many there have to be.
+_BACKGROUND, _FEWEST = 50, 5
+
+
+def explain_rows(model, data, numbers, *, background=None, seed=0, n_jobs=None):
+    """Explain rows of a file.
+
+    Parameters
+    ----------
+    model, data : path-like
+        Model and file with the rows.
+    numbers : sequence of int
+        Rows to explain, counted from 1.
+    background : path-like, optional
+        File with rows to compare with; else other rows of the data, among those read up to the
+        last row to explain and at least a piece of the file.
+    seed : int
+        Seed of their draw.
+    n_jobs : int, optional
+        Threads.
+
+    Returns
+    -------
+    dict
+        Plain values.
+    """
+    from ..inspection import explain
+
+    numbers = list(dict.fromkeys(numbers))
+    if min(numbers) < 1:
+        raise UserError(f"--row {min(numbers)} is out of range; rows are counted from 1.")
+    scorer = Scorer(model, n_jobs)
+    rows, usual = _read(data, scorer.schema, numbers, background is None, seed)
+    source = data
+    if background is not None:
+        source = background
+        _, usual = _read(background, scorer.schema, [], True, seed)
+    if usual is None or usual.shape[0] < _FEWEST:
+        found = 0 if usual is None else usual.shape[0]
+        raise UserError(
+            f"{source} has {plural(found, 'row')} to compare with, and at least {_FEWEST} are "
+            "needed; pass a file with usual rows, such as the training file, as --background."
+        )
+    try:
+        told = explain(
+            scorer.pipeline, rows, background=usual, columns=_names(scorer.schema),
+            random_state=seed,
+        )  # fmt: skip
+    except ValueError as error:
+        raise UserError(as_options(str(error))) from error
+    scores, more = scorer.of(rows)
+    answer = scorer.answer
+    labels = answer.arrays(scores, more)[1].to_pylist()
+    return {
+        "model": str(model),
+        "data": str(data),
+        "background": str(source),
+        "background_rows": int(usual.shape[0]),
+        "method": told.method,
+        "usual_score": show.finite(told.base),
+        "rows": [
+            {
+                "row": number,
+                "score": show.finite(scores[k]),
+                "label": labels[k],
+                **({} if more is None else {answer.more: show.finite(more[k])}),
+                "contributions": [
+                    {name: _plain(value) for name, value in line.items()}
+                    for line in told.frame(k).to_dict("records")
+                ],
+            }
+            for k, number in enumerate(numbers)
+        ],
+    }
+
+
+def _names(schema):
+    return schema.names() if schema.layout == "table" else None
+
+
+def _read(data, schema, numbers, draws, seed):
+    """The rows with these numbers, and others drawn at random to compare with."""
+    import numpy as np
+
+    from ..io.chunks import iterate_chunks
+    from ..io.schema import REFUSE
+    from ..io.tally import Tally
+
+    tally = Tally(data, skip_missing=schema.missing == REFUSE)
+    rng = np.random.default_rng(seed)
+    wanted = np.array(sorted(numbers), dtype=int)
+    found, keys, drawn = {}, np.zeros(0), None
+    last = wanted[-1] if wanted.size else None
+    done = 0
+    for chunk in iterate_chunks(data, schema, tally, lines=True):
+        n = len(chunk.complete)
+        places = np.cumsum(chunk.complete) - 1
+        here = wanted[(wanted > done) & (wanted <= done + n)]
+        for number in here:
+            at = number - done - 1
+            if not chunk.complete[at]:
+                raise UserError(
+                    f"Row {number} of {data} has missing numbers, so it has no score to explain; "
+                    "fill them in."
+                )
+            found[number] = _take(chunk.rows, [places[at]])
+        if draws:
+            free = chunk.complete.copy()
+            free[here - done - 1] = False
+            key = rng.random(int(free.sum()))
+            best = np.argsort(key, kind="stable")[:_BACKGROUND]
+            part = _take(chunk.rows, places[free][best])
+            keys = np.concatenate([keys, key[best]])
+            drawn = part if drawn is None else _stack([drawn, part])
+            best = np.argsort(keys, kind="stable")[:_BACKGROUND]
+            keys, drawn = keys[best], _take(drawn, best)
+        done += n
+        # Another file is read as a whole, for usual rows from all of it.
+        if last is not None and done >= last:
+            break
+    tally.check()
+    if last is not None and done < last:
+        raise UserError(f"{data} has {plural(done, 'row')}, so there is no row {last}.")
+    return (_stack([found[number] for number in numbers]) if numbers else None), drawn
+
+
+def _take(rows, places):
+    return rows.iloc[places] if hasattr(rows, "iloc") else rows[places]
+
+
+def _stack(parts):
+    import numpy as np
+
+    if hasattr(parts[0], "iloc"):
+        import pandas as pd
+
+        return pd.concat(parts, ignore_index=True)
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    import scipy.sparse as sp
+
+    return sp.csr_array(sp.vstack(parts))
+
+
+def _plain(value):
+    """A value for JSON."""
+    import numpy as np
+
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, int | np.integer):
+        return int(value)
+    return show.finite(value)

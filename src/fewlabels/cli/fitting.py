@@ -1,0 +1,134 @@
+"""Running a machine: search for its settings, fit, probabilities; and what it warned of."""
+
+from __future__ import annotations
+
+import inspect
+import time
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..io.errors import UserError
+from .errors import Interrupted
+from .parameters import as_options
+
+
+class Fitted(NamedTuple):
+    """A fitted machine.
+
+    Attributes
+    ----------
+    estimator : estimator
+        Fitted.
+    tuning : TuningResult or None
+        The search for its settings.
+    seconds : float
+        Seconds of the fit alone.
+    messages : list of str
+        What the user should know.
+    """
+
+    estimator: Any
+    tuning: Any
+    seconds: float
+    messages: list[str]
+
+
+def fit_machine(estimator, X, y, *, model, search, seed=None, watch):
+    """Search for settings, fit, and calibrate probabilities.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With the settings that were given.
+    X, y
+        Training rows and labels.
+    model : path-like
+        What is to be written, for messages.
+    search : Search
+        Whether settings are searched for.
+    seed : int or None
+        Seed of the search.
+    watch : Watch
+        Shows what is going on.
+
+    Returns
+    -------
+    Fitted
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            if search.seconds:
+                estimator, tuning, seconds = _tuned(estimator, X, y, search, seed, watch)
+            else:
+                tuning, seconds = None, _fit(estimator, X, y, watch)
+        except KeyboardInterrupt:
+            before = f", and {model} is as it was before" if Path(model).exists() else ""
+            raise Interrupted(
+                f"no model was written{before}. (--max-time SECONDS stops by itself and keeps "
+                "what was reached.)"
+            ) from None
+        except ValueError as error:
+            # The estimators' messages are sentences for users.
+            raise UserError(as_options(str(error))) from error
+        except MemoryError as error:
+            raise UserError(
+                "There is not enough memory to fit this model; use fewer rows or a smaller "
+                "--cache-size."
+            ) from error
+    messages = spoken(caught)
+    if tuning is not None and tuning.stopped == "Ctrl-C":
+        messages.append("Ctrl-C ended the search; the best settings until then are taken")
+    return Fitted(estimator, tuning, seconds, messages + _calibrate(estimator, X, watch))
+
+
+def _tuned(estimator, X, y, search, seed, watch):
+    from ..model_selection import tune
+
+    with watch.handed_over(f"choosing settings, at most {search.seconds:g} s, and fitting") as bar:
+        estimator = tune(
+            estimator,
+            X,
+            y,
+            time_budget=search.seconds,
+            contaminated=search.contaminated,
+            random_state=seed,
+            progress=bar,
+        )
+    return estimator, estimator.tuning_, estimator.tuning_.fit_seconds
+
+
+def _fit(estimator, X, y, watch):
+    started = time.perf_counter()
+    arguments = {}
+    if "callback" in inspect.signature(estimator.fit).parameters:
+        arguments["callback"] = watch.round
+    estimator.fit(X, y, **arguments)
+    return time.perf_counter() - started
+
+
+def _calibrate(estimator, X, watch):
+    """Have the map to probabilities made, which needs the training rows and is kept."""
+    if not hasattr(estimator, "predict_proba"):
+        return []
+    watch.step("calibrating probabilities")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            estimator.predict_proba(X[:1])
+        except ValueError as error:
+            return [f"the model gives no probabilities: {as_options(str(error)).rstrip('.')}"]
+        except KeyboardInterrupt:
+            return ["the model gives no probabilities, since Ctrl-C ended their calibration"]
+    return spoken(caught)
+
+
+def spoken(caught):
+    """What estimators warned of, in the words of the command line."""
+    messages = [
+        as_options(str(w.message)).rstrip(".")
+        for w in caught
+        if issubclass(w.category, UserWarning)
+    ]
+    return list(dict.fromkeys(messages))

@@ -1,0 +1,184 @@
+"""After the fit: the comparison with other methods, and the report."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+from ..io.errors import UserError
+from .errors import Interrupted
+from .fitting import spoken
+from .parameters import as_options
+
+# Share of the time budget that the comparison may take, and its least when asked for.
+_SHARE, _LEAST = 0.5, 10.0
+
+
+def page_path(model, report, wanted):
+    """Where the report goes; None for nowhere.
+
+    Parameters
+    ----------
+    model : path-like
+        The model file.
+    report : path-like or None
+        What the user said.
+    wanted : bool
+        False for ``--no-report``.
+    """
+    if not wanted:
+        if report is not None:
+            raise UserError("--report asks for a report and --no-report for none; pass one.")
+        return None
+    path = Path(model).with_suffix(".html") if report is None else Path(report)
+    if path == Path(model):
+        raise UserError(
+            f"The model and its report cannot both be {model}; name the report with --report, or "
+            "pass --no-report."
+        )
+    return path
+
+
+def check_report_output(path, force, inputs):
+    """Refuse a report that cannot be written, or that would replace another file."""
+    from ..io.paths import check_output
+    from ..report import is_report
+
+    check_output(path, inputs=[name for name in inputs if Path(name).exists()])
+    if path.exists() and not (force or is_report(path)):
+        raise UserError(
+            f"{path} exists and is not a report of fewlabels; name another file with --report, "
+            "pass --no-report, or --force to replace it."
+        )
+
+
+def comparison_seconds(asked, reported, time_budget):
+    """Seconds for the comparison with other methods; 0 for none.
+
+    Parameters
+    ----------
+    asked : bool or None
+        What the user said.
+    reported : bool
+        Whether there is a report.
+    time_budget : float
+        Seconds for the choice of settings.
+    """
+    seconds = _SHARE * time_budget
+    if asked is None:
+        return seconds if reported else 0.0
+    return max(_LEAST, seconds) if asked else 0.0
+
+
+def compare(estimator, X, y, *, others, seconds, seed, watch):
+    """Compare a machine with other methods.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With its settings.
+    X, y
+        Training rows and labels.
+    others : ndarray, CSR array or None
+        Rows known to be of other classes, for machines of one class.
+    seconds : float
+        Time for it.
+    seed : int or None
+        Seed of the splits.
+    watch : Watch
+        Shows what is going on.
+
+    Returns
+    -------
+    comparison : BaselineComparison or None
+    messages : list of str
+        What the user should know.
+    """
+    from ..model_selection import compare_with_baselines
+
+    title = f"comparing with other methods, at most {seconds:.0f} s"
+    with warnings.catch_warnings(record=True) as caught, watch.handed_over(title) as bar:
+        warnings.simplefilter("always")
+        try:
+            comparison = compare_with_baselines(
+                estimator,
+                X,
+                y,
+                known_other=others,
+                time_budget=seconds,
+                random_state=seed,
+                progress=bar,
+            )
+        except ValueError as error:
+            return None, [f"not compared with other methods: {as_options(str(error)).rstrip('.')}"]
+        except KeyboardInterrupt:
+            return None, ["not compared with other methods, as Ctrl-C ended that"]
+    return comparison, spoken(caught)
+
+
+def comparison_facts(comparison):
+    """What a model keeps of the comparison, plain values only."""
+    import json
+
+    if comparison is None:
+        return None
+    table = json.loads(comparison.table.to_json(orient="records"))
+    return {
+        "measure": comparison.measure,
+        "verdict": comparison.verdict,
+        "worse_than": list(comparison.worse_than),
+        "table": table,
+    }
+
+
+def rows_of_others(file, roles, encoder, schema):
+    """Rows of the classes that a machine of one class does not learn from.
+
+    Returns
+    -------
+    X : ndarray, CSR array or None
+        Encoded; None without any.
+    messages : list of str
+        What the user should know.
+    """
+    import numpy as np
+
+    from ..io.training import encoded_rows
+
+    if roles.y is not None or file.labels is None:
+        return None, []
+    others = np.flatnonzero(~roles.keep & (file.labels.index >= 0))
+    if not others.size:
+        return None, []
+    try:
+        return encoded_rows(file, others, encoder, schema), []
+    except UserError as error:
+        return None, [f"rows of other classes not used for the comparison: {str(error)[:-1]}"]
+
+
+def write_report_of(path, model, **parts):
+    """Write the report of a model that is saved already.
+
+    Parameters
+    ----------
+    path : path-like
+        The report.
+    model : path-like
+        The model file.
+    **parts
+        What :func:`fewlabels.report.collect.collect` asks for.
+
+    Returns
+    -------
+    list of str
+        What the user should know.
+    """
+    from ..report import collect, write_report
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            write_report(path, collect(model_path=model, **parts))
+        except KeyboardInterrupt:
+            raise Interrupted(f"{model} is written, but not its report.") from None
+    return spoken(caught)

@@ -1,0 +1,118 @@
+"""A loaded model and what it says of rows: scores, and p-values or probabilities."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ..io.errors import UserError
+from .answers import answer_of
+
+
+class Scorer:
+    """A model from a file, ready to score.
+
+    Parameters
+    ----------
+    model : path-like
+        Model file.
+    n_jobs : int, optional
+        Threads.
+
+    Attributes
+    ----------
+    pipeline, schema, metadata
+        What the file holds.
+    answer : Answer
+        What its scores mean.
+    """
+
+    def __init__(self, model, n_jobs=None):
+        from ..io.models import load_model
+
+        self.pipeline, self.schema, self.metadata = load_model(model)
+        self._machine = self.pipeline[-1]
+        if n_jobs is not None:
+            self._machine.set_params(n_jobs=n_jobs)
+        more = _more(self._machine)
+        self._scores = partial(_SCORES[more], self._machine)
+        self.answer = answer_of(self.metadata, more)
+
+    def score(self, chunk, data, done):
+        """Scores of a piece, and what comes with them; NaN for rows that are not complete.
+
+        Parameters
+        ----------
+        chunk : Chunk
+            Rows.
+        data : path-like
+            Their file, for messages.
+        done : int
+            How many rows of it came before.
+
+        Returns
+        -------
+        scores : ndarray of shape (n,)
+            Decisions.
+        more : ndarray of shape (n,) or None
+            p-values or probabilities, where the model has any.
+        """
+        import numpy as np
+
+        complete = chunk.complete
+        scores = np.full(len(complete), np.nan)
+        more = None if self.answer.more is None else np.full(len(complete), np.nan)
+        if complete.any():
+            scores[complete], found = self.of(chunk.rows)
+            if more is not None:
+                more[complete] = found
+        failed = np.flatnonzero(complete & ~np.isfinite(scores))
+        if failed.size:
+            raise UserError(
+                f"Row {done + failed[0] + 1} of {data} is too far from the training rows for a "
+                "score to be computed; check its numbers."
+            )
+        return scores, more
+
+    def of(self, rows):
+        """Scores of complete rows, and what comes with them.
+
+        The kernel is evaluated once for both, but for a PUEnsemble.
+        """
+        return self._scores(self.pipeline[:-1].transform(rows))
+
+
+def _more(machine):
+    """What a machine says beside scores, by name of its column; None for nothing.
+
+    What a model has to be fitted for first it does not have: predicting never fits.
+    """
+    from ..estimators._probability import ProbabilityMachine
+
+    if hasattr(machine, "p_values"):
+        return None if machine.target_fpr is None else "p_value"
+    if not hasattr(machine, "predict_proba"):
+        return None
+    unfitted = isinstance(machine, ProbabilityMachine) and machine.__dict__.get("_curve") is None
+    return None if unfitted else "probability"
+
+
+def _with_p_values(machine, X):
+    # Decisions of a calibrated machine are these differences to the last bit.
+    scores = machine.score_samples(X)
+    return scores - machine.offset_, machine._p_values_of(scores)
+
+
+def _with_probabilities(machine, X):
+    from ..estimators._probability import ProbabilityMachine, probabilities
+
+    decisions = machine.decision_function(X)
+    if isinstance(machine, ProbabilityMachine):
+        return decisions, probabilities(machine._curve, decisions)[:, 1]
+    return decisions, machine.predict_proba(X)[:, 1]
+
+
+def _alone(machine, X):
+    return machine.decision_function(X), None
+
+
+_SCORES = {"p_value": _with_p_values, "probability": _with_probabilities, None: _alone}

@@ -1,0 +1,134 @@
+"""Settings of a machine: chosen from the data, or as they were given, and why."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..io.errors import UserError
+from ..io.machines import MACHINES
+from .parameters import option
+
+DEFAULT_BUDGET = 60.0
+# What a search would choose.
+_CHOSEN = ("kernel", "gamma", "C", "C_star", "nu", "lam")
+# What is shown of the settings, in this order.
+_SHOWN = ("kernel", "gamma", "C", "C_star", "nu", "lam")
+
+
+class Search(NamedTuple):
+    """Whether settings are searched for.
+
+    Attributes
+    ----------
+    seconds : float
+        Time for it; 0 means that nothing is searched for.
+    why_not : str
+        Why not, empty where it is.
+    contaminated : bool
+        Whether rows of one class may hold others.
+    """
+
+    seconds: float
+    why_not: str = ""
+    contaminated: bool = True
+
+
+def plan_search(machine, given, time_budget, clean):
+    """Decide whether settings are searched for.
+
+    Parameters
+    ----------
+    machine : str
+        Its name.
+    given : dict
+        Parameters that the user passed; None where an option was not used.
+    time_budget : float
+        Seconds that the user allows.
+    clean : bool
+        Whether the user said that all training rows are normal.
+    """
+    if clean and MACHINES[machine].learns_from != "normal":
+        raise UserError(
+            f"--clean says that no anomalies are among rows of one class, but the machine is "
+            f"{machine}; leave the option out."
+        )
+    fixed = [option(name) for name in _CHOSEN if given.get(name) is not None]
+    if fixed:
+        search = Search(0.0, f"as given by {' and '.join(fixed)}, the others are defaults")
+    elif not time_budget:
+        search = Search(0.0, "defaults, as --time-budget 0 asks")
+    else:
+        return Search(time_budget, contaminated=not clean)
+    if clean:
+        raise UserError(
+            f"--clean is for the choice of settings, but they are {search.why_not}; leave one of "
+            "the options out."
+        )
+    return search
+
+
+def tuning_facts(tuning):
+    """What a model keeps of the search, plain values only."""
+    if tuning is None:
+        return None
+    return {
+        "chosen": {name: _plain(value) for name, value in tuning.chosen.items()},
+        "reason": tuning.reason,
+        "candidates": len(tuning.candidates),
+        "fits": tuning.fits,
+        "seconds": tuning.seconds,
+        "stopped": tuning.stopped,
+    }
+
+
+def why_settings(machine, estimator, tuning, search):
+    """One line: the settings and where they are from."""
+    parameters = estimator.get_params()
+    # What "scale", "distance" and "auto" came to.
+    parameters |= {name: getattr(estimator, f"{name}_", None) or parameters.get(name)
+                   for name in ("gamma", "lam")}  # fmt: skip
+    if parameters.get("kernel") == "linear":
+        parameters.pop("gamma")
+    if machine == "svdd":
+        parameters.pop("nu" if parameters["slack"] == "squared" else "C")
+    shown = [
+        f"{name} {_number(parameters[name])}"
+        for name in _SHOWN
+        if parameters.get(name) is not None and (name, parameters[name]) != ("kernel", "rbf")
+    ]
+    return f"{', '.join(shown)}: {_source(machine, tuning, search)}"
+
+
+def _source(machine, tuning, search):
+    if tuning is None:
+        return search.why_not
+    table = tuning.candidates
+    ended = {"time budget": " until the time was up", "Ctrl-C": " until Ctrl-C"}
+    ended = ended.get(tuning.stopped, "")
+    if MACHINES[machine].learns_from == "normal":
+        share = float(table["trim"].iloc[0])
+        if not share:
+            return "a rule from the distances between rows, none of which is an anomaly (--clean)"
+        return (
+            f"a rule from the distances between rows, without the {100 * share:g} % farthest out, "
+            "where anomalies may be (--clean if there are none)"
+        )
+    if len(table) < 2:
+        return "defaults; too few labels to compare others"
+    if MACHINES[machine].learns_from == "positive":
+        rank = "best" if tuning.chosen else "as good as any"
+        return f"{rank} of {len(table)} at telling held-out positives from the pile{ended}"
+    if not tuning.chosen:
+        return (
+            f"defaults; none of {len(table) - 1} others was clearly better on held-out labels"
+            f"{ended}"
+        )
+    return f"clearly better than the defaults on held-out labels, best of {len(table)}{ended}"
+
+
+def _number(value):
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _plain(value):
+    return value if isinstance(value, str | int | float | bool) else float(value)

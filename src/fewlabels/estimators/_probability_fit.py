@@ -1,0 +1,239 @@
+"""Curves from scores to probabilities: fitted with a class prior, or to a few labels.
+
+A curve is a dict of plain values: ``slope`` and ``intercept`` of a sigmoid of the decision, and
+``knots`` and ``values`` of an increasing function that is linear between them, or None. With
+both, the probability is their mean.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit, logit
+from sklearn.isotonic import isotonic_regression
+
+from ._pu_scores import mean_and_spread
+
+# Logarithms of slopes that are tried.
+_LOG_SLOPES = np.linspace(np.log(0.02), np.log(100.0), 18)
+# What is thought of a slope before seeing scores: its logarithm is normal with this mean, per
+# standard deviation of the unlabelled scores (PU) or per unit of f (labels), and deviation 1.
+_LOG_SLOPE_OF_PRIOR, _LOG_SLOPE_OF_LABELS = 0.7, 0.0
+# Deviation of an intercept before seeing labels.
+_INTERCEPT = 2.0
+# Priors nearer to 0 and 1 are taken for this.
+_LEAST = 1e-12
+_NEWTON_STEPS = 60
+_EXACT = 1e-14
+# Scores, and values of an isotonic function, that are nearer than this, relative to the largest,
+# are equal.
+_SAME = 1e-9
+
+
+def probabilities(curve, decision):
+    """Probabilities of the two classes, shape (n, 2), where decisions are ``decision``."""
+    z = curve["slope"] * decision + curve["intercept"]
+    p = np.column_stack([expit(-z), expit(z)])
+    if curve["knots"] is None:
+        return p
+    step = np.interp(decision, curve["knots"], curve["values"])
+    return 0.5 * (p + np.column_stack([1.0 - step, step]))
+
+
+def curve_with_prior(positive, unlabeled, prior, kind):
+    """The curve of a positive-unlabelled problem.
+
+    Among functions q of one form, the one that maximises ``sum_P log q(score)`` with a mean of
+    ``prior`` over the unlabelled scores: ``q / prior`` is the ratio of the densities of positive
+    and unlabelled scores of greatest likelihood (KLIEP, Sugiyama et al. 2008). No negatives
+    are needed, and as q is at most 1 no score can have more influence than its share.
+
+    Parameters
+    ----------
+    positive, unlabeled : tuple of two ndarrays
+        Scores of rows that were not trained on, and their weights, which act as repetitions.
+    prior : float
+        Share of positives among the unlabelled rows, in (0, 1).
+    kind : {"sigmoid", "isotonic"}
+        "isotonic": the mean of the best increasing function and the best sigmoid.
+
+    Returns
+    -------
+    dict
+        The curve.
+    """
+    prior = float(np.clip(prior, _LEAST, 1.0 - _LEAST))
+    (scores, weight), (others, mass) = positive, (unlabeled[0], unlabeled[1] / unlabeled[1].sum())
+    center, spread = mean_and_spread(others, mass)
+    s, u = (scores - center) / spread, (others - center) / spread
+
+    def at(log_slope):
+        slope = np.exp(log_slope)
+        intercept, moved = _intercept(u, mass, slope, prior)
+        z = slope * s + intercept
+        value = weight @ np.logaddexp(0.0, -z)
+        change = -weight @ (expit(-z) * (s + moved)) * slope
+        away = log_slope - _LOG_SLOPE_OF_PRIOR
+        return value + 0.5 * away**2, change + away
+
+    slope = np.exp(_best(at))
+    curve = _sigmoid(
+        slope / spread, _intercept(u, mass, slope, prior)[0] - slope * center / spread
+    )
+    if kind == "isotonic":
+        knots, group = _distinct(others)
+        mass = np.bincount(group, weights=mass)
+        # A positive score counts at the next unlabelled one, or at the last.
+        rounding = _SAME * np.abs(knots).max()
+        place = np.minimum(np.searchsorted(knots + rounding, scores), len(knots) - 1)
+        found = np.bincount(place, weights=weight, minlength=len(knots)) / weight.sum()
+        centers, values = _isotonic(knots, prior * found / mass, mass)
+        values = _with_mean(centers, np.minimum(values, 1.0), knots, mass, prior)
+        curve |= {"knots": centers, "values": values}
+    return curve
+
+
+def curve_of_labels(scores, positive, weight, kind, unlabeled=None, share=None):
+    """The curve of labelled rows.
+
+    The sigmoid of greatest posterior density: labels are independent given the scores, the
+    slope is lognormal around 1 and the intercept normal around 0, so that few labels, or labels
+    without an error, do not give certainties.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Scores of labelled rows that were not trained on.
+    positive : ndarray of bool of shape (n,)
+        Their labels.
+    weight : ndarray of shape (n,)
+        Their weights, which act as repetitions.
+    kind : {"sigmoid", "isotonic"}
+        "isotonic": the mean of the isotonic regression and of the sigmoid.
+    unlabeled : tuple of two ndarrays or None, default=None
+        Scores of unlabelled rows and their weights.
+    share : float or None, default=None
+        What the mean probability over the unlabelled rows has to be, in (0, 1).
+
+    Returns
+    -------
+    dict
+        The curve.
+    """
+    y = positive.astype(float)
+    if share is not None:
+        u, mass = unlabeled[0], unlabeled[1] / unlabeled[1].sum()
+
+    def intercept_at(slope):
+        if share is not None:
+            return _intercept(u, mass, slope, share)
+        return _free_intercept(slope * scores, y, weight), 0.0
+
+    def at(log_slope):
+        slope = np.exp(log_slope)
+        intercept, moved = intercept_at(slope)
+        z = slope * scores + intercept
+        value = weight @ (np.logaddexp(0.0, z) - y * z)
+        change = weight @ ((expit(z) - y) * (scores + moved)) * slope
+        if share is None:
+            value += 0.5 * (intercept / _INTERCEPT) ** 2
+        away = log_slope - _LOG_SLOPE_OF_LABELS
+        return value + 0.5 * away**2, change + away
+
+    slope = np.exp(_best(at))
+    curve = _sigmoid(slope, intercept_at(slope)[0])
+    if kind == "isotonic" and len(scores):
+        places, group = np.unique(scores, return_inverse=True)
+        mass_at = np.bincount(group, weights=weight)
+        knots, values = _isotonic(
+            places, np.bincount(group, weights=weight * y) / mass_at, mass_at
+        )
+        if share is not None:
+            values = _with_mean(knots, values, u, mass, share)
+        curve |= {"knots": knots, "values": values}
+    return curve
+
+
+def _sigmoid(slope, intercept):
+    return {"slope": float(slope), "intercept": float(intercept), "knots": None, "values": None}
+
+
+def _best(at):
+    """Where ``at`` is smallest; it gives value and derivative."""
+    values = [at(x)[0] for x in _LOG_SLOPES]
+    k = int(np.argmin(values))
+    low, high = _LOG_SLOPES[max(0, k - 1)], _LOG_SLOPES[min(len(values) - 1, k + 1)]
+    if at(low)[1] >= 0.0:
+        return low
+    if at(high)[1] <= 0.0:
+        return high
+    return brentq(lambda x: at(x)[1], low, high, xtol=1e-13, rtol=1e-14)
+
+
+def _intercept(u, mass, slope, mean):
+    """The b for which ``mean of expit(slope u + b) = mean``, and its derivative in slope."""
+    z = slope * u
+    low, high = logit(mean) - z.max(), logit(mean) - z.min()
+    b = float(np.clip(logit(mean) - mass @ z, low, high))
+    for _ in range(_NEWTON_STEPS):
+        q = expit(z + b)
+        off, rate = mass @ q - mean, mass @ (q * (1.0 - q))
+        low, high = (b, high) if off < 0.0 else (low, b)
+        then = b - off / rate if rate > 0.0 else low
+        if not low < then < high:
+            then = 0.5 * (low + high)
+        if abs(then - b) <= _EXACT * max(1.0, abs(b)):
+            break
+        b = then
+    q = expit(z + b)
+    rate = q * (1.0 - q) * mass
+    return b, -float(rate @ u) / max(float(rate.sum()), np.finfo(float).tiny)
+
+
+def _free_intercept(z, y, weight):
+    """The b of greatest posterior density."""
+
+    def change(b):
+        return weight @ (expit(z + b) - y) + b / _INTERCEPT**2
+
+    # Residuals are between -1 and 1.
+    far = 1.0 + weight.sum() * _INTERCEPT**2
+    return brentq(change, -far, far, xtol=1e-14, rtol=1e-14) if len(z) else 0.0
+
+
+def _distinct(scores):
+    """Scores that differ by more than rounding, and which of them each score is."""
+    order = np.argsort(scores)
+    ascending = scores[order]
+    new = np.diff(ascending, prepend=-np.inf) > _SAME * np.abs(scores).max()
+    group = np.empty(len(scores), dtype=np.intp)
+    group[order] = np.cumsum(new) - 1
+    return ascending[new], group
+
+
+def _isotonic(places, targets, mass):
+    """The increasing function nearest to ``targets``: centres and values of its steps."""
+    fitted = isotonic_regression(targets, sample_weight=mass)
+    rises = np.diff(fitted) > _SAME * np.abs(fitted).max(initial=0.0)
+    step = np.concatenate([[0], np.cumsum(rises)])
+    whole = np.bincount(step, weights=mass)
+    centers = np.bincount(step, weights=mass * places) / whole
+    return centers, np.bincount(step, weights=mass * fitted) / whole
+
+
+def _with_mean(knots, values, places, mass, mean):
+    """Values scaled, and cut at 1, such that the mean over ``places`` is right.
+
+    Where even 1 at every value that is not 0 is too little, the others share what is missing.
+    """
+
+    def off(log_factor):
+        return mass @ np.interp(places, knots, np.minimum(1.0, np.exp(log_factor) * values)) - mean
+
+    some = values > 0.0
+    least = values[some].min(initial=np.inf)
+    ends = np.log(0.5 * mean / values.max()), -np.log(least)
+    if off(ends[1]) >= 0.0:
+        return np.minimum(1.0, np.exp(brentq(off, *ends, xtol=1e-14, rtol=1e-14)) * values)
+    one, rest = (mass @ np.interp(places, knots, ends) for ends in (some * 1.0, ~some * 1.0))
+    return np.where(some, 1.0, (mean - one) / rest)

@@ -1,0 +1,107 @@
+"""Rows, background and columns of an explanation, brought into one form."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_array, check_random_state
+
+
+def as_rows(X, what, missing=False):
+    """A DataFrame, a dense array or a CSR array of at least one row.
+
+    ``missing`` tells whether arrays may have missing numbers.
+    """
+    if hasattr(X, "to_pandas"):
+        X = X.to_pandas()
+    if isinstance(X, pd.DataFrame):
+        if len(X) == 0 or X.shape[1] == 0:
+            raise ValueError(f"{what} has shape {X.shape}; pass at least one row and one column.")
+        return X.reset_index(drop=True)
+    allowed = "allow-nan" if missing else True
+    X = check_array(X, accept_sparse="csr", input_name=what, ensure_all_finite=allowed)
+    return sp.csr_array(X) if sp.issparse(X) else X
+
+
+def column_names(X, columns, model):
+    """Names of the columns of X."""
+    if columns is not None:
+        names = [str(name) for name in columns]
+        if len(names) != X.shape[1] or len(set(names)) != len(names):
+            raise ValueError(
+                f"columns has {len(names)} names, {len(set(names))} of them different, and X has "
+                f"{X.shape[1]} columns; pass one name per column."
+            )
+        return names
+    known = X.columns if isinstance(X, pd.DataFrame) else getattr(model, "feature_names_in_", None)
+    if known is None or len(known) != X.shape[1]:
+        return [f"x{k}" for k in range(X.shape[1])]
+    return [str(name) for name in known]
+
+
+def players_of(names, groups):
+    """What counts as one: the player of every column, and the players' names.
+
+    A group stands where its first column does.
+    """
+    home = {}
+    for group, members in (groups or {}).items():
+        if isinstance(members, str):
+            members = [members]
+        for member in members:
+            name = str(member)
+            if name not in names and isinstance(member, int | np.integer):
+                name = names[member] if 0 <= member < len(names) else name
+            if name not in names:
+                raise ValueError(
+                    f"groups names the column {member!r}, which X does not have; its columns are "
+                    f"{', '.join(names[:8])}{', ...' if len(names) > 8 else ''}."
+                )
+            if name in home:
+                raise ValueError(f"column {name!r} is in two groups; put it in one.")
+            home[name] = str(group)
+    shown = [home.get(name, name) for name in names]
+    players = list(dict.fromkeys(shown))
+    if len(players) < len(set(shown) | set(home.values())) or set(home.values()) & (
+        set(names) - set(home)
+    ):
+        raise ValueError("a group has the name of a column outside of it; give it another name.")
+    place = {player: k for k, player in enumerate(players)}
+    return np.array([place[name] for name in shown]), players
+
+
+def drawn(background, size, random_state):
+    """At most ``size`` rows, drawn without replacement, in their order."""
+    n = background.shape[0]
+    if n <= size:
+        return background
+    rng = check_random_state(0 if random_state is None else random_state)
+    rows = np.sort(rng.choice(n, size, replace=False))
+    return background.iloc[rows] if isinstance(background, pd.DataFrame) else background[rows]
+
+
+def held_rows(machine):
+    """Training rows that count, as the machine holds them; None where it holds none."""
+    stream = machine.__dict__.get("_stream")
+    if stream is None:
+        return None
+    if isinstance(stream, dict):
+        weight = stream["weight"]
+        return stream["X"] if weight is None else stream["X"][weight > 0]
+    rows = getattr(stream, "rows", None)
+    if callable(rows):  # S3VM
+        return rows(stream.places)
+    places = rows.places
+    return rows.rows(places[rows["weight"][places] > 0])
+
+
+def unwrapped(model):
+    """Steps before the machine (None without any), and the machine; searches are opened."""
+    model = getattr(model, "best_estimator_", model)
+    if not isinstance(model, Pipeline):
+        return None, model
+    inner, machine = unwrapped(model.steps[-1][1])
+    steps = model.steps[:-1] + ([("inner", inner)] if inner is not None else [])
+    return (Pipeline(steps) if steps else None), machine

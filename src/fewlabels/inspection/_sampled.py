@@ -1,0 +1,101 @@
+"""Shapley values of any function of rows, by sampling orders of the columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
+
+# Mixed rows that are evaluated at a time, and numbers that these may hold.
+_ROWS_AT_A_TIME, _NUMBERS = 20_000, 8_000_000
+
+
+def sampled_values(function, rows, background, group, n_groups, n_samples, random_state):
+    """Shapley values relative to the mean over background rows, estimated.
+
+    A sample is an order of the players and a background row: players take the explained row's
+    values one after the other, in this order and in the reverse order (antithetic), and the
+    changes of the function are their values. Every background row is used equally often, so that
+    values add up to the function's value less its mean over the background.
+
+    Parameters
+    ----------
+    function : callable
+        Values of rows, shape (n,).
+    rows, background : DataFrame, ndarray or CSR
+        Rows to explain, and what absent columns are replaced by.
+    group : ndarray of int of shape (d,)
+        The player that each column belongs to.
+    n_groups : int
+        Number of players.
+    n_samples : int
+        Pairs of orders per row: a multiple of m, at least 2 m.
+    random_state : int, RandomState or None
+        Seed.
+
+    Returns
+    -------
+    values, errors : ndarray of shape (n, n_groups)
+        Estimates and their standard errors.
+    """
+    rng = check_random_state(random_state)
+    m = background.shape[0]
+    values = np.zeros((rows.shape[0], n_groups))
+    errors = np.zeros_like(values)
+    n_columns = max(1, len(group))
+    budget = max(2 * n_groups, min(_ROWS_AT_A_TIME, _NUMBERS // n_columns))
+    at_a_time = max(1, budget // (2 * n_groups))
+    for i in range(len(values)):
+        changes = np.empty((n_samples, n_groups))
+        whose = rng.permutation(n_samples) % m
+        for first in range(0, n_samples, at_a_time):
+            part = slice(first, min(first + at_a_time, n_samples))
+            changes[part] = _changes(function, rows, i, background, whose[part], group, rng)
+        values[i] = changes.mean(axis=0)
+        # Only orders are sampled: the spread is that of the pairs with the same background row.
+        pairs = changes[np.argsort(whose, kind="stable")].reshape(m, -1, n_groups)
+        errors[i] = np.sqrt(pairs.var(axis=1, ddof=1).mean(axis=0) / n_samples)
+    return values, errors
+
+
+def _changes(function, rows, i, background, whose, group, rng):
+    """Changes of the function by player, the mean of an order and its reverse."""
+    n, n_groups = len(whose), int(group.max()) + 1
+    orders = np.argsort(rng.uniform(size=(n, n_groups)), axis=1)
+    both = np.concatenate([orders, orders[:, ::-1]])
+    whose = np.concatenate([whose, whose])
+    # rank[s, g]: how many players changed before g did.
+    rank = np.empty_like(both)
+    np.put_along_axis(rank, both, np.arange(n_groups)[None, :], axis=1)
+    steps = np.arange(n_groups + 1)
+    taken = rank[:, None, :] < steps[None, :, None]
+    mixed = _mixed(rows, i, background, np.repeat(whose, n_groups + 1), taken, group)
+    f = np.asarray(function(mixed), dtype=float).reshape(2 * n, n_groups + 1)
+    steps = np.empty((2 * n, n_groups))
+    np.put_along_axis(steps, both, np.diff(f, axis=1), axis=1)
+    return 0.5 * (steps[:n] + steps[n:])
+
+
+def _mixed(rows, i, background, whose, taken, group):
+    """Background rows with the columns of row i where the mask says so."""
+    taken = taken.reshape(-1, taken.shape[-1])
+    if isinstance(rows, pd.DataFrame):
+        mixed = background.iloc[whose].reset_index(drop=True)
+        for place, column in enumerate(mixed.columns):
+            mask = taken[:, group[place]]
+            value = rows[column].iloc[i : i + 1]
+            mixed[column] = _where(mixed[column], mask, value)
+        return mixed
+    mask = taken[:, group]
+    if sp.issparse(rows):
+        mixed = background[whose].toarray()
+        return sp.csr_array(np.where(mask, rows[[i]].toarray(), mixed))
+    return np.where(mask, rows[i], background[whose])
+
+
+def _where(column, mask, value):
+    """A pandas column with one value where the mask says so, in a type that holds both."""
+    both = pd.concat([column, value], ignore_index=True)
+    place = np.where(mask, len(column), np.arange(len(column)))
+    return both.take(place).reset_index(drop=True)

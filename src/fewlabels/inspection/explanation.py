@@ -1,0 +1,162 @@
+"""What drives the scores of rows: contributions of columns, as a table and as a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+
+@dataclass(eq=False, repr=False)
+class Explanation:
+    """Contributions of columns to decisions.
+
+    Attributes
+    ----------
+    columns : list of str
+        What contributes: columns, or groups of them.
+    contributions : ndarray of shape (n_rows, n_columns)
+        Shapley values. ``contributions[i].sum() == decision[i] - base``, up to rounding.
+    standard_errors : ndarray of shape (n_rows, n_columns)
+        Of sampling orders of the columns; 0 where the values are exact.
+    decision : ndarray of shape (n_rows,)
+        ``decision_function`` of the rows.
+    base : float
+        Its mean over the background rows.
+    method : {"exact", "permutations"}
+        How the contributions were found.
+    values : DataFrame of shape (n_rows, n_columns)
+        What the rows have in these columns; for a group, as text.
+    usual : list
+        What is usual in the background: the median of numbers, the most frequent of others;
+        None for a group of several columns.
+    n_background : int
+        Background rows used.
+    """
+
+    columns: list
+    contributions: np.ndarray
+    standard_errors: np.ndarray
+    decision: np.ndarray
+    base: float
+    method: str
+    values: pd.DataFrame
+    usual: list
+    n_background: int
+
+    def __repr__(self):
+        n, d = self.contributions.shape
+        return (
+            f"Explanation of {n} row{'s' * (n != 1)} by {d} column{'s' * (d != 1)} ({self.method},"
+            f" {self.n_background} background rows, base {self.base:.3g})"
+        )
+
+    def frame(self, row=0):
+        """One row's contributions, the largest first.
+
+        Parameters
+        ----------
+        row : int, default=0
+            Position of the row among those explained.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``column``, ``value``, ``usual``, ``contribution``, ``standard_error``.
+        """
+        row = self._place(row)
+        table = pd.DataFrame(
+            {
+                "column": self.columns,
+                "value": pd.Series(
+                    [self.values.iloc[row, k] for k in range(len(self.columns))], dtype=object
+                ),
+                "usual": pd.Series(self.usual, dtype=object),
+                "contribution": self.contributions[row],
+                "standard_error": self.standard_errors[row],
+            }
+        )
+        order = np.argsort(-np.abs(self.contributions[row]), kind="stable")
+        return table.iloc[order].reset_index(drop=True)
+
+    def reasons(self, row=0, n=3):
+        """The columns that move a row's decision away from the base, in words.
+
+        Parameters
+        ----------
+        row : int, default=0
+            Position of the row among those explained.
+        n : int, default=3
+            Most columns to name.
+
+        Returns
+        -------
+        list of str
+            Such as "age = 93 (usually 40)"; only columns that push in the direction in which
+            the row's decision differs from the base, and by more than a hundredth of the largest.
+        """
+        row = self._place(row)
+        side = 1.0 if self.decision[row] >= self.base else -1.0
+        pushing = self.frame(row)
+        push = side * pushing["contribution"]
+        pushing = pushing[push > 0.01 * push.max()] if push.max() > 0 else pushing[:0]
+        return [
+            f"{name} = {_shown(value)}" + ("" if usual is None else f" (usually {_shown(usual)})")
+            for name, value, usual in pushing[["column", "value", "usual"]].head(n).values
+        ]
+
+    def plot(self, row=0, ax=None, n=10):
+        """Draw one row's contributions as bars.
+
+        Parameters
+        ----------
+        row : int, default=0
+            Position of the row among those explained.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+        n : int, default=10
+            Most bars; the other columns are one bar.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        row = self._place(row)
+        if ax is None:
+            from matplotlib import pyplot as plt
+
+            _, ax = plt.subplots(layout="constrained")
+        table = self.frame(row)
+        rest = table[n:]
+        labels = [f"{c} = {_shown(v)}" for c, v in table[["column", "value"]][:n].values]
+        lengths = list(table["contribution"][:n])
+        errors = list(table["standard_error"][:n])
+        if len(rest):
+            labels.append(f"{len(rest)} others")
+            lengths.append(rest["contribution"].sum())
+            errors.append(0.0)
+        places = np.arange(len(labels))[::-1]
+        colors = ["tab:blue" if length >= 0 else "tab:red" for length in lengths]
+        error = errors if np.any(errors) else None
+        ax.barh(places, lengths, xerr=error, color=colors)
+        ax.set_yticks(places, labels)
+        ax.axvline(0.0, color="black", linewidth=0.8)
+        ax.set(
+            xlabel=f"contribution to the decision ({self.base:.3g} is usual)",
+            title=f"decision {self.decision[row]:.3g}",
+        )
+        return ax
+
+    def _place(self, row):
+        n = len(self.decision)
+        if not -n <= row < n:
+            raise ValueError(f"row={row} is not among the {n} rows explained; pass 0 to {n - 1}.")
+        return row % n
+
+
+def _shown(value):
+    """A value for people."""
+    if isinstance(value, float | np.floating):
+        return f"{value:.4g}"
+    return str(value)

@@ -1,0 +1,62 @@
+"""Reading ahead and writing behind, each in a thread of its own and by a few pieces only."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+
+_DONE = object()
+
+
+def ahead(pieces, depth=2):
+    """Make the next pieces of an iterator while the consumer works on one.
+
+    Parameters
+    ----------
+    pieces : iterator
+        Advanced in one other thread; its exceptions come where their piece would.
+    depth : int, default=2
+        Pieces made ahead, and held, at most.
+    """
+    pool = ThreadPoolExecutor(1)
+    waiting = deque(pool.submit(next, pieces, _DONE) for _ in range(depth))
+    try:
+        while (piece := waiting.popleft().result()) is not _DONE:
+            waiting.append(pool.submit(next, pieces, _DONE))
+            yield piece
+            del piece
+    finally:
+        pool.shutdown(cancel_futures=True)
+        if hasattr(pieces, "close"):
+            pieces.close()
+
+
+@contextlib.contextmanager
+def behind(function, depth=2):
+    """Give a function that calls another later, in order, in one other thread.
+
+    At the end of the block all calls are done; what one of them raises is raised there, or
+    by the next call.
+
+    Parameters
+    ----------
+    function : callable
+        What is called.
+    depth : int, default=2
+        Calls that may be waiting.
+    """
+    waiting = deque()
+
+    def call(*arguments):
+        if len(waiting) >= depth:
+            waiting.popleft().result()
+        waiting.append(pool.submit(function, *arguments))
+
+    pool = ThreadPoolExecutor(1)
+    try:
+        yield call
+        while waiting:
+            waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)

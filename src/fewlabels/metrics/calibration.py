@@ -1,0 +1,108 @@
+"""How far probabilities are from frequencies."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+import pandas as pd
+from sklearn.utils import check_array, check_consistent_length
+
+from ._sample import checked_weight
+
+
+def calibration_error(y_true, p, n_bins=15, *, pos_label=None, norm="l1", sample_weight=None):
+    """Expected calibration error, with bins of equal mass.
+
+    Rows are put in the order of their probability and cut into ``n_bins`` groups of (as nearly
+    as ties allow) equal weight. With c_k the mean probability of a group, o_k its share of
+    positive rows and w_k its share of the weight: ``sum_k w_k |c_k - o_k|`` (Naeini et al. 2015,
+    eq. (3)), or ``sqrt(sum_k w_k (c_k - o_k)**2)`` (Kumar et al. 2019). Rows of equal probability
+    are never told apart. With few rows chance alone makes it positive: about
+    ``0.8 sqrt(n_bins p (1 - p) / n)``.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, two values at most; for positive-unlabelled data those of rows where both
+        classes are known.
+    p : array-like of shape (n_samples,)
+        Probabilities of the positive class, in [0, 1].
+    n_bins : int, default=15
+        Groups, >= 1.
+    pos_label : label or None, default=None
+        The positive class; None for the greater value of ``y_true``, or True or 1.
+    norm : {"l1", "l2"}, default="l1"
+        Mean absolute or root mean squared difference.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights, >= 0.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        More than two labels, probabilities outside [0, 1], an unknown norm.
+
+    References
+    ----------
+    Naeini, M. P., Cooper, G. F., Hauskrecht, M. (2015). Obtaining well calibrated probabilities
+    using Bayesian binning. AAAI. (There with bins of equal width.)
+
+    Kumar, A., Liang, P., Ma, T. (2019). Verified uncertainty calibration. NeurIPS. (Equal mass.)
+
+    Examples
+    --------
+    >>> from fewlabels.metrics import calibration_error
+    >>> calibration_error([0, 0, 0, 1], [0.25, 0.25, 0.25, 0.25])
+    0.0
+    >>> round(calibration_error([0, 0, 1, 1], [0.2, 0.2, 0.6, 0.6], n_bins=2), 3)
+    0.3
+    """
+    p = check_array(p, ensure_2d=False, dtype=np.float64, input_name="p")
+    if p.ndim != 1 or p.min() < 0.0 or p.max() > 1.0:
+        raise ValueError(
+            "p must be one-dimensional, with probabilities of the positive class from 0 to 1; "
+            "pass one column of predict_proba."
+        )
+    if isinstance(n_bins, bool) or not isinstance(n_bins, Integral) or n_bins < 1:
+        raise ValueError(f"n_bins={n_bins!r} is no number of bins; pass a whole number >= 1.")
+    if norm not in ("l1", "l2"):
+        raise ValueError(f"norm={norm!r} is not known; pass 'l1' or 'l2'.")
+    positive = _positive(y_true, pos_label)
+    check_consistent_length(positive, p)
+    weight = checked_weight(sample_weight, len(p), slice(None))
+    _, group = np.unique(p, return_inverse=True)
+    mass = np.bincount(group, weights=weight)
+    # A group of equal probabilities goes to the bin that its middle is in.
+    middle = (np.cumsum(mass) - 0.5 * mass) / mass.sum()
+    bins = np.minimum((middle * n_bins).astype(np.intp), n_bins - 1)[group]
+    whole = np.bincount(bins, weights=weight, minlength=n_bins)
+    off = np.bincount(bins, weights=weight * (p - positive), minlength=n_bins)
+    if norm == "l1":
+        return float(np.abs(off).sum() / whole.sum())
+    there = whole > 0
+    return float(np.sqrt(np.sum(off[there] ** 2 / whole[there]) / whole.sum()))
+
+
+def _positive(y_true, pos_label):
+    y = np.asarray(y_true)
+    if y.ndim != 1 or len(y) == 0:
+        raise ValueError("y_true must be one-dimensional and hold at least one label.")
+    if np.any(pd.isna(y)):
+        raise ValueError("y_true has missing labels; leave out the rows whose class is not known.")
+    values = np.unique(y)
+    if len(values) > 2:
+        raise ValueError(
+            f"y_true has {len(values)} labels; probabilities of two classes can be judged."
+        )
+    if pos_label is None:
+        if len(values) == 1 and values[0] not in (0, 1, -1):
+            raise ValueError(
+                f"y_true holds {values[0]!r} only; pass pos_label to say which class is positive."
+            )
+        pos_label = values[-1] if len(values) == 2 else 1
+    return y == pos_label

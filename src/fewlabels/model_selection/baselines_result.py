@@ -1,0 +1,92 @@
+"""What a comparison with baselines has found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+
+@dataclass(eq=False, repr=False)
+class BaselineComparison:
+    """An estimator beside what a sceptic would try.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per method, the best first: ``name``; ``ours``; ``score``, NaN where it is not
+        known; ``low`` and ``high``, its 90 % interval; ``seconds`` of a fit and its
+        predictions, on average; ``note``.
+    differences : pandas.DataFrame
+        One row per baseline: ``name``; ``difference``, the score of ours less its score on the
+        same folds; ``standard_error``; ``low`` and ``high``, the 90 % interval; ``ahead``, whether
+        the baseline's score is the greater one; ``clear``, whether the interval leaves out 0.
+    measure : str
+        What the score is.
+    verdict : str
+        What follows, in one or two sentences.
+    outcome : {"better", "worse", "undecided", "unknown"}
+        "better": clearly ahead of all baselines compared; "worse": a baseline is clearly ahead;
+        "undecided": neither; "unknown": nothing could be measured.
+    worse_than : list of str
+        Baselines whose score is above that of ours, whether clearly or not, the best first.
+    protocol : str
+        How it was measured, and what was left out.
+    stopped : {"", "time budget", "Ctrl-C"}
+        What ended the comparison early, if anything.
+    seconds : float
+        Seconds of everything.
+    agreement : pandas.DataFrame or None
+        Without labels: one row per method, ``name``; ``false_alarms``, the share of held-out rows
+        called outside; ``asked``; ``rank_correlation`` with ours.
+    disagreements : pandas.DataFrame or None
+        Without labels: rows that the methods rank most differently: ``row``, position in X;
+        ``ours`` and ``baselines``, ranks as shares, 0 the most unusual (the baselines' mean).
+    """
+
+    table: pd.DataFrame
+    differences: pd.DataFrame
+    measure: str
+    verdict: str
+    outcome: str
+    worse_than: list
+    protocol: str
+    stopped: str
+    seconds: float
+    agreement: pd.DataFrame | None = None
+    disagreements: pd.DataFrame | None = None
+
+    def __repr__(self):
+        ended = f", ended by {self.stopped}" if self.stopped else ""
+        return f"{self.verdict} ({len(self.table)} methods, {self.seconds:.1f} s{ended})"
+
+    def plot(self, ax=None):
+        """Draw the scores and their intervals; without scores, the rank correlations.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        if ax is None:
+            from matplotlib import pyplot as plt
+
+            _, ax = plt.subplots(layout="constrained")
+        table, value, label = self.table.dropna(subset="score"), "score", self.measure
+        if table.empty and self.agreement is not None:
+            table, value = self.agreement, "rank_correlation"
+            label = "rank correlation with ours"
+        places = np.arange(len(table))[::-1]
+        for place, (_, line) in zip(places, table.iterrows(), strict=True):
+            color = "tab:blue" if line.get("ours", False) else "tab:gray"
+            ax.plot(line[value], place, "o", color=color)
+            if "low" in line:
+                ax.plot([line["low"], line["high"]], [place, place], color=color)
+        ax.set_yticks(places, table["name"])
+        ax.set(xlabel=label, title="The estimator and baselines")
+        return ax

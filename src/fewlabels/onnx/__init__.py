@@ -1,0 +1,6 @@
+"""Fitted machines and pipelines as ONNX graphs, which need neither Python nor this library."""
+
+from .export import to_onnx
+from .skl2onnx import register_with_skl2onnx
+
+__all__ = ["register_with_skl2onnx", "to_onnx"]

@@ -1,0 +1,173 @@
+"""Fitted machines and pipelines to ONNX."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from ..estimators._base import KernelMachine
+from .columns import Columns, Matrix
+from .graph import IR_VERSION, OPSET, Graph, needed
+from .kernels import MOST_BYTES
+from .machines import answers, check_kernel, label_values
+from .transformers import text_columns, transform, used_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from onnx import ModelProto
+
+_NUMBERS = {"float32": np.float32, "float64": np.float64}
+
+
+def to_onnx(
+    model: Any,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    dtype: Literal["float32", "float64"] = "float64",
+    labels: Sequence[str] | None = None,
+) -> ModelProto:
+    """Write a fitted machine, or a pipeline that ends in one, as an ONNX graph.
+
+    The graph takes any number of rows, none included. Without names of columns its input is
+    ``X`` of shape (n, n_features). A pipeline that begins with a ColumnTransformer fitted to a
+    table with names, or with one that takes text, has an input of shape (n, 1) per column,
+    by its name; a missing text is the empty one.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted machine of this library with kernel "rbf", "linear", "poly" or "sigmoid", or
+        a pipeline of it and scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler,
+        RobustScaler, SimpleImputer, OneHotEncoder, OrdinalEncoder, ColumnTransformer, PCA,
+        TruncatedSVD or selection of columns.
+    path : path-like, optional
+        File to write as well.
+    dtype : {"float64", "float32"}, default="float64"
+        Type of the numbers that go in and come out. With "float32", RBF kernel values are
+        float32 too where these keep 1e-5 of their size (the rule of the machines
+        themselves), all else stays float64. Columns far from zero compared to their spread,
+        such as times in seconds, need "float64".
+    labels : sequence of two str, optional
+        What the output ``label`` says for rows below and above the threshold, in place of -1
+        and 1 or of ``classes_``.
+
+    Returns
+    -------
+    onnx.ModelProto
+        With the outputs ``label`` (as ``predict``) and ``score`` (``decision_function``), shape
+        (n,); of one-class machines also ``score_samples``, and ``p_value`` where the machine is
+        calibrated; of the others ``probabilities``, shape (n, 2), where ``predict_proba`` needs
+        no training (of S3VM, once it was called). A row with a NaN has the score NaN.
+
+    Raises
+    ------
+    ValueError
+        For a kernel that is a function or precomputed, for steps without an ONNX form, and for
+        models of more than 2 GB.
+    ImportError
+        Without the package onnx (``pip install 'fewlabels[onnx]'``).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels import SVDD
+    >>> from fewlabels.onnx import to_onnx
+    >>> machine = SVDD().fit(np.random.default_rng(0).normal(size=(50, 2)))
+    >>> [output.name for output in to_onnx(machine).graph.output]
+    ['label', 'score', 'score_samples']
+    """
+    if dtype not in _NUMBERS:
+        raise ValueError(f"dtype={dtype!r} is not known; pass 'float32' or 'float64'.")
+    if labels is not None and (isinstance(labels, str) or len(labels) != 2):
+        raise ValueError(f"labels={labels!r} is not two texts, for rows below and above.")
+    onnx = needed()
+    machine = model[-1] if isinstance(model, Pipeline) else model
+    if not isinstance(machine, KernelMachine):
+        raise ValueError(
+            f"to_onnx takes a machine of fewlabels or a pipeline that ends in one, not "
+            f"{type(machine).__name__}."
+        )
+    check_is_fitted(machine)
+    check_kernel(machine)
+    graph = Graph(float32=dtype == "float32")
+    inputs, rows = _inputs(graph, model)
+    if isinstance(model, Pipeline):
+        for _, step in model.steps[:-1]:
+            rows = rows if step is None else transform(graph, step, rows)
+    found = answers(graph, machine, rows.numbers(graph).name, labels)
+    outputs = [_output(graph, name, found[name], machine, labels) for name in found]
+    size = sum(constant.ByteSize() for constant in graph.constants)
+    if size > MOST_BYTES:
+        raise ValueError(
+            f"the graph would take {size / 1e9:.1f} GB, and ONNX files end at 2 GB; pass "
+            "dtype='float32', or fit a machine with fewer support vectors."
+        )
+    proto = onnx.helper.make_model(
+        onnx.helper.make_graph(graph.nodes, "fewlabels", inputs, outputs, graph.constants),
+        opset_imports=[onnx.helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION,
+        producer_name="fewlabels",
+        producer_version=version("fewlabels"),
+    )
+    onnx.helper.set_model_props(proto, {"machine": type(machine).__name__})
+    if path is not None:
+        onnx.save_model(proto, os.fspath(path))
+    return proto
+
+
+def _inputs(graph, model):
+    """Declarations of the inputs, and the rows that they hold, as float64 or text."""
+    helper, tensor = graph.onnx.helper, graph.onnx.TensorProto
+    kind = tensor.FLOAT if graph.float32 else tensor.DOUBLE
+    first = _first_step(model)
+    width = first.n_features_in_
+    is_text = text_columns(first, width)
+    names = getattr(first, "feature_names_in_", None)
+    if not is_text.any() and (names is None or not isinstance(first, ColumnTransformer)):
+        declared = [helper.make_tensor_value_info("X", kind, [None, width])]
+        return declared, Matrix(graph.cast("X", np.float64) if graph.float32 else "X", width)
+    names = [f"x{place}" for place in range(width)] if names is None else list(names)
+    declared = []
+    for place in used_columns(first, width):
+        of_column = tensor.STRING if is_text[place] else kind
+        declared.append(helper.make_tensor_value_info(names[place], of_column, [None, 1]))
+        if graph.float32 and not is_text[place]:
+            names[place] = graph.cast(names[place], np.float64)
+    return declared, Columns(tuple(names), tuple(is_text.tolist()))
+
+
+def _first_step(model):
+    while isinstance(model, Pipeline):
+        model = next(step for _, step in model.steps if step not in (None, "passthrough"))
+    return model
+
+
+def _output(graph, name, value, machine, labels):
+    """Declaration of an output, in the type that users see."""
+    helper, tensor = graph.onnx.helper, graph.onnx.TensorProto
+    if name == "label":
+        kind = label_type(graph, machine, labels)
+        graph.rename(value, name)
+        return helper.make_tensor_value_info(name, kind, [None])
+    if graph.float32:
+        value = graph.cast(value, np.float32)
+    graph.rename(value, name)
+    shape = [None, 2] if name == "probabilities" else [None]
+    return helper.make_tensor_value_info(
+        name, tensor.FLOAT if graph.float32 else tensor.DOUBLE, shape
+    )
+
+
+def label_type(graph, machine, labels=None):
+    """Type of the output ``label``."""
+    values = label_values(machine, labels)
+    if values.dtype.kind == "O":
+        return graph.onnx.TensorProto.STRING
+    return graph.onnx.helper.np_dtype_to_tensor_dtype(values.dtype)

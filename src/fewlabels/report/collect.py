@@ -1,0 +1,144 @@
+"""From a fit to what its report says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..io.machines import MACHINES
+from . import classes, normal, positive, words
+from .contents import Contents
+from .fit import Fit
+from .usage import usage
+
+_SITUATIONS = {"normal": normal.find, "positive": positive.find, "classes": classes.find}
+
+
+def collect(
+    *,
+    file,
+    found,
+    encoder,
+    estimator,
+    X,
+    y,
+    metadata,
+    profile=None,
+    tuning=None,
+    comparison=None,
+    model_path,
+    command="",
+):
+    """Everything that a report says of a fit.
+
+    Parameters
+    ----------
+    file : TrainingFile
+        What was read.
+    found : TrainingRows
+        The training rows.
+    encoder : estimator
+        Fitted, from ``found.rows`` to ``X``.
+    estimator : SVDD, OneClassSVM, PUSVM, PUEnsemble or S3VM
+        Fitted to ``X`` and ``y``.
+    X : ndarray or CSR array of shape (n, d)
+        Encoded training rows.
+    y : ndarray of shape (n,) or None
+        Their labels, as the machine got them.
+    metadata : dict
+        From :func:`fewlabels.io.models.describe`.
+    profile : list of Column, default=None
+        The columns of the file.
+    tuning : TuningResult, default=None
+        The search for the settings.
+    comparison : BaselineComparison, default=None
+        The comparison with other methods.
+    model_path : path-like
+        The model file.
+    command : str, default=""
+        The command line that did the fit.
+
+    Returns
+    -------
+    Contents
+
+    Notes
+    -----
+    Machines are trained anew to score rows they have not seen: up to five (ten for two classes) of
+    the size of the fit, no further one after a minute.
+    """
+    fit = Fit(file, found, encoder, estimator, X, y, metadata, profile)
+    machine, training = metadata["machine"], metadata["training"]
+    situation = MACHINES[machine].learns_from
+
+    findings = _SITUATIONS[situation](fit)
+    notes = [_sentence(note) for note in training["notes"]] + list(findings.notes)
+    if fit.is_sampled:
+        notes.append(
+            f"Scores and rows are those of a random sample of {words.rows(len(fit.scored))}; "
+            "'fewlabels predict' scores all."
+        )
+    return Contents(
+        source=Path(file.path).name,
+        model=Path(model_path).name,
+        created=metadata["created"],
+        version=metadata["versions"]["fewlabels"],
+        command=command,
+        machine=machine,
+        situation=situation,
+        why=training["choice"],
+        findings=findings,
+        rows=_rows(file, training, X),
+        columns=list(profile or ()),
+        settings=estimator.get_params(),
+        tuning=tuning,
+        history=list(estimator.history_),
+        converged=estimator.fit_status_ == 0,
+        certificate=_certificate(training, estimator, X),
+        baselines=None if comparison is None else comparison.table,
+        measure="" if comparison is None else comparison.measure,
+        verdict="" if comparison is None else comparison.verdict,
+        outcome="" if comparison is None else comparison.outcome,
+        worse_than=[] if comparison is None else list(comparison.worse_than),
+        protocol="" if comparison is None else comparison.protocol,
+        agreement=None if comparison is None else comparison.agreement,
+        notes=list(dict.fromkeys(notes)),
+        usage=usage(metadata, model_path, file, findings),
+    )
+
+
+def _sentence(note):
+    return note[:1].upper() + note[1:].rstrip(".") + "."
+
+
+def _rows(file, training, X):
+    """Counts of rows, by label."""
+    counts = [("Rows in the file", words.count(file.n_rows))]
+    if file.labels is not None:
+        for name, n in zip(file.labels.names, file.labels.counts, strict=True):
+            counts.append((f"{file.target} is '{name}'", words.count(n)))
+        if file.labels.n_blank:
+            marked = f"'{file.labels.mark}' or blank" if file.labels.mark else "blank"
+            counts.append((f"{file.target} is {marked}", words.count(file.labels.n_blank)))
+    counts.append(("Rows trained on", words.count(X.shape[0])))
+    counts.append(("Numbers per row, encoded", words.count(X.shape[1])))
+    return counts
+
+
+def _certificate(training, estimator, X):
+    """What is proven of the solution."""
+    history = [entry for entry in estimator.history_ if "kernel_values" in entry]
+    gap = training["duality_gap"]
+    gap = None if gap is None else words.number(max(0.0, gap))
+    lines = [
+        ("Status", "converged" if training["converged"] else "stopped before its tolerance"),
+        ("Value of the problem", words.number(training["objective"])),
+        ("At most this far from the best value", gap),
+        ("Support vectors", words.of_all(training["support_vectors"], X.shape[0])),
+        ("Steps", words.count(training["iterations"])),
+        ("Kernel values", words.count(history[-1]["kernel_values"]) if history else None),
+        ("Seconds", words.seconds(training["seconds"])),
+    ]  # fmt: skip
+    if hasattr(estimator, "kkt_violation_"):
+        lines.insert(2, ("Violation of the conditions of optimality",
+                         words.number(estimator.kkt_violation_)))  # fmt: skip
+    return [(name, value) for name, value in lines if value]

@@ -1,0 +1,160 @@
+"""HTML elements that escape whatever is not HTML already."""
+
+from __future__ import annotations
+
+import html
+import re
+
+# Characters that are not allowed in a document.
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff]")
+# Words of a table longer than this are broken where the line ends, cells up to this never.
+_LONG, _SHORT = 20, 12
+# Options of the command line.
+_OPTION = re.compile(r"(--[a-z][a-z-]*)")
+_EMPTY = frozenset(("meta", "line", "rect", "circle", "path", "br"))
+
+
+class Html(str):
+    """Text that is HTML already; everything else is escaped."""
+
+    __slots__ = ()
+
+
+def escaped(value):
+    """Text as HTML shows it."""
+    if isinstance(value, Html):
+        return value
+    return Html(html.escape(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", str(value))))
+
+
+def prose(text):
+    """A sentence; options of the command line stand as code, in one piece."""
+    text = str(text).replace(" +- ", " \N{PLUS-MINUS SIGN} ").replace(" %", "\N{NO-BREAK SPACE}%")
+    parts = _OPTION.split(text)
+    return joined(
+        tag("code", part, class_="option") if k % 2 else part for k, part in enumerate(parts)
+    )
+
+
+def joined(parts, between=""):
+    """Parts one after the other; what is None is left out."""
+    return Html(between.join(escaped(part) for part in parts if part is not None))
+
+
+def tag(element, /, *children, **attributes):
+    """An element.
+
+    Parameters
+    ----------
+    element : str
+        Its name.
+    *children : str or Html or None
+        What it holds.
+    **attributes : str or float or None
+        Its attributes: ``class_`` is "class" and ``data_label`` is "data-label"; None for those
+        to leave out.
+
+    Returns
+    -------
+    Html
+    """
+    shown = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escaped(_plain(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    if element in _EMPTY:
+        return Html(f"<{element}{shown}/>" if element != "meta" else f"<{element}{shown}>")
+    return Html(f"<{element}{shown}>{joined(children)}</{element}>")
+
+
+def section(name, title, *children):
+    """A part of the page with its heading."""
+    heading = tag("h2", title, id=f"{name}-title")
+    return tag("section", heading, *children, id=name, aria_labelledby=f"{name}-title")
+
+
+def facts(pairs, class_="facts"):
+    """Names and values."""
+    return tag(
+        "dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs),
+        class_=class_,
+    )  # fmt: skip
+
+
+def table(caption, heads, rows, classes=None, marked=None, class_="stacked", label=None):
+    """A table whose rows become blocks on a narrow page.
+
+    Parameters
+    ----------
+    caption : str or None
+        What it shows.
+    heads : sequence of str
+        Names of the columns.
+    rows : iterable of sequence
+        Cells.
+    classes : sequence of str, default=None
+        Class of each column: "number" is aligned to the right, "wide" takes its own line where
+        there is little room.
+    marked : container of int, default=()
+        Rows that stand out.
+    class_ : str, default="stacked"
+        Class of the table.
+    label : str, default=None
+        Its name for those who cannot see it, where there is no caption.
+
+    Returns
+    -------
+    Html
+    """
+    rows = [list(row) for row in rows]
+    classes = [
+        f"{class_} {_room(k, heads, rows, class_)}".strip()
+        for k, class_ in enumerate(classes or [""] * len(heads))
+    ]
+    # A block is no row for those who cannot see it, unless it says so.
+    head = tag(
+        "tr",
+        *(tag("th", name, scope="col", class_=c or None, role="columnheader")
+          for name, c in zip(heads, classes, strict=True)),
+        role="row",
+    )  # fmt: skip
+    body = [
+        tag(
+            "tr",
+            *(_cell(*cell, first=k == 0)
+              for k, cell in enumerate(zip(heads, classes, row, strict=True))),
+            class_="marked" if i in (marked or ()) else None,
+            role="row",
+        )
+        for i, row in enumerate(rows)
+    ]  # fmt: skip
+    return tag(
+        "table",
+        tag("caption", caption) if caption else None,
+        tag("thead", head, role="rowgroup"),
+        tag("tbody", *body, role="rowgroup"),
+        class_=class_,
+        role="table",
+        aria_label=label,
+    )
+
+
+def _room(k, heads, rows, class_):
+    """Class of a column by the length of what it holds."""
+    cells = [str(row[k]) for row in rows if not isinstance(row[k], Html)]
+    if max(len(word) for cell in [heads[k], *cells] for word in cell.split() or [""]) > _LONG:
+        return "loose"
+    return "short" if not class_ and max(map(len, cells), default=0) <= _SHORT else ""
+
+
+def _cell(head, class_, value, first):
+    name, role = ("th", "rowheader") if first else ("td", "cell")
+    return tag(
+        name, value, scope="row" if first else None, class_=class_ or None, data_label=head,
+        role=role,
+    )  # fmt: skip
+
+
+def _plain(value):
+    return f"{value:.6g}" if isinstance(value, float) else value

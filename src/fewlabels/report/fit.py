@@ -1,0 +1,174 @@
+"""A fit as the collector gets it, and what all situations ask of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from ..io.columns import numbers
+from ..io.features import array_features, table_features
+from ..io.schema import REFUSE, Schema
+from ..io.tally import Tally
+
+# Kernel values of one pass over the training rows; beyond, rows are sampled.
+_MOST_VALUES = 4e9
+
+
+class Rows(NamedTuple):
+    """Rows of the file.
+
+    Attributes
+    ----------
+    inputs : DataFrame, ndarray or CSR array
+        As the encoder takes them.
+    X : ndarray or CSR array
+        As the machine takes them.
+    numbers : ndarray of int
+        Their rows in the file, from 1.
+    """
+
+    inputs: Any
+    X: Any
+    numbers: np.ndarray
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted machine with the file it was fitted to.
+
+    Attributes
+    ----------
+    file : TrainingFile
+        The file.
+    found : TrainingRows
+        Its training rows.
+    encoder : estimator
+        Fitted, from ``found.rows`` to ``X``.
+    estimator : estimator
+        Fitted machine.
+    X : ndarray or CSR array of shape (n, d)
+        Encoded training rows.
+    y : ndarray of shape (n,) or None
+        Their labels.
+    metadata : dict
+        What the model says of itself.
+    profile : list of Column or None
+        The columns of the file.
+    """
+
+    file: Any
+    found: Any
+    encoder: Any
+    estimator: Any
+    X: Any
+    y: np.ndarray | None
+    metadata: dict
+    profile: list | None
+
+    @property
+    def training(self):
+        """Figures of the fit."""
+        return self.metadata["training"]
+
+    @property
+    def trained(self):
+        """The training rows."""
+        return Rows(self.found.rows, self.X, self.found.numbers)
+
+    def most_rows(self):
+        """Rows that are scored in a few seconds."""
+        return int(_MOST_VALUES / max(1, len(self.estimator.support_)))
+
+    @cached_property
+    def scored(self):
+        """Training rows that are scored: all, or a sample where that would take long."""
+        n, most = self.X.shape[0], self.most_rows()
+        if n <= most:
+            return np.arange(n)
+        return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
+
+    @property
+    def is_sampled(self):
+        """Whether some training rows are not scored."""
+        return len(self.scored) < self.X.shape[0]
+
+    @cached_property
+    def decisions(self):
+        """What ``predict`` writes as score, of the rows in :attr:`scored`."""
+        return self.estimator.decision_function(self.X[self.scored])
+
+    def others(self, positions):
+        """Rows of the file that were not trained on.
+
+        Parameters
+        ----------
+        positions : ndarray of int
+            Which, from 0; a sample of them where scoring all would take long.
+
+        Returns
+        -------
+        Rows
+            Without those that the model cannot take.
+
+        Raises
+        ------
+        UserError
+            They do not fit the model.
+        """
+        if len(positions) > self.most_rows():
+            rng = np.random.default_rng(0)
+            positions = np.sort(rng.choice(positions, self.most_rows(), replace=False))
+        schema = Schema.from_dict(self.metadata["schema"])
+        tally = Tally(self.file.path, skip_missing=schema.missing == REFUSE)
+        content, places = self.file.content, positions + 1
+        if isinstance(content, pa.Table):
+            table = content.take(positions)
+            inputs, complete = table_features(table, schema, tally=tally, row_numbers=places)
+        else:
+            inputs, complete = array_features(
+                content.X[positions], tally=tally, row_numbers=places, missing=schema.missing
+            )
+        tally.check()
+        return Rows(inputs, self.encoder.transform(inputs), places[complete])
+
+    @cached_property
+    def identifier(self):
+        """Name of a column that names the rows, None without one."""
+        if not isinstance(self.file.content, pa.Table):
+            return None
+        for column in self.profile or ():
+            if column.kind != "left out":
+                continue
+            if column.note.startswith("an identifier"):
+                return column.name
+            if column.note == "counts the rows" and not self._is_row_number(column.name):
+                return column.name
+        return None
+
+    def _is_row_number(self, name):
+        values = numbers(self.file.content.column(name))[0]
+        return bool(np.ptp(values - np.arange(len(values))) == 0)
+
+    def table(self, rows, order, columns):
+        """Rows for people: number in the file, identifier, and further columns.
+
+        Parameters
+        ----------
+        rows : Rows
+            Rows of the file.
+        order : ndarray of int
+            Which of them.
+        columns : dict of str to array-like
+            Values, in that order.
+        """
+        chosen = rows.numbers[order]
+        data = {"row": chosen}
+        if self.identifier is not None:
+            cells = self.file.content.column(self.identifier).take(pa.array(chosen - 1))
+            data[self.identifier] = ["" if v is None else str(v) for v in cells.to_pylist()]
+        return pd.DataFrame({**data, **columns})

@@ -1,0 +1,84 @@
+"""Where rates lie that were counted on few rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import beta
+
+CONFIDENCE = 0.9
+_TAIL = (1.0 - CONFIDENCE) / 2.0
+_DRAWS = 4000
+
+
+def counted_interval(hits, n):
+    """Interval of a rate of which ``hits`` of ``n`` rows were counted.
+
+    Parameters
+    ----------
+    hits, n : int
+        0 <= hits <= n, n >= 1.
+
+    Returns
+    -------
+    tuple of float
+        Ends; held with a probability of at least 90 %.
+
+    References
+    ----------
+    Clopper, C. J., Pearson, E. S. (1934). The use of confidence or fiducial limits illustrated
+    in the case of the binomial. Biometrika 26.
+    """
+    low = float(beta.ppf(_TAIL, hits, n - hits + 1)) if hits else 0.0
+    high = float(beta.ppf(1.0 - _TAIL, hits + 1, n - hits)) if hits < n else 1.0
+    return low, high
+
+
+def threshold_interval(rank, n):
+    """Interval of the rate below the ``rank``-th lowest of ``n`` scores.
+
+    The rate of new rows below an order statistic follows a Beta(rank, n + 1 - rank)
+    distribution, if scores do not tie.
+
+    Parameters
+    ----------
+    rank, n : int
+        1 <= rank <= n.
+
+    Returns
+    -------
+    tuple of float
+    """
+    return tuple(float(end) for end in beta.ppf([_TAIL, 1.0 - _TAIL], rank, n + 1 - rank))
+
+
+def precision_interval(prior, prior_interval, recall, predicted, seed=0):
+    """Interval of ``prior * recall / predicted``, all three of them uncertain.
+
+    Parameters
+    ----------
+    prior : float
+        Share of positives.
+    prior_interval : tuple of float or None
+        Its 90 % interval; None for a prior that is given.
+    recall, predicted : (int, int)
+        Hits and rows: held-out positive rows that were found, unlabelled rows that were called
+        positive.
+    seed : int, default=0
+        Seed of the draws.
+
+    Returns
+    -------
+    tuple of float
+        Quantiles of draws from the posteriors (uniform priors of both shares; a prior from two
+        normal halves), at most 1.
+    """
+    rng = np.random.default_rng(seed)
+    shares = [rng.beta(hits + 1, n - hits + 1, _DRAWS) for hits, n in (recall, predicted)]
+    share = np.full(_DRAWS, prior)
+    if prior_interval is not None:
+        low, high = prior_interval
+        normal = rng.standard_normal(_DRAWS) / 1.645
+        share = prior + np.where(normal < 0, prior - low, high - prior) * normal
+    drawn = np.clip(np.clip(share, 0.0, 1.0) * shares[0] / shares[1], 0.0, 1.0)
+    low, high = np.quantile(drawn, [_TAIL, 1.0 - _TAIL])
+    return float(low), float(high)

@@ -1,0 +1,196 @@
+"""What a report says of a machine that knows one class."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..io.errors import UserError
+from ..metrics import benjamini_hochberg
+from . import words
+from .contents import Findings, Group, Ranking, Rate
+from .intervals import counted_interval, threshold_interval
+from .reasons import reasons
+
+_LISTED = 20
+# Classes that were not learnt from and have a picture of their own.
+_MOST_CLASSES = 5
+# Share of normal rows among those that stand out.
+_FALSE = 0.1
+# A whole number in decimals only, as in the calibration.
+_DECIMALS = 1e-12
+
+
+def find(fit):
+    """Findings about rows of one class.
+
+    Parameters
+    ----------
+    fit : Fit
+        The fit.
+
+    Returns
+    -------
+    Findings
+    """
+    scores = fit.decisions
+    outside = int(np.count_nonzero(scores < 0))
+    normal = fit.training.get("normal")
+    name = "training rows" if normal is None else f"rows labelled '{normal}'"
+    groups = [Group(name, scores, "Scored by the machine that was trained on them.")]
+    rates, notes = [], []
+    held = _calibration(fit)
+    if held is None:
+        notes.append(
+            "No threshold was calibrated (--target-fpr none): how many new normal rows will be "
+            "called outside is not known."
+        )
+    else:
+        group, rate, note = held
+        groups.append(group)
+        rates.append(rate)
+        notes += [note] if note else []
+    rankings, answer, blank = [], [], None
+    for title, rows in _others(fit, notes):
+        found = fit.estimator.decision_function(rows.X)
+        groups.append(Group(title, found, "Not trained on."))
+        if title != _BLANK:
+            rates.append(_caught(title, found))
+            continue
+        rankings.append(_strangest(fit, rows, found, title))
+        blank = int(np.count_nonzero(found < 0)), len(found)
+        answer.append(("Rows without a label outside", words.of_all(*blank)))
+        if held is not None:
+            answer.append(_standing_out(fit, rows))
+    trained = np.arange(len(fit.scored))
+    rankings.append(_strangest(fit, _part(fit, trained), scores, name))
+    share = words.of_all(outside, len(scores))
+    headline = (
+        f"A boundary was drawn around {words.rows(fit.X.shape[0])} taken as normal. {share} lie "
+        "outside it."
+    )
+    answer.append((f"{name[:1].upper()}{name[1:]} outside", share))
+    if held is not None:
+        headline += (
+            f" It was set so that about {words.percent(rate.value)} of normal rows do, so this "
+            "number alone does not mean that something is wrong with them."
+        )
+    if blank is not None:
+        headline += f" Of the rows without a label {words.of_all(*blank)} lie outside."
+    headline += " Look at the strangest first."
+    for rate in rates:
+        interval = "" if rate.interval is None else f" ({words.span(rate.interval)})"
+        answer.append((rate.name, f"{words.percent(rate.value)}{interval}"))
+    return Findings(
+        headline=headline,
+        answer=answer,
+        sides=("outside", "inside"),
+        groups=groups,
+        rankings=rankings,
+        rates=rates,
+        notes=tuple(notes),
+    )
+
+
+# -- the rate of false alarms --------------------------------------------------------------------
+
+
+def _calibration(fit):
+    """Scores of the rows that calibrate, the rate that follows, and a remark; None without."""
+    machine = fit.estimator
+    if machine.target_fpr is None:
+        return None
+    held = _decisions(machine, machine.calibration_scores_)
+    n, target = len(held), machine.target_fpr
+    rank = int(np.floor(target * (n + 1) * (1.0 + _DECIMALS)))
+    if n < fit.X.shape[0]:
+        title, how = "kept out of training", f"{words.rows(n)} that were kept out of training"
+    else:
+        title = "each as if it had not been trained on"
+        how = f"all {words.rows(n)}, each scored as if it had not been trained on"
+    group = Group(f"The same, {title}", held, "New normal rows will look like this.")
+    source = f"Asked for (--target-fpr {target:g}); the threshold was set on {how}."
+    name = "New normal rows called outside"
+    if not rank:
+        note = (
+            f"{words.rows(n)} are too few for a rate of {words.percent(target)}: no row will be "
+            "called outside."
+        )
+        return group, Rate(name, 0.0, None, source), note
+    return group, Rate(name, rank / (n + 1), threshold_interval(rank, n), source), ""
+
+
+def _decisions(machine, calibration):
+    """What ``predict`` would have written for rows that calibrate."""
+    unit = float(machine.dual_coef_.sum())
+    return unit * calibration - float(np.ravel(machine.offset_)[0])
+
+
+# -- rows that were not trained on ---------------------------------------------------------------
+
+_BLANK = "rows without a label"
+
+
+def _others(fit, notes):
+    """Rows of the file that are not of the class learnt from, by what they are."""
+    labels, normal = fit.file.labels, fit.training.get("normal")
+    if labels is None or normal is None:
+        return
+    chosen = labels.find(normal, "normal")
+    kinds = [(f"rows labelled '{name}'", k) for k, name in enumerate(labels.names) if k != chosen]
+    for title, k in [(_BLANK, -1), *kinds[:_MOST_CLASSES]]:
+        positions = np.flatnonzero(labels.index == k)
+        if not len(positions):
+            continue
+        try:
+            rows = fit.others(positions)
+        except UserError as error:
+            notes.append(f"{title[:1].upper()}{title[1:]} are not in this report: {error}")
+            continue
+        if len(rows.numbers):
+            yield title, rows
+
+
+def _standing_out(fit, rows):
+    """How many rows can be reported so that few of them are normal."""
+    found = int(benjamini_hochberg(fit.estimator.p_values(rows.X), q=_FALSE).sum())
+    name = "Rows without a label that stand out"
+    if not found:
+        return name, f"none, if at most {words.percent(_FALSE)} of those reported may be normal"
+    return name, f"{words.count(found)}; about {words.percent(_FALSE)} of these may be normal"
+
+
+def _caught(title, scores):
+    outside, n = int(np.count_nonzero(scores < 0)), len(scores)
+    return Rate(
+        f"{title[:1].upper()}{title[1:]} called outside",
+        outside / n,
+        counted_interval(outside, n),
+        f"{words.count(outside)} of {words.count(n)} rows of the file, not trained on.",
+    )
+
+
+# -- rows to look at -----------------------------------------------------------------------------
+
+
+def _part(fit, trained):
+    rows = fit.trained
+    if not fit.is_sampled:
+        return rows
+    order = fit.scored[trained]
+    inputs = rows.inputs.iloc[order] if hasattr(rows.inputs, "iloc") else rows.inputs[order]
+    return rows._replace(inputs=inputs, X=rows.X[order], numbers=rows.numbers[order])
+
+
+def _strangest(fit, rows, scores, name):
+    # Decisions of rows far away are equal; their scores before the threshold are not.
+    order = np.argsort(fit.estimator.score_samples(rows.X), kind="stable")[:_LISTED]
+    columns = {"score": scores[order]}
+    those = "those trained on" if name == _BLANK else "the others"
+    text = f"The {len(order)} {name} that are least like {those}, the strangest first."
+    if fit.estimator.target_fpr is not None:
+        columns["p-value"] = fit.estimator.p_values(rows.X[order])
+        text += " The p-value is the share of normal rows that look at least as strange."
+        if name != _BLANK:
+            text += " These rows were trained on, which makes it rather too high than too low."
+    columns["why"] = reasons(fit, rows, order, -1.0)
+    return Ranking(f"The strangest {name}", text, fit.table(rows, order, columns))

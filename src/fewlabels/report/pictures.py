@@ -1,0 +1,290 @@
+"""Pictures as SVG inside the page: lengths across in percent, so that letters keep their size."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from . import words
+from .elements import Html, joined, tag
+
+_BINS = 44
+_HEIGHT = 96
+_TICKS = 20
+# Scores beyond these quantiles of a group are drawn at the edge.
+_CUT = 0.005
+
+
+def histograms(groups, sides):
+    """Scores of groups of rows, one above the other on one scale, with the threshold at 0.
+
+    Parameters
+    ----------
+    groups : list of Group
+        The scores.
+    sides : (str, str)
+        Names of the sides of the threshold.
+
+    Returns
+    -------
+    Html
+    """
+    edges = _edges([group.scores for group in groups if len(group.scores)])
+    drawn = [tag("p", *_legend(sides), class_="legend")]
+    for group in groups:
+        drawn.append(_histogram(group, edges, sides))
+    return joined(drawn)
+
+
+def interval(value, ends, low=0.0, high=1.0, ours=True, name=""):
+    """A value with its interval on a scale.
+
+    Parameters
+    ----------
+    value : float
+        The value.
+    ends : tuple of float or None
+        The interval.
+    low, high : float
+        The scale.
+    ours : bool, default=True
+        Whether it is this machine's.
+    name : str, default=""
+        What it shows, for those who cannot see it.
+
+    Returns
+    -------
+    Html
+    """
+    across = _scale(low, high)
+    parts = [_line(0.0, 11, 100.0, 11, "axis")]
+    parts += [_line(x, 7, x, 15, "axis") for x in (0.0, 50.0, 100.0)]
+    if ends is not None:
+        parts.append(_line(across(ends[0]), 11, across(ends[1]), 11, "range"))
+    parts.append(tag("circle", cx=_percent(across(value)), cy="11", r="5", class_="dot"))
+    return _picture(22, name, tag("g", *parts, class_=None if ours else "other"))
+
+
+def convergence(history, several):
+    """Violation of the conditions of optimality against seconds, on a logarithmic scale.
+
+    Parameters
+    ----------
+    history : list of dict
+        Rounds.
+    several : bool
+        Whether problems were solved one after the other.
+
+    Returns
+    -------
+    Html or None
+        None with fewer than three rounds.
+    """
+    rounds = [entry for entry in history if entry.get("violation", 0.0) > 0 and "seconds" in entry]
+    if len(rounds) < 3:
+        return None
+    x = np.array([entry["seconds"] for entry in rounds])
+    y = np.array([entry["violation"] for entry in rounds])
+    name = (
+        f"Violation of the conditions of optimality before each of {len(rounds)} rounds, "
+        f"{words.seconds(x[-1])} in all."
+    )
+    if several:
+        name += " Problems are solved one after the other, and each begins with a large one."
+    return _lines([("", x, y)], log_x=False, log_y=True, chosen=None, name=name,
+                  x_title="seconds")  # fmt: skip
+
+
+def search(tuning):
+    """Scores of the candidates of a search.
+
+    Parameters
+    ----------
+    tuning : TuningResult
+        The search.
+
+    Returns
+    -------
+    Html or None
+        None where fewer than two candidates have a score.
+    """
+    x, y, by, title = tuning.curve
+    table = tuning.candidates.dropna(subset=[x, y])
+    if len(table) < 2:
+        return None
+    groups = table.groupby(by, sort=False, dropna=False) if by else [((), table)]
+    lines = []
+    for key, group in groups:
+        group = group.sort_values(x)
+        label = ", ".join(_named(name, value) for name, value in zip(by, key, strict=True)
+                          if value == value)  # fmt: skip
+        lines.append((label, group[x].to_numpy(float), group[y].to_numpy(float)))
+    taken = table[table["chosen"].astype(bool)]
+    chosen = (taken[x].iloc[0], taken[y].iloc[0]) if len(taken) else None
+    name = f"{title}: {y.replace('_', ' ')} against {x}, {len(table)} settings."
+    return _lines(lines[:6], log_x=bool((table[x] > 0).all()), log_y=False, chosen=chosen,
+                  name=name, x_title=x.replace("_", " "))  # fmt: skip
+
+
+def _named(name, value):
+    value = value if isinstance(value, str) else words.number(value)
+    return value if name in ("machine", "kernel") else f"{name.replace('_', ' ')} {value}"
+
+
+# -- scores --------------------------------------------------------------------------------------
+
+
+def _edges(scores):
+    """Edges of bins, one of them the threshold."""
+    finite = [values[np.isfinite(values)] for values in scores]
+    ends = [np.quantile(values, [_CUT, 1.0 - _CUT]) for values in finite if len(values)]
+    low = min([0.0, *(end[0] for end in ends)])
+    high = max([0.0, *(end[1] for end in ends)])
+    width = (high - low) / _BINS or 1.0
+    first, last = math.floor(low / width) - 1, math.ceil(high / width) + 1
+    return np.arange(first, last + 1) * width
+
+
+def _legend(sides):
+    for class_, words_ in zip(("below", "above"), sides, strict=True):
+        yield tag("span", tag("span", class_=f"key {class_}", aria_hidden="true"), words_)
+
+
+def _histogram(group, edges, sides):
+    scores = group.scores
+    counts, _ = np.histogram(np.clip(scores, edges[0], edges[-1]), edges)
+    n, below = len(scores), int(np.count_nonzero(scores < 0))
+    across = _scale(edges[0], edges[-1])
+    tallest = max(1, counts.max(initial=1))
+    parts = []
+    for count, left, right in zip(counts, edges[:-1], edges[1:], strict=True):
+        if count:
+            height = max(1.5, _HEIGHT * count / tallest)
+            parts.append(tag(
+                "rect", x=_percent(across(left)), y=f"{_HEIGHT - height:.1f}",
+                width=_percent(0.9 * (across(right) - across(left))), height=f"{height:.1f}",
+                class_="below" if right <= 0 else "above",
+            ))  # fmt: skip
+    parts.append(_line(0.0, _HEIGHT, 100.0, _HEIGHT, "axis"))
+    parts.append(_line(across(0.0), 0, across(0.0), _HEIGHT, "threshold"))
+    parts += _ticks(_round_values(edges[0], edges[-1]), across, _HEIGHT)
+    told = f"{words.of_all(below, n)} {sides[0]}, {words.of_all(n - below, n)} {sides[1]}."
+    picture = _picture(_HEIGHT + _TICKS, f"Histogram of scores, {group.name}: {told}", *parts)
+    return tag(
+        "figure",
+        tag("h3", group.name[:1].upper() + group.name[1:]),
+        picture,
+        tag("figcaption", f"{told} {group.about}"),
+    )
+
+
+# -- parts ---------------------------------------------------------------------------------------
+
+
+def _lines(lines, *, log_x, log_y, chosen, name, x_title):
+    """Lines of points over two scales."""
+    height = 180
+    xs = np.concatenate([x for _, x, _ in lines])
+    ys = np.concatenate([y for _, _, y in lines])
+    # Room on the left for the letters of the other scale.
+    across, up = _scale_of(xs, log_x, before=0.1), _scale_of(ys, log_y, 0.06, 0.06)
+    inner = []
+    for k, (_, x, y) in enumerate(lines):
+        points = " L".join(
+            f"{across(a):.3f} {100.0 - up(b):.3f}" for a, b in zip(x, y, strict=True)
+        )
+        inner.append(tag("path", d=f"M{points}", style=f"stroke:var(--series-{k + 1})"))
+    parts = [Html(
+        f'<svg x="0" y="0" width="100%" height="{height}" viewBox="0 0 100 100" '
+        f'preserveAspectRatio="none">{joined(inner)}</svg>'
+    )]  # fmt: skip
+    for k, (_, x, y) in enumerate(lines):
+        parts += [
+            tag("circle", cx=_percent(across(a)), cy=f"{height * (1 - up(b) / 100):.1f}", r="3",
+                style=f"fill:var(--series-{k + 1})")
+            for a, b in zip(x, y, strict=True)
+        ]  # fmt: skip
+    if chosen is not None:
+        parts.append(tag(
+            "circle", cx=_percent(across(chosen[0])),
+            cy=f"{height * (1 - up(chosen[1]) / 100):.1f}", r="8",
+            style="fill:none;stroke:var(--text);stroke-width:2",
+        ))  # fmt: skip
+    parts.append(_line(0.0, height, 100.0, height, "axis"))
+    parts += _ticks(_values(xs, log_x), across, height)
+    for value in _values(ys, log_y):
+        y = height * (1 - up(value) / 100)
+        parts.append(_line(0.0, y, 100.0, y, "axis"))
+        parts.append(tag("text", words.number(value), x="0", y=f"{y - 4:.1f}"))
+    legend = [
+        tag("span", tag("span", class_="key", aria_hidden="true",
+                        style=f"background:var(--series-{k + 1})"), label)
+        for k, (label, _, _) in enumerate(lines) if label
+    ]  # fmt: skip
+    if chosen is not None:
+        legend.append(tag("span", "circle: the settings taken"))
+    return tag(
+        "figure",
+        _picture(height + _TICKS, name, *parts),
+        tag("p", *legend, class_="legend") if legend else None,
+        tag("figcaption", f"{name} Across: {x_title}{', logarithmic' if log_x else ''}."),
+    )
+
+
+def _picture(height, name, *parts):
+    return tag("svg", tag("title", name), *parts, height=str(height), role="img",
+               aria_label=name, xmlns="http://www.w3.org/2000/svg")  # fmt: skip
+
+
+def _line(x1, y1, x2, y2, class_):
+    return tag("line", x1=_percent(x1), y1=f"{y1:g}", x2=_percent(x2), y2=f"{y2:g}", class_=class_)
+
+
+def _ticks(values, across, height):
+    for value in values:
+        x = across(value)
+        anchor = "start" if x < 4 else "end" if x > 96 else "middle"
+        yield _line(x, height, x, height + 4, "axis")
+        yield tag("text", words.number(value), x=_percent(x), y=f"{height + 17}",
+                  text_anchor=anchor)  # fmt: skip
+
+
+def _percent(value):
+    return f"{value:.3f}%"
+
+
+def _scale(low, high):
+    span = high - low or 1.0
+    return lambda value: 100.0 * min(max((value - low) / span, 0.0), 1.0)
+
+
+def _scale_of(values, logarithmic, after=0.02, before=0.02):
+    transform = math.log10 if logarithmic else float
+    low, high = transform(values.min()), transform(values.max())
+    span = high - low or 1.0
+    across = _scale(low - before * span, high + after * span)
+    return lambda value: across(transform(value))
+
+
+def _values(values, logarithmic):
+    low, high = float(values.min()), float(values.max())
+    if not logarithmic:
+        return _round_values(low, high)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for factors in ((1,), (1, 2, 5)):
+        found = [f * 10.0**k for k in powers for f in factors if low <= f * 10.0**k <= high]
+        if len(found) >= 3:
+            return found[:: -(-len(found) // 5)]
+    return found or [low]
+
+
+def _round_values(low, high, most=5):
+    """Round numbers in an interval."""
+    if high <= low:
+        return [low]
+    rough = (high - low) / most
+    size = 10.0 ** math.floor(math.log10(rough))
+    step = next(size * m for m in (1, 2, 5, 10) if size * m >= rough)
+    first = math.ceil(low / step)
+    return [k * step for k in range(first, math.floor(high / step) + 1)]

@@ -1,0 +1,147 @@
+"""What a report says of a machine that knows positive and unlabelled rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import words
+from .contents import Findings, Group, Ranking, Rate
+from .held_out import cross_fit_positive
+from .intervals import counted_interval, precision_interval
+from .reasons import reasons
+
+_LISTED = 20
+# An interval of the prior wider than this deserves a remark.
+_WIDE = 0.4
+
+
+def find(fit):
+    """Findings about positive and unlabelled rows.
+
+    Parameters
+    ----------
+    fit : Fit
+        The fit.
+
+    Returns
+    -------
+    Findings
+    """
+    machine, training, y = fit.estimator, fit.training, fit.y
+    name = training["positive"]
+    prior = _prior(machine, name)
+    unlabelled = y[fit.scored] != 1
+    scores, order = fit.decisions[unlabelled], fit.scored[unlabelled]
+    n_unlabelled = int(np.sum(y != 1))
+    marked = training["unlabeled_predicted_positive"]
+    held = cross_fit_positive(machine, fit.X, y)
+    groups = _groups(fit, held, name)
+    rates, notes = _rates(held, y, name, prior)
+    expected = words.count(round(prior.value * n_unlabelled))
+    headline = (
+        f"Of {words.rows(n_unlabelled)} without a label about {words.percent(prior.value)} "
+        f"should be '{name}': some {expected}. The machine marks "
+        f"{words.of_all(marked, n_unlabelled)}."
+    )
+    answer = [
+        (f"Rows marked as '{name}'", words.of_all(marked, n_unlabelled)),
+        (f"Share of '{name}' expected", _with_interval(prior)),
+    ]
+    for rate in rates:
+        answer.append((rate.name, _with_interval(rate)))
+    if rates:
+        headline += (
+            f" Of the rows it marks about {words.percent(rates[0].value)} should really be "
+            f"'{name}', and it should find about {words.percent(rates[1].value)} of them."
+        )
+    if prior.interval is not None and prior.interval[1] - prior.interval[0] > _WIDE:
+        notes.append(
+            f"The share of '{name}' among the unlabelled rows is hard to tell from these data "
+            f"({words.span(prior.interval)}). The ranking of the rows hardly depends on it; how "
+            "many are marked does."
+        )
+    return Findings(
+        headline=headline,
+        answer=answer,
+        sides=("not marked", f"marked as '{name}'"),
+        groups=groups,
+        rankings=[_ranking(fit, scores, order, name)],
+        rates=rates,
+        prior=prior,
+        notes=tuple(notes),
+    )
+
+
+def _with_interval(rate):
+    interval = "" if rate.interval is None else f" ({words.span(rate.interval)})"
+    return words.percent(rate.value) + interval
+
+
+def _prior(machine, name):
+    interval = machine.prior_interval_
+    title = f"Share of '{name}' among the unlabelled rows"
+    if interval is None:
+        return Rate(title, float(machine.prior_), None, "Given with --prior.")
+    return Rate(
+        title,
+        float(machine.prior_),
+        tuple(float(end) for end in interval),
+        "Estimated from the rows; it is right if the labelled rows are a random sample of all "
+        f"rows that are '{name}'.",
+    )
+
+
+def _groups(fit, held, name):
+    groups = []
+    for value, title in ((1, f"labelled '{name}'"), (0, "unlabelled")):
+        chosen = fit.y[held.rows] == value
+        if chosen.any():
+            groups.append(Group(title, held.scores[chosen], held.about))
+        else:
+            trained = fit.y[fit.scored] == value
+            about = "Scored by the machine that was trained on them."
+            groups.append(Group(title, fit.decisions[trained], about))
+    return groups
+
+
+def _rates(held, y, name, prior):
+    """Precision and recall, as the held-out scores and the prior say."""
+    if held.reason:
+        return [], [f"Error rates are not known, as {held.reason}"]
+    positive = y[held.rows] == 1
+    above = held.scores > 0
+    found = int(np.sum(above & positive)), int(np.sum(positive))
+    marked = int(np.sum(above & ~positive)), int(np.sum(~positive))
+    recall = Rate(
+        f"Share of '{name}' that is found",
+        found[0] / found[1],
+        counted_interval(*found),
+        f"{words.count(found[0])} of {words.count(found[1])} labelled rows are found by machines "
+        "that were trained without them.",
+    )
+    if not marked[0]:
+        return [], ["No unlabelled row that was held out is marked, so there are no error rates."]
+    share = marked[0] / marked[1]
+    precision = Rate(
+        f"Marked rows that are '{name}'",
+        min(1.0, prior.value * recall.value / share),
+        precision_interval(prior.value, prior.interval, found, marked),
+        f"The share of '{name}' times the share of them found, over the share marked "
+        f"({words.percent(share)} of the unlabelled rows held out).",
+    )
+    return [precision, recall], []
+
+
+def _ranking(fit, scores, order, name):
+    best = np.argsort(-scores, kind="stable")[:_LISTED]
+    order, scores = order[best], scores[best]
+    columns = {"score": scores}
+    if hasattr(fit.estimator, "predict_proba"):
+        columns["probability"] = fit.estimator.predict_proba(fit.X[order])[:, 1]
+    columns["why"] = reasons(fit, fit.trained, order, 1.0)
+    return Ranking(
+        f"Unlabelled rows most like '{name}'",
+        f"The {len(order)} rows without a label that are most likely to be '{name}', the "
+        "likeliest first. 'fewlabels predict' gives the scores of all.",
+        fit.table(fit.trained, order, columns),
+    )

@@ -1,0 +1,379 @@
+"""The parts of the page, in the order they are read."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pandas as pd
+
+from . import pictures, words
+from .elements import Html, facts, joined, prose, section, table, tag
+from .terms import terms
+
+_TITLES = {
+    "svdd": "smallest ball around the rows (SVDD)",
+    "one-class": "one-class support vector machine",
+    "pusvm": "support vector machine for positive and unlabelled rows",
+    "pu-ensemble": "ensemble of machines for positive and unlabelled rows",
+    "s3vm": "semi-supervised support vector machine",
+}
+# Parameters that do not change the model.
+_NO_SETTINGS = frozenset(("verbose", "n_jobs", "shrinking", "cache_size"))
+# A section as it begins.
+_HEADING = re.compile(r'<section id="(\w+)".*?<h2[^>]*>(.*?)</h2>', re.DOTALL)
+# Columns and candidates shown before the rest is folded away.
+_COLUMNS, _CANDIDATES = 40, 12
+
+
+def answer(contents):
+    """What was found, and what speaks against it."""
+    findings = contents.findings
+    against = []
+    if not contents.converged:
+        against.append(
+            "The fit stopped before its tolerance: the model is not the best one for these "
+            "settings. Allow it more time (--max-time, --max-iter) and fit again."
+        )
+    if contents.worse_than:
+        clearly = "A simpler method does better on these data. "
+        against.append((clearly if contents.outcome == "worse" else "") + contents.verdict)
+    parts = [tag("p", findings.headline, class_="lead")]
+    if against:
+        parts.append(_callout(*against))
+    parts.append(facts(findings.answer, class_="facts answer"))
+    if contents.verdict and not contents.worse_than:
+        parts.append(tag("p", prose(contents.verdict)))
+    return section("answer", "In short", *parts)
+
+
+def _callout(*sentences):
+    return tag("div", *(tag("p", prose(sentence)) for sentence in sentences), class_="callout",
+               role="note")  # fmt: skip
+
+
+def notes(contents):
+    """Remarks."""
+    if not contents.notes:
+        return None
+    return section(
+        "notes",
+        "What to know",
+        tag("ul", *(tag("li", prose(n)) for n in contents.notes), class_="notes"),
+    )
+
+
+def ranked(contents):
+    """Rows to look at first."""
+    rankings = [ranking for ranking in contents.findings.rankings if len(ranking.rows)]
+    if not rankings:
+        return None
+    return section(
+        "rows",
+        "Look at these first",
+        tag("p", "Rows are counted from 1, the first with data. Why: the columns that move the "
+            "score most, with the value of the row and the usual one."),
+        *(_ranking(ranking) for ranking in rankings),
+    )  # fmt: skip
+
+
+def _ranking(ranking):
+    heads = list(ranking.rows.columns)
+    cells = {name: _cells(name, ranking.rows[name]) for name in heads}
+    classes = [_class_of(name, ranking.rows[name]) for name in heads]
+    rows = zip(*cells.values(), strict=True)
+    return joined([
+        tag("h3", ranking.title),
+        tag("p", ranking.text),
+        table(None, heads, rows, classes, label=ranking.title),
+    ])  # fmt: skip
+
+
+def _class_of(name, values):
+    if name == "why":
+        return "wide"
+    return "number" if pd.api.types.is_numeric_dtype(values) else ""
+
+
+def _cells(name, values):
+    if name == "row":
+        return [words.count(value) for value in values]
+    if name == "score":
+        return words.column(values)
+    if pd.api.types.is_float_dtype(values):
+        return [f"{value:.4f}" if name == "p-value" else words.percent(value) for value in values]
+    return list(values)
+
+
+def scores(contents):
+    """Score distributions."""
+    findings = contents.findings
+    low, high = findings.sides
+    return section(
+        "scores",
+        "Scores",
+        tag("p", "How the scores of the rows are spread. The dashed line is the threshold, 0: "
+            f"below it rows are {low}, above it {high}. Each picture has its own height; scores "
+            "far out are drawn at the edge."),
+        pictures.histograms(findings.groups, findings.sides),
+    )  # fmt: skip
+
+
+def rates(contents):
+    """Expected error rates, and the prior."""
+    findings = contents.findings
+    shown = [*findings.rates, *([findings.prior] if findings.prior else [])]
+    if not shown:
+        return None
+    rows = [
+        (
+            rate.name,
+            words.percent(rate.value),
+            "" if rate.interval is None else words.span(rate.interval),
+            pictures.interval(rate.value, rate.interval, name=_spoken(rate)),
+            prose(rate.source),
+        )
+        for rate in shown
+    ]
+    return section(
+        "rates",
+        "How often it errs",
+        tag("p", "What to expect on new rows that are like those of the file."),
+        table(
+            "Rates with the interval that holds the true one in nine of ten cases. The scale is "
+            "0 to 100 %.",
+            ["rate", "expected", "interval", "0 to 100 %", "how it is known"],
+            rows,
+            ["wide plain", "number", "number", "picture plain", "wide plain"],
+        ),
+    )
+
+
+def _spoken(rate):
+    known = "" if rate.interval is None else f", interval {words.span(rate.interval)}"
+    return f"{rate.name}: {words.percent(rate.value)}{known}"
+
+
+def baselines(contents):
+    """The comparison with other methods."""
+    if not contents.verdict:
+        return None
+    parts = [
+        _callout(contents.verdict) if contents.worse_than else tag("p", prose(contents.verdict))
+    ]
+    found = contents.baselines
+    if found is not None and found["score"].notna().any():
+        parts.append(_compared(found, contents.measure))
+    elif contents.agreement is not None and len(contents.agreement):
+        parts.append(_agreeing(contents.agreement))
+    if contents.protocol:
+        parts.append(tag("p", contents.protocol, class_="muted"))
+    return section("baselines", "Against other methods", *parts)
+
+
+def _compared(found, measure):
+    ends = found[["score", "low", "high"]].to_numpy(float)
+    ends = ends[np.isfinite(ends)]
+    low, high = float(ends.min()), float(ends.max())
+    rows, marked = [], set()
+    for i, row in enumerate(found.itertuples(index=False)):
+        known = math.isfinite(row.score)
+        interval = (row.low, row.high) if math.isfinite(row.low + row.high) else None
+        if row.ours:
+            marked.add(i)
+        picture = ""
+        if known:
+            name = f"{row.name}: {row.score:.3f}"
+            picture = pictures.interval(row.score, interval, low, high, bool(row.ours), name)
+        rows.append((
+            f"{row.name} (this model)" if row.ours else row.name,
+            f"{row.score:.3f}" if known else "",
+            f"{interval[0]:.3f} to {interval[1]:.3f}" if interval else "",
+            picture,
+            words.seconds(row.seconds) if math.isfinite(row.seconds) else "",
+            row.note or "",
+        ))  # fmt: skip
+    heads = ["method", "score", "interval", f"{low:.2f} to {high:.2f}", "time of a fit", "note"]
+    classes = ["plain", "number", "number", "picture plain", "number", "wide plain"]
+    if not any(row[-1] for row in rows):
+        rows, heads, classes = [row[:-1] for row in rows], heads[:-1], classes[:-1]
+    return table(f"Score: {measure.rstrip('.')}. Best first.", heads, rows, classes, marked)
+
+
+def _agreeing(found):
+    rows = [
+        (row.name, words.percent(row.false_alarms), f"{row.rank_correlation:.2f}")
+        for row in found.itertuples(index=False)
+    ]
+    return table(
+        "Held-out rows called outside, and how alike the ranking of the rows is to this model's "
+        "(1: the same, 0: unrelated).",
+        ["method", "called outside", "alike"],
+        rows,
+        ["plain", "number", "number"],
+    )
+
+
+def data(contents):
+    """The table that was learnt from."""
+    parts = [facts([("File", contents.source), *contents.rows])]
+    if contents.columns:
+        first, rest = contents.columns[:_COLUMNS], contents.columns[_COLUMNS:]
+        parts.append(_columns("The columns of the file and how they were taken.", first))
+        if rest:
+            parts.append(tag(
+                "details",
+                tag("summary", f"{words.count(len(rest))} more columns"),
+                _columns("The other columns.", rest),
+            ))  # fmt: skip
+    return section("data", "What was learnt from", *parts)
+
+
+def _columns(caption, columns):
+    rows = [
+        (c.name, c.kind, words.count(c.missing) if c.missing else "", words.count(c.distinct),
+         c.shown, c.note)
+        for c in columns
+    ]  # fmt: skip
+    heads = ["column", "taken as", "missing", "different", "values", "note"]
+    classes = ["plain", "", "number", "number", "wide plain", "wide plain"]
+    if not any(c.missing for c in columns):
+        rows = [(*row[:2], *row[3:]) for row in rows]
+        heads.remove("missing")
+        classes.remove("number")
+    if not any(c.note for c in columns):
+        rows = [row[:-1] for row in rows]
+        heads, classes = heads[:-1], classes[:-1]
+    return table(caption, heads, rows, classes)
+
+
+def machine(contents):
+    """Which machine with which settings, and why."""
+    chosen = {} if contents.tuning is None else contents.tuning.chosen
+    taken = [(name, f"{_setting(value)} (chosen from the data)") for name, value in chosen.items()]
+    others = [
+        (name, _setting(value))
+        for name, value in contents.settings.items()
+        if value is not None and name not in chosen and name not in _NO_SETTINGS
+    ]
+    reason = contents.why[:1].upper() + contents.why[1:]
+    return section(
+        "machine",
+        "Machine and settings",
+        tag("p", f"Machine: {contents.machine}, the {_TITLES[contents.machine]}. Why: {reason}."),
+        facts(taken) if taken else None,
+        tag("details", tag("summary", "Other settings" if taken else "Settings"), facts(others)),
+    )
+
+
+def _setting(value):
+    return words.number(value) if isinstance(value, float) else str(value)
+
+
+def search(contents):
+    """The search for the settings."""
+    found = contents.tuning
+    if found is None:
+        return None
+    table_ = found.candidates
+    scored = found.curve.y in table_ and table_[found.curve.y].notna().any()
+    best = table_.sort_values(found.curve.y, ascending=False) if scored else table_
+    first = best.head(_CANDIDATES)
+    chosen = table_["chosen"].astype(bool)
+    if chosen.any() and not first["chosen"].astype(bool).any():
+        first = pd.concat([first, table_[chosen]])
+    heads = [
+        name
+        for name in first.columns
+        if name != "chosen" and first[name].notna().any() and _differs(table_[name])
+    ]
+    cells = [_candidates(name, first[name], found.curve.y) for name in heads]
+    rows = list(zip(*cells, strict=True)) or [()] * len(first)
+    marked = {i for i, value in enumerate(first["chosen"].astype(bool)) if value}
+    classes = ["number" if pd.api.types.is_numeric_dtype(first[name]) else "" for name in heads]
+    shown = len(first), len(table_)
+    caption = (
+        f"{'All' if shown[0] == shown[1] else 'The best'} {words.count(shown[0])} of "
+        f"{words.count(shown[1])} settings tried, in {words.seconds(found.seconds)}; the ones "
+        "taken in bold."
+    )
+    return section(
+        "search",
+        "How the settings were chosen",
+        tag("p", prose(found.reason)),
+        pictures.search(found),
+        table(caption, [name.replace("_", " ") for name in heads], rows, classes,
+              marked, "stacked candidates"),
+    )  # fmt: skip
+
+
+def _differs(values):
+    return len(values) == 1 or values.nunique(dropna=False) > 1
+
+
+def _candidates(name, values, score):
+    """A column of the candidates."""
+    if pd.api.types.is_bool_dtype(values):
+        return ["yes" if value else "no" for value in values]
+    if name in (score, "standard_error", "gain", "gain_error"):
+        known = values.fillna(np.nan).astype(float)
+        return [text if value == value else "" for text, value in
+                zip(words.column(known), known, strict=True)]  # fmt: skip
+    return [value if isinstance(value, str) else words.number(value) for value in values]
+
+
+def certificate(contents):
+    """How exactly the problem was solved."""
+    text = (
+        "The machine is the solution of one optimisation problem. These figures say how near to "
+        "the exact solution it is."
+        if contents.converged
+        else "The fit was stopped before the tolerance was reached. These figures say how far it "
+        "got."
+    )
+    return section(
+        "certificate",
+        "How exactly it was solved",
+        tag("p", text),
+        facts(contents.certificate),
+        pictures.convergence(contents.history, contents.situation == "classes"),
+    )
+
+
+def usage(contents):
+    """How to use the model."""
+    if not contents.usage:
+        return None
+    parts = [joined([tag("h3", head), tag("pre", tag("code", code))])
+             for head, code in contents.usage]  # fmt: skip
+    return section("usage", "How to use the model", *parts)
+
+
+def glossary(contents):
+    """Words."""
+    return section("words", "Words", facts(terms(contents.situation), class_="terms"))
+
+
+def made(contents):
+    """How the report came to be."""
+    lines = [("Data", contents.source), ("Model", contents.model)]
+    if contents.command:
+        lines.append(("Command", tag("code", contents.command)))
+    lines += [("Made", contents.created), ("By", f"fewlabels {contents.version}")]
+    return section("made", "How this was made", facts(lines))
+
+
+PARTS = (
+    answer, ranked, scores, rates, baselines, notes, data, machine, search, certificate, usage,
+    glossary, made,
+)  # fmt: skip
+
+
+def navigation(parts):
+    """Links to the sections of the page."""
+    links = []
+    for part in parts:
+        name, title = _HEADING.match(part).groups()
+        links.append(tag("li", tag("a", Html(title), href=f"#{name}")))
+    return tag("nav", tag("ul", *links), aria_label="Sections")

@@ -1,0 +1,82 @@
+"""Figures as people read them."""
+
+from __future__ import annotations
+
+import math
+
+# Keeps a unit beside its number.
+_SPACE = "\N{NO-BREAK SPACE}"
+
+
+def percent(share):
+    """Write a share, with more digits where it is near 0 or 1."""
+    value = 100.0 * share
+    text = f"{value:.{1 if value < 9.95 or value > 99.0 else 0}f}".removesuffix(".0")
+    if text in ("0", "100") and value not in (0.0, 100.0):
+        return f"under 0.1{_SPACE}%" if value < 50 else f"over 99.9{_SPACE}%"
+    return f"{text}{_SPACE}%"
+
+
+def span(interval):
+    """Write the ends of an interval of shares."""
+    low, high = interval
+    return f"{percent(low)} to {percent(high)}"
+
+
+def count(number):
+    """Write a count with separators of thousands."""
+    return f"{number:,}"
+
+
+def rows(number):
+    """Write a number of rows."""
+    return f"{number:,} row" + ("" if number == 1 else "s")
+
+
+def of_all(part, whole):
+    """Write a count with its share."""
+    return f"{part:,} of {whole:,} ({percent(part / whole)})" if whole else f"{part:,}"
+
+
+def number(value):
+    """Write a number in about four digits; nothing for what is missing."""
+    if value is None:
+        return ""
+    if isinstance(value, bool | str):
+        return str(value)
+    value = float(value)
+    if math.isnan(value):
+        return ""
+    if math.isinf(value):
+        return "infinite"
+    if value == int(value) and abs(value) < 1e9:
+        return f"{int(value):,}"
+    if 1e-4 <= abs(value) < 1e9:
+        digits = max(0, 3 - math.floor(math.log10(abs(value))))
+        text = f"{value:,.{digits}f}"
+        return text.rstrip("0").rstrip(".") if digits else text
+    return f"{value:.3g}"
+
+
+def column(values):
+    """Write the numbers of a column alike, so that they stand below each other."""
+    largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
+    if largest and not 1e-3 <= largest < 1e6:
+        return [f"{v:.3e}" for v in values]
+    digits = 3 - math.floor(math.log10(largest)) if largest else 0
+    return [f"{v:,.{min(max(digits, 0), 5)}f}" for v in values]
+
+
+def seconds(value):
+    """Write a duration."""
+    if value < 10:
+        return f"{value:.2g}{_SPACE}s"
+    return f"{value:,.0f}{_SPACE}s" if value < 600 else f"{value / 60:,.0f}{_SPACE}min"
+
+
+def listing(names):
+    """Join names as a sentence does."""
+    names = list(names)
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,218 @@
+"""Looking at a table: what is learnt from, what is left out, and what is said of it."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from fewlabels.io.dates import are_dates, day_text, days
+from fewlabels.io.encoding import fit_encoder
+from fewlabels.io.errors import UserError
+from fewlabels.io.profile import is_identifier_name, judge_columns
+from fewlabels.io.target import every_row, normal_rows
+from fewlabels.io.training import encoded_rows, read_training
+
+N = 60
+RNG = np.random.default_rng(0)
+MEASURED = RNG.integers(0, 1000, N)
+MEASURED[:2] = 7  # a value twice, as measurements have
+
+
+def _why(name, cells, **options):
+    table = pa.table({name: cells})
+    training = options.pop("training", np.ones(table.num_rows, dtype=bool))
+    verdicts = judge_columns(table, training, **options)
+    return (verdicts[name].kind, verdicts[name].why) if name in verdicts else None
+
+
+LEFT_OUT = {
+    "constant text": ("a", ["x"] * N, "constant"),
+    "constant number": ("a", ["1.0"] * N, "constant"),
+    "constant flag": ("a", [True] * N, "constant"),
+    "blank": ("a", ["", "NA", None] * 20, "blank"),
+    "null": ("a", pa.nulls(N), "blank"),
+    "counter": ("a", list(range(5, 5 + N)), "counts the rows"),
+    "counter backwards by tens": ("a", list(range(600, 0, -10)), "counts the rows"),
+    "shuffled counter": ("a", RNG.permutation(2 * N)[:N], "an identifier: another number"),
+    "numbers of customers": (
+        "customerId",
+        RNG.permutation(10**7)[:N],
+        "an identifier: another number in every row",
+    ),
+    "codes": ("a", [f"{i:04d}" for i in range(N)], "an identifier: another text"),
+    "names": ("a", [f"part {i}" for i in range(N)], "an identifier: another text"),
+    "a few names twice": ("a", [f"p{i}" for i in range(N - 5)] + ["p0"] * 5, "55 different texts"),
+    "sentences": ("a", [f"the part no {i} broke again" for i in range(N)], "free text"),
+    "id by its name": ("user_id", [i % 55 for i in range(3 * N)], "an identifier by its name"),
+    "iso dates": ("a", ["2024-02-03", "2024-02-04 10:00:00", ""] * 20, "dates"),
+    "german dates": ("a", ["3.2.2024", "14.12.2023"] * 30, "dates"),
+    "american dates": ("a", ["2/13/2024 1:30 PM"] * N, "dates"),
+    "typed dates": ("a", [datetime.date(2024, 1, 1)] * N, "dates"),
+    "lists": ("a", [[1, 2]] * N, "list<"),
+    "no name": (" ", MEASURED, "no name"),
+}
+
+
+@pytest.mark.parametrize("case", LEFT_OUT, ids=str)
+def test_left_out(case):
+    name, cells, why = LEFT_OUT[case]
+    kind, words = _why(name, cells)
+    assert kind == "left out"
+    assert words.startswith(why), words
+    assert _why(name, cells, kept=[name]) is None
+
+
+TAKEN = {
+    "measured": ("a", MEASURED),
+    "all different and far apart": ("a", RNG.permutation(10**7)[:N]),
+    "decimals": ("a", RNG.normal(size=N)),
+    "decimals named id": ("id", RNG.normal(size=N).round(2)),
+    "few rows": ("a", list(range(10))),
+    "few names": ("a", [f"p{i}" for i in range(10)]),
+    "many categories": ("a", [f"p{i % 30}" for i in range(N)]),
+    "flag or blank": ("a", ["yes", ""] * 30),
+    "one or blank": ("a", [1, None] * 30),
+    "times in a text": ("a", ["at 2024-02-03", "never"] * 30),
+    "ratios": ("a", ["1/2", "2/3"] * 30),
+}
+
+
+@pytest.mark.parametrize("case", TAKEN, ids=str)
+def test_taken_as_it_is(case):
+    name, cells = TAKEN[case]
+    assert _why(name, cells) is None
+
+
+def test_numbers_of_things_are_categories():
+    assert _why("shop_id", [k % 7 for k in range(N)])[0] == "category"
+    assert _why("shop_id", [k % 7 for k in range(N)], kept=["shop_id"]) is None
+    assert _why("shop", [k % 7 for k in range(N)]) is None
+
+
+def test_all_rows_of_the_file_say_what_is_constant():
+    """What the normal rows share may be what the others differ in."""
+    training = np.arange(N) < 40
+    assert _why("a", [0] * 40 + [1] * 20, training=training) is None
+    kind, words = _why("a", [""] * 40 + ["1", "2"] * 10, training=training)
+    assert (kind, words) == ("left out", "blank in the training rows")
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_text_and_typed_columns_are_judged_alike(text):
+    for cells in (MEASURED, np.arange(N), RNG.normal(size=N)):
+        found = _why("a", [str(value) for value in cells] if text else cells)
+        assert found == _why("a", cells)
+
+
+def test_names_of_identifiers():
+    names = ["id", "ID", "user_id", "userId", "order-ID", "uuid", "row.guid"]
+    assert all(is_identifier_name(name) for name in names)
+    assert not any(is_identifier_name(name) for name in ["valid", "fluid", "idle", "humid", "x"])
+
+
+def test_dates_as_days():
+    texts = ["1970-01-02", "2024-02-29T12:00:00", "2024-02-29 12:00:00+01:00", "", None]
+    values = days(pa.array(texts))
+    eleven = (datetime.date(2024, 2, 29) - datetime.date(1970, 1, 1)).days + 11 / 24
+    np.testing.assert_allclose(values, [1, eleven + 1 / 24, eleven, np.nan, np.nan])
+    for kind in (pa.date32(), pa.date64(), pa.timestamp("ms"), pa.timestamp("ns", "UTC")):
+        cells = pa.array([datetime.datetime(1970, 1, 3), None]).cast(kind)
+        assert are_dates(cells)
+        np.testing.assert_allclose(days(cells), [2, np.nan])
+    assert day_text(19_782.4) == "2024-02-29"
+    with pytest.raises(UserError, match=r"'when' of f.csv .* but has '3.2.2024'; write them as"):
+        days(pa.array(["2024-02-03", "3.2.2024"]), "when", "f.csv")
+    with pytest.raises(UserError, match="holds dates in the model but double values"):
+        days(pa.array([1.0]), "when", "f.csv")
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "id": range(1, N + 1),
+            "when": pd.date_range("2024-01-01", periods=N).astype(str),
+            "width": rng.normal(size=N),
+            "gap": np.where(np.arange(N) % 10 == 3, np.nan, rng.normal(size=N)),
+            "shop_id": np.arange(N) % 3,
+            "state": np.where(np.arange(N) < 50, "ok", "broken"),
+        }
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    return tmp_path / "t.csv"
+
+
+def test_a_file_is_described(table):
+    found = read_training(table).choose(every_row(N))
+    kinds = {column.name: column.kind for column in found.profile}
+    assert kinds == {
+        "id": "left out",
+        "when": "left out",
+        "width": "number",
+        "gap": "number",
+        "shop_id": "category",
+        "state": "category",
+    }
+    gap, state = found.profile[3], found.profile[5]
+    assert (gap.missing, gap.distinct) == (6, 54)
+    assert state.shown == "'ok' (50), 'broken' (10)"
+    assert found.notes == [
+        "6 missing numbers filled in with the median ('gap': 6), and the machine is told where; "
+        "--missing skip leaves such rows out",
+        "columns left out: 'id' (counts the rows), 'when' (dates); --keep COLUMN keeps one",
+        "taken as categories: 'shop_id' (its name says that it numbers things); --keep COLUMN "
+        "keeps the numbers",
+    ]
+    assert found.numbers.tolist() == list(range(1, N + 1))
+
+
+def test_kept_dates_are_numbers_of_days(table):
+    found = read_training(table, keep=["when", "shop_id"]).choose(every_row(N))
+    assert found.schema.names("date") == ["when"]
+    assert found.schema.names("number") == ["width", "gap", "shop_id"]
+    np.testing.assert_array_equal(np.diff(found.rows["when"]), 1.0)
+    _encoder, X, schema = fit_encoder(found.schema, found.rows, table)
+    assert not schema.is_plain
+    assert abs(X[:, 0].mean()) < 1e-12
+
+
+def test_gaps_are_filled_and_marked(table):
+    found = read_training(table, drop=["state", "shop_id"]).choose(every_row(N))
+    encoder, X, _ = fit_encoder(found.schema, found.rows, table)
+    missing = found.rows["gap"].isna().to_numpy()
+    assert X.shape == (N, 3)
+    np.testing.assert_array_equal(X[:, 2], missing)
+    values = found.rows["gap"].fillna(found.rows["gap"].median())
+    np.testing.assert_allclose(X[:, 1], (values - values.mean()) / values.std(ddof=0))
+    new = pd.DataFrame({"width": [np.nan], "gap": [0.0]})
+    expected = (found.rows["width"].median() - found.rows["width"].mean()) / found.rows[
+        "width"
+    ].std(ddof=0)
+    np.testing.assert_allclose(encoder.transform(new)[0, 0], expected)
+
+
+@pytest.mark.parametrize(("missing", "rows"), [("impute", 4), ("skip", 2)])
+def test_matrices_with_gaps(tmp_path, missing, rows):
+    X = np.array([[1.0, 2.0], [np.nan, 3.0], [2.0, np.nan], [5.0, 1.0]])
+    np.save(tmp_path / "d.npy", X)
+    found = read_training(tmp_path / "d.npy").choose(every_row(4), missing)
+    encoder, encoded, schema = fit_encoder(found.schema, found.rows, "d")
+    assert encoded.shape == (rows, 4 if missing == "impute" else 2)
+    assert schema.missing == ("impute" if missing == "impute" else "refuse")
+    if missing == "impute":
+        np.testing.assert_array_equal(encoded[:, 2:], np.isnan(X))
+        assert np.isfinite(encoder.transform(X)).all()
+
+
+def test_rows_of_other_classes(table):
+    file = read_training(table, target="state")
+    roles = normal_rows(file.labels, "ok")
+    found = file.choose(roles)
+    assert found.numbers.tolist() == list(range(1, 51))
+    encoder, X, schema = fit_encoder(found.schema, found.rows, table)
+    others = encoded_rows(file, np.arange(50, N), encoder, schema)
+    assert others.shape == (10, X.shape[1])
+    assert np.isfinite(others).all()

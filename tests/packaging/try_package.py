@@ -1,0 +1,118 @@
+"""Build sdist and wheel, look into them, install the wheel afresh and use it.
+
+    python tests/packaging/try_package.py
+
+Not a test that pytest collects: it takes a minute and the network. `make package` runs it.
+"""
+
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import venv
+import zipfile
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+USE = """
+import onnxruntime
+import numpy as np
+import fewlabels
+from importlib.metadata import version
+
+assert "site-packages" in fewlabels.__file__, fewlabels.__file__
+assert fewlabels.__version__ == version("fewlabels")
+session = onnxruntime.InferenceSession("m.onnx")
+rows = {i.name: np.zeros((1, 1)) for i in session.get_inputs()}
+assert np.isfinite(session.run(["score"], rows)[0]).all()
+"""
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        wheel = build(folder)
+        use(wheel, folder)
+
+
+def build(folder):
+    """Both archives, the wheel from the sdist, with what belongs in them and nothing else."""
+    run(sys.executable, "-m", "build", "--outdir", folder / "dist", REPOSITORY)
+    (wheel,) = (folder / "dist").glob("*.whl")
+    (sdist,) = (folder / "dist").glob("*.tar.gz")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    sources = {
+        path.relative_to(REPOSITORY / "src").as_posix()
+        for path in (REPOSITORY / "src" / "fewlabels").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    in_package = {name for name in names if name.startswith("fewlabels/")}
+    expect(in_package == sources, f"in one of wheel and sources: {in_package ^ sources}")
+    expect("fewlabels/py.typed" in names, "the wheel lacks py.typed")
+    rest = {name for name in names if not name.startswith("fewlabels/")}
+    info = {name.split("/", 1)[1] for name in rest}
+    expect(all(".dist-info/" in name for name in rest), f"the wheel holds {sorted(rest)}")
+    expect({"licenses/LICENSE", "entry_points.txt", "METADATA"} <= info, f"metadata: {info}")
+    with tarfile.open(sdist) as archive:
+        inside = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
+    needed = {"LICENSE", "README.md", "pyproject.toml", *(f"src/{name}" for name in sources)}
+    expect(needed <= inside, f"the sdist lacks {sorted(needed - inside)}")
+    say(f"{wheel.name}: {len(names)} files, {wheel.stat().st_size / 1e3:.0f} kB; {sdist.name}")
+    return wheel
+
+
+def use(wheel, folder):
+    """A fresh environment, a table, and what a first user does with them."""
+    home = folder / "venv"
+    venv.create(home, with_pip=True)
+    scripts = home / ("Scripts" if os.name == "nt" else "bin")
+    python, command = scripts / "python", scripts / "fewlabels"
+    pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    run(*pip, wheel)
+    run(python, "-m", "pip", "check")
+    work = folder / "work"
+    work.mkdir()
+    table = "\n".join(f"{i % 7},{(i * i) % 11},{i % 3}" for i in range(60))
+    (work / "rows.csv").write_text(f"a,b,c\n{table}\n", encoding="utf-8")
+    run(command, "--version", cwd=work)
+    started = time.perf_counter()
+    run(command, "--help", cwd=work)
+    say(f"fewlabels --help: {time.perf_counter() - started:.2f} s")
+    run(command, "fit", "rows.csv", "-o", "m.skops", cwd=work)
+    run(command, "predict", "m.skops", "rows.csv", "-o", "scores.csv", cwd=work)
+    lines = (work / "scores.csv").read_text(encoding="utf-8").splitlines()
+    expect(len(lines) == 61 and "score" in lines[0], lines[0])
+    refused = run(command, "export", "m.skops", "-o", "m.onnx", cwd=work, code=2)
+    expect("pip install 'fewlabels[onnx]'" in " ".join(refused.split()), refused)
+    run(*pip, f"{wheel}[onnx]", "onnxruntime")
+    run(command, "export", "m.skops", "-o", "m.onnx", cwd=work)
+    run(python, "-c", USE, cwd=work)
+    say("installed, fitted, predicted and exported in a fresh environment")
+
+
+def run(*words, cwd=None, code=0):
+    """Output of a command that has to end with ``code``."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    done = subprocess.run(
+        [str(word) for word in words],
+        cwd=cwd, capture_output=True, text=True, env=environment,
+    )  # fmt: skip
+    output = done.stdout + done.stderr
+    expect(done.returncode == code, f"{words}: exit code {done.returncode}\n{output}")
+    return output
+
+
+def expect(holds, otherwise):
+    if not holds:
+        raise SystemExit(f"package: {otherwise}")
+
+
+def say(text):
+    print(f"package: {text}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

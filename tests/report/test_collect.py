@@ -1,0 +1,226 @@
+"""What a report says is true of the fit."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+
+from fewlabels.model_selection import compare_with_baselines
+from fewlabels.report import collect
+from fewlabels.report.intervals import (
+    counted_interval,
+    precision_interval,
+    threshold_interval,
+)
+
+
+def table_of(parts):
+    return pd.read_csv(parts["file"].path, keep_default_na=False)
+
+
+def check_rows(ranking, parts, allowed, told=0.9):
+    """Row numbers lead to the rows of the file, and scores are those that predict gives."""
+    table = table_of(parts)
+    rows = ranking.rows["row"].to_numpy()
+    assert len(set(rows)) == len(rows) > 0
+    assert list(table["case"].iloc[rows - 1]) == list(ranking.rows["case"])
+    assert set(table["state"].iloc[rows - 1]) <= allowed
+    assert ranking.rows["why"].str.contains("age|weight|town").mean() >= told
+
+
+# -- one class -----------------------------------------------------------------------------------
+
+
+def test_one_class(normal_parts):
+    found = collect(**normal_parts).findings
+    machine, X = normal_parts["estimator"], normal_parts["X"]
+    own, held, blank, other = found.groups
+    assert np.array_equal(own.scores, machine.decision_function(X))
+    assert [len(g.scores) for g in (own, held)] == [len(X), len(X)]
+    labels = table_of(normal_parts)["state"]
+    assert len(blank.scores) == (labels == "").sum()
+    assert len(other.scores) == (labels == "ill").sum()
+    # The threshold lies at the rank that the rate asks for.
+    assert np.sum(held.scores < -1e-9) == int(0.05 * (len(X) + 1)) - 1
+    false, caught = found.rates
+    rank = int(0.05 * (len(X) + 1))
+    assert false.value == rank / (len(X) + 1)
+    assert false.interval[0] < false.value < false.interval[1]
+    assert caught.value == np.mean(other.scores < 0)
+    unlabelled, strangest = found.rankings
+    check_rows(unlabelled, normal_parts, {""})
+    check_rows(strangest, normal_parts, {"well"})
+    scores = strangest.rows["score"].to_numpy()
+    assert scores[0] == own.scores.min() and np.all(np.diff(scores) >= 0)
+    assert unlabelled.rows["score"][0] == blank.scores.min()
+    assert np.all(np.diff(unlabelled.rows["p-value"]) >= 0)
+
+
+def test_scores_that_calibrate_are_in_units_of_the_decision(fitted, seed):
+    rows = np.random.default_rng(seed).normal(size=(80, 2))
+    for machine in ("svdd", "one-class"):
+        settings = {"target_fpr": 0.1, "calibration": "split"}
+        parts = fitted({"X": rows}, machine=machine, name="rows.npz", **settings)
+        found = collect(**parts).findings
+        estimator = parts["estimator"]
+        held = np.random.default_rng(0).permutation(len(rows))[: len(rows) // 2]
+        expected = np.sort(estimator.decision_function(parts["X"][held]))
+        assert np.allclose(found.groups[1].scores, expected, atol=1e-12)
+        assert "kept out of training" in found.groups[1].name
+
+
+def test_without_a_target_no_rate_is_made_up(fitted, seed):
+    rows = np.random.default_rng(seed).normal(size=(60, 2))
+    contents = collect(**fitted({"X": rows}, name="rows.npz"))
+    assert contents.findings.rates == []
+    assert "p-value" not in contents.findings.rankings[0].rows
+    assert any("is not known" in note for note in contents.notes)
+
+
+def test_gaps_in_a_matrix(fitted, seed):
+    rows = np.random.default_rng(seed).normal(size=(60, 3))
+    rows[3, 1], rows[5, 1] = np.nan, 30.0
+    contents = collect(**fitted({"X": rows}, name="rows.npz"))
+    ranking = contents.findings.rankings[0].rows
+    assert ranking["row"][0] == 6 and ranking["why"][0].startswith("column 2 is 30 (usually ")
+
+
+# -- positive and unlabelled ---------------------------------------------------------------------
+
+
+def test_positive(positive_parts):
+    contents = collect(**positive_parts)
+    found, machine = contents.findings, positive_parts["estimator"]
+    y, X = positive_parts["y"], positive_parts["X"]
+    check_rows(found.rankings[0], positive_parts, {""})
+    best = found.rankings[0].rows["score"].to_numpy()
+    assert best[0] == machine.decision_function(X[y == 0]).max() and np.all(np.diff(best) <= 0)
+    assert found.prior.value == machine.prior_
+    labelled, unlabelled = found.groups
+    precision, recall = found.rates
+    assert [len(labelled.scores), len(unlabelled.scores)] == [np.sum(y == 1), np.sum(y == 0)]
+    assert recall.value == np.mean(labelled.scores > 0)
+    share = np.mean(unlabelled.scores > 0)
+    assert np.isclose(precision.value, min(1.0, machine.prior_ * recall.value / share))
+    for rate in (precision, recall, found.prior):
+        assert rate.interval[0] <= rate.value <= rate.interval[1]
+    # Held-out scores are not those of the machine itself.
+    assert not np.allclose(np.sort(labelled.scores), np.sort(machine.decision_function(X[y == 1])))
+
+
+def test_a_prior_that_is_given_has_no_interval(fitted, positive_parts):
+    table = table_of(positive_parts)
+    prior = collect(**fitted(table, target="state", prior=0.2)).findings.prior
+    assert prior.interval is None and prior.value == 0.2 and "--prior" in prior.source
+
+
+def test_one_positive_row_is_too_few_for_rates(fitted, seed):
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({"a": rng.normal(size=40), "b": rng.normal(size=40)})
+    table["state"] = [*["ill"], *[""] * 39]
+    contents = collect(**fitted(table, target="state", prior=0.2))
+    assert contents.findings.rates == []
+    assert any("Error rates are not known" in note for note in contents.notes)
+
+
+# -- two classes ---------------------------------------------------------------------------------
+
+
+def test_classes(class_parts):
+    found = collect(**class_parts).findings
+    y, machine = class_parts["y"], class_parts["estimator"]
+    ill, well, unlabelled = found.groups
+    assert (ill.name, well.name) == ("labelled 'ill'", "labelled 'well'")
+    right = np.sum(ill.scores <= 0) + np.sum(well.scores > 0)
+    assert found.rates[0].value == right / 20
+    assert found.rates[0].interval == counted_interval(right, 20)
+    assert np.array_equal(unlabelled.scores, machine.decision_function(class_parts["X"][y < 0]))
+    least, most_ill, most_well = found.rankings
+    for ranking in found.rankings:
+        check_rows(ranking, class_parts, {""})
+    assert most_ill.rows["score"][0] == unlabelled.scores.min()
+    assert most_well.rows["score"][0] == unlabelled.scores.max()
+    assert least.rows["machines that agree"].str.fullmatch("[0-9]+ of 10").all()
+    certain = {*most_ill.rows["row"], *most_well.rows["row"]}
+    assert not certain & set(least.rows["row"])
+
+
+def test_one_label_a_class_is_too_few_for_rates(fitted, class_parts):
+    table = table_of(class_parts)
+    for name in ("ill", "well"):
+        table.loc[np.flatnonzero(table["state"] == name)[1:], "state"] = ""
+    contents = collect(**fitted(table, target="state"))
+    assert contents.findings.rates == []
+    assert any("one labelled row only" in note for note in contents.notes)
+    assert "machines that agree" not in contents.findings.rankings[0].rows
+
+
+# -- the rest ------------------------------------------------------------------------------------
+
+
+def test_facts(positive_parts):
+    contents = collect(**positive_parts, command="fewlabels fit people.csv")
+    rows = dict(contents.rows)
+    assert rows["Rows in the file"] == "300" and contents.source == "people.csv"
+    assert contents.command == "fewlabels fit people.csv"
+    assert contents.model == "people.fewlabels"
+    assert {c.name for c in contents.columns} == {"case", "age", "weight", "town"}
+    assert dict(contents.certificate)["Status"] == "converged"
+    assert contents.baselines is None and contents.verdict == ""
+    code = dict(contents.usage)
+    row = contents.findings.rankings[0].rows["row"][0]
+    assert code["Why a row has its score"].endswith(f"people.csv --row {row}")
+
+
+def test_comparison(positive_parts):
+    comparison = compare_with_baselines(
+        positive_parts["estimator"], positive_parts["X"], positive_parts["y"], time_budget=5
+    )
+    contents = collect(**positive_parts, comparison=comparison)
+    assert contents.baselines is comparison.table and contents.verdict == comparison.verdict
+    assert contents.worse_than == comparison.worse_than
+
+
+@pytest.mark.parametrize("parts", ["normal_parts", "positive_parts", "class_parts"])
+def test_nothing_is_changed(request, parts):
+    parts = request.getfixturevalue(parts)
+    before = parts["estimator"].decision_function(parts["X"])
+    y = None if parts["y"] is None else parts["y"].copy()
+    collect(**parts)
+    assert np.array_equal(before, parts["estimator"].decision_function(parts["X"]))
+    assert y is None or np.array_equal(y, parts["y"])
+
+
+def test_many_rows_are_sampled(positive_parts, monkeypatch):
+    monkeypatch.setattr("fewlabels.report.fit._MOST_VALUES", 5_000.0)
+    contents = collect(**positive_parts)
+    assert any(re.search("random sample of [0-9]+ rows", note) for note in contents.notes)
+    check_rows(contents.findings.rankings[0], positive_parts, {""}, told=0.0)
+
+
+# -- intervals -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 7), (3, 7), (7, 7), (40, 900)])
+def test_counted_interval(hits, n):
+    low, high = counted_interval(hits, n)
+    if hits:
+        assert np.isclose(binom.sf(hits - 1, n, low), 0.05)
+    if hits < n:
+        assert np.isclose(binom.cdf(hits, n, high), 0.05)
+
+
+def test_threshold_interval(seed):
+    rng = np.random.default_rng(seed)
+    drawn = np.sort(rng.uniform(size=(20_000, 99)), axis=1)[:, 4]  # the fifth lowest of 99
+    low, high = threshold_interval(5, 99)
+    assert abs(np.mean(drawn < low) - 0.05) < 0.01 and abs(np.mean(drawn > high) - 0.05) < 0.01
+
+
+def test_precision_interval():
+    low, high = precision_interval(0.3, (0.25, 0.4), (800, 1000), (3000, 10_000))
+    assert 0.6 < low < 0.3 * 0.8 / 0.3 < high <= 1.0
+    narrow = precision_interval(0.3, None, (800, 1000), (3000, 10_000))
+    assert low < narrow[0] < 0.8 < narrow[1] < high
