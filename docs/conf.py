@@ -79,6 +79,8 @@ def _display_math(self, node):
 _PARTS = {
     "fewlabels": "Machines",
     "fewlabels.inspection": "Explanations and pictures",
+    "fewlabels.report": "Reports",
+    "fewlabels.onnx": "ONNX",
     "fewlabels.metrics": "Metrics",
     "fewlabels.model_selection": "Choosing models",
     "fewlabels.class_prior": "The class prior",

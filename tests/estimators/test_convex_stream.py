@@ -131,8 +131,8 @@ def _judge_ball(model, K, coef, weight, decision, tol, size):
     _certify(model, Q, penalty, coef, 1.0, multiplier, 1.0, tol, size)
     distance = diagonal - 2.0 * K @ coef + norm
     assert np.allclose(decision, model.radius_**2 - distance, atol=tol * size)
-    if model.kernel == "rbf":
-        assert model.offset_ == pytest.approx(1.0 + norm - model.radius_**2, abs=tol * size)
+    on_ball = -(model.radius_**2) + (1.0 + norm if model.kernel == "rbf" else 0.0)
+    assert model.offset_ == pytest.approx(on_ball, abs=tol * size)
 
 
 def _judge_pu(model, K, coef, weight, decision, positive, tol, size):

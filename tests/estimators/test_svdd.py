@@ -54,8 +54,8 @@ def test_decision_is_the_distance_to_the_sphere(kernel, slack, real_data):
     decision = machine.decision_function(new)
     np.testing.assert_allclose(decision, machine.radius_**2 - distance, atol=1e-9 * size)
     inner = 2 * kernel_matrix(definition, new, vectors) @ alpha[0]
-    own = 0.0 if machine.kernel == "rbf" else diagonal
-    np.testing.assert_allclose(machine.score_samples(new), inner - own, atol=1e-9 * size)
+    score = inner if machine.kernel == "rbf" else -distance
+    np.testing.assert_allclose(machine.score_samples(new), score, atol=1e-9 * size)
     # scikit-learn compares these without an absolute tolerance.
     np.testing.assert_allclose(
         machine.score_samples(X) - machine.offset_,
@@ -63,8 +63,9 @@ def test_decision_is_the_distance_to_the_sphere(kernel, slack, real_data):
         rtol=1e-7,
         atol=1e-9 * size,
     )
-    on_ball = alpha[0] @ K_support @ alpha[0] - machine.radius_**2
-    on_ball += 1.0 if machine.kernel == "rbf" else 0.0
+    on_ball = -(machine.radius_**2)
+    if machine.kernel == "rbf":
+        on_ball += 1.0 + alpha[0] @ K_support @ alpha[0]
     assert machine.offset_ == pytest.approx(on_ball, abs=1e-9 * size)
     np.testing.assert_allclose(
         inner - diagonal + machine.intercept_[0], decision, atol=1e-9 * size

@@ -38,11 +38,10 @@ _DECIMALS = 1e-12
 class ConformalStreaming(ConvexStreaming):
     """A one-class machine whose threshold may be set by calibration.
 
-    The *score* is ``score_samples``: what a decision says about the row, without radius, norm of
-    the centre and offset, which differ from one machine to another by as much as scores do when
-    the kernel is narrow. ``calibration_scores_`` are scores over ``_unit``, for duals that sum to
-    one. A decision is ``score - offset``, p-values and decisions compare the same numbers, and so
-    they agree to the last bit.
+    The *score* is ``score_samples``. Machines differ in radius, norm of the centre and offset, by
+    as much as scores do when the kernel is narrow, so that ``calibration_scores_`` hold what is
+    said about the row alone: scores less ``_level``, over ``_unit``. P-values and decisions
+    compare the same numbers, and so they agree to the last bit.
 
     What depends on calibration is computed when asked for: after an update the scores of all rows
     are others. Rows that a split holds out are rows of weight 0, with the mark "calibrates".
@@ -176,11 +175,15 @@ class ConformalStreaming(ConvexStreaming):
         out = ~stream.takes()[places]
         scores = np.empty(len(places))
         scores[~out] = decisions_without(stream, places[~out], scores=True)
-        scores[out] = self._score(self._as_scored(stream.rows.rows(places[out]))) / self._unit
+        scores[out] = self._comparable(self._as_scored(stream.rows.rows(places[out])))
         return scores
 
     def _sorted_scores(self, X, **options):
-        return np.sort(self._score(X, **options) / self._unit)
+        return np.sort(self._comparable(X, **options))
+
+    def _comparable(self, X, **options):
+        """Scores that other machines' can be compared with."""
+        return (self._score(X, **options) - self._level) / self._unit
 
     def _as_scored(self, rows):
         """Rows that are held, as ``_rows_to_score`` would give them."""
@@ -203,7 +206,8 @@ class ConformalStreaming(ConvexStreaming):
         share = _TIE_FLOAT32 if self._float64 is False else _TIE
         if self.kernel != "rbf":
             tie = share * self._decision_size
-            return self._unit * scores - tie, self._unit * scores + tie
+            middle = self._unit * scores + self._level
+            return middle - tie, middle + tie
         near = scores < _LEAST
         low = np.where(near, 0.0, self._unit * scores * (1.0 - share))
         return low, self._unit * np.where(near, _LEAST, scores * (1.0 + share))

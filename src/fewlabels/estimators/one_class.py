@@ -255,6 +255,8 @@ class OneClassSVM(ConformalStreaming, OutlierMixin, KernelMachine):
         coef = self.dual_coef_ @ self.support_vectors_
         return sp.csr_matrix(coef) if self._sparse else coef
 
+    _level = 0.0
+
     @property
     def _unit(self):
         return float(self.dual_coef_.sum())

@@ -389,7 +389,7 @@ class PUEnsemble(PUMachine):
         )  # fmt: skip
 
     def predict_proba(self, X) -> np.ndarray:
-        """Probabilities of the two classes.
+        """Probabilities of the two classes, for rows drawn as the unlabelled ones were.
 
         A logistic curve of the decision, one half where that is zero, with a slope on either
         side that fits the probabilities of the unlabelled rows in the first stage. Their mean

@@ -113,8 +113,9 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
     radius_ : float
         Radius R of the ball, in feature space.
     offset_ : float
-        ``score_samples`` on the ball, or where ``target_fpr`` puts the threshold; -inf when no
-        row can be rejected. ``decision_function = score_samples - offset_``.
+        ``score_samples`` on the ball (``-radius_**2`` unless ``kernel="rbf"``), or where
+        ``target_fpr`` puts the threshold; -inf when no row can be rejected.
+        ``decision_function = score_samples - offset_``.
     intercept_ : ndarray of shape (1,)
         b of eq. (17): ``decision_function(x) = 2 sum_i alpha_i K(x_i, x) - K(x, x) + b``.
     objective_ : float
@@ -130,8 +131,9 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
     gamma_ : float
         The coefficient that ``gamma`` stood for; 0 for kernels without one.
     calibration_scores_ : ndarray of shape (n_calibration,)
-        ``score_samples`` of the rows that calibrate, by machines that were not trained on them,
-        in ascending order. Without ``target_fpr`` computed when first asked for.
+        ``2 sum_i alpha_i K(x_i, x) - K(x, x)`` (``kernel="rbf"``: without K(x, x), which is 1)
+        of the rows that calibrate, by machines that were not trained on them, in ascending
+        order. Without ``target_fpr`` computed when first asked for.
     n_support_, shape_fit_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -362,11 +364,10 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
     def score_samples(self, X, diagonal=None) -> np.ndarray:
         """How near a row is to the centre, in feature space: higher is more normal.
 
-        ``2 sum_i alpha_i K(x_i, x) - K(x, x)``: the squared norm of the centre less the squared
-        distance to it. For ``kernel="rbf"``, where K(x, x) is 1 for every row, ``2 sum_i alpha_i
-        K(x_i, x)``: of rows beyond a narrow kernel's reach, whose squared distances are equal to
-        all digits, it still tells which is farther. For ``kernel="linear"`` dense rows count from
-        the mean of the training rows.
+        Minus the squared distance to the centre. For ``kernel="rbf"`` without the terms of it
+        that are the same for every row, ``2 sum_i alpha_i K(x_i, x)``: of rows beyond a narrow
+        kernel's reach, whose squared distances are equal to all digits, this still tells which
+        is farther.
 
         Parameters
         ----------
@@ -424,14 +425,21 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
     _unit = 1.0
 
     @property
+    def _level(self):
+        """The part of a score that is the machine's and not the row's."""
+        return 0.0 if self.kernel == "rbf" else -self._center_norm
+
+    @property
     def _own_offset(self):
-        constant = 1.0 if self.kernel == "rbf" else 0.0
-        return self._center_norm - self.radius_**2 + constant
+        on_ball = -(self.radius_**2)
+        return 1.0 + self._center_norm + on_ball if self.kernel == "rbf" else on_ball
 
     def _score(self, X, diagonal=None):
         X = self._shifted(X)
         score = 2.0 * self._sum(X, self._shifted(self.support_vectors_), self.dual_coef_[0])
-        return score if self.kernel == "rbf" else score - self._self_kernel(X, diagonal)
+        if self.kernel == "rbf":
+            return score
+        return score - self._self_kernel(X, diagonal) - self._center_norm
 
     def predict(self, X, diagonal=None) -> np.ndarray:
         """+1 inside or on the ball, -1 outside.

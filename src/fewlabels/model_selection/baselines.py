@@ -20,7 +20,8 @@ from .tuning_search import Search
 
 _MEASURES = {
     "classes": "accuracy on held-out labelled rows",
-    "pu": "area under the ROC curve, positives against negatives, expected by the prior",
+    "pu": "area under the ROC curve, positives against negatives, as the prior implies it (an "
+    "estimate, which may exceed 1)",
     "one-class": "area under the ROC curve, held-out rows against known anomalies",
     "nothing": "none: without known anomalies detectors cannot be ranked",
 }

@@ -62,7 +62,7 @@ class Ranking:
         Which rows, and why these.
     rows : DataFrame
         Best first: "row" (1-based in the file), the identifier's column if the file has one,
-        "score", "p-value" or "probability" where there is one, "why" (columns that drive the
+        "score" or "p-value", "probability" where there is one, "why" (columns that drive the
         score) where they are known.
     """
 
