@@ -103,7 +103,7 @@ def of_pu(draw):
         if not found:
             found |= naive(model.decision_function(test))
         found[kind] = model.predict_proba(test)[:, 1]
-    found[ESTIMATED] = PUSVM(n_jobs=1).fit(X, y).predict_proba(test)[:, 1]
+    found[ESTIMATED] = PUSVM(probability="isotonic", n_jobs=1).fit(X, y).predict_proba(test)[:, 1]
     labelled = peer(X, y, test)
     found["SVC, unlabelled = negative"] = labelled
     # A positive row is labelled with probability c = p / (p + prior n).
@@ -123,7 +123,7 @@ def of_semi(X, y, test, share):
         if not found:
             found |= naive(model.decision_function(test))
         found[kind] = model.predict_proba(test)[:, 1]
-    told = S3VM(balance=2.0 * share - 1.0, n_jobs=1).fit(X, y)
+    told = S3VM(balance=2.0 * share - 1.0, probability="sigmoid", n_jobs=1).fit(X, y)
     found["sigmoid, share told by balance"] = told.predict_proba(test)[:, 1]
     labeled = np.flatnonzero(y >= 0)
     alone = peer(X[labeled], y[labeled], test)

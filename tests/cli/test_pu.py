@@ -129,8 +129,9 @@ def test_options_reach_the_machine(run, pile_csv, tmp_path, pile):
     assert "0.25 of the unlabelled rows, as given" in result.out
     machine = load_model(model)[0][-1]
     expected = PUSVM(
-        prior=0.25, lam=0.05, loss="ramp", threshold="risk", kernel="linear", random_state=5
-    )
+        prior=0.25, lam=0.05, loss="ramp", threshold="risk", kernel="linear", random_state=5,
+        probability="isotonic",
+    )  # fmt: skip
     assert machine.get_params() == expected.get_params()
     X = _encoded(pile)
     expected.fit(X, pile["status"] == "fraud")

@@ -119,7 +119,7 @@ def test_options_reach_the_machine(run, shops_csv, tmp_path, balance, value):
                  "--balance", balance, "--kernel", "linear", "--json")  # fmt: skip
     assert result.code == 0, result.err
     machine = load_model(model)[0][-1]
-    expected = S3VM(C=3.0, C_star=2.0, balance=value, kernel="linear")
+    expected = S3VM(C=3.0, C_star=2.0, balance=value, kernel="linear", probability="sigmoid")
     assert machine.get_params() == expected.get_params()
     assert type(machine.balance) is type(value)
     assert json.loads(result.out)["parameters"]["balance"] == value

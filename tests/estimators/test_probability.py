@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,9 +15,8 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_classifiers_train
 
-from fewlabels import PUSVM, S3VM
+import fewlabels
 from fewlabels.estimators._probability_fit import (
     curve_of_labels,
     curve_with_prior,
@@ -28,6 +28,8 @@ from fewlabels.metrics import calibration_error
 from fewlabels.model_selection import LabeledKFold
 
 KINDS = ["sigmoid", "isotonic"]
+PUSVM = partial(fewlabels.PUSVM, probability="isotonic")
+S3VM = partial(fewlabels.S3VM, probability="sigmoid")
 
 
 def scores_of(rng, p, n, prior, apart=1.5):
@@ -489,18 +491,14 @@ def test_prediction_sets_no_attribute(rng):
         assert all(machine.__dict__[name] is value for name, value in before.items())
 
 
-@pytest.mark.parametrize("machine", [PUSVM(), PUSVM(0.3, kernel="linear"), S3VM(balance=False)])
-def test_scikit_learns_check_passes_but_for_the_cut_at_one_half(machine):
-    """``predict`` is not the larger probability, and only that the check cannot know."""
-
-    class Without(type(machine)):
-        predict_proba = predict_log_proba = property()
-
-    without = Without(**machine.get_params())
-    assert not hasattr(without, "predict_proba")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        check_classifiers_train("Without", without)
+def test_probabilities_are_there_when_asked_for(rng):
+    X, y, _ = semi(rng)
+    machine = fewlabels.S3VM().fit(X, y)
+    assert not hasattr(machine, "predict_proba")
+    with pytest.raises(AttributeError, match="probability='isotonic' or 'sigmoid'"):
+        _ = machine.predict_proba
+    asked = S3VM().fit(X, y).predict_proba(X)
+    assert np.array_equal(machine.set_params(probability="sigmoid").predict_proba(X), asked)
 
 
 def test_pipeline_and_search_by_log_loss_of_labelled_rows(rng):

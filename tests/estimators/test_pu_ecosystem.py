@@ -37,10 +37,7 @@ ALL_SOLVERS = [*SOLVERS, dict(solver="qp"), dict(solver="qp", loss="ramp")]
         PUSVM(prior=0.3, lam=0.05, loss="ramp"),
         PUSVM(prior=0.3, solver="usmo"),
         PUSVM(prior=0.3, solver="qp"),
-    ],
-    expected_failed_checks=lambda _: {
-        "check_classifiers_train": "predict finds the prior's share, not all rows above one half"
-    },
+    ]
 )
 def test_estimator_checks(estimator, check):
     with warnings.catch_warnings():

@@ -25,12 +25,7 @@ def clouds(rng, n=120, labels=6, d=3, apart=1.0):
     return X, y, truth
 
 
-@parametrize_with_checks(
-    [S3VM(), S3VM(kernel="linear", balance=False, annealing=False)],
-    expected_failed_checks=lambda machine: (
-        {} if machine.balance else {"check_classifiers_train": "one half is not where f is zero"}
-    ),
-)
+@parametrize_with_checks([S3VM(), S3VM(kernel="linear", balance=False, annealing=False)])
 def test_estimator_checks(estimator, check):
     check(estimator)
 

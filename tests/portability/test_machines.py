@@ -23,9 +23,9 @@ MACHINES = {
     "svdd-calibrated": SVDD(C=0.5, target_fpr=0.1),
     "one-class": OneClassSVM(nu=0.2),
     "one-class-split": OneClassSVM(nu=0.2, target_fpr=0.2, calibration="split"),
-    "pusvm": PUSVM(prior=0.4),
+    "pusvm": PUSVM(prior=0.4, probability="isotonic"),
     "ramp": PUSVM(prior=0.4, loss="ramp"),
-    "s3vm": S3VM(),
+    "s3vm": S3VM(probability="sigmoid"),
     "pu-ensemble": PUEnsemble(prior=0.4, n_bags=2),
 }
 KERNELS = ["rbf", "linear", "poly", "sigmoid"]
@@ -291,6 +291,7 @@ def test_probabilities_of_s3vm_only_where_they_are_known(clouds, exported):
     assert "probabilities" not in exported(machine).outputs
     machine.predict_proba(clouds[0][:1])
     assert "probabilities" in exported(machine).outputs
+    assert "probabilities" not in exported(machine.set_params(probability=None)).outputs
 
 
 def test_p_values_only_where_they_are_known(clouds, exported):

@@ -20,6 +20,8 @@ Convention = StrEnum("Convention", ["unlabeled", "pooled"])
 
 # scikit-learn's default of 0.5 would reject half of the training rows.
 ONE_CLASS_NU = 0.05
+# Curves from scores to probabilities, by machine: the better one on real sets.
+PROBABILITY = {"pusvm": "isotonic", "s3vm": "sigmoid"}
 # Share of normal rows that machines of one class may call outside.
 TARGET_FPR = 0.05
 
@@ -102,6 +104,8 @@ def machine_parameters(choice, given):
                 f"{option(name)} belongs to --machine {' or '.join(machines)}, but the machine is "
                 f"{choice.machine}, {choice.why}; leave the option out or pass another --machine."
             )
+    if choice.machine in PROBABILITY:
+        parameters.setdefault("probability", PROBABILITY[choice.machine])
     if choice.machine == "one-class":
         parameters.setdefault("nu", ONE_CLASS_NU)
     elif "nu" in parameters:

@@ -97,7 +97,11 @@ def _update(
         more = MoreRows(
             pipeline, schema, metadata, data, target, no_labels, skip_missing, chunk_rows
         )
-    probability = probability and machine.__dict__.get("_curve") is not None
+    probability = (
+        probability
+        and hasattr(machine, "predict_proba")
+        and machine.__dict__.get("_curve") is not None
+    )
     went = _follow(machine, more, block, consolidate, callback)
     went["seconds_calibrating"], remarks = _calibrate(machine, probability)
     training = _described(metadata, machine, more, data)

@@ -214,7 +214,19 @@ class ConformalStreaming(ConvexStreaming):
 
     def _own_decision(self, X, **options):
         """The decision without calibration."""
-        return self._snapped(self._score(X, **options) - self._own_offset)
+        return self._score(X, **options) - self._own_offset
+
+    def _on_boundary(self, score):
+        """Scores, those on the machine's own boundary but for rounding moved onto it.
+
+        Support vectors between their bounds lie exactly on it, see ``_snapped``.
+        """
+        own = self._own_offset
+        rounding = self._rounding
+        if self.kernel == "rbf":
+            rounding = min(rounding, _TIE * abs(own))
+        score[np.abs(score - own) <= rounding] = own
+        return score
 
     def _place_threshold(self):
         """``offset_`` and ``intercept_``: the machine's own, or the calibrated threshold."""

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ._probability_fit import probabilities
 
-PROBABILITY = [StrOptions({"sigmoid", "isotonic"})]
+PROBABILITY = [StrOptions({"sigmoid", "isotonic"}), None]
+
+
+def _asked_for(machine):
+    if machine.probability is None:
+        raise AttributeError(
+            f"this {type(machine).__name__} gives decisions, not probabilities; pass "
+            "probability='isotonic' or 'sigmoid' (set_params will do for a fitted machine that "
+            "holds its rows)."
+        )
+    return True
 
 
 class ProbabilityMachine:
-    """A machine that has ``predict_proba``.
+    """A machine that has ``predict_proba`` when it is asked for by ``probability``.
+
+    Not by default: ``predict`` keeps the prior's share and is not where the probability is one
+    half, on which scikit-learn's contract for classifiers with ``predict_proba`` insists.
 
     ``_curve`` holds the curve from decisions to probabilities as plain values. It is empty, or
     holds what the curve is fitted to, until it is first asked for, and is then filled in
@@ -33,6 +47,7 @@ class ProbabilityMachine:
             held.update(found)
         return held
 
+    @available_if(_asked_for)
     def predict_proba(self, X) -> np.ndarray:
         """Probabilities of the two classes, for rows drawn as the unlabelled ones were.
 
@@ -61,6 +76,7 @@ class ProbabilityMachine:
         decision = self.decision_function(X)  # type: ignore[attr-defined]
         return probabilities(self._curve_now(), decision)
 
+    @available_if(_asked_for)
     def predict_log_proba(self, X) -> np.ndarray:
         """Logarithms of ``predict_proba``.
 

@@ -22,7 +22,7 @@ class PUProbability(ProbabilityMachine):
     """What ``predict_proba`` of a PUSVM needs."""
 
     # In models that were saved before it existed.
-    probability = "isotonic"
+    probability = None
 
     def _scores_left_out(self, data, found, left_out):
         """What the curve is fitted to; ``left_out`` are the unlabelled rows' scores."""

@@ -22,7 +22,7 @@ class S3VMProbability(ProbabilityMachine):
     """
 
     # In models that were saved before it existed.
-    probability = "sigmoid"
+    probability = None
 
     def _fitted_curve(self):
         X, label, weight = self._rows_to_cross_fit()

@@ -267,7 +267,7 @@ class OneClassSVM(ConformalStreaming, OutlierMixin, KernelMachine):
 
     def _score(self, X):
         coef = self.dual_coef_.toarray() if self._sparse else self.dual_coef_
-        return self._sum(X, self.support_vectors_, coef[0])
+        return self._on_boundary(self._sum(X, self.support_vectors_, coef[0]))
 
     def decision_function(self, X) -> np.ndarray:
         """Signed distance to the boundary, up to a factor; positive inside.

@@ -88,8 +88,8 @@ class PUSVM(PUProbability, PUStreaming, PUMachine):
         None means 0.
     verbose : bool, default=False
         Print a line per round.
-    probability : {"isotonic", "sigmoid"}, default="isotonic"
-        Curve from decisions to probabilities, fitted without negatives to scores of rows left
+    probability : {"isotonic", "sigmoid"} or None, default=None
+        Whether there is ``predict_proba``, and its curve from decisions to probabilities, fitted without negatives to scores of rows left
         out, such that the mean over the unlabelled ones is the prior. "isotonic" is the mean
         of the best increasing function and the best sigmoid.
 
@@ -207,7 +207,7 @@ class PUSVM(PUProbability, PUStreaming, PUMachine):
         n_jobs=None,
         random_state=None,
         verbose=False,
-        probability="isotonic",
+        probability=None,
     ):
         self.prior = prior
         self.lam = lam

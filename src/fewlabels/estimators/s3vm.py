@@ -104,8 +104,8 @@ class S3VM(SavedStream, S3VMProbability, StreamingMachine, MarginMachine):
         Seed of the sample that a large fit starts from. None means 0.
     verbose : bool, default=False
         Print a line per round.
-    probability : {"sigmoid", "isotonic"}, default="sigmoid"
-        Curve from decisions to probabilities, fitted to labelled rows that five machines were
+    probability : {"sigmoid", "isotonic"} or None, default=None
+        Whether there is ``predict_proba``, and its curve from decisions to probabilities, fitted to labelled rows that five machines were
         not trained on: trained when ``predict_proba`` is called first after rows or labels
         have changed. "isotonic" is the mean of the isotonic regression and the sigmoid.
 
@@ -246,7 +246,7 @@ class S3VM(SavedStream, S3VMProbability, StreamingMachine, MarginMachine):
         n_jobs=None,
         random_state=None,
         verbose=False,
-        probability="sigmoid",
+        probability=None,
     ):
         self.C = C
         self.C_star = C_star

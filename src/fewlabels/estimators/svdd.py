@@ -437,9 +437,9 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
     def _score(self, X, diagonal=None):
         X = self._shifted(X)
         score = 2.0 * self._sum(X, self._shifted(self.support_vectors_), self.dual_coef_[0])
-        if self.kernel == "rbf":
-            return score
-        return score - self._self_kernel(X, diagonal) - self._center_norm
+        if self.kernel != "rbf":
+            score = score - self._self_kernel(X, diagonal) - self._center_norm
+        return self._on_boundary(score)
 
     def predict(self, X, diagonal=None) -> np.ndarray:
         """+1 inside or on the ball, -1 outside.

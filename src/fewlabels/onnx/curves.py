@@ -14,7 +14,9 @@ def is_calibrated(machine):
 
 def has_curve(machine):
     """Whether probabilities are known without training again."""
-    return isinstance(machine, PUEnsemble) or bool(machine.__dict__.get("_curve"))
+    if isinstance(machine, PUEnsemble):
+        return True
+    return hasattr(machine, "predict_proba") and bool(machine.__dict__.get("_curve"))
 
 
 def p_values(graph, machine, score):
