@@ -13,15 +13,19 @@ Ours are chosen by fewlabels.tune, as `fewlabels fit` does; baselines by cross-v
 what a user has, where that exists. Ranks are over sets (means over draws), with Friedman's test
 and Nemenyi's critical difference. For every problem compare_with_baselines gives its verdict,
 which never sees the truth; counted is how often a baseline was better by more than a point and
-the verdict said the contrary.
+the verdict did not name one.
+
+--merge FOLDER ... reports what earlier runs wrote there, as one.
 
 Writes answers.md, answers.json, answers.png (answers-quick.* with --quick).
 """
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 from answers_bench import methods
@@ -174,18 +178,19 @@ def verdict_lines(records):
     text = "\n"
     for method in records[0]["verdicts"]:
         lost = [r for r in records if behind(r, method) > POINT]
-        silent = [r for r in lost if is_silent(r["verdicts"][method])]
+        contrary = [r for r in lost if r["verdicts"][method]["outcome"] == "better"]
+        unnamed = [r for r in lost if not is_named(r["verdicts"][method])]
         false = [
             r for r in records if r["verdicts"][method]["outcome"] == "worse"
             and behind(r, method) <= 0
         ]  # fmt: skip
         better = [r for r in records if r["verdicts"][method]["outcome"] == "better"]
-        wrong = [r for r in better if behind(r, method) > POINT]
         text += (
-            f"{method}: {len(records)} problems, on {len(lost)} a baseline was better by more "
-            f"than a point, and the verdict said the contrary on {len(silent)}; it said 'worse' "
-            f"of {len(false)} where ours was the best, and 'better' {len(better)} times, "
-            f"{len(wrong)} of them wrongly.\n\n"
+            f"{method}: {len(records)} problems. On {len(lost)} a baseline was better by more "
+            f"than a point; the verdict said the contrary on {len(contrary)} of them and named "
+            f"no baseline as ahead on {len(unnamed)}, where it said that they cannot be told "
+            f"apart. It said 'better' of {len(better)}, and 'worse' of {len(false)} where ours "
+            "was the best.\n\n"
         )
     return text
 
@@ -196,9 +201,9 @@ def behind(entry, method):
     return max(others) - entry["scores"][method]
 
 
-def is_silent(verdict):
-    """Whether a reader is left to believe that ours is the best."""
-    return verdict["outcome"] == "better"
+def is_named(verdict):
+    """Whether a baseline is named as ahead, or nothing is said about who is."""
+    return bool(verdict["worse_than"]) or verdict["outcome"] == "unknown"
 
 
 def picture(path, records):
@@ -226,6 +231,7 @@ def main():
     parser = options(__doc__)
     parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=list(PARTS))
     parser.add_argument("--draws", type=int, default=2)
+    parser.add_argument("--merge", nargs="+", type=Path, help="folders of earlier runs")
     parser.add_argument("--rows", type=int, default=6000, help="rows of a set of one class")
     parser.add_argument("--unlabeled", type=int, default=1000, help="unlabelled rows")
     parser.add_argument("--time-budget", type=float, default=20.0, help="seconds of a search")
@@ -242,8 +248,22 @@ def main():
             "pu": ["phishing", "spambase"],
             "few": ["g50c, 50 labels", "house_votes"],
         }
-    folder = data_folder(args)
     stem = "answers-quick" if args.quick else "answers"
+    if args.merge:
+        runs = [json.loads((f / f"{stem}.json").read_text(encoding="utf-8")) for f in args.merge]
+        results = {**runs[0], "records": [r for run in runs for r in run["records"]]}
+    else:
+        results = measure(sets, stem, args)
+    write_json(args.out / f"{stem}.json", results)
+    text = report(results)
+    write_text(args.out / f"{stem}.md", text)
+    picture(args.out / f"{stem}.png", results["records"])
+    print(text)
+
+
+def measure(sets, stem, args):
+    """All records, kept on the way."""
+    folder = data_folder(args)
     results = {"machine": machine(), "quick": args.quick, "records": []}
     warnings.simplefilter("ignore")
     for part in args.parts:
@@ -254,10 +274,7 @@ def main():
                 results["records"].append(record(folder, part, name, seed, args))
                 write_json(args.out / f"{stem}.json", results)
             print(f"{part}: {name}", flush=True)
-    text = report(results)
-    write_text(args.out / f"{stem}.md", text)
-    picture(args.out / f"{stem}.png", results["records"])
-    print(text)
+    return results
 
 
 if __name__ == "__main__":

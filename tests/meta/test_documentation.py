@@ -26,7 +26,9 @@ PARTS = [
     "fewlabels.metrics",
     "fewlabels.model_selection",
     "fewlabels.datasets",
+    "fewlabels.inspection",
     "fewlabels.onnx",
+    "fewlabels.report",
 ]
 EXPECTED_PUBLIC = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "__version__", "tune"]
 
