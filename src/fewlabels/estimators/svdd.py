@@ -58,8 +58,9 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
         Degree of "poly", >= 0.
     coef0 : float, default=1.0
         Independent term of "poly" and "sigmoid".
-    solver : {"auto", "decomposition", "lagrangian", "projected", "interior-point", "qp"}
-        "decomposition" (which "auto", the default, takes) is exact and needs no n x n matrix.
+    solver : str, default="auto"
+        "auto", "decomposition", "lagrangian", "projected", "interior-point" or "qp".
+        "decomposition" (which "auto" takes) is exact and needs no n x n matrix.
         "lagrangian" is the paper's Algorithm 1, "projected" its eq. (25),
         "interior-point" solves its (13), "qp" hands (7)-(8) or (3)-(4) to Clarabel
         (``pip install fewlabels[qp]``). These four form the whole kernel matrix. The
