@@ -2,7 +2,10 @@
 
 import copy
 import pickle
+import sys
+import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -300,6 +303,38 @@ def test_too_few_rows_reject_nothing_and_say_so(make, rng):
     with pytest.warns(UserWarning, match="there are 0"):
         one = make(target_fpr=0.05).fit(X[:1])
     assert one.p_values(far) == [1.0]
+
+
+@pytest.mark.parametrize("n", [1, 2, 6, 11, 99, 150])
+def test_the_rate_that_the_warning_names_suffices(n, rng):
+    X = rng.normal(size=(n, 2))
+    with pytest.warns(UserWarning, match=f"there are {n},") as caught:
+        SVDD(target_fpr=0.001).fit(X)
+    least = float(str(caught[-1].message).rsplit(" ", 1)[1].rstrip("."))
+    assert least < 1.1 / (n + 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        assert np.isfinite(SVDD(target_fpr=least).fit(X).offset_)
+
+
+def test_threads_may_ask_first_together(rng):
+    X = rng.normal(size=(60, 2))
+    expected = SVDD().fit(X).p_values(X)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(5):
+            machine, start = SVDD().fit(X), threading.Barrier(4)
+
+            def ask(_, machine=machine, start=start):
+                start.wait()
+                return machine.p_values(X)
+
+            with ThreadPoolExecutor(4) as pool:
+                for p in pool.map(ask, range(4)):
+                    np.testing.assert_array_equal(p, expected)
+    finally:
+        sys.setswitchinterval(interval)
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.07, 0.29, 0.1, 0.3, 1 / 3])

@@ -1,7 +1,6 @@
 """predict_proba of PUSVM and S3VM: curves, what they are fitted to, and when."""
 
 import pickle
-import warnings
 from functools import partial
 
 import numpy as np
@@ -210,6 +209,15 @@ def test_share_of_unlabelled_rows_is_kept(kind, share, rng):
     f, u, mass = rng.normal(size=30), rng.normal(size=100), rng.random(100) + 0.1
     curve = curve_of_labels(f, f + rng.normal(size=30) > 0, np.ones(30), kind, (u, mass), share)
     assert np.average(probabilities(curve, u)[:, 1], weights=mass) == pytest.approx(share)
+
+
+def test_labels_of_one_class_leave_the_share(rng):
+    f, u = rng.normal(size=9), rng.normal(size=100)
+    with np.errstate(all="raise", under="ignore"):
+        curve = curve_of_labels(
+            f, np.zeros(9, bool), np.ones(9), "isotonic", (u, np.ones(100)), 0.4
+        )
+    assert np.mean(probabilities(curve, u)[:, 1]) == pytest.approx(0.4)
 
 
 def test_few_labels_without_an_error_give_no_certainty():

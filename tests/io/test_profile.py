@@ -124,6 +124,8 @@ def test_dates_as_days():
     assert day_text(19_782.4) == "2024-02-29"
     with pytest.raises(UserError, match=r"'when' of f.csv .* but has '3.2.2024'; write them as"):
         days(pa.array(["2024-02-03", "3.2.2024"]), "when", "f.csv")
+    with pytest.raises(UserError, match=r"'when' of f.csv has '2023-02-30', which cannot be read"):
+        days(pa.array(["2024-02-03", "", "2023-02-30"]), "when", "f.csv")
     with pytest.raises(UserError, match="holds dates in the model but double values"):
         days(pa.array([1.0]), "when", "f.csv")
 

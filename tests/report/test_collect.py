@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom
+from sklearn.pipeline import make_pipeline
 
+from fewlabels.io.models import save_model
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.report import collect
 from fewlabels.report.intervals import (
@@ -60,10 +62,11 @@ def test_one_class(normal_parts):
         assert np.all(np.diff(ranking.rows["p-value"]) >= 0)
 
 
-def test_scores_that_calibrate_are_in_units_of_the_decision(fitted, seed):
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+def test_scores_that_calibrate_are_in_units_of_the_decision(kernel, fitted, seed):
     rows = np.random.default_rng(seed).normal(size=(80, 2))
     for machine in ("svdd", "one-class"):
-        settings = {"target_fpr": 0.1, "calibration": "split"}
+        settings = {"target_fpr": 0.1, "calibration": "split", "kernel": kernel}
         parts = fitted({"X": rows}, machine=machine, name="rows.npz", **settings)
         found = collect(**parts).findings
         estimator = parts["estimator"]
@@ -174,6 +177,28 @@ def test_facts(positive_parts):
     code = dict(contents.usage)
     row = contents.findings.rankings[0].rows["row"][0]
     assert code["Why a row has its score"].endswith(f"people.csv --row {row}")
+
+
+def test_python_to_copy_gives_the_scores_of_predict(fitted, seed, tmp_path, monkeypatch):
+    rng, n = np.random.default_rng(seed), 80
+    table = pd.DataFrame(
+        {
+            "size": rng.normal(size=n),
+            "known": rng.random(n) < 0.5,
+            "code": np.where(rng.random(n) < 0.5, "01", "02"),
+        }
+    )
+    parts = fitted(table, name="v1. two words.csv")
+    contents = collect(**parts)
+    code = dict(contents.usage)
+    assert code["Score new rows"].endswith("predict people.fewlabels new.csv -o scored.csv")
+    monkeypatch.chdir(tmp_path)
+    table.to_csv("new.csv", index=False)
+    pipeline = make_pipeline(parts["encoder"], parts["estimator"])
+    save_model("people.fewlabels", pipeline, parts["metadata"])
+    told = {}
+    exec(code["From Python"], told)
+    np.testing.assert_allclose(told["scores"], parts["estimator"].decision_function(parts["X"]))
 
 
 def test_comparison(positive_parts):

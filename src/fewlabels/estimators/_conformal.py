@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from numbers import Real
 
@@ -33,6 +34,8 @@ _LEAST = 1e-290
 _FAR_FLOAT32 = 1e-30
 # alpha (n + 1) may be a whole number in decimals only.
 _DECIMALS = 1e-12
+# Leaving rows out moves the machine along its path and back; one thread at a time may.
+_CALIBRATING = threading.RLock()
 
 
 class ConformalStreaming(ConvexStreaming):
@@ -138,6 +141,12 @@ class ConformalStreaming(ConvexStreaming):
         """Compute ``calibration_scores_`` unless they are there."""
         if "calibration_scores_" in self.__dict__:
             return self.calibration_scores_
+        with _CALIBRATING:
+            return self._calibrated()
+
+    def _calibrated(self):
+        if "calibration_scores_" in self.__dict__:
+            return self.calibration_scores_
         stream = self.__dict__.get("_stream")
         if stream is None:
             raise ValueError(
@@ -185,6 +194,10 @@ class ConformalStreaming(ConvexStreaming):
         """Scores that other machines' can be compared with."""
         return (self._score(X, **options) - self._level) / self._unit
 
+    def _scores_of(self, comparable):
+        """What ``score_samples`` gives for rows with such scores."""
+        return self._unit * comparable + self._level
+
     def _as_scored(self, rows):
         """Rows that are held, as ``_rows_to_score`` would give them."""
         return sp.csr_array(rows) if self._sparse else rows
@@ -206,7 +219,7 @@ class ConformalStreaming(ConvexStreaming):
         share = _TIE_FLOAT32 if self._float64 is False else _TIE
         if self.kernel != "rbf":
             tie = share * self._decision_size
-            middle = self._unit * scores + self._level
+            middle = self._scores_of(scores)
             return middle - tie, middle + tie
         near = scores < _LEAST
         low = np.where(near, 0.0, self._unit * scores * (1.0 - share))
@@ -231,16 +244,17 @@ class ConformalStreaming(ConvexStreaming):
     def _place_threshold(self):
         """``offset_`` and ``intercept_``: the machine's own, or the calibrated threshold."""
         offset, intercept = self._own
-        self._cut = None
+        cut = None
         if self.target_fpr is not None:
             scores = self._calibrate()
             rank = _rank(self.target_fpr, len(scores))
-            self._cut = float(self._ends(scores[rank - 1 : rank])[0][0]) if rank else -np.inf
+            cut = float(self._ends(scores[rank - 1 : rank])[0][0]) if rank else -np.inf
             if not rank:
                 _warn_of_few_rows(self.target_fpr, len(scores))
-            intercept = intercept - (self._cut - self._own_offset)
-            offset = np.full_like(offset, self._cut) if np.ndim(offset) else self._cut
-        self.offset_, self.intercept_ = offset, intercept
+            intercept = intercept - (cut - self._own_offset)
+            offset = np.full_like(offset, cut) if np.ndim(offset) else cut
+        # Only now: other threads decide by what is there.
+        self._cut, self.offset_, self.intercept_ = cut, offset, intercept
 
     def _decide(self, X, **options):
         """The decision, about the calibrated threshold if there is one."""
@@ -372,10 +386,13 @@ def _marks(stream):
 
 def _warn_of_few_rows(rate, n):
     fewest = int(np.ceil((1.0 - _DECIMALS) / rate)) - 1
+    least = 1.0 / (n + 1)
+    digit = 10.0 ** (np.floor(np.log10(least)) - 1.0)
+    least = digit * np.ceil((1.0 - _DECIMALS) * least / digit)
     warnings.warn(
         f"target_fpr={rate:g} needs at least {fewest} calibration rows and there are {n}, so "
-        "that no row will be rejected; pass more rows, or a target_fpr of at least "
-        f"{1.0 / (n + 1):.2g}.",
+        "that no row will be rejected; pass more rows"
+        + (f", or a target_fpr of at least {least:.2g}." if n else "."),
         UserWarning,
         stacklevel=6,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -9,6 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._probability_fit import probabilities
 
+# A curve is filled in place, by one thread.
+_FITTING = threading.RLock()
 PROBABILITY = [StrOptions({"sigmoid", "isotonic"}), None]
 
 
@@ -41,10 +45,11 @@ class ProbabilityMachine:
         held = getattr(self, "_curve", None)
         if held is None:  # after an update, or in a model that was saved before there were curves
             held = self._curve = {}
-        if "slope" not in held:
-            found = self._fitted_curve()
-            held.clear()
-            held.update(found)
+        with _FITTING:
+            if "slope" not in held:
+                found = self._fitted_curve()
+                held.clear()
+                held.update(found)
         return held
 
     @available_if(_asked_for)

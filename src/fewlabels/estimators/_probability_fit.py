@@ -231,7 +231,9 @@ def _with_mean(knots, values, places, mass, mean):
         return mass @ np.interp(places, knots, np.minimum(1.0, np.exp(log_factor) * values)) - mean
 
     some = values > 0.0
-    least = values[some].min(initial=np.inf)
+    if not some.any():
+        return np.full_like(values, mean)
+    least = values[some].min()
     ends = np.log(0.5 * mean / values.max()), -np.log(least)
     if off(ends[1]) >= 0.0:
         return np.minimum(1.0, np.exp(brentq(off, *ends, xtol=1e-14, rtol=1e-14)) * values)

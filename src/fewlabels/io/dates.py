@@ -77,7 +77,14 @@ def _stamps(cells, name, source):
     # Time zones are converted, times without one are taken as they are.
     import pandas as pd
 
-    stamps = pd.to_datetime(texts.to_pandas(), format="ISO8601", utc=True)
+    texts = texts.to_pandas()
+    stamps = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce")
+    wrong = stamps.isna() & texts.notna()
+    if wrong.any():
+        raise UserError(
+            f"Column '{name}' of {source} has '{texts[wrong].iloc[0]}', which cannot be "
+            "read as a date; correct it or leave it blank."
+        )
     return pa.array(stamps)
 
 

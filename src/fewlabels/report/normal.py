@@ -121,8 +121,7 @@ def _calibration(fit):
 
 def _decisions(machine, calibration):
     """What ``predict`` would have written for rows that calibrate."""
-    unit = float(machine.dual_coef_.sum())
-    return unit * calibration - float(np.ravel(machine.offset_)[0])
+    return machine._scores_of(calibration) - float(np.ravel(machine.offset_)[0])
 
 
 # -- rows that were not trained on ---------------------------------------------------------------

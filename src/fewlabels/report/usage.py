@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from ..io.paths import TABLES, input_format
+from ..io.paths import is_compressed
 
 
 def usage(metadata, model_path, file, findings):
@@ -28,8 +28,7 @@ def usage(metadata, model_path, file, findings):
         What it does, and the code.
     """
     model, data = Path(model_path).name, Path(file.path).name
-    form = input_format(file.path)
-    suffix = "".join(Path(file.path).suffixes[-2:]) if form in TABLES else Path(data).suffix
+    suffix = "".join(Path(data).suffixes[-2:]) if is_compressed(data) else Path(data).suffix
     new, quoted = f"new{suffix}", shlex.quote(model)
     code = [("Score new rows", f"fewlabels predict {quoted} {new} -o scored.csv")]
     if findings.rankings and len(findings.rankings[0].rows):
@@ -44,19 +43,21 @@ def usage(metadata, model_path, file, findings):
             f"fewlabels update {quoted} more{suffix}",
         ))  # fmt: skip
     code.append(("See what the model holds", f"fewlabels inspect {quoted}"))
-    code.append(("From Python", _python(model, new, form)))
+    code.append(("From Python", _python(model, new)))
     return code
 
 
-def _python(model, new, form):
-    lines = ["from fewlabels.io.models import load_model", ""]
-    lines.append(f"model, schema, facts = load_model({model!r})")
-    if form in TABLES:
-        reader = "parquet" if form == "parquet" else "csv"
-        separator = ', sep="\\t"' if form == "tsv" else ""
-        lines[0:0] = ["import pandas as pd"]
-        lines.append(f'rows = pd.read_{reader}("{new}"{separator})')
-    else:
-        lines.append("# rows: a matrix with the columns of the training file")
-    lines.append("scores = model.decision_function(rows)")
+def _python(model, new):
+    """Read as the model was fitted: pandas would guess other types of categories and dates."""
+    lines = [
+        "from fewlabels.io.chunks import iterate_chunks",
+        "from fewlabels.io.models import load_model",
+        "from fewlabels.io.tally import Tally",
+        "",
+        f"model, schema, facts = load_model({model!r})",
+        f"tally = Tally({new!r})",
+        f"for chunk in iterate_chunks({new!r}, schema, tally):",
+        "    tally.check()",
+        "    scores = model.decision_function(chunk.rows)",
+    ]
     return "\n".join(lines)
