@@ -171,6 +171,35 @@ def test_a_file_is_described(table):
     assert found.numbers.tolist() == list(range(1, N + 1))
 
 
+@pytest.mark.parametrize(
+    ("write", "kind"),
+    [
+        (lambda k: f"{k},{k:03d}.50", "left out"),
+        (lambda k: f"{k},5", "left out"),
+        (lambda k: f"1,00{k % 4}", "category"),
+        (lambda k: f"{k % 7} %", "category"),
+        (lambda k: f"€ {k % 7}.00", "category"),
+    ],
+)
+def test_numbers_that_are_not_read_are_spoken_of(write, kind):
+    cells = [write(k) for k in range(10, 10 + N)]
+    found = _why("price", cells)
+    assert found[0] == kind
+    assert f"numbers such as '{cells[0]}' are not read" in found[1]
+
+
+@pytest.mark.parametrize("write", [lambda k: f"0{k % 7}", lambda k: f"A {k % 7},000"])
+def test_codes_are_not_taken_for_numbers_that_are_not_read(write):
+    assert _why("code", [write(k) for k in range(N)]) is None
+
+
+def test_ranges_are_shown_without_exponents(tmp_path):
+    path = tmp_path / "prices.csv"
+    pd.DataFrame({"price": np.linspace(0.25, 123456.4, N)}).to_csv(path, index=False)
+    found = read_training(path).choose(every_row(N))
+    assert found.profile[0].shown.startswith("0.25 to 123,456, median ")
+
+
 def test_kept_dates_are_numbers_of_days(table):
     found = read_training(table, keep=["when", "shop_id"]).choose(every_row(N))
     assert found.schema.names("date") == ["when"]

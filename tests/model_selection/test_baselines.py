@@ -210,7 +210,7 @@ def table_of(*lines):
         ),
         (
             [("a", 0.1, 0.01, 0.08, 0.12, False, True), ("b", 0.2, 0.01, 0.18, 0.22, False, True)],
-            "better", [], "Better than 2 baselines; next is a: 0.80 against 0.70",
+            "better", [], "Better than 2 baselines; next is a: 0.70 against 0.80",
         ),
         ([], "unknown", [], "nothing is known"),
     ],
@@ -379,8 +379,9 @@ def test_shares_that_labels_do_not_show_are_spoken_of(rng):
     found = compare_with_baselines(S3VM(balance=0.0, C_star=50.0), X, y)
     assert "Caution: it calls" in found.verdict and "50 % are" in found.verdict
     assert found.table["note"].str.contains("of the unlabelled rows 1").all()
-    found = compare_with_baselines(S3VM(balance=False), X, y)
+    found = compare_with_baselines(S3VM(balance=False), X, y, class_names=("'dull'", "'odd'"))
     assert "Caution" not in found.verdict
+    assert found.table["note"].str.contains("of the unlabelled rows 'odd'").all()
 
 
 def test_too_few_labels_are_said(few):

@@ -70,7 +70,7 @@ def comparison_seconds(asked, reported, time_budget):
     return max(_LEAST, seconds) if asked else 0.0
 
 
-def compare(estimator, X, y, *, others, seconds, seed, watch):
+def compare(estimator, X, y, *, others, classes, seconds, seed, watch):
     """Compare a machine with other methods.
 
     Parameters
@@ -81,6 +81,8 @@ def compare(estimator, X, y, *, others, seconds, seed, watch):
         Training rows and labels.
     others : ndarray, CSR array or None
         Rows known to be of other classes, for machines of one class.
+    classes : list of str or None
+        Names of the two classes that labels 0 and 1 stand for.
     seconds : float
         Time for it.
     seed : int or None
@@ -105,6 +107,7 @@ def compare(estimator, X, y, *, others, seconds, seed, watch):
                 X,
                 y,
                 known_other=others,
+                class_names=classes and [f"'{name}'" for name in classes],
                 time_budget=seconds,
                 random_state=seed,
                 progress=bar,

@@ -158,8 +158,8 @@ def train(
     if seconds:
         others, unusable = rows_of_others(file, roles, encoder, schema)
         comparison, said = compare(
-            estimator, X, found.y, others=others, seconds=seconds,
-            seed=settings.get("random_state"), watch=watch,
+            estimator, X, found.y, others=others, classes=roles.facts.get("classes"),
+            seconds=seconds, seed=settings.get("random_state"), watch=watch,
         )  # fmt: skip
         training["baselines"] = comparison_facts(comparison)
         training["notes"] += unusable + said

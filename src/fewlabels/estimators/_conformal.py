@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import warnings
 from numbers import Real
@@ -235,11 +236,15 @@ class ConformalStreaming(ConvexStreaming):
         Support vectors between their bounds lie exactly on it, see ``_snapped``.
         """
         own = self._own_offset
-        rounding = self._rounding
-        if self.kernel == "rbf":
-            rounding = min(rounding, _TIE * abs(own))
-        score[np.abs(score - own) <= rounding] = own
+        score[np.abs(score - own) <= self._rounding_of_scores] = own
         return score
+
+    @property
+    def _rounding_of_scores(self):
+        """Scores that differ by no more from the machine's own boundary lie on it."""
+        if self.kernel == "rbf":
+            return min(self._rounding, _TIE * abs(self._own_offset))
+        return self._rounding
 
     def _place_threshold(self):
         """``offset_`` and ``intercept_``: the machine's own, or the calibrated threshold."""
@@ -308,9 +313,12 @@ class ConformalStreaming(ConvexStreaming):
         >>> SVDD(target_fpr=0.05).fit(normal).p_values([[0.0, 0.0], [6.0, 6.0]]).round(3)
         array([0.64 , 0.005])
         """
-        check_is_fitted(self)
-        X = self._rows_to_score(X)
-        self._calibrate()
+        # The first call sets attributes, and whoever looks at them meanwhile must wait.
+        known = "calibration_scores_" in self.__dict__
+        with contextlib.nullcontext() if known else _CALIBRATING:
+            check_is_fitted(self)
+            X = self._rows_to_score(X)
+            self._calibrate()
         return self._p_values_of(self._score(X, **options), smoothed)
 
     def _p_values_of(self, score, smoothed=False):

@@ -9,7 +9,7 @@ import numpy as np
 from .columns import blank, has_codes, is_number, is_supported, is_text, numbers, text
 from .dates import are_dates, days
 from .errors import UserError, listing, plural
-from .profile import MANY_CATEGORIES
+from .profile import MANY_CATEGORIES, written_for_people
 from .schema import IMPUTE, REFUSE, Column, Schema
 from .tally import usable
 
@@ -168,10 +168,14 @@ def _kind(cells, name, source, row_numbers, forced, kept):
     if not bad.size and not has_codes(cells):
         return "number"
     if 0 < 2 * bad.size <= filled:
+        cell = _cell(cells, bad[0])
+        correct = "correct the cells"
+        if written_for_people([cell]):
+            correct += " (1234.5 is read, 1,234.50 € is not)"
         raise UserError(
             f"Column '{name}' of {source} mixes numbers and text: "
             f"{plural(filled - bad.size, 'number')}, but row {row_numbers[bad[0]]} has "
-            f"'{_cell(cells, bad[0])}'{_others(bad)}; correct the cells, pass --categorical "
+            f"'{cell}'{_others(bad)}; {correct}, pass --categorical "
             f"'{name}', or leave the column out with --drop '{name}'."
         )
     different = len(set(text(cells)))

@@ -24,6 +24,11 @@ _FEW_ROWS = 10
 _EXPECTED_PAIRS = 7
 # Texts of this many words, on average, are sentences.
 _SENTENCE = 4
+# Numbers as people write them: separators of thousands, decimal commas, units.
+_WRITTEN = re.compile(r"[$£€]? ?[-+]?(\d{1,3}([,.' ]\d{3})+|\d+)([.,]\d+)? ?[%$£€]?")
+_PLAIN = re.compile(r"[-+]?\d+(\.\d+)?")
+# Why whole numbers are categories.
+_NUMBERING = "its name says that it numbers things"
 _SHOWN_VALUES, _SHOWN_LENGTH = 3, 24
 
 
@@ -149,7 +154,9 @@ def category_note(verdicts):
     words = [f"'{name}' ({v.why})" for name, v in verdicts.items() if v.kind == "category"]
     if not words:
         return None
-    return f"taken as categories: {', '.join(words)}; --keep COLUMN keeps the numbers"
+    numbering = any(v.kind == "category" and v.why == _NUMBERING for v in verdicts.values())
+    advice = "; --keep COLUMN keeps the numbers" if numbering else ""
+    return f"taken as categories: {', '.join(words)}{advice}"
 
 
 def describe_columns(table, schema, verdicts):
@@ -190,6 +197,19 @@ def check_something_left(names, verdicts, source):
     )
 
 
+def written_for_people(texts):
+    """Whether texts are numbers with separators or units, such as "1,234.50", "3,5" or "12 %".
+
+    Not where codes such as "007" are among them.
+    """
+    texts = [text.strip() for text in texts]
+    return (
+        all(_WRITTEN.fullmatch(text) for text in texts)
+        and not all(_PLAIN.fullmatch(text) for text in texts)
+        and not any(re.match(r"[-+]?0[0-9]", text) for text in texts)
+    )
+
+
 def is_identifier_name(name):
     """Whether a name says that the column identifies things: "id", "customer_id", "orderId"."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
@@ -198,11 +218,15 @@ def is_identifier_name(name):
 
 def _judge(name, seen, kind):
     why = _reason(name, seen, kind)
+    if seen.kind == "text" and why not in (None, "constant") and written_for_people(seen.values):
+        return Verdict("left out", _not_read(seen))
     if why:
         return Verdict("left out", why)
+    if seen.kind == "text" and written_for_people(seen.values):
+        return Verdict("category", _not_read(seen))
     if seen.kind == "number" and is_identifier_name(name):
         if (seen.values == np.round(seen.values)).all():
-            return Verdict("category", "its name says that it numbers things")
+            return Verdict("category", _NUMBERING)
     return _AS_IT_IS
 
 
@@ -221,6 +245,10 @@ def _reason(name, seen, kind):
     if seen.kind == "number":
         return _number_reason(name, seen)
     return _text_reason(name, seen) if seen.kind == "text" else None
+
+
+def _not_read(seen):
+    return f"numbers such as '{_cut(seen.values[0])}' are not read, write 1234.5 for 1,234.50 €"
 
 
 def _number_reason(name, seen):
@@ -293,7 +321,8 @@ def _shown(seen):
         return ""
     if seen.kind == "number":
         middle = seen.values[np.searchsorted(np.cumsum(seen.counts), seen.filled / 2)]
-        return f"{seen.values[0]:.4g} to {seen.values[-1]:.4g}, median {middle:.4g}"
+        low, high, middle = (_figure(value) for value in (*seen.values[[0, -1]], middle))
+        return f"{low} to {high}, median {middle}"
     if seen.kind == "date" and seen.values.dtype.kind == "f":
         return f"{day_text(seen.values[0])} to {day_text(seen.values[-1])}"
     if seen.counts.max() == 1:
@@ -301,6 +330,12 @@ def _shown(seen):
     first = np.argsort(-seen.counts, kind="stable")[:_SHOWN_VALUES]
     shown = [f"'{_cut(seen.values[k])}' ({seen.counts[k]})" for k in first]
     return ", ".join(shown) + (", ..." if len(seen.values) > _SHOWN_VALUES else "")
+
+
+def _figure(value):
+    """A number without an exponent where people would write none."""
+    whole = 1e3 <= abs(value) < 1e9
+    return f"{value:,.0f}" if whole else f"{value:.4g}"
 
 
 def _cut(value):

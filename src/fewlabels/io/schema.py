@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 
 # What a model does with missing numbers.
 REFUSE, IMPUTE = "refuse", "impute"
@@ -70,6 +70,11 @@ class Schema:
 
     @classmethod
     def from_dict(cls, values):
-        """Inverse of :meth:`to_dict`."""
-        columns = tuple(Column(**column) for column in values["columns"])
-        return cls(**{**values, "columns": columns})
+        """Inverse of :meth:`to_dict`; keys that are not known are passed over."""
+        columns = tuple(Column(**_known(Column, column)) for column in values["columns"])
+        return cls(**{**_known(cls, values), "columns": columns})
+
+
+def _known(kind, values):
+    names = {field.name for field in fields(kind)}
+    return {name: value for name, value in values.items() if name in names}

@@ -33,6 +33,7 @@ def compare_with_baselines(
     y=None,
     *,
     known_other=None,
+    class_names=None,
     time_budget=60,
     random_state=None,
     progress=False,
@@ -68,6 +69,9 @@ def compare_with_baselines(
         Labels as the estimator takes them.
     known_other : {array-like, sparse} of shape (n_other, n_features), default=None
         Rows known not to be normal, for machines without labels. Not trained on.
+    class_names : (str, str), default=None
+        What to call the two classes of an S3VM in words, lesser one first; None means by their
+        labels.
     time_budget : float, default=60
         Seconds after which nothing more is begun, > 0.
     random_state : int, RandomState or None, default=None
@@ -129,7 +133,7 @@ def compare_with_baselines(
         )
     elif isinstance(machine, S3VM):
         kind = "classes"
-        found, why_not = compare_few_labels(machine, rows, search, rng)
+        found, why_not = compare_few_labels(machine, rows, search, rng, class_names)
     else:
         kind = "pu"
         found, why_not = compare_pu(machine, rows, search, rng)

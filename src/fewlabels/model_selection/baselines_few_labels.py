@@ -21,7 +21,7 @@ _OURS = "S3VM"
 _CALLED, _APART = 500, 0.1
 
 
-def compare_few_labels(machine, rows, search, rng):
+def compare_few_labels(machine, rows, search, rng, class_names=None):
     """Scores of ours and of the baselines; and why not when there are none."""
     label, classes, _ = read_semi_labels(rows.y, machine.unlabeled)
     coded = np.where(label == 0, np.nan, label > 0)
@@ -74,7 +74,7 @@ def compare_few_labels(machine, rows, search, rng):
         f"{len(labelled)} labelled rows, shuffled anew each time), the unlabelled rows kept in "
         f"training.{told}"
     )
-    _tell_shares(found, runs, float(np.mean(coded[labelled])), classes[1])
+    _tell_shares(found, runs, float(np.mean(coded[labelled])), (class_names or classes)[1])
     return found, ""
 
 

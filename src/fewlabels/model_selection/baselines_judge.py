@@ -103,7 +103,6 @@ def judged(differences, score, shown):
             f"{figures}{others}."
         )
         return "undecided", verdict, names
-    figures = f"{shown(score)} against {shown(rival)}, {gap}"
     if differences["clear"].all():
         verdict = f"Better than {_count(len(differences))}; next is {nearest['name']}: {figures}."
         return "better", verdict, []

@@ -91,8 +91,12 @@ def _label(graph, machine, above, labels):
 def _one_class(graph, machine, x, labels):
     score, noise = _score(graph, machine, x)
     score, cut = graph.flat(score), machine._cut
+    own = np.float64(machine._own_offset)
+    beside = graph.add("Abs", graph.add("Sub", score, own))
+    on_boundary = graph.add("LessOrEqual", beside, np.float64(machine._rounding_of_scores))
+    score = graph.add("Where", on_boundary, own, score)
     if cut is None:
-        decision = graph.add("Sub", score, np.float64(machine._own_offset))
+        decision = graph.add("Sub", score, own)
         decision = _snapped(graph, decision, max(machine._rounding, noise))
     else:
         decision = graph.add("Sub", score, np.float64(cut))
@@ -147,18 +151,18 @@ def _score(graph, machine, x):
         exact=is_calibrated(machine),
     )  # fmt: skip
     if is_ball and machine.kernel != "rbf":
-        total = graph.add("Sub", total, _self_kernel(graph, machine, x))
+        own = graph.add("Add", _self_kernel(graph, machine, x), np.float64(machine._center_norm))
+        total = graph.add("Sub", total, own)
     return total, noise
 
 
 def _nearness(graph, machine, x, coef):
-    """Squared norm of the centre less the squared distance to it, without cancellation."""
+    """Minus the squared distance to the centre, without cancellation."""
     vectors, rows = dense(machine.support_vectors_), x
     if machine._shift is not None:
         vectors, rows = vectors - machine._shift, graph.add("Sub", x, machine._shift)
     rows = graph.add("Sub", rows, coef @ vectors)
-    distance = graph.row_sums(graph.add("Mul", rows, rows))
-    return graph.add("Sub", np.float64(machine._center_norm), distance)
+    return graph.add("Neg", graph.row_sums(graph.add("Mul", rows, rows)))
 
 
 def _self_kernel(graph, machine, x):

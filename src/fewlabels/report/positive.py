@@ -87,7 +87,8 @@ def _prior(machine, name):
         float(machine.prior_),
         tuple(float(end) for end in interval),
         "Estimated from the rows; it is right if the labelled rows are a random sample of all "
-        f"rows that are '{name}'.",
+        f"rows that are '{name}', and if the columns tell some of these clearly from the rest. "
+        "The interval holds what chance does, not what fails here.",
     )
 
 

@@ -27,7 +27,8 @@ _BY_SITUATION = {
          "negatives: some of them are what is looked for."),
         ("Share expected (prior)", "How many of the unlabelled rows are what is looked for. The "
          "estimate is right if the labelled rows are a random sample of all such rows; if only "
-         "the obvious cases were labelled, it is too low."),
+         "the obvious cases were labelled, it is too low. Where the columns tell no row clearly "
+         "from the others, it may be too high. Its interval covers neither."),
     ],
     "classes": [
         ("Score", "Which side of the boundary a row lies on, and how far from it. Near 0 the "
