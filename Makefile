@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := $(VENV)-oldest
 # What meets the dependencies' interfaces: validation, files, tables, terminals, graphs.
-OLDEST_TESTS ?= tests/estimators tests/io tests/cli tests/portability
+OLDEST_TESTS ?= tests/io tests/cli tests/portability tests/estimators/test_ecosystem.py tests/estimators/test_scikit_learn.py
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help

@@ -41,6 +41,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_|/tune_",
     "within_subsection_order": "FileNameSortKey",
     "show_memory": False,
+    "write_computation_times": False,
     "download_all_examples": False,
     "show_signature": False,
     "abort_on_example_error": True,

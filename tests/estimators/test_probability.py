@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from reference.pu import clouds
 from scipy.optimize import minimize
 from scipy.special import expit
+from sklearn.base import clone
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
@@ -510,6 +511,22 @@ def test_probabilities_are_there_when_asked_for(rng):
     assert "pass probability='isotonic' or 'sigmoid'" in str(caught.value.__cause__)
     asked = S3VM().fit(X, y).predict_proba(X)
     assert np.array_equal(machine.set_params(probability="sigmoid").predict_proba(X), asked)
+
+
+def test_the_kind_asked_for_last_counts(rng):
+    problems = [(fewlabels.PUSVM(0.3), *clouds(rng, 100, 30)), (fewlabels.S3VM(), *semi(rng)[:2])]
+    for machine, X, y in problems:
+        expected = {}
+        for kind in KINDS:
+            asked = clone(machine).set_params(probability=kind).fit(X, y)
+            expected[kind] = asked.predict_proba(X)
+        assert np.abs(expected["isotonic"] - expected["sigmoid"]).max() > 1e-3
+        for kind in [*KINDS, *reversed(KINDS)]:
+            found = asked.set_params(probability=kind).predict_proba(X)
+            np.testing.assert_allclose(found, expected[kind], atol=1e-6)
+        later = pickle.loads(pickle.dumps(clone(machine).fit(X, y)))
+        found = later.set_params(probability="isotonic").predict_proba(X)
+        np.testing.assert_allclose(found, expected["isotonic"], atol=1e-6)
 
 
 def test_pipeline_and_search_by_log_loss_of_labelled_rows(rng):

@@ -323,3 +323,15 @@ def test_share_outside_is_at_most_nu(nu, real_data):
     machine = SVDD(slack="linear", nu=nu, tol=1e-8).fit(X)
     assert np.mean(machine.predict(X) < 0) <= nu
     assert len(machine.support_) >= nu * len(X) * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-6, 1e6])
+def test_scores_of_rows_close_together(scale, rng):
+    """Where the price of slack outweighs all kernel values, the centre's norm has digits."""
+    X = scale * rng.normal(size=(30, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a ball of radius 0
+        machine = SVDD(C=0.5, kernel="linear").fit(X)
+    center = machine.dual_coef_[0] @ machine.support_vectors_
+    expected = -np.sum((X - center) ** 2, axis=1)
+    np.testing.assert_allclose(machine.score_samples(X), expected, rtol=1e-9)

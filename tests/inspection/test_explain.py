@@ -157,6 +157,15 @@ def test_sparse_rows_are_explained_like_dense_ones(name, kernel, rows, rng):
     np.testing.assert_allclose(told.contributions, dense.contributions, atol=2e-4)
 
 
+def test_large_backgrounds_are_taken_piece_by_piece(rows, rng, monkeypatch):
+    machine = SVDD(C=0.05).fit(rows)
+    whole = explain(machine, rows[:3], background=rows)
+    monkeypatch.setattr(_shapley, "_NUMBERS", 600)  # 7 background rows, 16 support vectors
+    pieces = explain(machine, rows[:3], background=rows)
+    assert len(machine.support_) > 16
+    np.testing.assert_allclose(pieces.contributions, whole.contributions, rtol=1e-10, atol=1e-13)
+
+
 def test_sampling_agrees_within_its_errors_and_adds_up(rows, rng):
     machine = fitted("PUSVM", rows, rng, kernel="poly")
     background = rows[40:50]

@@ -38,6 +38,8 @@ def content(lines):
         ("id,n,kind\na,1,x\n\nb,2,y\n", False),
         ('id,n,kind\n5" pipe,1,x\n6" pipe,2,y\n', False),
         ("id,n,kind\ra,1,x\rb,2,y\r", False),
+        # Where a cell would lose a byte.
+        ('id,n,kind\r\n"a\r\nb",1,x\r\nc,2,"y"\r\n', False),
     ],
 )
 def test_lines_are_passed_on(tmp_path, text, same):

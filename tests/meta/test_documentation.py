@@ -238,6 +238,7 @@ def write_tables(folder):
 
 DOCUMENTS = [
     "README.md",
+    "docs/start.md",
     "docs/one-class-guide.md",
     "docs/error-rates.md",
     "docs/probabilities.md",

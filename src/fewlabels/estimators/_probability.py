@@ -46,8 +46,9 @@ class ProbabilityMachine:
         if held is None:  # after an update, or in a model that was saved before there were curves
             held = self._curve = {}
         with _FITTING:
-            if "slope" not in held:
-                found = self._fitted_curve()
+            fitted = "slope" in held
+            if not fitted or held.get("kind", self.probability) != self.probability:
+                found = self._fitted_curve() | {"kind": self.probability}
                 held.clear()
                 held.update(found)
         return held

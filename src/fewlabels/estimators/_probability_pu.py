@@ -40,7 +40,7 @@ class PUProbability(ProbabilityMachine):
         return self._decision(data.rows[data.positive])
 
     def _fitted_curve(self):
-        held = self._curve or self._scores_of_held_rows()
+        held = self._curve if "positive" in self._curve else self._scores_of_held_rows()
         return curve_with_prior(
             (held["positive"], held["positive_weight"]),
             (held["unlabeled"], held["unlabeled_weight"]),
@@ -81,10 +81,10 @@ class PUProbability(ProbabilityMachine):
         return self._scores_left_out(data, found, leave_one_out(found, data))
 
     def __getstate__(self):
-        """With the curve in place of the scores that it is fitted to."""
+        """With the curve that was asked for in place of the scores that it is fitted to."""
         if isinstance(self.__dict__.get("_stream"), ConvexPath):
             self.support_  # noqa: B018
-        if self.__dict__.get("_curve"):
+        if self.__dict__.get("_curve") and self.probability is not None:
             self._curve_now()
         return super().__getstate__()
 

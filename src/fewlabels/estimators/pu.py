@@ -89,9 +89,9 @@ class PUSVM(PUProbability, PUStreaming, PUMachine):
     verbose : bool, default=False
         Print a line per round.
     probability : {"isotonic", "sigmoid"} or None, default=None
-        Whether there is ``predict_proba``, and its curve from decisions to probabilities, fitted without negatives to scores of rows left
-        out, such that the mean over the unlabelled ones is the prior. "isotonic" is the mean
-        of the best increasing function and the best sigmoid.
+        Whether there is ``predict_proba``, and its curve from decisions to probabilities, fitted
+        without negatives to scores of rows left out, such that the mean over the unlabelled ones
+        is the prior. "isotonic" is the mean of the best increasing function and the best sigmoid.
 
     Attributes
     ----------

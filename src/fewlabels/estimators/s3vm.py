@@ -105,9 +105,10 @@ class S3VM(SavedStream, S3VMProbability, StreamingMachine, MarginMachine):
     verbose : bool, default=False
         Print a line per round.
     probability : {"sigmoid", "isotonic"} or None, default=None
-        Whether there is ``predict_proba``, and its curve from decisions to probabilities, fitted to labelled rows that five machines were
-        not trained on: trained when ``predict_proba`` is called first after rows or labels
-        have changed. "isotonic" is the mean of the isotonic regression and the sigmoid.
+        Whether there is ``predict_proba``, and its curve from decisions to probabilities, fitted
+        to labelled rows that five machines were not trained on: trained when ``predict_proba`` is
+        called first after rows or labels have changed. "isotonic" is the mean of the isotonic
+        regression and the sigmoid.
 
     Attributes
     ----------

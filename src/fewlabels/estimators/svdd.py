@@ -25,6 +25,8 @@ _SAMPLE = 256
 _SHARE = 0.01
 # Share of the kernel values below which a spread or a squared radius is rounding.
 _ROUNDING = 1e-13
+# Norm of the centre, as a share of what it is the difference of, below which it is computed anew.
+_LOST = 1e-6
 
 
 class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
@@ -318,6 +320,9 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
         support = self._store(X, a, result, problem.gram)
         smooth = result.gradient - problem.ridge * a  # 2 K a
         self._center_norm = 0.5 * float(a @ smooth)
+        if _LOST * float(a @ (problem.ridge * a)) > self._center_norm:
+            # Rows so close together, or C so small, that the difference has no digits left.
+            self._center_norm = problem.gram.quadratic(support, a[support])
         radius_squared = self._center_norm - result.multiplier
         variance = float(a @ problem.gram.diagonal()) - self._center_norm
         self._is_point = radius_squared < 0.0 and variance > 1e-9 * self._decision_size

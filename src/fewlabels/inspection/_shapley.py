@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import cache
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from .._threads import resolve_n_jobs, run_ranges
 from ..estimators import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
 from ._product_games import product_values
 
-# Numbers held for a block of support vectors.
+# Numbers held for a block of support vectors and background rows.
 _NUMBERS = 4_000_000
 _SHORTEST, _LONGEST = 16, 256
 # Quadrature nodes to begin with, and most of them: exact up to twice as many players.
@@ -127,19 +128,24 @@ def _add_gaussians(term, rows, background, group, values, n_jobs):
     starts = np.flatnonzero(np.r_[True, np.diff(place[order]) > 0])
     rows, background = rows[:, order], background[:, order]
     n, m, d = len(rows), len(background), len(order)
+    if not d:
+        return
     nodes, weights = _rules(min(_MOST_NODES, (len(players) + 1) // 2))
-    step = int(np.clip(_NUMBERS // max(1, m * d), _SHORTEST, _LONGEST))
-    unequal = (
-        [np.logical_or.reduceat(row != background, starts, axis=1) for row in rows] if d else []
-    )
-    for first in range(0, len(coef) if d else 0, step):
-        part = slice(first, first + step)
+    at_a_time = max(1, min(m, _NUMBERS // (d * _SHORTEST)))
+    step = int(np.clip(_NUMBERS // (at_a_time * d), _SHORTEST, _LONGEST))
+    pieces = itertools.product(range(0, m, at_a_time), range(0, len(coef), step))
+    for start, first in pieces:
+        others, part = background[start : start + at_a_time], slice(first, first + step)
+        if not first:
+            unequal = [np.logical_or.reduceat(row != others, starts, axis=1) for row in rows]
         block = np.ascontiguousarray(_dense(vectors[part])[:, order].T, dtype=float)
-        of_background = _factors(term.gamma, background, block, starts)
+        of_background = _factors(term.gamma, others, block, starts)
         found = np.zeros((n, len(players)))
 
-        def explain_rows(start, stop, part=part, block=block, Q=of_background, found=found):
-            for i in range(start, stop):
+        def explain_rows(
+            low, high, part=part, block=block, Q=of_background, unequal=unequal, found=found
+        ):
+            for i in range(low, high):
                 P = _factors(term.gamma, rows[i : i + 1], block, starts)[0]
                 product_values(
                     P, Q, unequal[i], coef[part], nodes, weights, _NODES,

@@ -67,6 +67,8 @@ def _parsed(block, names, form, types):
 def _cut(block, separator):
     """Rows of a block behind the line breaks before them; None for unclear ones."""
     if b"\r" in block:
+        if b'"' in block and _within_quotes(block, b"\r"):
+            return None  # a cell keeps its bytes
         block = block.replace(b"\r\n", b"\n")
         if b"\r" in block:
             return None
@@ -89,6 +91,14 @@ def _cut(block, separator):
         len(breaks) - 1,
         [None, pa.py_buffer(breaks.astype(np.int64)), pa.py_buffer(block)],
     )
+
+
+def _within_quotes(block, character):
+    """Whether a quoted cell holds a character."""
+    characters = np.frombuffer(block, dtype=np.uint8)
+    quotes = np.flatnonzero(characters == ord('"'))
+    places = np.flatnonzero(characters == ord(character))
+    return bool((np.searchsorted(quotes, places) % 2).any())
 
 
 def _well_quoted(characters, quotes, separator):

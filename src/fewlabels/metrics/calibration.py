@@ -45,7 +45,8 @@ def calibration_error(y_true, p, n_bins=15, *, pos_label=None, norm="l1", sample
     Raises
     ------
     ValueError
-        More than two labels, probabilities outside [0, 1], an unknown norm.
+        More than two labels or none that is ``pos_label``, probabilities outside [0, 1], an
+        unknown norm.
 
     References
     ----------
@@ -105,4 +106,8 @@ def _positive(y_true, pos_label):
                 f"y_true holds {values[0]!r} only; pass pos_label to say which class is positive."
             )
         pos_label = values[-1] if len(values) == 2 else 1
+    if len(values) == 2 and not np.any(values == pos_label):
+        raise ValueError(
+            f"pos_label={pos_label!r} is none of the labels {values[0]!r} and {values[1]!r}."
+        )
     return y == pos_label

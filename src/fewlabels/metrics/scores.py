@@ -56,8 +56,9 @@ def pu_risk(
         Share of positives in the population, in (0, 1).
     loss : {"zero-one", "double-hinge", "ramp", "logistic", "squared", "sigmoid"}
         The first is the default. With z = f for positives and z = -f for negatives: share of
-        wrong answers (f > 0 is positive), ``max(-z, max(0, 1/2 - z/2))``, ``max(0, min(2, 1 - z)) / 2``,
-        ``log(1 + exp(-z))``, ``(z - 1)^2 / 4``, ``1 / (1 + exp(z))``.
+        wrong answers (f > 0 is positive), ``max(-z, max(0, 1/2 - z/2))``,
+        ``max(0, min(2, 1 - z)) / 2``, ``log(1 + exp(-z))``, ``(z - 1)^2 / 4``,
+        ``1 / (1 + exp(z))``.
     non_negative : bool, default=False
         Whether the negatives' share is kept from falling below 0. Not unbiased any more.
     convention : {"unlabeled", "pooled"}, default="unlabeled"
