@@ -286,6 +286,11 @@ FIT = {
         "--time-budget -1 is out of range; it must be 0 .settings as given. or a number of sec",
     ),
     "target-fpr": (_csv(GOOD), ["d.csv", "--target-fpr", "1"], "--target-fpr 1 is out of range"),
+    "target-fpr for few rows": (
+        _csv(GOOD),
+        ["d.csv", "--target-fpr", "0.001"],
+        "--target-fpr 0.001 takes at least 999 training rows",
+    ),
     "target-fpr of words": (
         _csv(GOOD),
         ["d.csv", "--target-fpr", "few"],

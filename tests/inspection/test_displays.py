@@ -75,6 +75,14 @@ def test_boundary_refuses_what_is_no_plane(rng):
         BoundaryDisplay.from_estimator(model, X[:19, :2])
 
 
+def test_boundary_refuses_a_threshold_that_is_none(rng):
+    X = rng.normal(size=(20, 2))
+    with pytest.warns(UserWarning, match="no row will be rejected"):
+        model = SVDD(target_fpr=0.01).fit(X)
+    with pytest.raises(ValueError, match="has no boundary"):
+        BoundaryDisplay.from_estimator(model, X)
+
+
 def test_scores_are_shares_of_each_kind(rows):
     X, truth = rows
     model = OneClassSVM(nu=0.1).fit(X[truth == 0])

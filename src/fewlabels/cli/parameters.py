@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from enum import StrEnum
 
@@ -152,6 +153,13 @@ def with_target_fpr(machine, parameters, n_rows):
             "rows miss, so it is the machine's own; --target-fpr RATE asks for another rate"
         )
     elif asked != "none":
+        fewest = 0 if asked is None else math.ceil((1.0 - 1e-12) / asked) - 1
+        if n_rows < fewest:
+            raise UserError(
+                f"--target-fpr {asked:g} takes at least {fewest} training rows, and there are "
+                f"{n_rows}: no row could be called outside; pass a greater rate, or none for the "
+                "machine's own threshold."
+            )
         parameters["target_fpr"] = TARGET_FPR if asked is None else asked
     return parameters, notes
 

@@ -30,7 +30,7 @@ def page_path(model, report, wanted):
         if report is not None:
             raise UserError("--report asks for a report and --no-report for none; pass one.")
         return None
-    path = Path(model).with_suffix(".html") if report is None else Path(report)
+    path = Path(report or f"{str(model).removesuffix('.fewlabels')}.html")
     if path == Path(model):
         raise UserError(
             f"The model and its report cannot both be {model}; name the report with --report, or "

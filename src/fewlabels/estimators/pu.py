@@ -348,14 +348,15 @@ class PUSVM(PUProbability, PUStreaming, PUMachine):
         self.risk_intercept_ = float(self.intercept_[0])
         self._curve, left_out = {}, None
         held_later = self.loss == "double-hinge" and self.kernel != "precomputed"
-        if self.threshold == "leave-one-out" or not held_later:
+        has_curve = self.probability is not None
+        if self.threshold == "leave-one-out" or (has_curve and not held_later):
             left_out = leave_one_out(found, data)
         if self.threshold != "risk":
             f = found.f if self.threshold == "prior" else left_out
             rounding = max(self._rounding, self._noise(found.gram, found.coef))
             bias = -quantile_cut(f, data.weight_unlabeled, self.prior_, rounding)
             self._store_bias(bias)
-        if left_out is not None:
+        if has_curve and left_out is not None:
             self._curve = self._scores_left_out(data, found, left_out)
         self._store_transduction(data, found.f + bias)
 

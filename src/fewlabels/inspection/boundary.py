@@ -104,6 +104,11 @@ class BoundaryDisplay:
         if columns is not None:
             grid = pd.DataFrame(grid, columns=list(columns))
         decision = estimator.decision_function(grid).reshape(first.shape)
+        if not np.isfinite(decision).all():
+            raise ValueError(
+                f"the threshold of this {name_of(estimator)} is infinite (target_fpr with too few "
+                "calibration rows), so that it has no boundary; pass a machine that has one."
+            )
         names = ("", "") if columns is None else tuple(str(name) for name in columns)
         return cls(
             first, second, decision, rows, _kinds(machine, y, len(rows)),

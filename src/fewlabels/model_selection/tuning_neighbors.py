@@ -15,8 +15,8 @@ _REFERENCES = 5000
 _ROUNDING = 1e-7
 # Gamma times the mean squared distance between rows that a decision still tells apart easily.
 _FLATTEST = 1e-4
-# Kernel values whose sum is below this are zero in a score.
-_LOST = 1e-290
+# Mean kernel values below this are lost in the rounding of a decision.
+_LOST = 1e-16
 
 
 def neighbor_gamma(X, factor=4.0):
@@ -79,9 +79,8 @@ def gamma_of_reach(rows, far, share):
 
     However far they are, not so small that the rows trained on become one point.
 
-    A row is out of reach where the mean kernel value with the rows trained on is too small for
-    a float: such rows are all alike to the machine, and a threshold among them
-    rejects none of them.
+    A row is out of reach where the mean kernel value with the rows trained on is lost in the
+    rounding of a decision: a threshold among such rows could not be told from 0.
 
     Parameters
     ----------

@@ -133,7 +133,7 @@ def _in_words(far, is_reach, beyond, estimator):
     if is_reach:
         width = (
             f"gamma is the largest that leaves at most {100 * beyond:.2g} % of all rows beyond "
-            "the kernel's reach, where all scores are 0"
+            "the kernel's reach, where scores are lost in rounding"
         )
     else:
         width = (

@@ -141,8 +141,8 @@ def rates(contents):
         "How often it errs",
         tag("p", "What to expect on new rows that are like those of the file."),
         table(
-            "Rates with the interval that holds the true one in nine of ten cases. The scale is "
-            "0 to 100 %.",
+            "Rates, and the interval that holds the true one in nine of ten cases if what is said "
+            "beside it is true. The scale is 0 to 100 %.",
             ["rate", "expected", "interval", "0 to 100 %", "how it is known"],
             rows,
             ["wide plain", "number", "number", "picture plain", "wide plain"],

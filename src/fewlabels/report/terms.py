@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 _ALWAYS = [
-    ("Interval", "Where the true figure lies in nine of ten cases. Few rows give wide intervals."),
+    ("Interval", "Where the true figure lies in nine of ten cases, if what the text assumes is "
+     "true. Few rows give wide intervals."),
     ("Held-out rows", "Rows with a known answer that a machine was not trained on. How it does on "
      "them tells how it will do on new rows; how it does on its own training rows does not."),
     ("Support vectors", "The training rows that the boundary is made from. The other rows could "
