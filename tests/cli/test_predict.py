@@ -273,6 +273,21 @@ def test_a_model_of_format_1(run, tmp_path):
     assert json.loads(result.out)["outside"] == 3
 
 
+def test_a_model_of_format_4(run, tmp_path):
+    """It fills gaps in, takes dates, and knows probabilities."""
+    model = Path(__file__).parents[1] / "io" / "models" / "pusvm-format-4.skops"
+    (tmp_path / "d.csv").write_text(
+        "size,day,colour\n0.5,2026-02-01,red\n,2026-03-01,green\n-1.0,2026-01-05,blue\n"
+    )
+    result = run("predict", model, tmp_path / "d.csv", "-o", tmp_path / "o.csv")
+    assert result.code == 0, result.err
+    back = read_csv(tmp_path / "o.csv")
+    scores = [-0.22070476853268034, 0.11478140545585308, -0.21063142214241654]
+    np.testing.assert_allclose(back["score"], scores, rtol=1e-9)
+    chances = [0.2601683685375404, 0.3222164690659509, 0.2615113949543961]
+    np.testing.assert_allclose(back["probability"], chances, rtol=1e-9)
+
+
 def test_inspect_tells_of_the_search(run, tmp_path, data):
     model = tmp_path / "m"
     fit = ["fit", data, "--target", "class", "--normal", "good", "-o", model]
