@@ -16,6 +16,7 @@ from .baselines_pu import compare_pu
 from .baselines_result import BaselineComparison
 from .baselines_run import Rows, mean_seconds
 from .tuning import _checked_budget
+from .tuning_result import trim_of
 from .tuning_search import Search
 
 _MEASURES = {
@@ -129,7 +130,7 @@ def compare_with_baselines(
         if known_other is not None:
             known_other = _as_rows(known_other, steps, "known_other")
         found, why_not, agreement, disagreements = compare_one_class(
-            machine, rows, known_other, _trim_of(machine), search, rng
+            machine, rows, known_other, trim_of(machine), search, rng
         )
     elif isinstance(machine, S3VM):
         kind = "classes"
@@ -169,14 +170,6 @@ def _as_rows(X, steps, what):
     if steps is not None:
         return X if hasattr(X, "shape") else np.asarray(X)
     return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=what)
-
-
-def _trim_of(machine):
-    """Share of the rows that ``tune`` left out in training."""
-    tuning = getattr(machine, "tuning_", None)
-    if tuning is None or "trim" not in tuning.candidates:
-        return 0.0
-    return float(tuning.candidates.loc[tuning.candidates["chosen"], "trim"].iloc[0])
 
 
 def _shown_accuracy(value):

@@ -133,3 +133,11 @@ class TuningResult:
 
 def _short(value):
     return f"{value:.3g}" if isinstance(value, float) else repr(value)
+
+
+def trim_of(machine):
+    """Share of the rows that ``tune`` left out of a machine's training."""
+    found = getattr(machine, "tuning_", None)
+    if found is None or "trim" not in found.candidates:
+        return 0.0
+    return float(found.candidates.loc[found.candidates["chosen"], "trim"].iloc[0])

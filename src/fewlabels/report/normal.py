@@ -6,6 +6,7 @@ import numpy as np
 
 from ..io.errors import UserError
 from ..metrics import benjamini_hochberg
+from ..model_selection.tuning_result import trim_of
 from . import words
 from .contents import Findings, Group, Ranking, Rate
 from .intervals import counted_interval, threshold_interval
@@ -65,8 +66,8 @@ def find(fit):
     rankings.append(_strangest(fit, _part(fit, trained), scores, name))
     share = words.of_all(outside, len(scores))
     headline = (
-        f"A boundary was drawn around {words.rows(fit.X.shape[0])} taken as normal. {share} lie "
-        "outside it."
+        f"A boundary was drawn around {words.rows(fit.X.shape[0])} taken as normal"
+        f"{_drawn_by(fit.estimator)}. {share} lie outside it."
     )
     answer.append((f"{name[:1].upper()}{name[1:]} outside", share))
     if held is not None:
@@ -88,6 +89,17 @@ def find(fit):
         rankings=rankings,
         rates=rates,
         notes=tuple(notes),
+    )
+
+
+def _drawn_by(machine):
+    """Which rows trained it, where the choice of settings left some out."""
+    trim = trim_of(machine)
+    if not trim:
+        return ""
+    return (
+        f", by the {words.percent(1.0 - trim)} of them that lie nearest to their neighbours, "
+        "since anomalies may be among the others (--clean uses all)"
     )
 
 
