@@ -272,12 +272,12 @@ def _setting(value):
 
 
 _COLUMNS_OF_THE_RULE = (
-    "The table was made with four fifths of the rows, 2000 at most, and scored on the others, so "
-    "that its gamma differs a little from the one taken. Trim: share of the rows left out of "
+    "The table was made with four fifths of the rows, 2000 at most, and scored on the others, "
+    "so that its gamma differs a little from the one taken. Trim: share of the rows left out of "
     "training (dropped: how many). Factor: gamma in units of one over the squared median "
-    "distance. Beyond reach: share of held-out rows too far away for the kernel. AUC shuffled: how well "
-    "held-out rows are told from rows whose columns were shuffled. Rank correlation: with the "
-    "ranking of the settings in bold."
+    "distance. Beyond reach: share of held-out rows too far away for the kernel. AUC shuffled: "
+    "how well held-out rows are told from rows whose columns were shuffled. Rank correlation: "
+    "with the ranking of the settings in bold."
 )
 
 
