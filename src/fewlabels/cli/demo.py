@@ -16,6 +16,8 @@ from . import show
 Data = StrEnum("Data", [("digits", "digits"), ("breast_cancer", "breast-cancer")])
 
 NU = 0.1
+# Seconds that settings may be looked for.
+BUDGET = 10.0
 _PEER = "scikit-learn OneClassSVM"
 
 
@@ -34,7 +36,8 @@ def demo(
     """Learn one class of a real data set, score everything else, compare and draw.
 
     Two thirds of the rows of one class are learnt from, with the same code that "fit" and
-    "predict" run; the rest of them and all other rows are scored.
+    "predict" run, once with settings chosen and a report, once as scikit-learn has them; the
+    rest of them and all other rows are scored.
     """
     from .demo_data import split_data, write_split
     from .demo_picture import save_picture
@@ -57,12 +60,12 @@ def demo(
     )
     _warm_up()
     machines = [
-        ("fewlabels SVDD", "svdd", {}),
-        ("fewlabels OneClassSVM", "one-class", {"nu": NU}),
+        ("fewlabels SVDD", "svdd", {}, output / "svdd.html"),
+        ("fewlabels OneClassSVM", "one-class", {"nu": NU}, None),
     ]
     results = {}
-    for title, machine, parameters in machines:
-        results[title] = _ours(machine, parameters, split, output, train_file, test_file)
+    for title, machine, parameters, report in machines:
+        results[title] = _ours(machine, parameters, report, split, output, train_file, test_file)
     results[_PEER] = _peer(split, output)
     typer.echo()
     _print_table(results)
@@ -82,8 +85,8 @@ def demo(
         figures["larger"] = side_by_side(rows)
     _write_json(output / "figures.json", figures)
     typer.echo(
-        f"\nPicture: {picture}   Model: {output / 'svdd.skops'}   Figures: "
-        f"{output / 'figures.json'}"
+        f"\nPicture: {picture}   Report: {output / 'svdd.html'}   Model: "
+        f"{output / 'svdd.skops'}   Figures: {output / 'figures.json'}"
     )
 
 
@@ -96,14 +99,17 @@ def _warm_up():
     started = time.perf_counter()
     rows = np.random.default_rng(0).normal(size=(200, 5))
     for name in machines_from("normal"):
-        machine_class(name)().fit(rows).decision_function(rows)
+        machine_class(name)(target_fpr=0.1).fit(rows).decision_function(rows)
     seconds = time.perf_counter() - started
     if seconds > 5:
         typer.echo(f"(compiled for this machine in {seconds:.0f} s, once)\n")
 
 
-def _ours(machine, parameters, split, output, train_file, test_file):
-    """Fit and predict through files, printing the commands that would do the same."""
+def _ours(machine, parameters, report, split, output, train_file, test_file):
+    """Fit and predict through files, printing the commands that would do the same.
+
+    With a report, settings are chosen as well; all rows are known to be normal.
+    """
     import pandas as pd
 
     from .parameters import option
@@ -113,11 +119,18 @@ def _ours(machine, parameters, split, output, train_file, test_file):
     model = output / f"{machine}.skops"
     scored = output / f"{machine}-scores.csv"
     words = "".join(f" {option(name)} {value}" for name, value in parameters.items())
+    chosen = {"time_budget": BUDGET, "clean": True, "report": report, "baselines": True}
+    if report is None:
+        chosen, effort = {}, " --time-budget 0 --no-report"
+    else:
+        effort = f" --clean --time-budget {BUDGET:g} --report {report}"
     scale = "" if split.scale else " --no-scale"
-    typer.echo(f"$ fewlabels fit {train_file} --machine {machine}{words}{scale} -o {model}")
+    command = f"fewlabels fit {train_file} --machine {machine}{words}{scale}{effort} -o {model}"
+    typer.echo(f"$ {command}")
     summary = train(
-        train_file, model, machine=machine, parameters=parameters, scale=split.scale, force=True
-    )
+        train_file, model, machine=machine, parameters=parameters, scale=split.scale, force=True,
+        command=command, **chosen,
+    )  # fmt: skip
     typer.echo(f"$ fewlabels predict {model} {test_file} -o {scored}")
     score_file(model, test_file, scored)
     training = summary["training"]
