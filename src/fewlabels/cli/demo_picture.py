@@ -58,7 +58,7 @@ def _histogram(axes, values, split, title):
                   textcoords="offset points")  # fmt: skip
     axes.annotate("outside", (0.0, top), ha="right", va="top", xytext=(-5, -4),
                   textcoords="offset points")  # fmt: skip
-    axes.set_xlabel("score: squared radius minus squared distance to the centre")
+    axes.set_xlabel("score: how far inside the boundary")
     axes.set_ylabel("share of the rows of its kind, %")
     axes.set_title(title, loc="left", pad=44)
     axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(-0.02, 1.0))
