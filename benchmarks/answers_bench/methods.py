@@ -14,7 +14,7 @@ from sklearn.svm import SVC, OneClassSVM
 import fewlabels
 from fewlabels.model_selection import LabeledKFold
 
-# Trivial ones in the sense of the report: those that ``fewlabels fit`` compares with.
+# C of logistic regression.
 PRICES = [0.1, 1.0, 10.0, 100.0]
 
 
