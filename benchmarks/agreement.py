@@ -192,9 +192,9 @@ def penalised_vector(X, gamma, solver):
     from fewlabels.gram import make_gram
     from fewlabels.kernels import RBF
     from fewlabels.problem import svdd_squared
-    from fewlabels.solvers.interior_point import solve_interior_point
-    from fewlabels.solvers.lagrangian import solve_lagrangian
-    from fewlabels.solvers.projected import solve_projected
+    from fewlabels.solvers.papers.interior_point import solve_interior_point
+    from fewlabels.solvers.papers.lagrangian import solve_lagrangian
+    from fewlabels.solvers.papers.projected import solve_projected
 
     solve = dict(zip(PENALISED, (solve_lagrangian, solve_projected, solve_interior_point),
                      strict=True))[solver]  # fmt: skip

@@ -115,7 +115,7 @@ def our_estimates(X, y, seed):
     from common import timed
 
     from fewlabels import class_prior as cp
-    from fewlabels.class_prior._scores import cross_fitted_scores
+    from fewlabels.class_prior.methods._scores import cross_fitted_scores
 
     results = {}
 

@@ -80,7 +80,7 @@ def command(*arguments):
 
 def check(data, out, model, stretch=2_000_000):
     """Compare stretches of both files; gives the rows compared and the largest deviation."""
-    from fewlabels.io.models import load_model
+    from fewlabels.io.models.files import load_model
 
     pipeline, _, _ = load_model(model)
     size_in, size_out = data.stat().st_size, out.stat().st_size
@@ -115,8 +115,8 @@ def floors(data, model, folder, n_bytes=150_000_000):
     """CPU seconds per million rows of every stage by itself."""
     from fewlabels.cli.predict import _rows_with
     from fewlabels.cli.scoring import Scorer
-    from fewlabels.io.chunks import iterate_chunks
-    from fewlabels.io.tally import Tally
+    from fewlabels.io.tables.chunks import iterate_chunks
+    from fewlabels.io.tables.tally import Tally
     from fewlabels.io.write import table_writer
 
     with open(data, "rb") as file:

@@ -6,9 +6,9 @@ import numpy as np
 
 from fewlabels.gram import PrecomputedGram
 from fewlabels.problem import svdd_squared
-from fewlabels.solvers.interior_point import solve_interior_point
-from fewlabels.solvers.lagrangian import solve_lagrangian
-from fewlabels.solvers.projected import solve_projected
+from fewlabels.solvers.papers.interior_point import solve_interior_point
+from fewlabels.solvers.papers.lagrangian import solve_lagrangian
+from fewlabels.solvers.papers.projected import solve_projected
 
 from . import published
 from .data import auc, digit, faces, paper_auc

@@ -16,9 +16,9 @@ from common import fastest, timed
 from fewlabels import SVDD
 from fewlabels.gram import PrecomputedGram
 from fewlabels.problem import svdd_squared
-from fewlabels.solvers.interior_point import solve_interior_point
-from fewlabels.solvers.lagrangian import solve_lagrangian
-from fewlabels.solvers.projected import solve_projected
+from fewlabels.solvers.papers.interior_point import solve_interior_point
+from fewlabels.solvers.papers.lagrangian import solve_lagrangian
+from fewlabels.solvers.papers.projected import solve_projected
 from fewlabels.solvers.qp import solve_qp
 
 from .published import GAMMA, MAX_ITER, RHO, TOL

@@ -42,4 +42,4 @@ def given():
 @pytest.fixture(autouse=True)
 def few_trees(monkeypatch):
     """Smaller forests: these tests fit hundreds."""
-    monkeypatch.setattr("fewlabels.class_prior._scores._TREES", 25)
+    monkeypatch.setattr("fewlabels.class_prior.methods._scores._TREES", 25)

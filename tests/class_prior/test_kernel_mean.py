@@ -5,7 +5,7 @@ import pytest
 from reference import solve_qp
 
 from fewlabels.class_prior import KM1, KM2
-from fewlabels.class_prior.kernel_mean import _Distance
+from fewlabels.class_prior.methods.kernel_mean import _Distance
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import minimize
 
 from fewlabels.class_prior import BestBin, SaturatedLogistic
-from fewlabels.class_prior._scores import cross_fitted_scores, logit_ranks
-from fewlabels.class_prior.saturated import _Curves
+from fewlabels.class_prior.methods._scores import cross_fitted_scores, logit_ranks
+from fewlabels.class_prior.methods.saturated import _Curves
 
 
 def saturating(rng, n_positive, n_unlabeled, steepness, midpoint):

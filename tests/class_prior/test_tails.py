@@ -5,10 +5,10 @@ import pytest
 from scipy.stats import beta
 
 from fewlabels.class_prior import DEDPUL, BestBin, Blanchard, LeeLiu, PenL1
-from fewlabels.class_prior.best_bin import tail_shares
-from fewlabels.class_prior.lee_liu import _best_threshold
-from fewlabels.class_prior.pen_l1 import _PENALTIES, _PRIORS, _divergences
-from fewlabels.class_prior.tice import _bound, _largest_bound
+from fewlabels.class_prior.methods.best_bin import tail_shares
+from fewlabels.class_prior.methods.lee_liu import _best_threshold
+from fewlabels.class_prior.methods.pen_l1 import _PENALTIES, _PRIORS, _divergences
+from fewlabels.class_prior.methods.tice import _bound, _largest_bound
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from fewlabels.cli.demo_timing import moved_images, side_by_side
-from fewlabels.io.models import load_model
+from fewlabels.io.models.files import load_model
 
 
 @pytest.mark.parametrize(

@@ -366,7 +366,7 @@ def test_predict(run, tmp_path, model, case):
 
 
 def test_later_pieces_are_counted_too(run, tmp_path, model, monkeypatch):
-    from fewlabels.io import chunks
+    from fewlabels.io.tables import chunks
 
     monkeypatch.setattr(chunks, "_ROWS", 256)
     monkeypatch.setattr(chunks, "_VALUES", 1)

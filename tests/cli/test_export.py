@@ -8,7 +8,7 @@ import onnxruntime
 import pandas as pd
 import pytest
 
-from fewlabels.io.models import load_model
+from fewlabels.io.models.files import load_model
 
 
 def scores_of(path, table):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fewlabels.cli import reporting
-from fewlabels.io.models import load_model, read_metadata
+from fewlabels.io.models.files import load_model, read_metadata
 from fewlabels.report import is_report
 
 N = 80

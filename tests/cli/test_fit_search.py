@@ -11,7 +11,7 @@ import pytest
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, tune
 from fewlabels.cli import fitting
 from fewlabels.cli.settings import plan_search
-from fewlabels.io.models import load_model
+from fewlabels.io.models.files import load_model
 
 N = 80
 
@@ -145,7 +145,7 @@ def test_too_few_rows_for_a_target(run, normal, tmp_path):
 
 
 def test_ctrl_c_in_the_search_keeps_the_best_so_far(run, few, tmp_path, monkeypatch):
-    from fewlabels.model_selection import tuning_search
+    from fewlabels.model_selection.tuning import search as tuning_search
 
     calls = []
 

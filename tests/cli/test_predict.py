@@ -17,8 +17,8 @@ from sklearn.datasets import dump_svmlight_file
 
 from fewlabels.cli import progress
 from fewlabels.cli.predict import score_file
-from fewlabels.io import tables
-from fewlabels.io.models import load_model
+from fewlabels.io.models.files import load_model
+from fewlabels.io.tables import read as tables
 
 # pandas 2 may miss a number by its last bit otherwise.
 read_csv = partial(pd.read_csv, float_precision="round_trip")

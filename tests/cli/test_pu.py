@@ -15,7 +15,7 @@ from fewlabels.class_prior import METHODS, estimate_prior, pooled_from_unlabeled
 from fewlabels.cli.parameters import as_options
 from fewlabels.cli.predict import score_file
 from fewlabels.cli.results import PRIOR_CONFIDENCE
-from fewlabels.io.models import load_model
+from fewlabels.io.models.files import load_model
 
 N, N_LABELED, N_POSITIVE = 240, 40, 100
 

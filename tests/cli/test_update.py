@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from fewlabels import S3VM, SVDD
 from fewlabels.cli import updating
 from fewlabels.cli.updating import update_model
-from fewlabels.io.models import load_model
+from fewlabels.io.models.files import load_model
 
 # pandas 2 may miss a number by its last bit otherwise.
 read_csv = partial(pd.read_csv, float_precision="round_trip")

@@ -22,8 +22,8 @@ from fewlabels.estimators._probability_fit import (
     curve_with_prior,
     probabilities,
 )
-from fewlabels.io.models import describe, load_model, save_model
-from fewlabels.io.schema import Schema
+from fewlabels.io.models.files import describe, load_model, save_model
+from fewlabels.io.tables.schema import Schema
 from fewlabels.metrics import calibration_error
 from fewlabels.model_selection import LabeledKFold
 

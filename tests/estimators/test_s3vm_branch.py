@@ -13,8 +13,8 @@ from fewlabels import S3VM
 from fewlabels.gram import BorderedGram, make_gram
 from fewlabels.kernels import RBF
 from fewlabels.solvers import Status
-from fewlabels.solvers.branch_and_bound import branch_and_bound
-from fewlabels.solvers.sign_relaxation import SignRelaxation
+from fewlabels.solvers.papers.branch_and_bound import branch_and_bound
+from fewlabels.solvers.papers.sign_relaxation import SignRelaxation
 
 BRANCHING = {"solver": "branch-and-bound"}
 KERNELS = {

@@ -133,7 +133,7 @@ def test_interrupt_between_any_two_lines(monkeypatch):
     """A signal may strike at every line of Python code while columns are stored."""
     import sys
 
-    from fewlabels.gram import cached as module
+    from fewlabels.gram.static import cached as module
 
     rng = np.random.default_rng(0)
     interrupted = 0

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewlabels.gram import _tiles
+from fewlabels.gram.tiles import _tiles
 
 TOLERANCE = {np.float32: 3e-7, np.float64: 1e-14}
 LOWEST = {np.float32: -126.0, np.float64: -1022.0}

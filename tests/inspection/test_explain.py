@@ -19,7 +19,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
-from fewlabels.inspection import _shapley, explain
+from fewlabels.inspection import explain
+from fewlabels.inspection.shapley import values as _shapley
 
 matplotlib.use("Agg")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fewlabels.io.columns import blank, has_codes, numbers, text
+from fewlabels.io.tables.columns import blank, has_codes, numbers, text
 
 
 def test_texts_parse_as_numbers_and_missing_as_nan():

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fewlabels.io import tables
 from fewlabels.io.errors import UserError
-from fewlabels.io.lines import iterate_lines
+from fewlabels.io.tables import read as tables
+from fewlabels.io.tables.lines import iterate_lines
 from fewlabels.io.write import table_writer
 
 TYPES = {"n": pa.float64(), "kind": pa.string()}

@@ -11,10 +11,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from fewlabels import SVDD, tune
-from fewlabels.io import models
 from fewlabels.io.errors import UserError
-from fewlabels.io.models import describe, is_model, load_model, read_metadata, save_model
-from fewlabels.io.schema import Column, Schema
+from fewlabels.io.models import files as models
+from fewlabels.io.models.files import describe, is_model, load_model, read_metadata, save_model
+from fewlabels.io.tables.schema import Column, Schema
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 SCHEMA = Schema("table", 2, (Column("a", "number"), Column("b", "category", 3)))

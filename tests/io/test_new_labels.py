@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fewlabels.io.errors import UserError
-from fewlabels.io.new_labels import NewLabels
+from fewlabels.io.tables.new_labels import NewLabels
 
 CLASSES = {"machine": "s3vm", "training": {"classes": ["0", "1"], "unlabeled": "-1"}}
 POSITIVE = {"machine": "pusvm", "training": {"positive": "1", "unlabeled": "0"}}

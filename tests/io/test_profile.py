@@ -7,12 +7,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from fewlabels.io.dates import are_dates, day_text, days
-from fewlabels.io.encoding import fit_encoder
 from fewlabels.io.errors import UserError
-from fewlabels.io.profile import is_identifier_name, judge_columns
-from fewlabels.io.target import every_row, normal_rows
-from fewlabels.io.training import encoded_rows, read_training
+from fewlabels.io.tables.dates import are_dates, day_text, days
+from fewlabels.io.tables.encoding import fit_encoder
+from fewlabels.io.tables.profile import is_identifier_name, judge_columns
+from fewlabels.io.tables.target import every_row, normal_rows
+from fewlabels.io.tables.training import encoded_rows, read_training
 
 N = 60
 RNG = np.random.default_rng(0)

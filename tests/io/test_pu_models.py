@@ -12,10 +12,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fewlabels import PUSVM, SVDD
-from fewlabels.io import models
 from fewlabels.io.errors import UserError
-from fewlabels.io.models import describe, load_model, read_metadata, save_model
-from fewlabels.io.schema import Schema
+from fewlabels.io.models import files as models
+from fewlabels.io.models.files import describe, load_model, read_metadata, save_model
+from fewlabels.io.tables.schema import Schema
 
 # Written by version 0.1.0 before there were other machines:
 # fewlabels fit healthy.npy --slack linear --nu 0.2, 40 rows of two columns.

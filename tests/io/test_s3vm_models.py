@@ -12,8 +12,8 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
-from fewlabels.io.models import describe, load_model, save_model
-from fewlabels.io.schema import Schema
+from fewlabels.io.models.files import describe, load_model, save_model
+from fewlabels.io.tables.schema import Schema
 
 # Written by version 0.1.0: fewlabels fit few.csv --target class, then update more.csv:
 # 24 + 6 rows of two columns.

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fewlabels.io import tables
 from fewlabels.io.errors import UserError
 from fewlabels.io.paths import input_format
-from fewlabels.io.tables import iterate_tables, read_table
+from fewlabels.io.tables import read as tables
+from fewlabels.io.tables.read import iterate_tables, read_table
 from fewlabels.io.write import table_writer
 
 AWKWARD = ["plain", 'quo"te', "com,ma", "tab\there", "new\nline", "", "  spaces ", "é"]

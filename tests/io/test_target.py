@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fewlabels.io.errors import UserError
-from fewlabels.io.target import (
+from fewlabels.io.tables.target import (
     count_labels,
     greater_value,
     normal_rows,

@@ -5,12 +5,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from fewlabels.io.encoding import fit_encoder
 from fewlabels.io.errors import UserError
-from fewlabels.io.features import table_features, table_schema
-from fewlabels.io.tally import Tally
-from fewlabels.io.target import every_row, normal_rows, positive_rows
-from fewlabels.io.training import read_training
+from fewlabels.io.tables.encoding import fit_encoder
+from fewlabels.io.tables.features import table_features, table_schema
+from fewlabels.io.tables.tally import Tally
+from fewlabels.io.tables.target import every_row, normal_rows, positive_rows
+from fewlabels.io.tables.training import read_training
 
 
 def _normal_rows(path, normal=None, missing="refuse", **options):

@@ -50,7 +50,7 @@ assert len(dispatchers) > 5
 assert all(not d.signatures and not d.overloads for d in dispatchers)
 assert not recorder.buffer, recorder.buffer
 # The recorder is not deaf.
-from fewlabels.gram._stored import apply_stored
+from fewlabels.gram.static._stored import apply_stored
 import numpy as np
 apply_stored(np.ones((1, 2)), np.zeros(1, np.intp), np.ones(1), np.zeros(2), 0, 2)
 assert recorder.buffer

@@ -20,8 +20,8 @@ from fewlabels.model_selection import (
     baselines_pu,
     compare_with_baselines,
 )
-from fewlabels.model_selection.baselines_run import Method
-from fewlabels.model_selection.baselines_scores import Scores
+from fewlabels.model_selection.comparison.run import Method
+from fewlabels.model_selection.comparison.scores import Scores
 
 matplotlib.use("Agg")
 COLUMNS = ["name", "ours", "score", "low", "high", "seconds", "note"]

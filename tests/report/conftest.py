@@ -10,10 +10,10 @@ import pytest
 from fewlabels.cli.choice import choose_machine
 from fewlabels.cli.results import count_labels, figures_of
 from fewlabels.cli.train import choose_roles
-from fewlabels.io.encoding import fit_encoder
-from fewlabels.io.machines import machine_class
-from fewlabels.io.models import describe
-from fewlabels.io.training import read_training
+from fewlabels.io.models.files import describe
+from fewlabels.io.models.machines import machine_class
+from fewlabels.io.tables.encoding import fit_encoder
+from fewlabels.io.tables.training import read_training
 from fewlabels.report import collect
 
 SEED = int(os.environ.get("FEWLABELS_TEST_SEED", "0"))

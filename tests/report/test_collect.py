@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom
 from sklearn.pipeline import make_pipeline
 
-from fewlabels.io.models import save_model
+from fewlabels.io.models.files import save_model
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.report import collect
 from fewlabels.report.intervals import (

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from fewlabels.report import words
+from fewlabels.report.page import words
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from solvers_reference.data import REAL, kind_of_problem, matrix, rbf, real_prob
 from fewlabels.gram import PrecomputedGram
 from fewlabels.problem import svdd_linear, svdd_squared
 from fewlabels.solvers import Status, solve_decomposition
-from fewlabels.solvers.interior_point import solve_interior_point
-from fewlabels.solvers.lagrangian import solve_lagrangian
-from fewlabels.solvers.projected import solve_projected
+from fewlabels.solvers.papers.interior_point import solve_interior_point
+from fewlabels.solvers.papers.lagrangian import solve_lagrangian
+from fewlabels.solvers.papers.projected import solve_projected
 from fewlabels.solvers.qp import solve_qp
 
 SOLVERS = {

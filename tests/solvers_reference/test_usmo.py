@@ -12,9 +12,10 @@ from reference.usmo import follow_usmo
 from fewlabels.gram import PrecomputedGram, make_gram
 from fewlabels.kernels import RBF
 from fewlabels.problem import DualProblem, Penalty, pu_double_hinge, svdd_linear
-from fewlabels.solvers import Status, _usmo
-from fewlabels.solvers.usmo import solve_usmo
-from fewlabels.solvers.usmo_start import group_sizes, solve_sizes, usmo_start
+from fewlabels.solvers import Status
+from fewlabels.solvers.papers import _usmo
+from fewlabels.solvers.papers.usmo import solve_usmo
+from fewlabels.solvers.papers.usmo_start import group_sizes, solve_sizes, usmo_start
 
 KERNELS = {
     "rbf": ("rbf", 0.5),

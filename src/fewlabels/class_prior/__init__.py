@@ -1,17 +1,17 @@
 """Estimators of the class prior from positive and unlabelled rows."""
 
-from ._base import PriorEstimator
-from ._labels import split_labels
-from .best_bin import BestBin
-from .blanchard import Blanchard
+from ..labels.positive_unlabelled import split_labels
 from .conventions import pooled_from_unlabeled, unlabeled_from_pooled
-from .dedpul import DEDPUL
 from .estimate import METHODS, PriorEstimate, estimate_prior
-from .kernel_mean import KM1, KM2
-from .lee_liu import LeeLiu
-from .pen_l1 import PenL1
-from .saturated import SaturatedLogistic
-from .tice import TIcE
+from .methods._base import PriorEstimator
+from .methods.best_bin import BestBin
+from .methods.blanchard import Blanchard
+from .methods.dedpul import DEDPUL
+from .methods.kernel_mean import KM1, KM2
+from .methods.lee_liu import LeeLiu
+from .methods.pen_l1 import PenL1
+from .methods.saturated import SaturatedLogistic
+from .methods.tice import TIcE
 
 __all__ = [
     "DEDPUL",

@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._base import PriorEstimator
-from .best_bin import BestBin
-from .blanchard import Blanchard
 from .conventions import pooled_from_unlabeled
-from .dedpul import DEDPUL
-from .kernel_mean import KM1, KM2
-from .lee_liu import LeeLiu
-from .pen_l1 import PenL1
-from .saturated import SaturatedLogistic
-from .tice import TIcE
+from .methods._base import PriorEstimator
+from .methods.best_bin import BestBin
+from .methods.blanchard import Blanchard
+from .methods.dedpul import DEDPUL
+from .methods.kernel_mean import KM1, KM2
+from .methods.lee_liu import LeeLiu
+from .methods.pen_l1 import PenL1
+from .methods.saturated import SaturatedLogistic
+from .methods.tice import TIcE
 
 # The estimator with the smallest mean absolute error in benchmarks/class_prior.py.
 _AUTO = "saturated-logistic"

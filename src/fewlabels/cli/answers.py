@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..io.machines import MACHINES
+from ..io.models.machines import MACHINES
 
 
 class Answer(NamedTuple):

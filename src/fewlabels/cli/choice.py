@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..io.errors import UserError
-from ..io.machines import MACHINES, machines_from
+from ..io.models.machines import MACHINES, machines_from
 
 MANY = 3
 
@@ -122,7 +122,7 @@ def _why(labels):
 
 def _unlabeled_advice(labels):
     """How to say that one of two values marks unlabelled rows."""
-    from ..io.target import greater_value
+    from ..io.tables.target import greater_value
 
     greater = greater_value(labels)
     if greater is None:

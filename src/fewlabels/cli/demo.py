@@ -94,7 +94,7 @@ def _warm_up():
     """Compile, or load what was compiled, so that no fit below is charged for it."""
     import numpy as np
 
-    from ..io.machines import machine_class, machines_from
+    from ..io.models.machines import machine_class, machines_from
 
     started = time.perf_counter()
     rows = np.random.default_rng(0).normal(size=(200, 5))
@@ -148,7 +148,7 @@ def _peer(split, output):
     import numpy as np
     from sklearn.svm import OneClassSVM
 
-    from ..io.models import load_model
+    from ..io.models.files import load_model
 
     pipeline, _, _ = load_model(output / "one-class.skops")
     rows = pipeline[:-1].transform(split.train)

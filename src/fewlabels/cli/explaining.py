@@ -91,9 +91,9 @@ def _read(data, schema, numbers, draws, seed):
     """The rows with these numbers, and others drawn at random to compare with."""
     import numpy as np
 
-    from ..io.chunks import iterate_chunks
-    from ..io.schema import REFUSE
-    from ..io.tally import Tally
+    from ..io.tables.chunks import iterate_chunks
+    from ..io.tables.schema import REFUSE
+    from ..io.tables.tally import Tally
 
     tally = Tally(data, skip_missing=schema.missing == REFUSE)
     rng = np.random.default_rng(seed)

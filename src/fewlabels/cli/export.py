@@ -70,7 +70,7 @@ def export_model(model, out, *, dtype="float64"):
         Summary for :func:`show.as_json`.
     """
     from ..io.atomic import replacing
-    from ..io.models import load_model
+    from ..io.models.files import load_model
     from ..io.paths import check_output
 
     if Path(out).suffix.lower() != ".onnx":

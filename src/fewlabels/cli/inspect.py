@@ -21,7 +21,7 @@ def inspect(
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ):
     """Show what a model was fitted to, how, and with what result."""
-    from ..io.models import read_metadata
+    from ..io.models.files import read_metadata
 
     metadata = read_metadata(model)
     if json:

@@ -43,7 +43,7 @@ class MoreRows:
     def __init__(
         self, pipeline, schema, metadata, data, target, no_labels, skip_missing, chunk_rows
     ):
-        from ..io.encoding import known_categories
+        from ..io.tables.encoding import known_categories
 
         self.encoder, self.schema, self.data = pipeline[:-1], schema, data
         self.metadata, self.skip_missing, self.chunk_rows = metadata, skip_missing, chunk_rows
@@ -70,9 +70,9 @@ class MoreRows:
 
     def _pieces(self):
         """Pieces of the file with the rows kept and their labels; raises at the end."""
-        from ..io.chunks import iterate_chunks
-        from ..io.new_labels import NewLabels
-        from ..io.tally import Tally
+        from ..io.tables.chunks import iterate_chunks
+        from ..io.tables.new_labels import NewLabels
+        from ..io.tables.tally import Tally
 
         tally = Tally(self.data, self.skip_missing)
         self.filled = tally.filled

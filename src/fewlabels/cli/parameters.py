@@ -7,7 +7,7 @@ import re
 from enum import StrEnum
 
 from ..io.errors import UserError
-from ..io.machines import MACHINES
+from ..io.models.machines import MACHINES
 
 Machine = StrEnum("Machine", [(name.replace("-", "_"), name) for name in MACHINES])  # type: ignore[misc]
 Slack = StrEnum("Slack", ["squared", "linear"])

@@ -135,10 +135,10 @@ def score_file(
     """
     from ..io.atomic import replacing
     from ..io.background import ahead, behind
-    from ..io.chunks import input_columns, iterate_chunks
-    from ..io.encoding import known_categories
     from ..io.paths import check_output, input_format, is_compressed, output_format
-    from ..io.tally import Tally
+    from ..io.tables.chunks import input_columns, iterate_chunks
+    from ..io.tables.encoding import known_categories
+    from ..io.tables.tally import Tally
     from ..io.write import table_writer
 
     started = time.perf_counter()
@@ -210,7 +210,7 @@ def _rows_with(chunk, arrays, columns, schema, out_form):
     """What to write: the piece as it was read and the new columns."""
     import pyarrow as pa
 
-    from ..io.columns import is_text, numbers
+    from ..io.tables.columns import is_text, numbers
 
     if chunk.lines is not None:
         return pa.table(arrays), chunk.lines, columns

@@ -184,8 +184,8 @@ def estimate(
 
     from ..class_prior import METHODS, estimate_prior
     from ..estimators._pu_prior import value_order
-    from ..io.encoding import fit_encoder
-    from ..io.training import read_training
+    from ..io.tables.encoding import fit_encoder
+    from ..io.tables.training import read_training
 
     if method not in ("auto", *METHODS):
         raise UserError(

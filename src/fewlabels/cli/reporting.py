@@ -146,7 +146,7 @@ def rows_of_others(file, roles, encoder, schema):
     """
     import numpy as np
 
-    from ..io.training import encoded_rows
+    from ..io.tables.training import encoded_rows
 
     if roles.y is not None or file.labels is None:
         return None, []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..io.machines import MACHINES
+from ..io.models.machines import MACHINES
 from . import show
 
 # Level of the interval that PUSVM gives with an estimated prior.

@@ -27,7 +27,7 @@ class Scorer:
     """
 
     def __init__(self, model, n_jobs=None):
-        from ..io.models import load_model
+        from ..io.models.files import load_model
 
         self.pipeline, self.schema, self.metadata = load_model(model)
         self._machine = self.pipeline[-1]

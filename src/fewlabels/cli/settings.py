@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..io.errors import UserError
-from ..io.machines import MACHINES
+from ..io.models.machines import MACHINES
 from .parameters import option
 
 DEFAULT_BUDGET = 60.0

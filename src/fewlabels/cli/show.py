@@ -45,7 +45,7 @@ def command_line(context):
 
 def filled_words(filled):
     """What to say of missing numbers that a model filled in, by column."""
-    from ..io.tally import filled_words as words
+    from ..io.tables.tally import filled_words as words
 
     return words(filled)
 

@@ -54,7 +54,7 @@ def train(
     data, model : path-like
         Input and output.
     machine : str, optional
-        A name from :data:`fewlabels.io.machines.MACHINES`; else the labels decide.
+        A name from :data:`fewlabels.io.models.machines.MACHINES`; else the labels decide.
     parameters : dict
         Its parameters, as far as they are given.
     target, normal, positive, unlabeled : str, optional
@@ -91,11 +91,11 @@ def train(
     """
     from sklearn.pipeline import Pipeline
 
-    from ..io.encoding import fit_encoder
-    from ..io.machines import machine_class
-    from ..io.models import describe, save_model
+    from ..io.models.files import describe, save_model
+    from ..io.models.machines import machine_class
     from ..io.paths import input_format
-    from ..io.training import read_training
+    from ..io.tables.encoding import fit_encoder
+    from ..io.tables.training import read_training
 
     started = time.perf_counter()
     watch = watch or Watch()
@@ -182,8 +182,8 @@ def choose_roles(file, machine, normal=None, positive=None):
     -------
     Roles
     """
-    from ..io.machines import MACHINES
-    from ..io.target import class_rows, every_row, normal_rows, positive_rows
+    from ..io.models.machines import MACHINES
+    from ..io.tables.target import class_rows, every_row, normal_rows, positive_rows
 
     if MACHINES[machine].learns_from == "positive":
         return positive_rows(file.labels, positive)
@@ -196,7 +196,7 @@ def choose_roles(file, machine, normal=None, positive=None):
 
 def check_model_output(model, force, inputs):
     """Refuse a model file that cannot be written, or that would replace another file."""
-    from ..io.models import is_model
+    from ..io.models.files import is_model
     from ..io.paths import check_output
 
     check_output(model, inputs=inputs)
@@ -209,7 +209,7 @@ def check_model_output(model, force, inputs):
 
 def _keeps_rows(choice, asked):
     """Whether the model will hold its training rows."""
-    from ..io.machines import MACHINES, machine_class
+    from ..io.models.machines import MACHINES, machine_class
 
     if asked and not hasattr(machine_class(choice.machine), "partial_fit"):
         raise UserError(

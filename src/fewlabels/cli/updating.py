@@ -80,7 +80,7 @@ def _update(
     model, data, output, target, no_labels, skip_missing, block, consolidate, probability, force,
     callback, chunk_rows,
 ):  # fmt: skip
-    from ..io.models import describe, load_model, read_metadata, save_model
+    from ..io.models.files import describe, load_model, read_metadata, save_model
     from ..io.paths import input_format
 
     started = time.perf_counter()
@@ -139,7 +139,7 @@ def _update(
 def _check_machine(model, name, machine, consolidate):
     """Refuse a model that cannot be updated as asked."""
     from ..estimators._stream_state import holds_rows
-    from ..io.machines import MACHINES
+    from ..io.models.machines import MACHINES
 
     if not hasattr(machine, "partial_fit"):
         raise UserError(

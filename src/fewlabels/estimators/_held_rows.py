@@ -7,7 +7,7 @@ import copy
 import numpy as np
 import scipy.sparse as sp
 
-from ..gram.growing_rows import grown
+from ..gram.growing.rows import grown
 
 # Rows that are gone are removed from all arrays when they are this share, and so many.
 _GONE_SHARE, _FEW = 0.25, 64

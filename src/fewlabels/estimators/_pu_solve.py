@@ -9,8 +9,8 @@ import numpy as np
 from ..problem import Penalty, one_class, pu_double_hinge, pu_ramp_step
 from ..solvers import REFERENCE_SOLVERS, Result, solve_decomposition
 from ..solvers.cccp import solve_cccp
-from ..solvers.usmo import solve_usmo
-from ..solvers.usmo_start import usmo_start
+from ..solvers.papers.usmo import solve_usmo
+from ..solvers.papers.usmo_start import usmo_start
 from ..solvers.warm import warm_start
 from ._leave_out import own_terms
 from ._steps import Steps

@@ -21,9 +21,9 @@ from .._threads import one_blas_thread, resolve_n_jobs
 from ..gram import BorderedGram, make_gram
 from ..problem import s3vm_step
 from ..solvers import Status
-from ..solvers.branch_and_bound import branch_and_bound
+from ..solvers.papers.branch_and_bound import branch_and_bound
+from ..solvers.papers.sign_relaxation import SignRelaxation
 from ..solvers.result import certify
-from ..solvers.sign_relaxation import SignRelaxation
 from ._s3vm_batch import S3VMSolution, solve_batch, violation
 
 # Other signs must lower the objective by this share of it.

@@ -6,14 +6,14 @@ import numpy as np
 
 from ..kernels import Callable, Linear, Precomputed
 from .base import GramOperator
-from .bordered import BorderedGram
-from .cached import CachedGram
 from .expansion import Expansion, row_products
-from .explicit import CallableGram, PrecomputedGram
-from .features import RowMap, kernel_diagonal
-from .linear import LinearGram
-from .rows import RowsGram
-from .weighted import SumGram
+from .static.bordered import BorderedGram
+from .static.cached import CachedGram
+from .static.explicit import CallableGram, PrecomputedGram
+from .static.linear import LinearGram
+from .static.weighted import SumGram
+from .tiles.features import RowMap, kernel_diagonal
+from .tiles.rows import RowsGram
 
 __all__ = [
     "BorderedGram",

@@ -6,8 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..kernels import Callable, Linear, Precomputed
-from .features import RowMap
-from .rows import packed
+from .tiles.features import RowMap
+from .tiles.rows import packed
 
 _ROWS_AT_A_TIME = 16384
 _VALUES_AT_A_TIME = 4_000_000

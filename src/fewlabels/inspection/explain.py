@@ -9,11 +9,11 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from ._encoded import sources
-from ._inputs import as_rows, column_names, drawn, held_rows, players_of, unwrapped
-from ._sampled import sampled_values
-from ._shapley import exact_values, terms_of
 from .explanation import Explanation
+from .shapley.encoded import sources
+from .shapley.inputs import as_rows, column_names, drawn, held_rows, players_of, unwrapped
+from .shapley.sampled import sampled_values
+from .shapley.values import exact_values, terms_of
 
 # Background rows by default; with many columns fewer, so that their product is as given.
 _BACKGROUND, _FEWEST, _NUMBERS = 50, 10, 5000

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
-from .columns import is_text, plain
 from .errors import UserError
 from .paths import SEPARATORS
+from .tables.columns import is_text, plain
 
 # Smaller files take several times as long.
 _LEVEL = 6

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ..gram.features import RowMap
+from ..gram.tiles.features import RowMap
 from ..kernels import RBF, Polynomial
 
 # Support vectors at a time: their kernel values stay in cache. At most so many blocks, too, as

@@ -2,6 +2,6 @@
 
 from .collect import collect
 from .contents import Contents
-from .html import is_report, write_report
+from .page.html import is_report, write_report
 
 __all__ = ["Contents", "collect", "is_report", "write_report"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..io.machines import MACHINES
-from . import classes, normal, positive, words
+from ..io.models.machines import MACHINES
+from . import classes, normal, positive
 from .contents import Contents
 from .fit import Fit
+from .page import words
 from .usage import usage
 
 _SITUATIONS = {"normal": normal.find, "positive": positive.find, "classes": classes.find}
@@ -45,7 +46,7 @@ def collect(
     y : ndarray of shape (n,) or None
         Their labels, as the machine got them.
     metadata : dict
-        From :func:`fewlabels.io.models.describe`.
+        From :func:`fewlabels.io.models.files.describe`.
     profile : list of Column, default=None
         The columns of the file.
     tuning : TuningResult, default=None

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..io.profile import Column
+from ..io.tables.profile import Column
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ..io.columns import numbers
-from ..io.features import array_features, table_features
-from ..io.schema import REFUSE, Schema
-from ..io.tally import Tally
+from ..io.tables.columns import numbers
+from ..io.tables.features import array_features, table_features
+from ..io.tables.schema import REFUSE, Schema
+from ..io.tables.tally import Tally
 
 # Kernel values of one pass over the training rows; beyond, rows are sampled.
 _MOST_VALUES = 4e9

@@ -6,10 +6,10 @@ import numpy as np
 
 from ..io.errors import UserError
 from ..metrics import benjamini_hochberg
-from ..model_selection.tuning_result import trim_of
-from . import words
+from ..model_selection.tuning.result import trim_of
 from .contents import Findings, Group, Ranking, Rate
 from .intervals import counted_interval, threshold_interval
+from .page import words
 from .reasons import reasons
 
 _LISTED = 20

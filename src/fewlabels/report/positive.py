@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import words
 from .contents import Findings, Group, Ranking, Rate
 from .held_out import cross_fit_positive
 from .intervals import counted_interval, precision_interval
+from .page import words
 from .reasons import reasons
 
 _LISTED = 20

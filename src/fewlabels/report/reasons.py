@@ -9,7 +9,7 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from ..inspection import explain
-from . import words
+from .page import words
 
 # Columns named per row, and the share of the largest contribution that is worth a name.
 _NAMED = 3

@@ -50,9 +50,9 @@ def usage(metadata, model_path, file, findings):
 def _python(model, new):
     """Read as the model was fitted: pandas would guess other types of categories and dates."""
     lines = [
-        "from fewlabels.io.chunks import iterate_chunks",
-        "from fewlabels.io.models import load_model",
-        "from fewlabels.io.tally import Tally",
+        "from fewlabels.io.tables.chunks import iterate_chunks",
+        "from fewlabels.io.models.files import load_model",
+        "from fewlabels.io.tables.tally import Tally",
         "",
         f"model, schema, facts = load_model({model!r})",
         f"tally = Tally({new!r})",

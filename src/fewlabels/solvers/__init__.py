@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from .decomposition import solve_decomposition
-from .interior_point import solve_interior_point
-from .lagrangian import solve_lagrangian
-from .projected import solve_projected
+from .papers.interior_point import solve_interior_point
+from .papers.lagrangian import solve_lagrangian
+from .papers.projected import solve_projected
 from .qp import solve_qp
 from .result import Result, Status
 from .settings import Settings

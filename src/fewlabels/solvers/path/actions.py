@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...gram.growing import make_growing
-from ...gram.growing_border import BorderedGrowing
-from ...gram.growing_rows import grown
+from ...gram.growing.border import BorderedGrowing
+from ...gram.growing.columns import make_growing
+from ...gram.growing.rows import grown
 from . import _steps as st
 from .balance import Balance
 from .settle import Settle

@@ -21,7 +21,7 @@ import math
 
 import numpy as np
 
-from ...gram.growing_rows import grown
+from ...gram.growing.rows import grown
 from . import _steps as st
 from .members import _EPS, Members
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...gram.growing_rows import grown
+from ...gram.growing.rows import grown
 from . import _factor
 from . import _steps as st
 

@@ -1,0 +1,1 @@
+"""Estimators of the class prior, one file each."""

@@ -1,0 +1,119 @@
+"""What all estimators of the class prior share: input, subsampling, the result's range."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags, check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.validation import check_consistent_length, validate_data
+
+from ...labels.positive_unlabelled import split_labels
+from ..conventions import pooled_from_unlabeled
+
+
+class PriorEstimator(BaseEstimator):
+    """Base class: ``fit`` checks, subsamples, calls ``_prepare`` and ``_solve``, and clips.
+
+    A subclass has the parameters ``max_rows``, ``pos_label`` and ``random_state`` and
+    implements
+
+    * ``_prepare(X, positive, rng)``: what is computed once (scores, kernel values);
+    * ``_solve(state, p, u)``: the prior from the rows ``p`` of the positive and ``u`` of
+      the unlabelled rows, indices that may repeat (the bootstrap repeats them).
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "scorer": [
+            None,
+            HasMethods(["fit", "decision_function"]),
+            HasMethods(["fit", "predict_proba"]),
+        ],
+        "cv": [Interval(Integral, 2, None, closed="left")],
+        "max_rows": [Interval(Integral, 2, None, closed="left"), None],
+        "pos_label": "no_validation",
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+    # Replicates of the bootstrap where no number is asked for.
+    _n_bootstrap = 50
+
+    def fit(self, X, y):
+        """Estimate the share of positives among the unlabelled rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Rows.
+        y : array-like of shape (n,)
+            Labels: the greater of two values, or the only one beside missing values,
+            marks positive rows; see ``split_labels``.
+
+        Returns
+        -------
+        self
+        """
+        self._fit_state(X, y)
+        return self
+
+    def _fit_state(self, X, y):
+        """``fit``, returning what ``_replicate`` needs."""
+        self._validate_params()
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        positive, _ = split_labels(y, self.pos_label)
+        check_consistent_length(X, positive)
+        rng = check_random_state(self.random_state)
+        self.n_positive_ = int(positive.sum())
+        self.n_unlabeled_ = int(len(positive) - self.n_positive_)
+        p, u = (
+            _sample(np.flatnonzero(rows), self.max_rows, rng) for rows in (positive, ~positive)
+        )
+        kept = np.concatenate([p, u])
+        state = self._prepare(X[kept], np.arange(len(kept)) < len(p), rng)
+        sizes = len(p), len(u)
+        everything = self._solve(state, np.arange(len(p)), np.arange(len(u)))
+        self._set_prior(everything)
+        return state, sizes, rng
+
+    def _set_prior(self, prior):
+        """Store a prior in both conventions, strictly inside (0, 1)."""
+        self.prior_ = float(self._clipped(prior))
+        self.pooled_prior_ = pooled_from_unlabeled(
+            self.prior_, self.n_positive_, self.n_unlabeled_
+        )
+
+    def _clipped(self, prior):
+        edge = 0.5 / self.n_unlabeled_ if self.n_unlabeled_ > 1 else 0.25
+        return np.clip(prior, edge, 1.0 - edge)
+
+    def _replicate(self, state, sizes, rng, n_bootstrap):
+        """Priors of resampled positive and unlabelled rows, shape (n_bootstrap,)."""
+        draws = [
+            (rng.randint(sizes[0], size=sizes[0]), rng.randint(sizes[1], size=sizes[1]))
+            for _ in range(n_bootstrap)
+        ]
+        return self._clipped(np.array(self._solve_many(state, draws, rng), dtype=float))
+
+    def _solve_many(self, state, draws, rng):
+        return [self._solve(state, p, u) for p, u in draws]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)  # y has two values
+        return tags
+
+
+def _sample(rows, most, rng):
+    """At most ``most`` of ``rows``, in their order."""
+    if most is None or len(rows) <= most:
+        return rows
+    return np.sort(rng.choice(rows, size=int(most), replace=False))

@@ -1,0 +1,141 @@
+"""Scores of positives against unlabelled rows by models that have not seen the row."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
+
+from ..._threads import resolve_n_jobs
+from .._rows import on_one_scale
+
+# The default pair of models. Sizes at which more changes the estimates little.
+_TREES = 150
+_LEAF = 2
+_CENTRES = 200
+# Sparse rows with at most so many columns are taken as dense.
+_FEW_COLUMNS = 1000
+# Half a row among this many: where the normal-like scale of ranks ends.
+_EDGE = 1e-3
+
+
+def cross_fitted_scores(X, positive, *, scorer=None, cv=5, random_state=None, n_jobs=None):
+    """Scores that rank positive before unlabelled rows, out of sample.
+
+    A row's score comes from models fitted without it, so that a labelled positive and a
+    positive hidden among the unlabelled rows have scores of the same distribution, which
+    is what estimators of the prior from scores need.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n, d)
+        Rows.
+    positive : ndarray of bool of shape (n,)
+        True for positive rows; at least two.
+    scorer : classifier or None, default=None
+        A scikit-learn classifier with ``decision_function`` or ``predict_proba``, fitted
+        on all but one fold at a time. None averages two models that err differently:
+        logistic regression on Nystroem features of an RBF kernel (on rows of length one
+        where they are sparse with more than 1000 columns), and out-of-bag votes of
+        extremely randomised trees.
+    cv : int, default=5
+        Folds, >= 2; at most as many as there are positive rows.
+    random_state : int or RandomState
+        Seed of folds and models.
+    n_jobs : int or None, default=None
+        Threads of the trees.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Logits of ranks, where positive and unlabelled rows count half each.
+    """
+    n_positive = int(positive.sum())
+    n_unlabelled = len(positive) - n_positive
+    if min(n_positive, n_unlabelled) < 2:
+        raise ValueError(
+            f"{n_positive} positive and {n_unlabelled} unlabelled rows are too few to estimate a "
+            "prior from; pass at least two of both, or the prior as a number."
+        )
+    folds = StratifiedKFold(
+        max(2, min(cv, n_positive, n_unlabelled)),
+        shuffle=True,
+        random_state=random_state.randint(2**31 - 1),
+    )
+    seed = random_state.randint(2**31 - 1)
+    if scorer is not None:
+        return logit_ranks(_by_folds(scorer, X, positive, folds), positive)
+    if sp.issparse(X) and X.shape[1] <= _FEW_COLUMNS:
+        X = X.toarray()
+    X = on_one_scale(X)
+    smooth = _smooth_model(X, seed)
+    scores = logit_ranks(_by_folds(smooth, X, positive, folds), positive)
+    scores += logit_ranks(_out_of_bag(X, positive, seed, n_jobs), positive)
+    return logit_ranks(scores, positive)
+
+
+def logit_ranks(scores, positive):
+    """Logit of each score's rank; positive and unlabelled rows weigh half each.
+
+    Equal scores have equal ranks. Monotone, so nothing about the order is lost, and on
+    this scale a logistic curve fits the share of positives well.
+    """
+    weight = np.where(positive, 0.5 / positive.sum(), 0.5 / (~positive).sum())
+    order = np.argsort(scores, kind="stable")
+    rank = np.empty(len(scores))
+    rank[order] = np.cumsum(weight[order]) - 0.5 * weight[order]
+    _, group = np.unique(scores, return_inverse=True)
+    rank = (np.bincount(group, rank * weight) / np.bincount(group, weight))[group]
+    rank = np.clip(rank, _EDGE, 1.0 - _EDGE)
+    return np.log(rank / (1.0 - rank))
+
+
+def _smooth_model(X, seed):
+    if sp.issparse(X):
+        return make_pipeline(
+            Normalizer(),
+            LogisticRegression(C=0.3, class_weight="balanced", max_iter=200),
+        )
+    varying = max(1, int(np.sum(X.max(axis=0) > X.min(axis=0))))
+    return make_pipeline(
+        Nystroem(gamma=1.0 / varying, n_components=min(_CENTRES, len(X) // 2), random_state=seed),
+        LogisticRegression(class_weight="balanced", max_iter=200),
+    )
+
+
+def _by_folds(model, X, positive, folds):
+    scores = np.empty(len(positive))
+    target = positive.astype(int)
+    for train, test in folds.split(np.zeros(len(positive)), target):
+        with warnings.catch_warnings():
+            # A ranking is all that is needed of a logistic regression.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fitted = clone(model).fit(X[train], target[train])
+        if hasattr(fitted, "decision_function"):
+            scores[test] = fitted.decision_function(X[test])
+        else:
+            scores[test] = fitted.predict_proba(X[test])[:, 1]
+    return scores
+
+
+def _out_of_bag(X, positive, seed, n_jobs):
+    forest = ExtraTreesClassifier(
+        _TREES,
+        min_samples_leaf=_LEAF,
+        bootstrap=True,
+        oob_score=True,
+        class_weight="balanced_subsample",
+        random_state=seed,
+        n_jobs=resolve_n_jobs(n_jobs),
+    ).fit(X, positive)
+    votes = forest.oob_decision_function_[:, 1]
+    return np.where(np.isfinite(votes), votes, 0.5)

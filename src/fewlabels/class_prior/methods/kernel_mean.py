@@ -1,0 +1,225 @@
+"""The prior by embedding of the distributions in a kernel's space (KM1, KM2)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...gram import PrecomputedGram
+from ...problem import DualProblem, Penalty
+from ...solvers import solve_decomposition
+from .._rows import on_one_scale, squared_distances, typical_width
+from ._base import PriorEstimator
+
+_WIDTHS = np.geomspace(0.1, 10.0, 5)
+# The largest lambda looked at; the prior is at most 1 - 1/10. Where the search ends.
+_LAST = 10.0
+_ACCURACY = 0.01
+# Step from 1 that measures the first slope, share of the last slope in KM2's threshold,
+# and the share of the distance between the means from which KM1's is no use.
+_FIRST_STEP = 0.05
+_SHARE = 0.2
+_TOO_STEEP = 0.9
+# KKT violation of the projection, in units of kernel values (at most 1).
+_TOL = 1e-6
+
+
+class _KernelMean(PriorEstimator):
+    """The distance curve that KM1 and KM2 threshold."""
+
+    _n_bootstrap = 20
+
+    def __init__(self, *, max_rows=500, pos_label=None, random_state=0):
+        self.max_rows = max_rows
+        self.pos_label = pos_label
+        self.random_state = random_state
+
+    def _prepare(self, X, positive, rng):
+        X = on_one_scale(X)
+        X = X[np.concatenate([np.flatnonzero(positive), np.flatnonzero(~positive)])]
+        distances = squared_distances(X, X)
+        difference = np.where(np.arange(X.shape[0]) < positive.sum(), -1.0, 1.0)
+        difference[difference < 0] /= positive.sum()
+        difference[difference > 0] /= (~positive).sum()
+        width = typical_width(distances)
+        kernels = (np.exp(-distances / (2.0 * (width * w) ** 2)) for w in _WIDTHS)
+        return max(kernels, key=lambda K: float(difference @ K @ difference)), positive.sum()
+
+    def _solve(self, state, p, u):
+        K, n_positive = state
+        n = len(K)
+        component = np.bincount(p, minlength=n) / len(p)
+        mixture = np.bincount(n_positive + u, minlength=n) / len(u)
+        drawn = np.flatnonzero(component + mixture)
+        curve = _Distance(K[np.ix_(drawn, drawn)], component[drawn], mixture[drawn])
+        if curve.apart <= 1e-9:  # the same rows twice: nothing tells the samples apart
+            return 1.0
+        return 1.0 - 1.0 / self._steep_from(curve, self._threshold(curve, len(p), len(u)))
+
+    def _steep_from(self, curve, threshold):
+        """The smallest lambda where the distance grows by ``threshold`` or more."""
+        low, high = 1.0, _LAST
+        # The prior 1 - 1/lambda is halved: lambda itself is far too coarse near one.
+        while 1.0 / low - 1.0 / high > _ACCURACY:
+            middle = 2.0 / (1.0 / low + 1.0 / high)
+            if curve.slope(middle) >= threshold:
+                high = middle
+            else:
+                low = middle
+        return 2.0 / (1.0 / low + 1.0 / high)
+
+
+class _Distance:
+    """``d(lambda)``: how far ``lambda F + (1 - lambda) H`` is from the convex hull of the rows.
+
+    F and H are the kernel means of the unlabelled and of the positive rows. The nearest
+    point has weights w that solve problem (P):
+
+        minimise_w   1/2 w' K w - c' K w     subject to   sum w = 1,  w >= 0
+
+    with c the coefficients of the embedded point.
+    """
+
+    def __init__(self, K, component, mixture):
+        self.K = K
+        self.component, self.mixture = component, mixture
+        self.gram = PrecomputedGram(K)
+        self.last = mixture.copy()
+        difference = mixture - component
+        self.towards = K @ difference
+        self.apart = float(np.sqrt(max(difference @ self.towards, 0.0)))
+
+    def _residual(self, value):
+        point = value * self.mixture + (1.0 - value) * self.component
+        penalty = Penalty.linear(0.0, np.inf, -(self.K @ point), len(point))
+        problem = DualProblem(self.gram, penalty, total=1.0)
+        start = self.last / self.last.sum()
+        self.last = solve_decomposition(problem, start=start, tol=_TOL).a
+        return point - self.last
+
+    def distance(self, value):
+        residual = self._residual(value)
+        return float(np.sqrt(max(residual @ self.K @ residual, 0.0)))
+
+    def slope(self, value):
+        """Derivative of the distance: the residual's direction times ``F - H``."""
+        residual = self._residual(value)
+        distance = np.sqrt(max(residual @ self.K @ residual, 0.0))
+        # Below the projection's accuracy the point lies in the hull, where d is flat.
+        return float(residual @ self.towards / distance) if distance > 1e-4 * self.apart else 0.0
+
+
+class KM1(_KernelMean):
+    r"""Kernel mean embedding with the threshold of KM1, Ramaswamy, Scott and Tewari 2016.
+
+    With F and H the means of the unlabelled and of the positive rows in the kernel's space,
+    :math:`d(\lambda)` is the distance of :math:`\lambda F + (1 - \lambda) H` from the convex
+    hull of all rows. It is convex, near zero while :math:`\lambda \le 1 / (1 - \pi)` and
+    grows beyond; the estimate is :math:`1 - 1/\hat\lambda` for the :math:`\hat\lambda` where
+    its slope first reaches a threshold, here :math:`1 / \sqrt{\min(n_P, n_U)}` (KM2's where
+    that is nearly the largest slope there is).
+
+    Parameters
+    ----------
+    max_rows : int or None, default=500
+        Positive, and unlabelled, rows used at most. The kernel matrix of the used rows is
+        held, and some ten projections onto their convex hull are solved exactly, by this
+        library's engine; larger sets are subsampled.
+    pos_label : label or None, default=None
+        The positive class, where it is not the greater value of y.
+    random_state : int, RandomState or None, default=0
+        Seed of the subsample.
+
+    Attributes
+    ----------
+    prior_ : float
+        Share of positives among the unlabelled rows, at most about 0.9.
+    pooled_prior_ : float
+        Share of positives among all rows.
+    n_positive_, n_unlabeled_ : int
+        Numbers of rows given.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    RBF kernel; of five widths around the median distance the one that puts F and H
+    farthest apart, as in the authors' experiments. Columns are standardised (sparse ones
+    scaled by their largest value). The slope is exact (the residual's direction times
+    F - H) instead of a difference quotient; the prior is searched to 0.01.
+
+    References
+    ----------
+    H. Ramaswamy, C. Scott, A. Tewari. Mixture proportion estimation via kernel embeddings
+    of distributions. ICML 2016, sections 4 to 7.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels.class_prior import KM1
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(2, 1, (400, 2)), rng.normal(-2, 1, (700, 2))])
+    >>> y = np.repeat([1, 0], [100, 1000])
+    >>> bool(0.1 < KM1().fit(X, y).prior_ < 0.5)
+    True
+    """
+
+    def _threshold(self, curve, n_positive, n_unlabeled):
+        threshold = 1.0 / np.sqrt(min(n_positive, n_unlabeled))
+        if threshold > _TOO_STEEP * curve.apart:
+            return _between_slopes(curve)
+        return threshold
+
+
+class KM2(_KernelMean):
+    r"""Kernel mean embedding with the threshold of KM2, Ramaswamy, Scott and Tewari 2016.
+
+    As ``KM1``, with the threshold 0.8 times the slope of :math:`d` at 1 plus 0.2 times its
+    largest slope, :math:`\|F - H\|`. Parameters as :class:`KM1`.
+
+    Parameters
+    ----------
+    max_rows : int or None, default=500
+        Positive, and unlabelled, rows used at most; larger sets are subsampled.
+    pos_label : label or None, default=None
+        The positive class, where it is not the greater value of y.
+    random_state : int, RandomState or None, default=0
+        Seed of the subsample.
+
+    Attributes
+    ----------
+    prior_ : float
+        Share of positives among the unlabelled rows, at most about 0.9.
+    pooled_prior_ : float
+        Share of positives among all rows.
+    n_positive_, n_unlabeled_ : int
+        Numbers of rows given.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    See ``KM1``.
+
+    References
+    ----------
+    H. Ramaswamy, C. Scott, A. Tewari. Mixture proportion estimation via kernel embeddings
+    of distributions. ICML 2016, section 7.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels.class_prior import KM2
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(2, 1, (400, 2)), rng.normal(-2, 1, (700, 2))])
+    >>> y = np.repeat([1, 0], [100, 1000])
+    >>> bool(0.1 < KM2().fit(X, y).prior_ < 0.5)
+    True
+    """
+
+    def _threshold(self, curve, n_positive, n_unlabeled):
+        return _between_slopes(curve)
+
+
+def _between_slopes(curve):
+    first = curve.distance(1.0 + _FIRST_STEP) / _FIRST_STEP  # d(1) = 0
+    return (1.0 - _SHARE) * first + _SHARE * curve.apart

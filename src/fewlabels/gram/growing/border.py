@@ -1,0 +1,166 @@
+"""A growing kernel matrix with one virtual row: the mean of some rows in feature space."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .columns import MANY, GrowingGram, GrowingLinear
+from .rows import grown
+
+
+class BorderedGrowing(GrowingGram):
+    """``inner`` with a first row and column for ``phi(x_0) = mean of phi over some rows``.
+
+    This is the virtual sample of the balancing constraint of a semi-supervised SVM. It has
+    index 0; the rows of ``inner`` have the indices from 1 on. Its kernel values are a vector
+    of its own that follows the rows that join and leave the mean.
+
+    Parameters
+    ----------
+    inner : GrowingGram
+        The matrix without the border.
+    """
+
+    def __init__(self, inner):
+        super().__init__(inner.n_jobs)
+        self.inner = inner
+        self.n = inner.n + 1
+        self._border = np.zeros(self.n)  # first entry: K(x_0, x_0)
+        self._in_mean = np.zeros(self.n, bool)
+        self.n_mean = 0
+        self._weights = np.zeros(inner.X.shape[1]) if isinstance(inner, GrowingLinear) else None
+
+    @property
+    def n_values(self):
+        """Counted by the inner matrix."""
+        return self.inner.n_values
+
+    @n_values.setter
+    def n_values(self, value):
+        if hasattr(self, "inner"):
+            self.inner.n_values = value
+
+    @property
+    def border(self):
+        """``K(x_0, x_j)``, j = 0, 1, ..."""
+        return self._border[: self.n]
+
+    @property
+    def _mean_rows(self):
+        return np.flatnonzero(self._in_mean[1 : self.n])
+
+    # -- rows ---------------------------------------------------------------------------
+
+    def append(self, X):
+        first = self.inner.n
+        diagonal = self.inner.append(X)
+        self.n = self.inner.n + 1
+        self._border = grown(self._border, self.n)
+        self._in_mean = grown(self._in_mean, self.n)
+        self._in_mean[first + 1 : self.n] = False
+        new = np.arange(first, self.inner.n)
+        if self.n_mean == 0:
+            values = np.zeros(len(new))
+        elif self._weights is not None:
+            values = self.inner.at(new, self._weights)
+        else:
+            mean = self._mean_rows
+            values = self.inner.product_at(new, mean, np.full(len(mean), 1.0 / len(mean)))
+        self._border[first + 1 : self.n] = values
+        return diagonal
+
+    def keep(self, indices):
+        indices = np.asarray(indices)
+        self.inner.keep(indices[1:] - 1)
+        self._border, self._in_mean = self._border[indices], self._in_mean[indices]
+        self.n = len(indices)
+
+    # -- the mean -------------------------------------------------------------------------
+
+    def include(self, indices):
+        """Let rows join the mean."""
+        self._change_mean(np.asarray(indices), 1)
+
+    def exclude(self, indices):
+        """Let rows leave the mean."""
+        self._change_mean(np.asarray(indices), -1)
+
+    def _change_mean(self, indices, sign):
+        before, self.n_mean = self.n_mean, self.n_mean + sign * len(indices)
+        self._in_mean[indices] = sign > 0
+        if self.n_mean == 0:
+            self._border[: self.n] = 0.0
+            if self._weights is not None:
+                self._weights[:] = 0.0
+            return
+        change = np.zeros(self.inner.n)
+        share, hold = np.full(len(indices), float(sign)), len(indices) <= MANY
+        self.inner.apply(indices - 1, share, change, hold=hold)
+        self._border[1 : self.n] = (before * self._border[1 : self.n] + change) / self.n_mean
+        if self._weights is not None:
+            change = self.inner.weights(indices - 1, share)
+            self._weights = (before * self._weights + change) / self.n_mean
+        self._set_corner()
+
+    def _set_corner(self):
+        self._border[0] = self._border[1 : self.n][self._in_mean[1 : self.n]].mean()
+
+    def refresh(self):
+        """Evaluate the border again."""
+        mean = self._mean_rows
+        if not len(mean):
+            return
+        border = np.zeros(self.inner.n)
+        coef = np.full(len(mean), 1.0 / len(mean))
+        self.inner.apply(mean, coef, border, hold=False)
+        self._border[1 : self.n] = border
+        if self._weights is not None:
+            self._weights = self.inner.weights(mean, coef)
+        self._set_corner()
+
+    def prefetch(self, indices):
+        self.inner.prefetch(np.asarray(indices) - 1)
+
+    # -- values -----------------------------------------------------------------------------
+
+    def columns(self, indices):
+        indices = np.asarray(indices)
+        out = np.empty((len(indices), self.n))
+        real = indices > 0
+        out[real, 1:] = self.inner.columns(indices[real] - 1)
+        out[:, 0] = self._border[indices]
+        out[~real] = self.border
+        return out
+
+    def block(self, rows, columns):
+        rows, columns = np.asarray(rows), np.asarray(columns)
+        real = columns > 0
+        if not real.any():
+            return np.repeat(self._border[rows][:, None], len(columns), axis=1)
+        if not real.all():
+            out = np.empty((len(rows), len(columns)))
+            out[:, real] = self.block(rows, columns[real])
+            out[:, ~real] = self._border[rows][:, None]
+            return out
+        out = self.inner.block(np.maximum(rows - 1, 0), columns - 1)
+        out[rows == 0] = self._border[columns]
+        return out
+
+    def apply(self, indices, coef, out, hold=True):
+        real = indices > 0
+        if not real.all():
+            out += self.border * coef[~real].sum()
+            indices, coef = indices[real], coef[real]
+        self.inner.apply(indices - 1, coef, out[1:], hold)
+        out[0] += self._border[indices] @ coef
+
+    def product_at(self, rows, indices, coef):
+        real, weight = indices > 0, 0.0
+        if not real.all():
+            weight = coef[~real].sum()
+            indices, coef = indices[real], coef[real]
+        out = self.inner.product_at(np.maximum(rows - 1, 0), indices - 1, coef)
+        out[rows == 0] = self._border[indices] @ coef
+        if weight:
+            out += self._border[rows] * weight
+        return out

@@ -1,0 +1,1 @@
+"""Kernel matrices over rows that stay."""

@@ -1,0 +1,132 @@
+"""Kernel matrices that the user gives: as an array, or as a function of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..base import GramOperator
+
+# Kernel values a user's function is asked for at a time (float64: 32 MB).
+_VALUES_AT_A_TIME = 4_000_000
+
+
+class PrecomputedGram(GramOperator):
+    """A kernel matrix held in memory, or the part of it that ``index`` names.
+
+    Parameters
+    ----------
+    K : ndarray or sparse array of shape (n, n)
+        The matrix. It is never copied as a whole.
+    index : ndarray of int or None
+        Rows and columns that this operator stands for.
+    """
+
+    def __init__(self, K, n_jobs=1, index=None):
+        super().__init__(K.shape[0] if index is None else len(index), n_jobs)
+        self.K = K
+        self.index = index
+
+    def _part(self, rows, columns):
+        if self.index is not None:
+            rows, columns = self.index[rows], self.index[columns]
+        if not sp.issparse(self.K) and len(rows) == len(columns) == len(self.K):
+            if np.array_equal(rows, np.arange(self.n)) and np.array_equal(rows, columns):
+                return self.K
+        part = self.K[rows][:, columns] if sp.issparse(self.K) else self.K[np.ix_(rows, columns)]
+        return part.toarray() if sp.issparse(part) else part
+
+    def diagonal(self):
+        d = self.K.diagonal()
+        return np.asarray(d if self.index is None else d[self.index], dtype=float)
+
+    def columns(self, indices):
+        return np.ascontiguousarray(self._part(np.arange(self.n), indices).T)
+
+    def block(self, indices):
+        return np.array(self._part(indices, indices), dtype=np.float64, order="C")
+
+    def apply(self, indices, coef, out):
+        indices = np.asarray(indices)
+        step = max(1, _VALUES_AT_A_TIME // max(1, len(self.K) if self._is_dense else self.n))
+        for first in range(0, len(indices), step):
+            part = slice(first, first + step)
+            if self._is_dense:
+                # Rows of a symmetric matrix are its columns, and contiguous.
+                rows = indices[part] if self.index is None else self.index[indices[part]]
+                product = coef[part] @ self.K[rows]
+                out += product if self.index is None else product[self.index]
+            else:
+                out += self._part(np.arange(self.n), indices[part]) @ coef[part]
+
+    @property
+    def _is_dense(self):
+        return not sp.issparse(self.K)
+
+    def take(self, indices):
+        indices = np.asarray(indices)
+        index = indices if self.index is None else self.index[indices]
+        return PrecomputedGram(self.K, self.n_jobs, index)
+
+
+class CallableGram(GramOperator):
+    """Kernel matrix of rows under a user's function, called on blocks of rows.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(X, Z)`` returns an array of shape (len(X), len(Z)).
+    X : ndarray or CSR array
+        Rows.
+    """
+
+    def __init__(self, function, X, n_jobs=1):
+        super().__init__(X.shape[0], n_jobs)
+        self.function = function
+        self.value_cost = np.inf
+        self.X = X
+        self._diagonal = None
+
+    def _values(self, X, Z):
+        values = self.function(X, Z)
+        values = values.toarray() if sp.issparse(values) else np.asarray(values, dtype=float)
+        if values.shape != (X.shape[0], Z.shape[0]):
+            raise ValueError(
+                f"the kernel function returned an array of shape {values.shape} for "
+                f"{X.shape[0]} and {Z.shape[0]} rows; it must return shape "
+                f"({X.shape[0]}, {Z.shape[0]})."
+            )
+        if not np.all(np.isfinite(values)):
+            raise ValueError(
+                "the kernel function returned NaN or infinite values; it must return "
+                "finite numbers for every pair of rows."
+            )
+        self.n_values += values.size
+        return values
+
+    def diagonal(self):
+        if self._diagonal is None:
+            step = 64
+            parts = [
+                np.diagonal(self._values(rows, rows))
+                for rows in (self.X[i : i + step] for i in range(0, self.n, step))
+            ]
+            self._diagonal = np.concatenate(parts).astype(float)
+        return self._diagonal
+
+    def columns(self, indices):
+        return np.ascontiguousarray(self._values(self.X, self.X[indices]).T)
+
+    def block(self, indices):
+        rows = self.X[indices]
+        return np.array(self._values(rows, rows), dtype=np.float64, order="C")
+
+    def apply(self, indices, coef, out):
+        columns = self.X[indices]
+        step = max(1, _VALUES_AT_A_TIME // max(1, len(indices)))
+        for first in range(0, self.n, step):
+            part = slice(first, first + step)
+            out[part] += self._values(self.X[part], columns) @ coef
+
+    def take(self, indices):
+        return CallableGram(self.function, self.X[indices], self.n_jobs)

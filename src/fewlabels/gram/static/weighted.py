@@ -1,0 +1,105 @@
+"""A weighted sum of kernel matrices over the same rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base import GramOperator
+
+
+class SumGram(GramOperator):
+    """``K = sum_m weight_m K_m``.
+
+    Parameters
+    ----------
+    members : sequence of GramOperator
+        The K_m, all over the same rows; at least one.
+    weight : array-like of shape (len(members),)
+        Weights, > 0.
+
+    Raises
+    ------
+    ValueError
+        When a weight is not positive, or members differ in their number of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels.gram import SumGram, make_gram
+    >>> from fewlabels.kernels import RBF
+    >>> X = np.array([[0.0], [1.0]])
+    >>> gram = SumGram([make_gram(RBF(1.0), X), make_gram(RBF(2.0), X)], [0.25, 0.75])
+    >>> gram.block(np.arange(2)).round(3)
+    array([[1.   , 0.193],
+           [0.193, 1.   ]])
+    """
+
+    def __init__(self, members, weight):
+        self.members = list(members)
+        self.weight = np.asarray(weight, dtype=float)
+        if self.weight.shape != (len(self.members),) or not np.all(self.weight > 0.0):
+            raise ValueError(
+                f"weights {self.weight} are not allowed; pass one number > 0 per kernel matrix "
+                f"(there are {len(self.members)})."
+            )
+        sizes = sorted({member.n for member in self.members})
+        if len(sizes) != 1:
+            raise ValueError(
+                f"the kernel matrices have {sizes} rows; they must be over the same rows."
+            )
+        super().__init__(sizes[0], self.members[0].n_jobs)
+        self._beside = 0
+        self._diagonal = self._summed(member.diagonal() for member in self.members)
+        self.value_cost = float(sum(member.value_cost for member in self.members))
+        self.dtype = np.result_type(*(member.dtype for member in self.members))
+        self.value_error = self._largest_error()
+
+    def _summed(self, parts):
+        total = 0.0
+        for weight, part in zip(self.weight, parts, strict=True):
+            total = total + weight * part
+        return total
+
+    def _largest_error(self):
+        """By Cauchy-Schwarz: the largest mean of the members' errors, by their diagonals."""
+        errors = self._summed(m.value_error * np.abs(m.diagonal()) for m in self.members)
+        size = self._summed(np.abs(member.diagonal()) for member in self.members)
+        used = size > 0.0
+        return float(np.max(errors[used] / size[used], initial=0.0))
+
+    @property
+    def n_values(self):
+        """The sum of the members' counts."""
+        return self._beside + sum(member.n_values for member in self.members)
+
+    @n_values.setter
+    def n_values(self, value):
+        self._beside += value - self.n_values
+
+    def diagonal(self):
+        return self._diagonal
+
+    def columns(self, indices):
+        total = np.zeros((len(indices), self.n), self.dtype)
+        for weight, member in zip(self.weight, self.members, strict=True):
+            values = member.columns(indices)
+            total += self.dtype.type(weight) * values
+        return total
+
+    def block(self, indices):
+        return self._summed(member.block(indices) for member in self.members)
+
+    def apply(self, indices, coef, out):
+        coef = np.asarray(coef, dtype=float)
+        for weight, member in zip(self.weight, self.members, strict=True):
+            member.apply(indices, weight * coef, out)
+
+    def take(self, indices):
+        return SumGram([member.take(indices) for member in self.members], self.weight)
+
+    def refined(self):
+        refined = [member.refined() for member in self.members]
+        if all(member is None for member in refined):
+            return None
+        members = [new or old for new, old in zip(refined, self.members, strict=True)]
+        return SumGram(members, self.weight)

@@ -1,0 +1,1 @@
+"""Kernel values evaluated on tiles of rows that stay in cache."""

@@ -1,0 +1,76 @@
+"""Kernel values between dense rows, evaluated tile by tile."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from ..._threads import run_ranges
+from . import _tiles
+
+# Below this many multiply-adds a second thread costs more than it saves.
+_WORTH_A_THREAD = 400_000
+
+
+class TiledRows:
+    """Prepared dense rows, packed feature-major, that columns can be evaluated against."""
+
+    def __init__(self, rows, term):
+        self.n, self.d = rows.shape
+        n_tiles = max(1, -(-self.n // _tiles.TILE))
+        self.tiles = np.zeros((n_tiles, self.d, _tiles.TILE), rows.dtype)
+        whole = self.n // _tiles.TILE
+        cut = whole * _tiles.TILE
+        self.tiles[:whole] = rows[:cut].reshape(whole, _tiles.TILE, self.d).transpose(0, 2, 1)
+        if cut < self.n:
+            self.tiles[whole, :, : self.n - cut] = rows[cut:].T
+        self.term = np.zeros((n_tiles, _tiles.TILE), rows.dtype)
+        self.term.reshape(-1)[: self.n] = term
+
+    def rows(self, indices):
+        """Gather prepared rows and their terms, row-major."""
+        tile, place = np.divmod(indices, _tiles.TILE)
+        return np.ascontiguousarray(self.tiles[tile, :, place]), self.term[tile, place]
+
+    def threads(self, n_columns, n_jobs):
+        work = self.n * n_columns * (self.d + 16)
+        return n_jobs if work > _WORTH_A_THREAD else 1
+
+    def apply(self, row_map, columns, column_term, coef, out, n_jobs):
+        """``out += K(rows, columns) @ coef``; ``out`` float64, shape (n,)."""
+        columns, column_term, coef = _padded(columns, column_term, np.asarray(coef, columns.dtype))
+        column_term = column_term + columns.dtype.type(row_map.column_constant)
+        total = np.zeros(self.term.shape)
+        fixed = (self.tiles, self.term, columns, column_term, coef, total)
+        run_ranges(
+            partial(_tiles.apply_tiles, row_map.kind, row_map.degree, *fixed),
+            len(self.tiles),
+            self.threads(len(columns), n_jobs),
+        )
+        out += total.reshape(-1)[: self.n]
+
+    def columns(self, row_map, columns, column_term, n_jobs):
+        """``K(rows, columns)``, one column per row of the result."""
+        m = len(columns)
+        columns, column_term, _ = _padded(columns, column_term, None)
+        column_term = column_term + columns.dtype.type(row_map.column_constant)
+        out = np.empty((len(columns), self.n), self.tiles.dtype)
+        fixed = (self.tiles, self.term, columns, column_term, out)
+        run_ranges(
+            partial(_tiles.column_tiles, row_map.kind, row_map.degree, *fixed),
+            len(self.tiles),
+            self.threads(len(columns), n_jobs),
+        )
+        return out[:m]
+
+
+def _padded(columns, column_term, coef):
+    """Pad the number of columns to a multiple of four."""
+    extra = -len(columns) % 4
+    if extra:
+        columns = np.concatenate([columns, np.zeros((extra, columns.shape[1]), columns.dtype)])
+        column_term = np.concatenate([column_term, np.zeros(extra, column_term.dtype)])
+        if coef is not None:
+            coef = np.concatenate([coef, np.zeros(extra, coef.dtype)])
+    return columns, column_term, coef

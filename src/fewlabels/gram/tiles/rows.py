@@ -1,0 +1,77 @@
+"""Kernel matrices of rows of features, dense or CSR."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..base import GramOperator
+from .dense import TiledRows
+from .sparse import SparseRows
+
+
+def packed(rows, term):
+    """Prepared rows in the form that columns are evaluated against."""
+    return (SparseRows if sp.issparse(rows) else TiledRows)(rows, term)
+
+
+class RowsGram(GramOperator):
+    """Kernel matrix of rows.
+
+    Parameters
+    ----------
+    row_map : RowMap
+        Kernel, centre and precision.
+    X : ndarray or CSR array of shape (n, d)
+        Raw rows; of the whole matrix, if this is a part of one.
+    n_jobs : int
+        Threads.
+    part : tuple, optional
+        What a part of a matrix has already: (rows, term), diagonal, indices into X.
+    """
+
+    def __init__(self, row_map, X, n_jobs=1, *, part=None):
+        if part is None:
+            part = row_map.prepare(X), row_map.diagonal(X), None
+        (rows, term), self._diagonal, self._index = part
+        super().__init__(rows.shape[0], n_jobs)
+        self.row_map = row_map
+        self.dtype = row_map.dtype
+        self.value_error = row_map.value_error
+        self.value_cost = rows.nnz / max(1, self.n) if sp.issparse(rows) else rows.shape[1]
+        self._X = X
+        self._packed = packed(rows, term)
+
+    def diagonal(self):
+        return self._diagonal
+
+    def columns(self, indices):
+        self.n_values += len(indices) * self.n
+        return self._packed.columns(self.row_map, *self._packed.rows(indices), self.n_jobs)
+
+    def block(self, indices):
+        self.n_values += len(indices) ** 2
+        # From the raw rows in float64: the block decides the steps, and costs little.
+        exact = self.row_map.refined()
+        rows, term = exact.prepare(self._X[self._places(indices)])
+        return packed(rows, term).columns(exact, rows, term, self.n_jobs)
+
+    def apply(self, indices, coef, out):
+        self.n_values += len(indices) * self.n
+        rows, term = self._packed.rows(indices)
+        self._packed.apply(self.row_map, rows, term, coef, out, self.n_jobs)
+
+    def refined(self):
+        if self.dtype == np.float64:
+            return None
+        X = self._X if self._index is None else self._X[self._index]
+        return RowsGram(self.row_map.refined(), X, self.n_jobs)
+
+    def take(self, indices):
+        indices = np.asarray(indices)
+        part = self._packed.rows(indices), self._diagonal[indices], self._places(indices)
+        return RowsGram(self.row_map, self._X, self.n_jobs, part=part)
+
+    def _places(self, indices):
+        """Indices into the raw rows."""
+        return indices if self._index is None else self._index[indices]

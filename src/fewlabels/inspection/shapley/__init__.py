@@ -1,0 +1,1 @@
+"""Shapley values: exact for kernels that are products, sampled for the others."""

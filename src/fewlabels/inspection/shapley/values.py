@@ -1,0 +1,194 @@
+"""Shapley values of kernel expansions, exactly: no sampling of coalitions."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..._threads import resolve_n_jobs, run_ranges
+from ...estimators import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
+from ._product_games import product_values
+
+# Numbers held for a block of support vectors and background rows.
+_NUMBERS = 4_000_000
+_SHORTEST, _LONGEST = 16, 256
+# Quadrature nodes to begin with, and most of them: exact up to twice as many players.
+_NODES, _MOST_NODES = 4, 64
+# Changes and terms below these shares of sum |coef| are rounding.
+_CHANGE, _TINY = 1e-11, 1e-16
+
+
+class Gaussians(NamedTuple):
+    """``sum_j coef_j exp(-gamma ||v_j - x||^2)``."""
+
+    gamma: float
+    vectors: object
+    coef: np.ndarray
+
+
+class Columnwise(NamedTuple):
+    """``sum_c weights_c x_c + squares x_c^2``."""
+
+    weights: np.ndarray
+    squares: float
+
+
+def terms_of(machine):
+    """The decision function of a fitted machine as a sum of terms, up to a constant.
+
+    None where the kernel has no exact rule here.
+    """
+    if not isinstance(machine, PUSVM | PUEnsemble | S3VM | SVDD | OneClassSVM):
+        return None
+    if machine.kernel == "linear":
+        return [_linear_term(machine)]
+    if machine.kernel != "rbf":
+        return None
+    coef = np.atleast_2d(_dense(machine.dual_coef_))
+    # The squared distance to a centre c is K(x, x) - 2 c'phi(x) + ..., with K(x, x) = 1.
+    factor = 2.0 if isinstance(machine, SVDD) else 1.0
+    gammas = machine.gammas_ if isinstance(machine, PUEnsemble) else [machine.gamma_]
+    vectors = machine.support_vectors_
+    return [
+        Gaussians(float(gamma), vectors, factor * row)
+        for gamma, row in zip(gammas, coef, strict=True)
+        if row.any()
+    ]
+
+
+def _linear_term(machine):
+    if isinstance(machine, SVDD):
+        center = machine.support_vectors_.T @ machine.dual_coef_[0]
+        return Columnwise(2.0 * np.asarray(center, dtype=float).ravel(), -1.0)
+    return Columnwise(np.asarray(_dense(machine.coef_), dtype=float).ravel(), 0.0)
+
+
+def _dense(X):
+    return X.toarray() if sp.issparse(X) else np.asarray(X)
+
+
+def exact_values(terms, rows, background, group, n_groups, n_jobs=None):
+    """Shapley values relative to the mean over background rows.
+
+    Parameters
+    ----------
+    terms : list of Gaussians and Columnwise
+        The function.
+    rows : {ndarray, CSR} of shape (n, d)
+        Rows to explain.
+    background : {ndarray, CSR} of shape (m, d)
+        What absent columns are replaced by, row by row.
+    group : ndarray of int of shape (d,)
+        The player that each column belongs to.
+    n_groups : int
+        Number of players.
+    n_jobs : int or None
+        Threads.
+
+    Returns
+    -------
+    ndarray of shape (n, n_groups)
+    """
+    values = np.zeros((rows.shape[0], n_groups))
+    for term in terms:
+        if isinstance(term, Columnwise):
+            values += _columnwise(term, rows, background, group, n_groups)
+        else:
+            _add_gaussians(term, rows, background, group, values, resolve_n_jobs(n_jobs))
+    return values
+
+
+def _columnwise(term, rows, background, group, n_groups):
+    """A column's value is what its own summand is above its mean over the background."""
+    rows, background = (sp.csr_array(X, dtype=float) for X in (rows, background))
+    # Column by column without making sparse rows dense.
+    member = sp.csr_array(
+        (np.ones(len(group)), (np.arange(len(group)), group)), shape=(len(group), n_groups)
+    )
+
+    def summed(X):
+        parts = X.multiply(term.weights[None, :]) + term.squares * X.multiply(X)
+        return (sp.csr_array(parts) @ member).toarray()
+
+    return summed(rows) - summed(background).mean(axis=0)
+
+
+def _add_gaussians(term, rows, background, group, values, n_jobs):
+    coef = term.coef
+    size = float(np.abs(coef).sum())
+    rows, background, vectors, coef, group = _columns_that_matter(
+        term, rows, background, group, coef
+    )
+    players, place = np.unique(group, return_inverse=True)
+    order = np.argsort(place, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(place[order]) > 0])
+    rows, background = rows[:, order], background[:, order]
+    n, m, d = len(rows), len(background), len(order)
+    if not d:
+        return
+    nodes, weights = _rules(min(_MOST_NODES, (len(players) + 1) // 2))
+    at_a_time = max(1, min(m, _NUMBERS // (d * _SHORTEST)))
+    step = int(np.clip(_NUMBERS // (at_a_time * d), _SHORTEST, _LONGEST))
+    pieces = itertools.product(range(0, m, at_a_time), range(0, len(coef), step))
+    for start, first in pieces:
+        others, part = background[start : start + at_a_time], slice(first, first + step)
+        if not first:
+            unequal = [np.logical_or.reduceat(row != others, starts, axis=1) for row in rows]
+        block = np.ascontiguousarray(_dense(vectors[part])[:, order].T, dtype=float)
+        of_background = _factors(term.gamma, others, block, starts)
+        found = np.zeros((n, len(players)))
+
+        def explain_rows(
+            low, high, part=part, block=block, Q=of_background, unequal=unequal, found=found
+        ):
+            for i in range(low, high):
+                P = _factors(term.gamma, rows[i : i + 1], block, starts)[0]
+                product_values(
+                    P, Q, unequal[i], coef[part], nodes, weights, _NODES,
+                    _TINY * size, _CHANGE * size, found[i],
+                )  # fmt: skip
+
+        run_ranges(explain_rows, n, n_jobs)
+        values[:, players] += found / m
+
+
+def _columns_that_matter(term, rows, background, group, coef):
+    """Leave out columns that are 0 in all rows, as most of sparse data are.
+
+    They are a constant factor of each term.
+    """
+    vectors = term.vectors
+    if not sp.issparse(vectors):
+        dense = (np.asarray(_dense(X), dtype=float) for X in (rows, background))
+        return *dense, vectors, coef, group
+    rows, background = sp.csr_array(rows), sp.csr_array(background)
+    vectors = sp.csr_array(vectors, dtype=float)
+    used = np.union1d(rows.indices, background.indices)
+    inside = vectors[:, used]
+    outside = vectors.multiply(vectors).sum(axis=1) - inside.multiply(inside).sum(axis=1)
+    coef = coef * np.exp(-term.gamma * np.maximum(np.asarray(outside).ravel(), 0.0))
+    dense = (X[:, used].toarray().astype(float) for X in (rows, background))
+    return *dense, inside, coef, group[used]
+
+
+def _factors(gamma, rows, block, starts):
+    """The kernel's factors by player, shape (n_rows, n_players, n_vectors)."""
+    squares = np.square(rows[:, :, None] - block[None, :, :])
+    if len(starts) < squares.shape[1]:
+        squares = np.add.reduceat(squares, starts, axis=1)
+    squares *= -gamma
+    return np.exp(squares, out=squares)
+
+
+@cache
+def _rules(n_most):
+    """Gauss and Legendre's nodes and weights on [0, 1], with n of them in row n."""
+    nodes, weights = np.zeros((2, n_most + 1, max(1, n_most)))
+    for n in range(1, n_most + 1):
+        x, w = np.polynomial.legendre.leggauss(n)
+        nodes[n, :n], weights[n, :n] = (x + 1.0) / 2.0, w / 2.0
+    return nodes, weights

@@ -1,0 +1,216 @@
+"""Model files.
+
+A model is a skops file (a zip archive that holds a fitted scikit-learn Pipeline
+without any pickle) with one more member, ``fewlabels.json``: format version, versions
+of the libraries, columns, parameters and figures of the fit. The latter is read first
+and on its own, so a file from a newer version is recognised before anything in it is
+interpreted, and looking at a model needs no scikit-learn.
+
+Formats. A file is written in the oldest format that can hold it, and all are read:
+
+1. machines of one class (``svdd``, ``one-class``);
+2. also ``pusvm``, with positive class, mark and counts of the rows, and the class prior
+   under ``training``;
+3. also ``pu-ensemble`` and ``s3vm``, the latter with its two classes; and models that hold
+   their training rows and where the path over them stands, so that rows can be added
+   (``rows_held`` under ``training``; see ``estimators/_stream_state.py``);
+4. also models that fill in missing numbers (``missing`` under ``schema``) and columns of dates
+   (their ``kind``), taken as days since 1970.
+
+Keys that readers do not know they pass over, so new ones need no new format.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import platform
+import zipfile
+import zlib
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from ..atomic import replacing
+from ..errors import UserError, listing
+from ..paths import existing_file
+from ..tables.schema import Schema
+from .machines import MACHINES, machine_class, trusted_types
+
+FORMAT = "fewlabels-model"
+ROWS_FORMAT, FILLED_FORMAT = 3, 4
+FORMAT_VERSION = max(FILLED_FORMAT, *(machine.format_version for machine in MACHINES.values()))
+MEMBER = "fewlabels.json"
+_LIBRARIES = ("fewlabels", "scikit-learn", "skops")
+
+
+def describe(machine, parameters, schema, training):
+    """Metadata of a model about to be saved, plain values only."""
+    oldest = ROWS_FORMAT if training.get("rows_held") else 1
+    if not schema.is_plain:
+        oldest = FILLED_FORMAT
+    return {
+        "format": FORMAT,
+        "format_version": max(oldest, MACHINES[machine].format_version),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {
+            "fewlabels": version("fewlabels"),
+            "scikit-learn": version("scikit-learn"),
+            "numpy": version("numpy"),
+            "skops": version("skops"),
+            "python": platform.python_version(),
+        },
+        "machine": machine,
+        "parameters": parameters,
+        "schema": schema.to_dict(),
+        "training": training,
+    }
+
+
+def save_model(path, pipeline, metadata):
+    """Write a model; the file appears whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        Where to.
+    pipeline : Pipeline
+        Fitted encoder and machine.
+    metadata : dict
+        From :func:`describe`; the machine's rows are held where it says so.
+    """
+    import skops.io
+    from sklearn.pipeline import Pipeline
+
+    from ...estimators._stream_state import with_plain_stream
+
+    if isinstance(pipeline, Pipeline):
+        *before, (name, machine) = pipeline.steps
+        held = bool(metadata["training"].get("rows_held"))
+        pipeline = Pipeline([*before, (name, _without_search(with_plain_stream(machine, held)))])
+    buffer = io.BytesIO(skops.io.dumps(pipeline, compression=zipfile.ZIP_DEFLATED))
+    with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(MEMBER, json.dumps(metadata, indent=1, allow_nan=False))
+    with replacing(path) as temporary:
+        temporary.write_bytes(buffer.getbuffer())
+
+
+def _without_search(machine):
+    """The machine without ``tuning_``: of a search, files hold what their metadata says."""
+    if "tuning_" not in machine.__dict__:
+        return machine
+    plain = copy.copy(machine)
+    del plain.tuning_
+    return plain
+
+
+def read_metadata(path):
+    """Read what a model file says about itself, without loading the model."""
+    existing_file(path, "model")
+    damaged = UserError(
+        f"The model file {path} is damaged or was cut short; fit the model again or fetch the "
+        "file anew."
+    )
+    if not zipfile.is_zipfile(path):
+        # Every zip archive starts with these letters; what identifies it to
+        # is_zipfile stands at its end.
+        with open(path, "rb") as file:
+            raise damaged if file.read(2) == b"PK" else _no_model(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if MEMBER not in archive.namelist():
+                raise _no_model(path)
+            metadata = json.loads(archive.read(MEMBER))
+            known = metadata["format"] == FORMAT and isinstance(metadata["format_version"], int)
+            if not known:
+                raise _no_model(path)
+            if metadata["format_version"] > FORMAT_VERSION:
+                raise UserError(
+                    f"{path} was written by fewlabels {_writer(metadata)} in model format "
+                    f"{metadata['format_version']}, but this is fewlabels {version('fewlabels')}, "
+                    f"which reads formats up to {FORMAT_VERSION}; update fewlabels."
+                )
+            if archive.testzip() is not None:
+                raise damaged
+            if metadata["machine"] not in MACHINES:
+                raise _no_model(path)
+            for part in ("created", "versions", "parameters", "schema", "training"):
+                metadata[part]
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError, KeyError,
+            TypeError) as error:  # fmt: skip
+        raise damaged from error
+    return metadata
+
+
+def load_model(path):
+    """Load a model whose every type is known.
+
+    Returns
+    -------
+    pipeline : Pipeline
+        Fitted encoder and machine.
+    schema : Schema
+        The columns it takes.
+    metadata : dict
+        What the file says about itself.
+    """
+    metadata = read_metadata(path)
+    import skops.io
+    from sklearn.pipeline import Pipeline
+
+    from ...estimators._stream_state import with_stream
+
+    data = Path(path).read_bytes()
+    try:
+        trusted = trusted_types()
+        foreign = sorted(set(skops.io.get_untrusted_types(data=data)) - set(trusted))
+        if foreign:
+            raise UserError(
+                f"{path} holds types that no fewlabels model has ({listing(foreign)}), so it is "
+                "not loaded; do not trust this file."
+            )
+        pipeline = skops.io.loads(data, trusted=trusted)
+        schema = Schema.from_dict(metadata["schema"])
+    except UserError:
+        raise
+    except Exception as error:
+        raise _other_versions(path, metadata) from error
+    kind = machine_class(metadata["machine"])
+    if not isinstance(pipeline, Pipeline) or not isinstance(pipeline.steps[-1][1], kind):
+        raise _no_model(path)
+    try:
+        # What another version left out or named otherwise shows here and not midway.
+        machine = with_stream(pipeline[-1])
+        if machine.support_vectors_.shape[0]:
+            machine.decision_function(machine.support_vectors_[:1])
+    except Exception as error:
+        raise _other_versions(path, metadata) from error
+    return pipeline, schema, metadata
+
+
+def is_model(path):
+    """Whether a file is a model, of whatever version."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return MEMBER in archive.namelist()
+    except (zipfile.BadZipFile, OSError):
+        return False
+
+
+def _no_model(path):
+    return UserError(f"{path} is not a fewlabels model; name a file that 'fewlabels fit' wrote.")
+
+
+def _other_versions(path, metadata):
+    written = ", ".join(f"{name} {_writer(metadata, name)}" for name in _LIBRARIES)
+    here = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
+    return UserError(
+        f"{path} does not load with the versions here: it was written with {written}, and this is "
+        f"{here}; fit the model again."
+    )
+
+
+def _writer(metadata, name="fewlabels"):
+    versions = metadata.get("versions")
+    return versions.get(name, "?") if isinstance(versions, dict) else "?"

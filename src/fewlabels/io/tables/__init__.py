@@ -1,0 +1,1 @@
+"""Tables in: columns, kinds, features and labels."""

@@ -1,0 +1,170 @@
+"""From a file to pieces of rows that a model can score."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ..arrays import as_sparse, read_arrays
+from ..errors import UserError, listing, plural
+from ..paths import SEPARATORS, TABLES, input_format
+from .columns import text
+from .features import array_features, check_columns, table_features
+from .lines import iterate_lines
+from .read import column_names, iterate_tables
+from .target import target_text
+
+# Encoded values per piece: 32 MiB of float64.
+_VALUES = 1 << 22
+_ROWS = 1 << 16
+
+
+class Chunk(NamedTuple):
+    """Some rows of a file.
+
+    Attributes
+    ----------
+    rows : DataFrame, ndarray or CSR array
+        What the model gets, complete rows only.
+    complete : ndarray of bool
+        Which rows of the piece these are.
+    table : pyarrow.Table
+        The piece as it was read; without columns for matrices.
+    target : ndarray of str or None
+        Labels of all rows of the piece, where the file has them.
+    share : float
+        How much of the file was read until then, from 0 to 1.
+    lines : pyarrow.Array of large_string, or None
+        All rows as they stand in the file, where they were asked for and can be told apart; the
+        table then holds only the columns that the model takes.
+    """
+
+    rows: Any
+    complete: np.ndarray
+    table: pa.Table
+    target: np.ndarray | None = None
+    share: float = 1.0
+    lines: pa.Array | None = None
+
+
+def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=False, lines=False):
+    """Read a file piece by piece, so that memory does not grow with it.
+
+    Parameters
+    ----------
+    path : path-like
+        Data file. Only npz and svmlight files are read as a whole.
+    schema : Schema
+        Columns of the model.
+    tally : Tally
+        Collects missing and infinite numbers.
+    rows : int, optional
+        Rows per piece.
+    target : str, optional
+        Column with labels, or array of an npz file, or "y" of an svmlight file.
+    target_needed : bool, default=False
+        Whether a file without it is refused.
+    lines : bool, default=False
+        Whether rows of delimited text are wanted as they stand in the file. The target is not
+        read then.
+
+    Yields
+    ------
+    Chunk
+    """
+    form = input_format(path)
+    if rows is None:
+        width = schema.n_columns + sum(column.categories or 0 for column in schema.columns)
+        rows = max(256, min(_ROWS, _VALUES // max(1, width)))
+    if form not in TABLES:
+        pieces = _array_chunks(path, form, schema, tally, rows, (target, target_needed))
+    elif lines and form in SEPARATORS:
+        pieces = _line_chunks(path, form, schema, tally, rows)
+    else:
+        pieces = _table_chunks(path, form, schema, tally, rows, (target, target_needed))
+    yield from pieces
+
+
+def input_columns(path):
+    """Names of the columns of a table, none for a matrix."""
+    form = input_format(path)
+    return column_names(path, form) if form in TABLES else []
+
+
+def _table_chunks(path, form, schema, tally, rows, target):
+    names = _checked_columns(path, form, schema)
+    target = _found(*target, names, path)
+    done = 0
+    for table, share in iterate_tables(path, form, rows):
+        numbers = np.arange(done + 1, done + 1 + table.num_rows)
+        features, complete = table_features(table, schema, tally=tally, row_numbers=numbers)
+        labels = None if target is None else text(table.column(target))
+        yield Chunk(features, complete, table, labels, share)
+        done += table.num_rows
+
+
+def _line_chunks(path, form, schema, tally, rows):
+    _checked_columns(path, form, schema)
+    types = {
+        column.name: pa.float64() if column.kind == "number" else pa.string()
+        for column in schema.columns
+    }
+    done = 0
+    for table, lines, share in iterate_lines(path, form, rows, types):
+        numbers = np.arange(done + 1, done + 1 + table.num_rows)
+        features, complete = table_features(table, schema, tally=tally, row_numbers=numbers)
+        yield Chunk(features, complete, table, None, share, lines)
+        done += table.num_rows
+
+
+def _checked_columns(path, form, schema):
+    if schema.layout != "table":
+        raise UserError(
+            f"The model was fitted to a matrix of {plural(schema.n_columns, 'column')} without "
+            f"names, but {path} is a table; give it as .npy, .npz or .svmlight."
+        )
+    names = column_names(path, form)
+    check_columns(names, schema, path)
+    return names
+
+
+def _array_chunks(path, form, schema, tally, rows, target):
+    if schema.layout == "table":
+        raise UserError(
+            f"The model was fitted to a table with named columns, but those of {path} have no "
+            "names; give it as .csv, .tsv or .parquet."
+        )
+    data = read_arrays(path, form, n_columns=schema.n_columns, zero_based=schema.zero_based)
+    if data.X.shape[1] != schema.n_columns:
+        raise UserError(
+            f"{path} has {plural(data.X.shape[1], 'column')} but the model was fitted to "
+            f"{schema.n_columns}; give the same columns in the same order."
+        )
+    target = _found(*target, data.labels, path)
+    for start in range(0, data.X.shape[0], rows):
+        X = data.X[start : start + rows]
+        if data.is_sparse and schema.layout == "dense":
+            X = X.toarray()
+        elif schema.layout == "sparse" and not data.is_sparse:
+            X = as_sparse(X)
+        numbers = np.arange(start + 1, start + 1 + X.shape[0])
+        features, complete = array_features(
+            X, tally=tally, row_numbers=numbers, missing=schema.missing
+        )
+        labels = None
+        if target is not None:
+            labels = target_text(data.labels[target][start : start + rows])
+        share = min(1.0, (start + rows) / data.X.shape[0])
+        yield Chunk(features, complete, pa.table({}), labels, share)
+
+
+def _found(target, needed, names, path):
+    """The name of the target if the file has it."""
+    if target in names:
+        return target
+    if needed:
+        known = f"it has {listing(names)}" if len(names) else "it has no labels at all"
+        raise UserError(f"{path} has no target '{target}'; {known}.")
+    return None

@@ -1,0 +1,206 @@
+"""From a table to the columns a model needs, checked cell by cell."""
+
+from __future__ import annotations
+
+import difflib
+
+import numpy as np
+
+from ..errors import UserError, listing, plural
+from .columns import blank, has_codes, is_number, is_supported, is_text, numbers, text
+from .dates import are_dates, days
+from .profile import MANY_CATEGORIES, written_for_people
+from .schema import IMPUTE, REFUSE, Column, Schema
+from .tally import usable
+
+
+def table_schema(table, *, source, row_numbers, categorical=(), kept=(), missing=REFUSE):
+    """Find out what kind each column of the training rows is.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The training rows, only columns that are to be used.
+    source : path-like
+        The file, for messages.
+    row_numbers : ndarray of shape (n,)
+        Row of the file for each row, counted from 1.
+    categorical : sequence of str
+        Columns that are categories whatever they hold.
+    kept : collection of str
+        Columns that the user wants, although they look like names, texts or dates.
+    missing : {"refuse", "impute"}
+        What the model does with missing numbers.
+    """
+    columns = []
+    for name in table.column_names:
+        if not name.strip():
+            raise UserError(
+                f"A column of {source} has no name (row numbers that pandas wrote?); name it, or "
+                f'leave it out with --drop "{name}".'
+            )
+        cells = table.column(name)
+        if name in kept and are_dates(cells):
+            kind = "date"
+        else:
+            kind = _kind(cells, name, source, row_numbers, name in categorical, name in kept)
+        columns.append(Column(name, kind))
+    return Schema("table", len(columns), tuple(columns), missing=missing)
+
+
+def table_features(table, schema, *, tally, row_numbers):
+    """Pick the columns of the model, in its order, whatever else the table holds.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        Numbers as float64, dates as days, categories as text, for the complete rows only.
+    complete : ndarray of bool, shape (n,)
+        Rows without missing numbers; all of them where the model fills these in and the tally
+        does not skip them.
+    """
+    import pandas as pd
+
+    data = {}
+    missing = np.zeros(table.num_rows, dtype=bool)
+    for column in schema.columns:
+        cells = table.column(column.name)
+        if column.kind == "category":
+            _check_type(cells.type, column.name, tally.source)
+            data[column.name] = text(cells)
+            continue
+        if column.kind == "date":
+            values = days(cells, column.name, tally.source)
+        else:
+            values = _checked_numbers(cells, column.name, schema, tally.source, row_numbers)
+        missing |= tally.add(column.name, values, row_numbers, fill=schema.missing == IMPUTE)
+        data[column.name] = values
+    frame = pd.DataFrame(
+        {name: pd.Series(values, dtype=values.dtype) for name, values in data.items()}
+    )
+    return (frame[~missing] if missing.any() else frame), ~missing
+
+
+def _checked_numbers(cells, name, schema, source, row_numbers):
+    _check_type(cells.type, name, source)
+    values, bad = numbers(cells)
+    if bad.size:
+        blank = "" if schema.missing == IMPUTE else " and pass --skip-missing"
+        raise UserError(
+            f"Column '{name}' holds numbers in the model but row {row_numbers[bad[0]]} of "
+            f"{source} has '{_cell(cells, bad[0])}'{_others(bad)}; correct it or leave it "
+            f"blank{blank}."
+        )
+    return values
+
+
+def check_columns(names, schema, source):
+    """Refuse a table that lacks a column of the model."""
+    lacking = [name for name in schema.names() if name not in set(names)]
+    if not lacking:
+        return
+    noun = "column" if len(lacking) == 1 else "columns"
+    close = difflib.get_close_matches(lacking[0], names, n=1)
+    hint = f" (is '{close[0]}' meant?)" if close else ""
+    raise UserError(
+        f"{source} lacks the {noun} {listing(lacking)} that the model was fitted to{hint}; it has "
+        f"{listing(names)}."
+    )
+
+
+def array_features(X, *, tally, row_numbers, missing=REFUSE):
+    """Rows of a matrix as floats.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array
+        The rows.
+    tally : Tally
+        Collects missing and infinite numbers.
+    row_numbers : ndarray of shape (n,)
+        Row of the file for each row, counted from 1.
+    missing : {"refuse", "impute"}
+        What the model does with missing numbers; it fills in none of a sparse matrix.
+
+    Returns
+    -------
+    X : ndarray or CSR array
+        The complete rows.
+    complete : ndarray of bool, shape (n,)
+        Rows without missing numbers; all of them where the model fills these in and the tally
+        does not skip them.
+    """
+    dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
+    dense = isinstance(X, np.ndarray)
+    X = np.ascontiguousarray(X, dtype=dtype) if dense else X.astype(dtype)
+    complete = np.ones(X.shape[0], dtype=bool)
+    values = X if dense else X.data
+    if usable(values):
+        return X, complete
+    if dense:
+        for j in range(X.shape[1]):
+            if not usable(X[:, j]):
+                complete &= ~tally.add(str(j), X[:, j], row_numbers, fill=missing == IMPUTE)
+    else:
+        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        for j in np.unique(X.indices):
+            stored = X.indices == j
+            gaps = tally.add(str(j), X.data[stored], row_numbers[rows[stored]])
+            complete[rows[stored][gaps]] = False
+    return (X if complete.all() else X[complete]), complete
+
+
+def _kind(cells, name, source, row_numbers, forced, kept):
+    kind = cells.type
+    _check_type(kind, name, source)
+    if forced:
+        return "category"
+    if is_number(kind):
+        return "number"
+    if not is_text(kind):
+        if cells.null_count == len(cells):
+            raise UserError(f"Column '{name}' of {source} is blank; leave it out with --drop.")
+        return "category"
+    values, bad = numbers(cells)
+    filled = len(values) - int(blank(text(cells)).sum())
+    if not filled:
+        raise UserError(f"Column '{name}' of {source} is blank; leave it out with --drop.")
+    if not bad.size and not has_codes(cells):
+        return "number"
+    if 0 < 2 * bad.size <= filled:
+        cell = _cell(cells, bad[0])
+        correct = "correct the cells"
+        if written_for_people([cell]):
+            correct += " (1234.5 is read, 1,234.50 € is not)"
+        raise UserError(
+            f"Column '{name}' of {source} mixes numbers and text: "
+            f"{plural(filled - bad.size, 'number')}, but row {row_numbers[bad[0]]} has "
+            f"'{cell}'{_others(bad)}; {correct}, pass --categorical "
+            f"'{name}', or leave the column out with --drop '{name}'."
+        )
+    different = len(set(text(cells)))
+    if not kept and different > MANY_CATEGORIES and 2 * different > filled:
+        raise UserError(
+            f"Column '{name}' of {source} has {different} different texts in "
+            f"{plural(filled, 'row')}, so it looks like a name and not like a category; leave it "
+            f"out with --drop '{name}', or keep it with --categorical '{name}'."
+        )
+    return "category"
+
+
+def _check_type(kind, name, source):
+    if not is_supported(kind):
+        raise UserError(
+            f"Column '{name}' of {source} holds {kind} values, which are neither numbers nor "
+            f"categories; convert it, or leave it out with --drop '{name}'."
+        )
+
+
+def _cell(cells, position):
+    value = str(cells[int(position)])
+    return value if len(value) <= 40 else value[:37] + "..."
+
+
+def _others(bad):
+    """Add how many more rows are wrong."""
+    return "" if bad.size == 1 else f" (and so on in {plural(bad.size - 1, 'other row')})"

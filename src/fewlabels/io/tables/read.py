@@ -1,0 +1,235 @@
+"""Reading CSV, TSV and Parquet, whole or in pieces."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import zlib
+from collections import Counter
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from ..errors import UserError, listing
+from ..paths import SEPARATORS, is_compressed
+from .columns import MISSING
+
+# Delimited text is read in blocks of this size; a longer row makes its block longer.
+BLOCK_BYTES = 1 << 24
+
+
+def column_names(path, form):
+    """Names of the columns; duplicates are refused.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that :func:`fewlabels.io.paths.input_format` has accepted.
+    form : {"csv", "tsv", "parquet"}
+        Its format.
+    """
+    with readable(path):
+        if form == "parquet":
+            names = pq.read_schema(path).names
+        else:
+            names = _header(next(_blocks(path), (b"", 1.0))[0], form)[0]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise UserError(
+            f"Columns of {path} share a name ({listing(twice)}); rename them so that each name "
+            "occurs once."
+        )
+    if len(names) == 1 and form != "parquet":
+        for separator, word in ((";", "semicolons"), ("\t", "tabs"), (",", "commas")):
+            if separator in names[0]:
+                raise UserError(
+                    f"{path} seems to be separated by {word}; write .csv files with commas and "
+                    ".tsv files with tabs."
+                )
+    return names
+
+
+def read_table(path, form):
+    """Read the whole table; cells of delimited text stay text."""
+    column_names(path, form)
+    with readable(path):
+        if form == "parquet":
+            table = pq.ParquetFile(path).read()
+        else:
+            parsed = [parse(block, names, form) for names, block, _ in data_blocks(path, form)]
+            table = pa.concat_tables(parsed) if parsed else pa.table({})
+    if not table.num_rows:
+        raise no_rows(path)
+    return table
+
+
+def iterate_tables(path, form, rows):
+    """Pieces of the table of at most ``rows`` rows, read one after the other.
+
+    Yields
+    ------
+    table : pyarrow.Table
+        Cells of delimited text as text.
+    share : float
+        How much of the file was read until then, from 0 to 1.
+    """
+    column_names(path, form)
+    empty = True
+    with readable(path), contextlib.ExitStack() as stack:
+        if form == "parquet":
+            parsed = _parquet_pieces(stack.enter_context(pq.ParquetFile(path)), rows)
+        else:
+            parsed = (
+                (parse(block, names, form), share)
+                for names, block, share in data_blocks(path, form)
+            )
+        for table, share in parsed:
+            for start in range(0, table.num_rows, rows):
+                empty = False
+                yield table.slice(start, rows), share
+    if empty:
+        raise no_rows(path)
+
+
+def no_rows(path):
+    """What to say of a table without rows."""
+    return UserError(f"{path} has column names but no rows; add rows of data.")
+
+
+def data_blocks(path, form):
+    """The rows of delimited text in blocks of bytes, without the row of names.
+
+    Arrow's streaming reader would read ahead without limit, the whole file if the
+    consumer is slow; so blocks are cut here and parsed one by one.
+
+    Yields
+    ------
+    names : list of str
+        Names of the columns.
+    block : bytes
+        Whole rows.
+    share : float
+        How much of the file was read until then, from 0 to 1.
+    """
+    names = None
+    for block, share in _blocks(path):
+        if names is None:
+            names, header_end = _header(block, form)
+            block = block[header_end:]
+        if block and not block.isspace():  # else there is nothing but the header
+            yield names, block, share
+
+
+def parse(block, names, form, types=None):
+    """Parse a block of rows.
+
+    Parameters
+    ----------
+    block : bytes
+        Whole rows.
+    names : list of str
+        Names of the columns.
+    form : {"csv", "tsv"}
+        Format.
+    types : dict, optional
+        Columns wanted and their Arrow types; else all columns, as text.
+    """
+    return pacsv.read_csv(
+        pa.py_buffer(block),
+        read_options=pacsv.ReadOptions(
+            column_names=names, block_size=len(block) + 1, use_threads=False
+        ),
+        parse_options=_syntax(form),
+        convert_options=pacsv.ConvertOptions(
+            column_types=types or dict.fromkeys(names, pa.string()),
+            include_columns=list(types or ()),
+            strings_can_be_null=False,
+            null_values=list(MISSING),
+        ),
+    )
+
+
+def _parquet_pieces(file, rows):
+    done, n_rows = 0, file.metadata.num_rows
+    for batch in file.iter_batches(batch_size=rows):
+        done += batch.num_rows
+        yield pa.Table.from_batches([batch]), done / max(1, n_rows)
+
+
+def _blocks(path):
+    """The bytes of a file in blocks of whole rows, and how much of it was read."""
+    with contextlib.ExitStack() as stack:
+        stored = stack.enter_context(open(path, "rb"))
+        size = os.fstat(stored.fileno()).st_size
+        file = stored
+        if is_compressed(path):
+            file = stack.enter_context(gzip.GzipFile(fileobj=stored))
+        rest = b""
+        while read := file.read(BLOCK_BYTES):
+            block = rest + read if rest else read
+            end = _last_row_end(block)
+            block, rest = block[:end], block[end:]
+            if block and not block.isspace():
+                yield block, min(1.0, stored.tell() / size)
+        if rest and not rest.isspace():
+            yield rest, 1.0
+
+
+def _last_row_end(block):
+    """Where the last complete row ends, 0 when none does.
+
+    A line break within quotes has an odd number of quotes before it.
+    """
+    for mark in (b"\n", b"\r"):
+        end, n_before = len(block), block.count(b'"')
+        while (found := block.rfind(mark, 0, end)) >= 0:
+            n_before -= block.count(b'"', found, end)
+            if n_before % 2 == 0:
+                return found + 1
+            end = found
+    return 0
+
+
+def _header(block, form):
+    """Names in the first row and where it ends."""
+    start = len(block) - len(block.lstrip(b"\r\n"))
+    end = start
+    while True:
+        breaks = [p for p in (block.find(b"\n", end), block.find(b"\r", end)) if p >= 0]
+        if not breaks:
+            end = len(block)
+            break
+        end = min(breaks) + 1
+        if block.count(b'"', start, end) % 2 == 0:
+            break
+    row = block[start:end].rstrip(b"\r\n") + b"\n"
+    return pacsv.read_csv(pa.py_buffer(row), parse_options=_syntax(form)).column_names, end
+
+
+def _syntax(form):
+    return pacsv.ParseOptions(delimiter=SEPARATORS[form], newlines_in_values=True)
+
+
+@contextlib.contextmanager
+def readable(path):
+    """Turn what the readers say into one sentence."""
+    try:
+        yield
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        message = str(error).removeprefix("CSV parse error: ").strip().rstrip(".")
+        if message.startswith("Empty CSV file"):
+            message = "it has no rows; it needs a row of column names and rows of data"
+        elif "UTF8" in message or "utf-8" in message:
+            message = "its text is not UTF-8; save it with that encoding"
+        elif "magic bytes" in message or "Parquet" in message:
+            message = "it is no Parquet file, or it was cut short"
+        elif "Expected" in message:
+            message = message[:160].replace("\n", " ")
+            message += "; every row needs as many cells as there are column names"
+        raise UserError(f"{path} cannot be read: {message}.") from error
+    except (EOFError, zlib.error) as error:
+        raise UserError(f"{path} cannot be read: it was cut short or is damaged.") from error
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}.") from error

@@ -1,0 +1,276 @@
+"""From a file to the rows a machine is fitted to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ..arrays import ArrayData, read_arrays
+from ..errors import UserError, listing, plural
+from ..paths import TABLES, input_format
+from .columns import text
+from .features import array_features, table_features, table_schema
+from .profile import (
+    Column,
+    category_note,
+    check_something_left,
+    describe_columns,
+    judge_columns,
+    left_out_note,
+)
+from .read import read_table
+from .schema import IMPUTE, REFUSE, Schema
+from .tally import Tally, filled_words
+from .target import count_labels, target_text
+
+SKIP = "skip"
+
+
+class TrainingRows(NamedTuple):
+    """Checked training rows.
+
+    Attributes
+    ----------
+    rows : DataFrame, ndarray or CSR array
+        What the encoder gets.
+    y : ndarray of int8 or None
+        Labels, for machines that take any.
+    schema : Schema
+        Columns of the rows.
+    notes : list of str
+        What the user should know.
+    numbers : ndarray of int, shape (n,)
+        Their rows in the file, counted from 1.
+    profile : list of fewlabels.io.tables.profile.Column
+        What the columns of the file hold and how they were taken; empty for matrices.
+    """
+
+    rows: Any
+    y: np.ndarray | None
+    schema: Schema
+    notes: list[str]
+    numbers: np.ndarray
+    profile: list[Column]
+
+
+@dataclass(frozen=True)
+class TrainingFile:
+    """A file as it was read, before rows are chosen.
+
+    Attributes
+    ----------
+    path : path-like
+        The file.
+    content : pyarrow.Table or ArrayData
+        Columns to learn from.
+    values : ndarray of str, shape (n,), or None
+        The target, where one was named.
+    target : str or None
+        Its name.
+    categorical : sequence of str
+        Columns that are categories whatever they hold.
+    unlabeled : str or None
+        Value of the target that counts as blank.
+    keep : sequence of str
+        Columns to learn from although they look as if nothing could be learnt from them.
+    """
+
+    path: Path
+    content: pa.Table | ArrayData
+    values: np.ndarray | None
+    target: str | None
+    categorical: tuple[str, ...] = ()
+    unlabeled: str | None = None
+    keep: tuple[str, ...] = ()
+
+    @property
+    def n_rows(self):
+        """Rows in the file."""
+        table = isinstance(self.content, pa.Table)
+        return self.content.num_rows if table else self.content.X.shape[0]
+
+    @cached_property
+    def labels(self):
+        """The target, counted; None without one."""
+        if self.values is None:
+            return None
+        labels = count_labels(self.values, column=self.target, source=self.path)
+        return labels if self.unlabeled is None else labels.with_mark(self.unlabeled)
+
+    def choose(self, roles, missing=IMPUTE):
+        """Rows to learn from.
+
+        Parameters
+        ----------
+        roles : Roles
+            Which rows, and as what.
+        missing : {"impute", "skip", "refuse"}, default="impute"
+            Fill in missing numbers, leave out rows that have some, or refuse them. Those stored
+            in a sparse matrix are never filled in.
+        """
+        tally = Tally(self.path, missing == SKIP, "--missing skip")
+        choose = _choose_table if isinstance(self.content, pa.Table) else _choose_array
+        numbers = np.flatnonzero(roles.keep) + 1
+        fills = IMPUTE if missing == IMPUTE else REFUSE
+        rows, complete, schema, notes, profile = choose(self, roles.keep, numbers, tally, fills)
+        tally.check()
+        n_skipped = int((~complete).sum())
+        if n_skipped:
+            notes = [f"{plural(n_skipped, 'row')} with missing numbers not used", *notes]
+        if tally.filled:
+            told = "and the machine is told where; --missing skip leaves such rows out"
+            notes = [f"{filled_words(tally.filled)}, {told}", *notes]
+        y = None if roles.y is None else roles.y[roles.keep][complete]
+        _check_enough(self.path, rows.shape[0], y, roles.needed)
+        return TrainingRows(rows, y, schema, roles.notes + notes, numbers[complete], profile)
+
+
+def read_training(path, *, target=None, drop=(), categorical=(), keep=(), unlabeled=None):
+    """Read a file to learn from.
+
+    Parameters
+    ----------
+    path : path-like
+        Data file.
+    target : str, optional
+        Column (or array in an npz file, or "y" in an svmlight file) with the classes.
+    drop, categorical : sequence of str
+        Columns to leave out, and columns that are categories whatever they hold.
+    keep : sequence of str
+        Columns to learn from although they look as if nothing could be learnt from them.
+    unlabeled : str, optional
+        Value of the target that counts as blank.
+
+    Returns
+    -------
+    TrainingFile
+    """
+    form = input_format(path)
+    if form in TABLES:
+        file = _read_table(path, form, target, drop, categorical, keep)
+        return replace(file, unlabeled=unlabeled)
+    if drop or categorical or keep:
+        raise UserError(
+            f"--drop, --keep and --categorical name columns, and those of {path} have no names; "
+            "use a table (.csv, .tsv or .parquet)."
+        )
+    return replace(_read_arrays(path, form, target), unlabeled=unlabeled)
+
+
+def encoded_rows(file, rows, encoder, schema):
+    """Rows of a file as a model takes them, without those that it cannot take.
+
+    Parameters
+    ----------
+    file : TrainingFile
+        The file.
+    rows : ndarray of int
+        Which rows, counted from 0.
+    encoder : estimator
+        Fitted.
+    schema : Schema
+        Columns of the model.
+
+    Returns
+    -------
+    ndarray or CSR array
+    """
+    tally = Tally(file.path, skip_missing=schema.missing == REFUSE)
+    if isinstance(file.content, pa.Table):
+        table = file.content.take(rows)
+        found, _ = table_features(table, schema, tally=tally, row_numbers=rows + 1)
+    else:
+        found, _ = array_features(
+            file.content.X[rows], tally=tally, row_numbers=rows + 1, missing=schema.missing
+        )
+    tally.check()
+    return encoder.transform(found)
+
+
+def _read_table(path, form, target, drop, categorical, keep):
+    table = read_table(path, form)
+    asked = [*drop, *categorical, *keep, *([] if target is None else [target])]
+    unknown = [name for name in dict.fromkeys(asked) if name not in table.column_names]
+    if unknown:
+        raise UserError(
+            f"{path} has no column {listing(unknown)}; it has {listing(table.column_names)}."
+        )
+    values = None if target is None else text(table.column(target))
+    left = [name for name in table.column_names if name != target and name not in drop]
+    if not left:
+        raise UserError(f"{path} has no columns to learn from besides those left out.")
+    return TrainingFile(
+        path, table.select(left), values, target, tuple(categorical), keep=tuple(keep)
+    )
+
+
+def _read_arrays(path, form, target):
+    data = read_arrays(path, form)
+    values = None
+    if target is not None:
+        if target not in data.labels:
+            known = f"it has {listing(data.labels)}" if data.labels else "it has no labels at all"
+            raise UserError(f"{path} has no target '{target}' with one value per row; {known}.")
+        values = target_text(data.labels[target])
+    return TrainingFile(path, data, values, target)
+
+
+def _choose_table(file, keep, row_numbers, tally, missing):
+    _check_enough(file.path, int(keep.sum()), None, {})
+    wanted = {*file.keep, *file.categorical}
+    verdicts = judge_columns(file.content, keep, wanted)
+    check_something_left(file.content.column_names, verdicts, file.path)
+    used = [
+        name
+        for name in file.content.column_names
+        if name not in verdicts or verdicts[name].kind != "left out"
+    ]
+    table = file.content.select(used)
+    if not keep.all():
+        table = table.filter(keep)
+    as_category = [name for name, verdict in verdicts.items() if verdict.kind == "category"]
+    schema = table_schema(
+        table,
+        source=file.path,
+        row_numbers=row_numbers,
+        categorical=[*file.categorical, *as_category],
+        kept=wanted,
+        missing=missing,
+    )
+    rows, complete = table_features(table, schema, tally=tally, row_numbers=row_numbers)
+    notes = [left_out_note(verdicts), category_note(verdicts)]
+    profile = describe_columns(file.content, schema, verdicts)
+    return rows, complete, schema, [note for note in notes if note], profile
+
+
+def _choose_array(file, keep, row_numbers, tally, missing):
+    data = file.content
+    X = data.X if keep.all() else data.X[keep]
+    if data.is_sparse:
+        missing = REFUSE
+    rows, complete = array_features(X, tally=tally, row_numbers=row_numbers, missing=missing)
+    layout = "sparse" if data.is_sparse else "dense"
+    schema = Schema(layout, data.X.shape[1], zero_based=data.zero_based, missing=missing)
+    notes = []
+    if file.target is None and data.labels:
+        notes.append(f"labels in the file ({listing(data.labels)}) not used; all rows are normal")
+    return rows, complete, schema, notes, []
+
+
+def _check_enough(path, n_rows, y, needed):
+    if n_rows < 2:
+        raise UserError(
+            f"{path} gives {plural(n_rows, 'training row')} once the normal and complete ones are "
+            "chosen; at least 2 are needed."
+        )
+    for label, words in needed.items():
+        if not np.any(y == label):
+            raise UserError(
+                f"No row of {path} without missing numbers is {words}; fill in the missing "
+                "numbers of those that are."
+            )

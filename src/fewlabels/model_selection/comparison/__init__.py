@@ -1,0 +1,1 @@
+"""Baselines on the same rows, and who is ahead."""

@@ -1,0 +1,274 @@
+"""An honest comparison with what a sceptic would try instead."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_consistent_length
+
+from ...estimators import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
+from ..tuning.result import trim_of
+from ..tuning.search import Search
+from ..tuning.tune import _checked_budget
+from .few_labels import compare_few_labels
+from .judge import differences_of, judged, width
+from .one_class import compare_one_class
+from .positive_unlabelled import compare_pu
+from .result import BaselineComparison
+from .run import Rows, mean_seconds
+
+_MEASURES = {
+    "classes": "accuracy on held-out labelled rows",
+    "pu": "area under the ROC curve, positives against negatives, as the prior implies it (an "
+    "estimate, which may exceed 1)",
+    "one-class": "area under the ROC curve, held-out rows against known anomalies",
+    "nothing": "none: without known anomalies detectors cannot be ranked",
+}
+
+
+def compare_with_baselines(
+    estimator,
+    X,
+    y=None,
+    *,
+    known_other=None,
+    class_names=None,
+    time_budget=60,
+    random_state=None,
+    progress=False,
+):
+    """Compare an estimator, with its settings, with what a sceptic would try.
+
+    Clones of the estimator and baselines of scikit-learn are fitted to the same rows of the same
+    folds, and scored by what can be known without full labels:
+
+    * ``S3VM``: accuracy on held-out labelled rows, the unlabelled ones kept in training. Against
+      logistic regression and a support vector machine of the labels alone, self-training, label
+      spreading, and the majority class.
+    * ``PUSVM``, ``PUEnsemble``: area under the ROC curve of held-out positive against held-out
+      unlabelled rows, converted by the prior into the area against negatives. Against
+      classifiers that take unlabelled rows for negatives.
+    * ``SVDD``, ``OneClassSVM``: the area of held-out rows against ``known_other``. Against an
+      isolation forest, the distance to the 10th neighbour, the Mahalanobis distance and
+      scikit-learn's OneClassSVM. Without known anomalies nothing can rank detectors: false alarms
+      on held-out rows are reported, and where methods disagree.
+
+    Differences are taken on the same folds; their errors are corrected for training sets that
+    overlap (Nadeau & Bengio 2003).
+
+    Parameters
+    ----------
+    estimator : SVDD, OneClassSVM, PUSVM, PUEnsemble, S3VM, or Pipeline that ends in one
+        Fitted or not; it is left as it is. Steps of a pipeline before the last are fitted anew to
+        the training rows of each fold, and baselines stand behind them too. After ``tune``, a
+        machine without labels leaves out rows in training as ``tune`` did.
+    X : {array-like, sparse} of shape (n_samples, n_features) or DataFrame
+        Rows, in comparable units unless the pipeline scales them.
+    y : array-like of shape (n_samples,), default=None
+        Labels as the estimator takes them.
+    known_other : {array-like, sparse} of shape (n_other, n_features), default=None
+        Rows known not to be normal, for machines without labels. Not trained on.
+    class_names : (str, str), default=None
+        What to call the two classes of an S3VM in words, lesser one first; None means by their
+        labels.
+    time_budget : float, default=60
+        Seconds after which nothing more is begun, > 0.
+    random_state : int, RandomState or None, default=None
+        Seed of folds, samples and baselines; None means 0.
+    progress : bool, default=False
+        Show a progress bar on stderr.
+
+    Returns
+    -------
+    BaselineComparison
+        Table, verdict, and how they came about.
+
+    Raises
+    ------
+    ValueError
+        Another estimator; missing labels; a precomputed kernel.
+
+    Notes
+    -----
+    Ctrl-C ends the comparison and keeps the folds that are done. Beyond 4000 rows all methods
+    see a sample of the rows. Settings that were chosen on the same labels favour the estimator
+    a little; baselines have scikit-learn's defaults.
+
+    References
+    ----------
+    Nadeau, C., Bengio, Y. (2003). Inference for the generalization error. Machine Learning 52.
+
+    DeLong, E. R., DeLong, D. M., Clarke-Pearson, D. L. (1988). Comparing the areas under two or
+    more correlated receiver operating characteristic curves. Biometrics 44.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels import SVDD
+    >>> from fewlabels.model_selection import compare_with_baselines
+    >>> rng = np.random.default_rng(0)
+    >>> rows, odd = rng.normal(size=(100, 2)), rng.normal(3.0, 1.0, size=(20, 2))
+    >>> found = compare_with_baselines(SVDD(gamma=0.5, C=0.1), rows, known_other=odd)
+    >>> sorted(found.table.columns)
+    ['high', 'low', 'name', 'note', 'ours', 'score', 'seconds']
+    >>> found.outcome in ("better", "worse", "undecided")
+    True
+    """
+    search = Search(_checked_budget(time_budget), progress, random_state)
+    rng = check_random_state(search.seed)
+    is_pipeline = isinstance(estimator, Pipeline)
+    machine = estimator[-1] if is_pipeline else estimator
+    steps = estimator[:-1] if is_pipeline and len(estimator) > 1 else None
+    _check(machine, X, y, known_other)
+    X = _as_rows(X, steps, "X")
+    rows = Rows(X, y, steps)
+    agreement = disagreements = None
+    if isinstance(machine, SVDD | OneClassSVM):
+        kind = "nothing" if known_other is None else "one-class"
+        if known_other is not None:
+            known_other = _as_rows(known_other, steps, "known_other")
+        found, why_not, agreement, disagreements = compare_one_class(
+            machine, rows, known_other, trim_of(machine), search, rng
+        )
+    elif isinstance(machine, S3VM):
+        kind = "classes"
+        found, why_not = compare_few_labels(machine, rows, search, rng, class_names)
+    else:
+        kind = "pu"
+        found, why_not = compare_pu(machine, rows, search, rng)
+    return _result(kind, found, why_not, agreement, disagreements, search)
+
+
+def _check(machine, X, y, known_other):
+    name = type(machine).__name__
+    without_labels = isinstance(machine, SVDD | OneClassSVM)
+    if not (without_labels or isinstance(machine, PUSVM | PUEnsemble | S3VM)):
+        raise ValueError(
+            "compare_with_baselines knows SVDD, OneClassSVM, PUSVM, PUEnsemble and S3VM, and "
+            f"pipelines that end in one of them; it was given {name}."
+        )
+    if machine.kernel == "precomputed":
+        raise ValueError(
+            "kernel='precomputed' gives kernel values in place of rows, and baselines need rows; "
+            "pass rows and a kernel or a callable."
+        )
+    if without_labels:
+        return
+    if y is None:
+        raise ValueError(f"{name} learns from labels; pass y, see help(fewlabels.{name}).")
+    if known_other is not None:
+        raise ValueError(
+            f"known_other is for SVDD and OneClassSVM; {name} learns from labels: give them in y."
+        )
+    check_consistent_length(X, y)
+
+
+def _as_rows(X, steps, what):
+    """Rows as numbers; what goes into a pipeline is left to it."""
+    if steps is not None:
+        return X if hasattr(X, "shape") else np.asarray(X)
+    return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=what)
+
+
+def _shown_accuracy(value):
+    return f"{100.0 * value:.1f} %"
+
+
+def _shown_area(value):
+    return f"{value:.3f}"
+
+
+def _result(kind, found, why_not, agreement, disagreements, search):
+    shown = _shown_accuracy if kind == "classes" else _shown_area
+    empty = pd.DataFrame(columns=["name", "ours", "score", "low", "high", "seconds", "note"])
+    result = BaselineComparison(
+        table=empty,
+        differences=differences_of(["ours"], np.zeros(1), np.zeros(1), 1),
+        measure=_MEASURES[kind],
+        verdict="",
+        outcome="unknown",
+        worse_than=[],
+        protocol="" if found is None else found.protocol,
+        stopped=search.stopped,
+        seconds=0.0,
+        agreement=agreement,
+        disagreements=disagreements,
+    )
+    if found is None:
+        result.verdict = f"Nothing could be compared: {why_not}."
+    elif not found.running:
+        result.verdict = f"Nothing could be compared before {search.stopped} ended it."
+        result.table = _table(found, False)
+    elif kind == "nothing":
+        result.verdict = _without_anomalies(agreement)
+        result.table = _table(found, False)
+    else:
+        names = [found.methods[k].name for k in found.running]
+        result.differences = differences_of(
+            names, found.mean, found.difference_error, len(found.folds)
+        )
+        score = float(found.mean[0])
+        result.outcome, result.verdict, result.worse_than = judged(
+            result.differences, score, shown
+        )
+        result.verdict = f"{names[0]}: {result.verdict} {found.caution}".rstrip()
+        result.table = _table(found, True)
+    left_out = [
+        method.name
+        for place, method in enumerate(found.methods if found else [])
+        if place not in found.running
+    ]
+    if left_out and found.running:
+        result.protocol += f" Not compared: {', '.join(left_out)}."
+    if search.stopped:
+        result.protocol += f" It was ended early by {search.stopped}."
+    result.seconds = search.seconds
+    return result
+
+
+def _without_anomalies(agreement):
+    """What can be said when nothing ranks the detectors."""
+    first, others = agreement.iloc[0], agreement.iloc[1:]
+    verdict = (
+        "Without known anomalies nothing tells which detector is better, so none is ranked. "
+        f"Of held-out rows, {100 * first['false_alarms']:.1f} % are called outside "
+        f"({100 * first['asked']:.3g} % asked for)"
+    )
+    others = others.dropna()
+    if others.empty:
+        return f"{verdict}."
+    nearest = others.loc[others["rank_correlation"].idxmax()]
+    farthest = others.loc[others["rank_correlation"].idxmin()]
+    return (
+        f"{verdict}; ranks agree most with {nearest['name']} ({nearest['rank_correlation']:.2f}) "
+        f"and least with {farthest['name']} ({farthest['rank_correlation']:.2f})."
+    )
+
+
+def _table(found, scored):
+    lines = []
+    for place, method in enumerate(found.methods):
+        note = found.runs.failures[place] or found.notes.get(place, "")
+        score = low = high = np.nan
+        if place in found.running and scored:
+            at = found.running.index(place)
+            score, error = found.mean[at], found.error[at]
+            half = width(len(found.folds)) * error if len(found.folds) > 1 else np.inf
+            low, high = max(0.0, score - half), min(max(score, 1.0), score + half)
+        elif place not in found.running and not note:
+            note = "not finished in time"
+        lines.append(
+            {
+                "name": method.name,
+                "ours": place == 0,
+                "score": score,
+                "low": low,
+                "high": high,
+                "seconds": mean_seconds(found.runs, place),
+                "note": note,
+            }
+        )
+    table = pd.DataFrame(lines)
+    return table.sort_values("score", ascending=False, ignore_index=True, kind="stable")

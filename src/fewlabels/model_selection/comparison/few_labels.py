@@ -1,0 +1,114 @@
+"""Few labels of two classes: accuracy on held-out labelled rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from ...estimators._s3vm_data import read_semi_labels
+from ..splitters import LabeledKFold
+from .methods import MAJORITY, few_label_methods
+from .run import Method, run
+from .scores import Scores
+
+# Folds are repeated until about so many labels were predicted.
+_FOLDS, _PREDICTIONS, _MOST_REPEATS = 5, 200, 10
+# Most rows that are trained on, and labelled ones among them.
+_MOST_ROWS, _MOST_LABELLED = 4000, 2000
+_OURS = "S3VM"
+# Unlabelled rows that are called; shares of them that differ by more than this are spoken of.
+_CALLED, _APART = 500, 0.1
+
+
+def compare_few_labels(machine, rows, search, rng, class_names=None):
+    """Scores of ours and of the baselines; and why not when there are none."""
+    label, classes, _ = read_semi_labels(rows.y, machine.unlabeled)
+    coded = np.where(label == 0, np.nan, label > 0)
+    kept, told = _sample(label, rng)
+    labelled = kept[label[kept] != 0]
+    fewest = int(min(np.sum(label[labelled] > 0), np.sum(label[labelled] < 0)))
+    if fewest < 2:
+        return None, (
+            f"a class has {fewest} labelled row, and none is left to test with when it is trained "
+            "on; label a second one"
+        )
+    folds = min(_FOLDS, fewest)
+    repeats = int(np.clip(np.ceil(_PREDICTIONS / len(labelled)), 1, _MOST_REPEATS))
+    splitter = LabeledKFold(
+        folds, shuffle=True, n_repeats=repeats, random_state=rng.randint(2**31 - 1),
+        unlabeled=None,
+    )  # fmt: skip
+    splits = [(kept[a], kept[b]) for a, b in splitter.split(kept, coded[kept])]
+    methods = [Method(_OURS, machine), *few_label_methods(rng.randint(2**31 - 1))]
+
+    def evaluate(method, fold, train, test):
+        known = ~np.isnan(coded[train])
+        encoded, held = rows.encoded(fold, train, test)
+        estimator = clone(method.estimator)
+        if method is methods[0]:
+            estimator.set_params(unlabeled=None, verbose=False)
+            estimator.fit(encoded, coded[train])
+        elif method.learns_from == "labels":
+            estimator.fit(_safe_indexing(encoded, np.flatnonzero(known)), coded[train][known])
+        else:
+            estimator.fit(encoded, np.where(known, coded[train], -1).astype(int))
+        free = np.flatnonzero(~known)[:_CALLED]
+        share = (
+            np.mean(estimator.predict(_safe_indexing(encoded, free)) == 1) if len(free) else np.nan
+        )
+        return estimator.predict(held) == coded[test], float(share)
+
+    runs = run(methods, splits, evaluate, search)
+    found = Scores(methods, runs)
+    running, common = found.running, found.folds
+    hits = np.full((len(running), len(common), len(coded)), np.nan)
+    for i, k in enumerate(running):
+        for j, fold in enumerate(common):
+            hits[i, j, splits[fold][1]] = runs.outputs[k][fold][0]
+    seen = np.isfinite(hits[0]).any(axis=0) if running else np.zeros(0, bool)
+    if running:
+        found.fill_hits(hits[:, :, seen], 1.0 / (folds - 1))
+    found.protocol = (
+        f"Accuracy on held-out labelled rows: {len(common)} folds ({folds} parts of "
+        f"{len(labelled)} labelled rows, shuffled anew each time), the unlabelled rows kept in "
+        f"training.{told}"
+    )
+    _tell_shares(found, runs, float(np.mean(coded[labelled])), (class_names or classes)[1])
+    return found, ""
+
+
+def _tell_shares(found, runs, labelled_share, name):
+    """Note how many unlabelled rows each method calls the second class.
+
+    Held-out labelled rows do not see a wrong share where labels are not a random sample.
+    """
+    shares = {k: np.mean([runs.outputs[k][f][1] for f in found.folds]) for k in found.running}
+    if not shares or not np.isfinite(shares[0]):
+        return
+    for k, share in shares.items():
+        found.notes[k] = f"calls {100 * share:.0f} % of the unlabelled rows {name}"
+    others = [share for k, share in shares.items() if k and found.methods[k].name != MAJORITY]
+    if others and abs(shares[0] - np.median(others)) > _APART:
+        found.caution = (
+            f"Caution: it calls {100 * shares[0]:.0f} % of the unlabelled rows {name}, the "
+            f"baselines {100 * np.median(others):.0f} % (median), and of the labelled rows "
+            f"{100 * labelled_share:.0f} % are. If rows were not labelled at random, held-out "
+            "labels do not show which share is right; look at the shares, and set balance."
+        )
+
+
+def _sample(label, rng):
+    """Rows that take part, and words when these are not all."""
+    labelled, unlabelled = np.flatnonzero(label), np.flatnonzero(label == 0)
+    if len(label) <= _MOST_ROWS:
+        return np.arange(len(label)), ""
+    if len(labelled) > _MOST_LABELLED:
+        labelled = rng.choice(labelled, _MOST_LABELLED, replace=False)
+    room = min(len(unlabelled), _MOST_ROWS - len(labelled))
+    unlabelled = rng.choice(unlabelled, room, replace=False)
+    told = (
+        f" All methods saw a sample: {len(labelled)} labelled and {room} unlabelled rows of "
+        f"{len(label)}."
+    )
+    return np.sort(np.concatenate([labelled, unlabelled])), told

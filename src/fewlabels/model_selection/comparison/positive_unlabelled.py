@@ -1,0 +1,102 @@
+"""Positive and unlabelled rows: held-out positives against held-out unlabelled rows."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import numpy as np
+from sklearn.base import clone
+
+from ...class_prior import split_labels
+from ...metrics import pu_auc
+from ..splitters import PUKFold
+from .methods import decision_of, pu_methods
+from .run import Method, run
+from .scores import Scores
+
+_FOLDS, _REPEATS = 5, 4
+# Most rows that take part, and positive ones among them.
+_MOST_ROWS, _MOST_POSITIVE = 4000, 1500
+
+
+def compare_pu(machine, rows, search, rng):
+    """Scores of ours and of the baselines, and why not when there are none."""
+    positive, classes = split_labels(rows.y, machine.pos_label)
+    prior = _prior_of(machine, rows, positive, classes)
+    kept, told = _sample(positive, rng)
+    fewest = int(min(positive[kept].sum(), (~positive[kept]).sum()))
+    if fewest < 2:
+        return None, "one positive or one unlabelled row is too few to hold any out; label more"
+    folds = min(_FOLDS, fewest)
+    splitter = PUKFold(
+        folds, shuffle=True, n_repeats=_REPEATS, random_state=rng.randint(2**31 - 1)
+    )
+    mark = positive.astype(int)
+    splits = [(kept[a], kept[b]) for a, b in splitter.split(kept, mark[kept])]
+    methods = [Method(type(machine).__name__, machine), *pu_methods(rng.randint(2**31 - 1))]
+
+    def evaluate(method, fold, train, test):
+        encoded, held = rows.encoded(fold, train, test)
+        estimator = clone(method.estimator)
+        if method is methods[0]:
+            estimator.set_params(prior=prior, pos_label=None, verbose=False)
+        estimator.fit(encoded, mark[train])
+        decision = decision_of(estimator, held)
+        if method is methods[0]:
+            called = decision > 0
+        else:
+            called = decision > np.quantile(decision[mark[test] == 0], 1.0 - prior)
+        is_positive = mark[test] == 1
+        recall, predicted = called[is_positive].mean(), called[~is_positive].mean()
+        return pu_auc(mark[test], decision, prior), recall, predicted
+
+    runs = run(methods, splits, evaluate, search)
+    found = Scores(methods, runs)
+    running, common = found.running, found.folds
+    if running:
+        outputs = np.array([[runs.outputs[k][fold] for fold in common] for k in running])
+        found.fill_folds(outputs[:, :, 0], 1.0 / (folds - 1))
+        for k, (_, recall, predicted) in zip(running, outputs.mean(axis=1), strict=True):
+            accuracy = 1.0 - prior - predicted + 2.0 * prior * recall
+            f1 = 2.0 * prior * recall / (prior + predicted)
+            found.notes[k] = f"expected accuracy {accuracy:.3f}, F1 {f1:.3f}"
+    found.protocol = (
+        f"Held-out positive against held-out unlabelled rows, {len(common)} folds ({folds} parts, "
+        f"shuffled anew each time). The area shown is against negatives; with the prior "
+        f"{prior:.3g}, {prior / 2:.3g} + {1 - prior:.3g} times it is the area against unlabelled "
+        "rows that was measured. "
+        "Expected accuracy and F1 follow from recall, the share of unlabelled rows called "
+        "positive and the prior; baselines are cut where that share is the prior. All this holds "
+        f"when labelled positives are a random sample of all positives.{told}"
+    )
+    return found, ""
+
+
+def _prior_of(machine, rows, positive, classes):
+    """The prior given, or that of a fitted machine, or estimated once."""
+    if isinstance(machine.prior, Real):
+        return float(machine.prior)
+    if hasattr(machine, "prior_"):
+        return float(machine.prior_)
+    X = rows.X
+    if rows.steps is not None:
+        X = clone(rows.steps).fit_transform(X, rows.y)
+    reader = clone(machine)
+    reader._set_prior(reader._read(X, classes[positive.astype(np.intp)], None))
+    return float(reader.prior_)
+
+
+def _sample(positive, rng):
+    """Rows that take part, and words when these are not all."""
+    n = len(positive)
+    if n <= _MOST_ROWS:
+        return np.arange(n), ""
+    labelled, others = np.flatnonzero(positive), np.flatnonzero(~positive)
+    if len(labelled) > _MOST_POSITIVE:
+        labelled = rng.choice(labelled, _MOST_POSITIVE, replace=False)
+    others = rng.choice(others, min(len(others), _MOST_ROWS - len(labelled)), replace=False)
+    told = (
+        f" All methods saw a sample: {len(labelled)} positive and {len(others)} unlabelled rows "
+        f"of {n}."
+    )
+    return np.sort(np.concatenate([labelled, others])), told

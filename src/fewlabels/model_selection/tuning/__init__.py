@@ -1,0 +1,1 @@
+"""Settings chosen without (or with few) labels."""

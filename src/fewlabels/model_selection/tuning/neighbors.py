@@ -1,0 +1,186 @@
+"""Which rows to trust and how wide a kernel to take, from distances to neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import check_array
+
+from ...estimators._width import _total_variance
+
+# Rows that neighbours are looked for among; of more rows, a sample.
+_REFERENCES = 5000
+# Distances below this share of the largest row are rounding.
+_ROUNDING = 1e-7
+# Gamma times the mean squared distance between rows that a decision still tells apart easily.
+_FLATTEST = 1e-4
+# Mean kernel values below this are lost in the rounding of a decision.
+_LOST = 1e-16
+
+
+def neighbor_gamma(X, factor=4.0):
+    """Width of a Gaussian kernel: ``factor`` over the squared distance to a near neighbour.
+
+    With n rows, ``gamma = factor / d**2``, where d is the median of the distances of rows to
+    their q-th neighbour (not counting themselves), q = sqrt(n) rounded. Of more than 5000
+    rows neighbours are looked for in a sample, at the corresponding rank.
+
+    Parameters
+    ----------
+    X : {array-like, sparse} of shape (n_samples, n_features)
+        Rows, at least 2.
+    factor : float, default=4.0
+        Larger values make narrower kernels, > 0.
+
+    Returns
+    -------
+    float
+        Where the median is 0 (many equal rows), from the smallest distance > 0; 1.0 when all
+        distances are 0.
+
+    Examples
+    --------
+    >>> from fewlabels.model_selection import neighbor_gamma
+    >>> neighbor_gamma([[0.0], [1.0], [2.0], [3.0]])
+    1.7777777777777777
+    """
+    return _gamma(neighbor_distances(_checked(X)), factor)
+
+
+def far_from_neighbors(X, share=0.4):
+    """The rows that lie farthest from their neighbours, where anomalies are likely.
+
+    Parameters
+    ----------
+    X : {array-like, sparse} of shape (n_samples, n_features)
+        Rows, at least 2.
+    share : float, default=0.4
+        Share of the rows, in [0, 1), rounded down; at least two rows are not among them.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_samples,)
+        True for the rows of the largest distance to their q-th neighbour, q = sqrt(n) rounded.
+
+    Examples
+    --------
+    >>> from fewlabels.model_selection import far_from_neighbors
+    >>> far_from_neighbors([[0.0], [0.1], [0.2], [0.3], [9.0]], share=0.2)
+    array([False, False, False, False,  True])
+    """
+    if not 0.0 <= share < 1.0:
+        raise ValueError(f"share={share!r} is not allowed; pass a number in [0, 1).")
+    return farthest(neighbor_distances(_checked(X)), share)
+
+
+def gamma_of_reach(rows, far, share):
+    """The largest gamma at which all but a ``share`` of the rows are within reach.
+
+    However far they are, not so small that the rows trained on become one point.
+
+    A row is out of reach where the mean kernel value with the rows trained on is lost in the
+    rounding of a decision: a threshold among such rows could not be told from 0.
+
+    Parameters
+    ----------
+    rows : ndarray or CSR array of shape (n, d)
+        Rows.
+    far : ndarray of bool of shape (n,)
+        Rows not trained on.
+    share : float
+        In (0, 1).
+    """
+    squared = nearest_distances(rows, ~far) ** 2
+    edge = float(np.quantile(squared, 1.0 - share))
+    if not edge > 0.0:
+        return np.inf
+    core = rows[~far]
+    spread = 2.0 * _total_variance(core, None)
+    return max(_within(core.shape[0]) / edge, _FLATTEST / spread if spread > 0.0 else 0.0)
+
+
+def lost_share(rows, core, gamma):
+    """Share of ``rows`` out of the reach of a machine trained on ``core``."""
+    nearest = NearestNeighbors(n_neighbors=1).fit(core).kneighbors(rows)[0][:, 0]
+    return float(np.mean(gamma * nearest**2 > _within(core.shape[0])))
+
+
+def _within(n):
+    """Gamma times squared distance to one of n rows, at the edge of the reach."""
+    return max(1.0, float(-np.log(_LOST * n)))
+
+
+def nearest_distances(X, among):
+    """Distance of every row to the nearest other row of the mask ``among``."""
+    candidates = np.flatnonzero(among)
+    if len(candidates) > _REFERENCES:
+        draw = np.random.default_rng(0).choice(len(candidates), _REFERENCES, replace=False)
+        candidates = candidates[np.sort(draw)]
+    neighbors = NearestNeighbors(n_neighbors=min(2, len(candidates))).fit(X[candidates])
+    distance = neighbors.kneighbors(X)[0]
+    found = distance[:, 0].copy()
+    found[candidates] = distance[candidates, -1]
+    return found
+
+
+def farthest(distances, share):
+    """Mask of the ``share`` of rows with the largest distances."""
+    n = len(distances)
+    n_kept = min(n, max(2, int(np.ceil((1.0 - share) * n))))
+    far = np.ones(n, dtype=bool)
+    far[np.argsort(distances, kind="stable")[:n_kept]] = False
+    return far
+
+
+def rank_of_neighbor(n):
+    """Q = sqrt(n), rounded, below n."""
+    return max(1, min(n - 1, round(float(np.sqrt(n)))))
+
+
+def neighbor_distances(X):
+    """Distance of every row to its q-th neighbour, q = ``rank_of_neighbor(n)``.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n, d)
+        Rows, at least 2.
+    """
+    n = X.shape[0]
+    if n < 2:
+        raise ValueError(f"X has {n} row(s); distances to neighbours need 2 rows at least.")
+    if not sp.issparse(X):
+        X = X - X.mean(axis=0, dtype=np.float64)  # differences without cancellation
+    rank = rank_of_neighbor(n)
+    if n <= _REFERENCES:
+        found = NearestNeighbors(n_neighbors=rank).fit(X).kneighbors()[0][:, -1]
+    else:
+        found = _distances_in_a_sample(X, rank)
+    squares = X.multiply(X) if sp.issparse(X) else X * X
+    largest = float(np.sqrt(np.asarray(squares.sum(axis=1)).max()))
+    return np.where(found <= _ROUNDING * largest, 0.0, found)
+
+
+def _distances_in_a_sample(X, rank):
+    """The same among some of the rows: a row of the sample is its own nearest one there."""
+    n = X.shape[0]
+    sample = np.sort(np.random.default_rng(0).choice(n, _REFERENCES, replace=False))
+    near = max(1, round(rank * _REFERENCES / n))
+    distance = NearestNeighbors(n_neighbors=near + 1).fit(X[sample]).kneighbors(X)[0]
+    found = distance[:, near - 1].copy()
+    found[sample] = distance[sample, near]
+    return found
+
+
+def _gamma(distances, factor):
+    width = float(np.median(distances))
+    if width <= 0.0:
+        above = distances[distances > 0.0]
+        if len(above) == 0:
+            return 1.0
+        width = float(above.min())
+    return factor / width**2
+
+
+def _checked(X):
+    return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])

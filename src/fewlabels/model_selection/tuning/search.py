@@ -1,0 +1,187 @@
+"""A search as it runs: its clock, its progress bar, what it costs, what ends it."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from contextlib import contextmanager, nullcontext
+from inspect import signature
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from .result import Curve
+
+_SEEDS = np.iinfo(np.int32).max
+
+
+class Plan(NamedTuple):
+    """What a search decided.
+
+    Attributes
+    ----------
+    settings : dict
+        Parameters to set.
+    reason : str
+        Why.
+    candidates : DataFrame
+        What was tried, with a column ``chosen``.
+    curve : Curve
+        What to draw of it.
+    weight : ndarray or None
+        Weights to fit with; None for those given.
+    fit : callable or None
+        Fits the machine, where something found in the search can be reused.
+    """
+
+    settings: dict
+    reason: str
+    candidates: pd.DataFrame
+    curve: Curve
+    weight: Any = None
+    fit: Any = None
+
+
+class Search:
+    """Clock, progress and cost of one search.
+
+    Parameters
+    ----------
+    time_budget : float
+        Seconds.
+    progress : bool
+        Show a bar on stderr.
+    random_state : int, RandomState or None
+        Seed; None means 0.
+    """
+
+    def __init__(self, time_budget, progress, random_state):
+        self.started = time.perf_counter()
+        self.time_budget = time_budget
+        self.progress = progress
+        rng = check_random_state(0 if random_state is None else random_state)
+        self.seed = int(rng.randint(_SEEDS))
+        self.fits = self.kernel_values = 0
+        self.stopped = ""
+        self._bar = self._task = None
+
+    @property
+    def seconds(self):
+        """Seconds since the search began."""
+        return time.perf_counter() - self.started
+
+    def is_over(self):
+        """Whether the time is spent; nothing more is tried then."""
+        if not self.stopped and self.seconds >= self.time_budget:
+            self.stopped = "time budget"
+        return bool(self.stopped)
+
+    def running(self, what, total):
+        """Context of ``total`` steps, each told by ``advance``; Ctrl-C ends it, and no more."""
+        return _Running(self, what, total)
+
+    def advance(self, text=""):
+        """Count a step."""
+        if self._bar is not None:
+            self._bar.update(self._task, advance=1, best=text)
+
+    def fitted(self, estimator, X, y=None, weight=None, **settings):
+        """A fitted clone, or None when the time ran out first.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            After Ctrl-C.
+        """
+        machine = clone(estimator).set_params(**settings)
+        options = {} if weight is None else {"sample_weight": weight}
+        if "callback" in signature(machine.fit).parameters:
+            options["callback"] = lambda entry: self.is_over()
+        with quiet():
+            machine.fit(X, y, **options)
+        self.count(machine)
+        return None if self.stopped else machine
+
+    def count(self, machine):
+        """Add the cost of a fitted machine; its kernel values are returned."""
+        values = kernel_values(machine)
+        self.fits += 1
+        self.kernel_values += values
+        return values
+
+
+class _Running:
+    def __init__(self, search, what, total):
+        self.search = search
+        self.what, self.total = what, total
+        self.context = nullcontext()
+
+    def __enter__(self):
+        if self.search.progress:
+            self.context = _bar()
+            self.search._bar = self.context
+            self.search._task = self.context.add_task(self.what, total=self.total, best="")
+        self.context.__enter__()
+
+    def __exit__(self, kind, error, trace):
+        self.context.__exit__(kind, error, trace)
+        self.search._bar = None
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            self.search.stopped = "Ctrl-C"
+            return True
+        return False
+
+
+def _bar():
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[best]}"),
+        console=Console(file=sys.stderr),
+        transient=True,
+    )
+
+
+@contextmanager
+def quiet():
+    """Context without warnings about candidates: their table says which did not converge."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def kernel_values(machine):
+    """Kernel values that a fit evaluated, as far as its history tells."""
+    entries = [entry for entry in machine.history_ if "kernel_values" in entry]
+    return int(entries[-1]["kernel_values"]) if entries else 0
+
+
+def quietly_settings(estimator):
+    """Parameters that silence a candidate."""
+    return {"verbose": False} if estimator.verbose else {}
+
+
+def ended_early(search):
+    """Words about an early end, for a reason; empty when there was none."""
+    if not search.stopped:
+        return ""
+    return f" The search was ended early by {_ENDED[search.stopped]}."
+
+
+_ENDED = {"time budget": "its time budget", "Ctrl-C": "Ctrl-C"}

@@ -1,0 +1,1 @@
+"""The page: elements, style, pictures and words."""

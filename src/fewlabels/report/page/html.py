@@ -1,0 +1,82 @@
+"""A report as one HTML file that needs no network."""
+
+from __future__ import annotations
+
+from .elements import Html, tag
+from .sections import PARTS, navigation
+from .style import STYLE
+
+# The first bytes of every report.
+START = "<!doctype html>\n<!-- fewlabels report -->\n"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def write_report(path, contents):
+    """Write a report.
+
+    Parameters
+    ----------
+    path : path-like
+        HTML file; it appears whole or not at all.
+    contents : Contents
+        What it says.
+
+    Raises
+    ------
+    UserError
+        The file cannot be written.
+    """
+    from ...io.atomic import replacing
+
+    with replacing(path) as temporary:
+        temporary.write_text(page(contents), encoding="utf-8")
+
+
+def page(contents):
+    """A report as text.
+
+    Parameters
+    ----------
+    contents : Contents
+        What it says.
+
+    Returns
+    -------
+    str
+    """
+    parts = [part for part in (make(contents) for make in PARTS) if part is not None]
+    title = f"What fewlabels learnt from {contents.source}"
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="referrer", content="no-referrer"),
+        tag("title", title),
+        Html(f"<style>{STYLE}</style>"),
+    )
+    header = tag(
+        "header",
+        tag("h1", title),
+        tag("p", f"{contents.created[:10]}, model {contents.model}", class_="muted"),
+        navigation(parts),
+    )
+    body = tag("body", header, tag("main", *parts))
+    return f'{START}<html lang="en">\n{head}\n{body}\n</html>\n'
+
+
+def is_report(path):
+    """Whether a file is a report, which a new one may replace.
+
+    Parameters
+    ----------
+    path : path-like
+        An existing file.
+
+    Returns
+    -------
+    bool
+    """
+    start = START.encode()
+    with open(path, "rb") as file:
+        return file.read(len(start)) == start

@@ -1,0 +1,1 @@
+"""Solvers as their papers print them: references that the engine is measured against."""

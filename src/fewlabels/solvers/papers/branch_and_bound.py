@@ -1,0 +1,179 @@
+"""Branch and bound: the global minimum of a problem that is convex once it is decided.
+
+What is decided, and how convex problems are solved, is the business of a *relaxation*; here is
+the search, depth first, the more promising child first (Chapelle, Sindhwani & Keerthi 2007,
+section 3).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from ..result import Status
+
+# Entries of the history come after so many nodes, doubled from entry to entry.
+_FIRST_ENTRY = 16
+
+
+class Relaxation(Protocol):
+    """A family of problems: nodes, each with a ``bound`` below all that it contains."""
+
+    def root(self):
+        """The node where nothing is decided."""
+
+    def complete(self, node, cutoff):
+        """A solution near the node, as ``(value, solution)``; None if none is below ``cutoff``."""
+
+    def is_leaf(self, node):
+        """Whether everything is decided."""
+
+    def split(self, node, cutoff):
+        """Nodes that together contain all of ``node`` below ``cutoff``, best first.
+
+        Returns them and the number of convex problems solved for it.
+        """
+
+
+@dataclass
+class Search:
+    """Outcome of a branch and bound.
+
+    Attributes
+    ----------
+    solution : object
+        The best one found, as the relaxation made it; None if nothing was better than the
+        value that the search began with.
+    value : float
+        Its objective.
+    lower_bound : float
+        No solution has a smaller objective. Equal to ``value`` when the search was finished, up
+        to the relative accuracy it was asked for.
+    status : Status
+        CONVERGED, MAX_ITER (nodes), MAX_TIME or STOPPED.
+    n_nodes : int
+        Convex problems solved.
+    history : list of dict
+        nodes, lower_bound, objective, seconds.
+    """
+
+    solution: object
+    value: float
+    lower_bound: float
+    status: Status
+    n_nodes: int
+    history: list[dict] = field(default_factory=list)
+
+    @property
+    def gap(self):
+        """How far the value may be from the global minimum; 0 when that is proven."""
+        return max(0.0, self.value - self.lower_bound)
+
+
+def branch_and_bound(
+    relaxation, value=np.inf, *, rtol=1e-9, max_nodes=np.inf, max_waiting=np.inf,
+    max_time=np.inf, callback=None,
+):  # fmt: skip
+    """Search for the global minimum.
+
+    Parameters
+    ----------
+    relaxation : Relaxation
+        What to search.
+    value : float, default=inf
+        Objective of a solution that is known already: only better ones are of interest.
+    rtol : float, default=1e-9
+        Solutions better by less than this share of the objective are not searched for.
+    max_nodes : float
+        Limit on convex problems, overrun by those of one split at most.
+    max_waiting : float
+        Limit on nodes that are kept to be split later.
+    max_time : float
+        Limit in seconds.
+    callback : callable or None
+        Called with every new entry of the history; returning True stops the search.
+
+    Returns
+    -------
+    Search
+    """
+    run = _Run(relaxation, value, rtol, callback)
+    try:
+        run.begin()
+        while run.waiting and run.search.status is Status.CONVERGED:
+            if run.search.n_nodes >= max_nodes or len(run.waiting) > max_waiting:
+                run.search.status = Status.MAX_ITER
+            elif run.seconds >= max_time:
+                run.search.status = Status.MAX_TIME
+            elif run.due and run.record():
+                run.search.status = Status.STOPPED
+            else:
+                run.step()
+    except KeyboardInterrupt:
+        run.search.status = Status.INTERRUPTED
+    run.record()
+    return run.search
+
+
+class _Run:
+    def __init__(self, relaxation, value, rtol, callback):
+        self.relaxation, self.rtol, self.callback = relaxation, rtol, callback
+        self.search = Search(None, float(value), -np.inf, Status.CONVERGED, 0)
+        self.started = time.perf_counter()
+        self.waiting = []
+        self.underway = -np.inf  # bound of the node that is being looked at
+        self.unsolved = np.inf  # smallest bound of leaves that are solved as well as possible
+        self.next_entry = _FIRST_ENTRY
+
+    def begin(self):
+        self.waiting.append(self.relaxation.root())
+        self.search.n_nodes, self.underway = 1, np.inf
+
+    @property
+    def seconds(self):
+        return time.perf_counter() - self.started
+
+    @property
+    def cutoff(self):
+        value = self.search.value
+        return value - self.rtol * abs(value) if np.isfinite(value) else value
+
+    def step(self):
+        """Look at the newest node: close it, or put its children in its place."""
+        node = self.waiting.pop()
+        self.underway = node.bound
+        if node.bound < self.cutoff:
+            found = self.relaxation.complete(node, self.cutoff)
+            if found is not None:
+                self.search.value, self.search.solution = found
+        if node.bound < self.cutoff:
+            if self.relaxation.is_leaf(node):
+                self.unsolved = min(self.unsolved, node.bound)
+            else:
+                children, n_solved = self.relaxation.split(node, self.cutoff)
+                self.search.n_nodes += n_solved
+                self.waiting += [c for c in reversed(children) if c.bound < self.cutoff]
+        self.underway = np.inf
+
+    @property
+    def due(self):
+        """Whether it is time for an entry of the history."""
+        return self.search.n_nodes >= self.next_entry
+
+    def record(self):
+        """Add an entry to the history. Returns whether the callback asks to stop."""
+        search = self.search
+        self.next_entry = 2 * search.n_nodes
+        bounds = [node.bound for node in self.waiting]
+        search.lower_bound = min(search.value, self.underway, self.unsolved, *bounds)
+        entry = {
+            "nodes": search.n_nodes,
+            "lower_bound": search.lower_bound,
+            "objective": search.value,
+            "seconds": self.seconds,
+        }
+        search.history.append(entry)
+        return self.callback is not None and self.callback(entry)

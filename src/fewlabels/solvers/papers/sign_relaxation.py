@@ -1,0 +1,283 @@
+"""The signs of a semi-supervised SVM as a tree of convex problems.
+
+    min over f and signs s    1/2 |w|^2 + sum_L C_i hinge(y_i f_i) + sum_U C*_i hinge(s_i f_i)
+
+is problem (1) of Gu et al. (2018), and convex once s is given. A node gives signs to some of the
+unlabelled rows and leaves the loss of the others out (Chapelle, Sindhwani & Keerthi 2007): every
+feasible point of its dual bounds all that the node contains from below. A balancing constraint
+is linear in f, so that every node has it, over all unlabelled rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+
+from ...problem import DualProblem, Penalty
+from .. import _pairs
+from ..decomposition import solve_decomposition
+from ..polish import newton_step
+from ..result import Result, Status
+from ..settings import Settings
+from ..warm import warm_start
+
+# Up to so many variables the whole matrix is kept and a node costs microseconds.
+_DENSE = 300
+# Violation to which problems are solved, in units of f: of nodes, and of leaves by the engine.
+_TOL, _TOL_LEAF = 1e-4, 1e-8
+# Pair steps per variable before the first Newton step, their growth from one to the next, a
+# limit, and how many Newton steps.
+_STEPS, _MORE, _MOST_STEPS, _ROUNDS = 2, 1.5, 200_000, 40
+# Relative gap between value and bound at which a leaf is solved.
+_SOLVED = 1e-12
+# A kernel matrix with an eigenvalue below minus this share of the largest is not an inner product.
+_INDEFINITE = 1e-8
+# Decisions this small have no sign.
+_ZERO = 1e-10
+
+
+@dataclass
+class SignNode:
+    """Unlabelled rows with and without a sign, and the optimum of what has one.
+
+    Attributes
+    ----------
+    side : ndarray of shape (n,)
+        Label or sign of every row; 0 where none is given yet.
+    a, gradient : ndarray of shape (m,)
+        A feasible point of the dual, nearly optimal, and ``Q a``; m is n, or n + 1 with the
+        virtual row of the balancing constraint.
+    bound : float
+        Dual objective: a lower bound.
+    """
+
+    side: np.ndarray
+    a: np.ndarray
+    gradient: np.ndarray
+    bound: float
+
+
+@dataclass
+class SignSolution:
+    """A solution for given signs.
+
+    Attributes
+    ----------
+    sign : ndarray of shape (n,)
+        Label or sign of every row.
+    a, gradient : ndarray of shape (m,)
+        The variables and ``Q a``.
+    multiplier : float
+        ``f = gradient - multiplier``.
+    """
+
+    sign: np.ndarray
+    a: np.ndarray
+    gradient: np.ndarray
+    multiplier: float
+
+
+class SignRelaxation:
+    """Nodes of a semi-supervised SVM for ``branch_and_bound``.
+
+    Parameters
+    ----------
+    gram : GramOperator
+        K over all rows; with ``target`` bordered by the mean of the unlabelled rows.
+    side : ndarray of shape (n,)
+        +1 and -1 for rows whose label or sign is given, 0 for rows to be decided.
+    price : ndarray of shape (n,)
+        Price of the loss of every row, > 0.
+    target : float or None, default=None
+        Mean of f over the unlabelled rows; None for no constraint.
+    start : (ndarray, ndarray) or None, default=None
+        ``a`` and ``Q a`` of the solution of a similar problem, for the root.
+    dense : bool or None, default=None
+        Whether to keep the whole kernel matrix; None decides by size. Only with it is K
+        checked: bounds hold for inner products.
+    """
+
+    def __init__(self, gram, side, price, target=None, *, start=None, dense=None):
+        self.gram, self.target = gram, target
+        self.side = np.asarray(side, dtype=float)
+        self.price = np.asarray(price, dtype=float)
+        self.n = len(self.side)
+        self.undecided = np.flatnonzero(self.side == 0)
+        self._start = start
+        self._diagonal = gram.diagonal()[: self.n]
+        dense = gram.n <= _DENSE if dense is None else dense
+        self._Q = gram.block(np.arange(gram.n)) if dense else None
+        if dense:
+            self._check_bounds()
+        self._tried = set()
+
+    def _check_bounds(self):
+        values = np.linalg.eigvalsh(self._Q)
+        if values[0] < -_INDEFINITE * values[-1]:
+            raise ValueError(
+                f"the kernel matrix has negative eigenvalues (from {values[0]:.3g} to "
+                f"{values[-1]:.3g}), so that nothing bounds the objective from below; use a "
+                "kernel that is an inner product, or another solver."
+            )
+
+    # -- what branch_and_bound asks for --------------------------------------------------------
+
+    def root(self):
+        if self._start is None:
+            zero = np.zeros(self.gram.n)
+            return self._solved(self.side, zero, zero, np.inf)
+        return self._solved(self.side, *self._feasible(self.side, *self._start), np.inf)
+
+    def is_leaf(self, node):
+        return not np.any(node.side == 0)
+
+    def complete(self, node, cutoff):
+        """Every row gets the sign of f; then signs follow f as long as that helps."""
+        sign = self._follow(node.side, self._decision(node), np.ones(self.n))
+        return self.descend(sign, node.a, node.gradient, cutoff)
+
+    def split(self, node, cutoff):
+        """Both signs of the row for which the wrong one costs most, the cheaper one first."""
+        free = np.flatnonzero(node.side == 0)
+        f = self._decision(node)[free]
+        i = free[np.argmax(np.maximum(self._cost(free, 1.0 - f), self._cost(free, 1.0 + f)))]
+        children = []
+        for sign in (1.0, -1.0):
+            side = node.side.copy()
+            side[i] = sign
+            children.append(self._solved(side, node.a, node.gradient, cutoff))
+        return sorted(children, key=lambda child: child.bound), 2
+
+    def descend(self, sign, a, gradient, cutoff=np.inf):
+        """A local minimum from given signs: rows to be decided follow f as long as that helps.
+
+        Parameters
+        ----------
+        sign : ndarray of shape (n,)
+            Label or sign of every row.
+        a, gradient : ndarray of shape (m,)
+            A point that is feasible for it or for similar signs, and ``Q a``.
+        cutoff : float
+            What is not below it is of no interest.
+
+        Returns
+        -------
+        (float, SignSolution) or None
+            None when nothing below ``cutoff`` was found, or the signs were tried before.
+        """
+        found = None
+        while self._key(sign) not in self._tried:
+            self._tried.add(self._key(sign))
+            leaf = self._solved(sign, *self._feasible(sign, a, gradient), cutoff)
+            a, gradient = leaf.a, leaf.gradient
+            if leaf.bound >= cutoff:
+                break
+            value = self.value(sign, a, gradient)
+            if value < cutoff:
+                multiplier = self.multiplier(sign, a, gradient)
+                found, cutoff = (value, SignSolution(sign, a, gradient, multiplier)), value
+            sign = self._follow(self.side, self._decision(leaf), sign)
+        return found
+
+    # -- convex problems ---------------------------------------------------------------------
+
+    def _cost(self, rows, lack):
+        """What the dual gains by the variable of a row alone, ``lack`` below its margin."""
+        step = np.clip(lack / np.maximum(self._diagonal[rows], 1e-300), 0.0, self.price[rows])
+        return step * (lack - 0.5 * self._diagonal[rows] * step)
+
+    def _penalty(self, side):
+        end = side * self.price
+        lower, upper, slope = np.minimum(end, 0.0), np.maximum(end, 0.0), -side
+        if self.target is not None:
+            lower, upper = np.append(lower, -np.inf), np.append(upper, np.inf)
+            slope = np.append(slope, -self.target)
+        return Penalty(lower, lower, upper, slope, slope)
+
+    def _feasible(self, side, a, gradient):
+        """The nearest point that is feasible for ``side``, with its gradient."""
+        end = side * self.price
+        real = a[: self.n]
+        if np.all(real >= np.minimum(end, 0.0)) and np.all(real <= np.maximum(end, 0.0)):
+            return a, gradient
+        start = warm_start(DualProblem(self.gram, self._penalty(side), 0.0), a, gradient)
+        return start.a, start.gradient
+
+    def _solved(self, side, a, gradient, cutoff):
+        """The node of ``side``, from a point that is feasible for it."""
+        penalty, leaf = self._penalty(side), bool(np.all(side))
+        if self._Q is None:
+            a, gradient = self._by_engine(penalty, a, gradient, leaf)
+        else:
+            a, gradient = self._by_pairs(penalty, side, a.copy(), gradient.copy(), cutoff, leaf)
+        return SignNode(side, a, gradient, self._bound(penalty, a, gradient))
+
+    @staticmethod
+    def _bound(penalty, a, gradient):
+        return -float(0.5 * a @ gradient + penalty.slope_right @ a)
+
+    def _by_pairs(self, penalty, side, a, gradient, cutoff, leaf):
+        """Pair steps, and Newton steps where they are slow or a leaf is to be exact."""
+        Q, arrays, tol = self._Q, penalty.arrays(), _TOL
+        here = SimpleNamespace(penalty=penalty, block=lambda free: Q[np.ix_(free, free)])
+        n_steps = _STEPS * len(a)
+        for _ in range(_ROUNDS):
+            _, code = _pairs.solve_block(Q, gradient, a, *arrays, tol, n_steps)
+            bound = self._bound(penalty, a, gradient)
+            if bound >= cutoff or (code == _pairs.DONE and not leaf):
+                break
+            if leaf and self.value(side, a, gradient) - bound <= _SOLVED * abs(bound):
+                break
+            step = newton_step(here, a, gradient, len(a))
+            if step is not None:
+                free, values, _ = step
+                gradient += (values - a[free]) @ Q[free]
+                a[free] = values
+            if code == _pairs.DONE:
+                tol *= 0.1
+            n_steps = min(_MOST_STEPS, int(_MORE * n_steps))
+        return a, gradient
+
+    def _by_engine(self, penalty, a, gradient, leaf):
+        problem = DualProblem(self.gram, penalty, 0.0)
+        start = Result(a, gradient, 0.0, np.nan, np.inf, np.inf, Status.STOPPED, 0)
+        settings = Settings(tol=_TOL_LEAF if leaf else _TOL, polish=1024 if leaf else 0)
+        result = solve_decomposition(problem, start, settings)
+        if result.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        return result.a, result.gradient
+
+    # -- the function ---------------------------------------------------------------------------
+
+    def multiplier(self, side, a, gradient):
+        """Multiplier of the equality; the balancing constraint holds exactly with it."""
+        if self.target is not None:
+            return float(gradient[-1] - self.target)
+        end = side * self.price
+        between = (a != 0.0) & (a != end)
+        if between.any():
+            return float(np.mean((gradient - side)[between]))
+        # Anything from what rows that may shrink ask for to what those that may grow allow.
+        wanted, given = gradient - side, side != 0
+        most = wanted[given & (a < np.maximum(end, 0.0))].min(initial=np.inf)
+        least = wanted[given & (a > np.minimum(end, 0.0))].max(initial=-np.inf)
+        return float(np.mean([v for v in (least, most) if np.isfinite(v)]))
+
+    def value(self, side, a, gradient):
+        """Objective of the function for given signs; rows without a sign cost nothing."""
+        f = gradient[: self.n] - self.multiplier(side, a, gradient)
+        loss = np.where(side != 0, np.maximum(0.0, 1.0 - side * f), 0.0)
+        return 0.5 * float(a @ gradient) + float(self.price @ loss)
+
+    def _decision(self, node):
+        return node.gradient[: self.n] - self.multiplier(node.side, node.a, node.gradient)
+
+    def _follow(self, side, f, before):
+        """Signs of f where ``side`` gives none."""
+        sign = np.where(np.abs(f) <= _ZERO, before, np.sign(f))
+        return np.where(side != 0, side, sign)
+
+    def _key(self, sign):
+        return np.packbits(sign[self.undecided] > 0).tobytes()

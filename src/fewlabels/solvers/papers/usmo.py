@@ -1,0 +1,351 @@
+"""USMO, Algorithm 1 of the paper: pairs of unlabelled samples, one closed form each.
+
+    minimise_s   1/2 s' K s + sum_u (linear_u s_u - min(s_u, c2_u - s_u))
+    subject to   sum_u s_u = c1 p,   0 <= s_u <= c2_u                           (6)
+
+over the unlabelled samples; s is the paper's sigma, its delta stands at the optimum
+``2 min(s, c2 - s)`` and ``linear = -c1 K_UP 1``. With ``F = -(K s + linear)``, the paper's
+f without the bias, and
+
+    D1 = {0 <= s < c2/2},   D2 = {c2/2 < s <= c2},   D3 = {0 < s < c2},
+
+s is tau-optimal if and only if
+
+    max_D1 F - min_D3 F     <= tau
+    max_D3 F - min_D2 F     <= tau
+    max_D1 F - min_D2 F + 2 <= tau                                             (13)
+    max_D3 F - min_D3 F - 2 <= tau
+
+The paper's (13) and (14) lack the last line. It does not follow from the others, but is
+needed: (12) asks for ``-1 - tau/2 <= f <= 1 + tau/2`` on D3, so that values there may not
+be further apart than ``2 + tau``. Two samples on their kink satisfy the paper's (13)
+whatever f is.
+
+Samples with ``0 < s < c2``, ``s != c2/2`` are *non-bound*. Their F is kept up to date by
+(15); F of any other sample is computed from its kernel row when the sample is examined.
+The search for violating pairs alternates (section 4.3):
+
+* the most violating pair of the non-bound set, until that set is tau-optimal;
+* all samples one by one, each against the most critical values of the non-bound set and
+  of the samples examined since the last step.
+
+It ends with a scan of the second kind that finds no violating pair. Not the paper's:
+``linear`` is computed once instead of with every f, and kernel rows are evaluated a few
+dozen at a time and kept within a bound on memory. Neither changes a decision.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from ..result import Result, Status, certify
+from . import _usmo
+
+# Samples whose rows are evaluated at a time.
+_ROWS_AT_A_TIME = 64
+# Updates of single values in one compiled call: about a third of a second.
+_WORK_PER_CALL = 3e8
+# What rounding may leave of the shape of the penalty.
+_ROUNDING = 1e-9
+
+
+def solve_usmo(
+    problem,
+    start=None,
+    *,
+    tol=1e-3,
+    max_iter=-1,
+    max_time=np.inf,
+    cache_size=200e6,
+    callback=None,
+):
+    """Solve the positive-unlabelled problem with the double hinge loss by USMO.
+
+    Parameters
+    ----------
+    problem : DualProblem
+        ``pu_double_hinge(...)``, or any problem of that shape.
+    start : ndarray of shape (n,), Result, or None, default=None
+        A feasible point, as ``usmo_start`` makes it; None fills one variable after the
+        other.
+    tol : float, default=1e-3
+        The paper's tau, > 0.
+    max_iter : int, default=-1
+        Limit on pair steps; -1 for none. 0 returns the start.
+    max_time : float, default=inf
+        Limit in seconds.
+    cache_size : float, default=200e6
+        Bytes for kernel rows, > 0. At least four rows are held.
+    callback : callable or None, default=None
+        Called after every scan with its entry of ``history``; returning True stops the
+        solver.
+
+    Returns
+    -------
+    Result
+        ``multiplier`` is the bias beta: (16) averaged over the non-bound samples, or the
+        middle of the interval that optimality leaves when there are none. ``n_iter``
+        counts pair steps. ``history`` has one entry per scan: which ("non-bound" or
+        "whole"), the largest violation that it met, its steps, the decrease of the
+        objective, the size of the non-bound set after it, kernel values evaluated and
+        seconds so far. After Ctrl-C the status is ``INTERRUPTED`` and the result is
+        feasible.
+
+    Raises
+    ------
+    ValueError
+        If the penalty is not that of (6), or the start is not feasible.
+
+    Notes
+    -----
+    O(n) memory besides the rows held. A step costs O(non-bound samples); a scan of the
+    second kind O(n^2).
+
+    References
+    ----------
+    Sansone, De Natale, Zhou (2019), sections 4.1 to 4.4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels.gram import make_gram
+    >>> from fewlabels.kernels import RBF
+    >>> from fewlabels.problem import DualProblem, Penalty
+    >>> from fewlabels.solvers.papers.usmo import solve_usmo
+    >>> rng = np.random.default_rng(0)
+    >>> gram = make_gram(RBF(gamma=0.5), rng.normal(size=(100, 2)))
+    >>> penalty = Penalty.kinked(0.0, 0.5, 1.0, -1.0, 1.0, n=100)
+    >>> result = solve_usmo(DualProblem(gram, penalty, total=30.0))
+    >>> result.status.name, bool(result.violation <= 1e-3)
+    ('CONVERGED', True)
+    """
+    _check_options(tol, max_iter, max_time, cache_size)
+    _check_shape(problem)
+    run = _Run(problem, start, tol, max_iter, max_time, cache_size, callback)
+    try:
+        run.begin()
+        while run.status is None:
+            run.scan_non_bound()
+            if run.status is None:
+                run.scan_whole()
+    except KeyboardInterrupt:
+        run.status = Status.INTERRUPTED
+    return run.result()
+
+
+def _check_options(tol, max_iter, max_time, cache_size):
+    checks = [
+        ("tol", tol, tol > 0, "a number > 0"),
+        ("max_iter", max_iter, max_iter >= -1, "-1 or a number of steps"),
+        ("max_time", max_time, max_time >= 0, "a number of seconds >= 0"),
+        ("cache_size", cache_size, cache_size > 0, "a number of bytes > 0"),
+    ]
+    for name, value, fine, allowed in checks:
+        if not fine:
+            raise ValueError(f"{name}={value!r} is not allowed; pass {allowed}.")
+
+
+def _check_shape(problem):
+    p = problem.penalty
+    height = np.abs(p.slope_left) + np.abs(p.slope_right)
+    fits = (
+        not p.lower.any()
+        and np.isfinite(p.upper).all()
+        and (np.abs(p.kink - 0.5 * p.upper) <= _ROUNDING * p.upper).all()
+        and (np.abs(p.slope_right - p.slope_left - 2.0) <= _ROUNDING * height).all()
+        and problem.scale == 1.0
+        and not problem.ridge.any()
+    )
+    if not fits:
+        raise ValueError(
+            "USMO solves the positive-unlabelled problem with the double hinge loss alone: "
+            "variables in [0, c2], slopes that differ by 2 and meet at c2 / 2, and Q = K; "
+            "use solve_decomposition or solve_qp for another problem."
+        )
+
+
+class _Run:
+    def __init__(self, problem, start, tol, max_iter, max_time, cache_size, callback):
+        self.started = time.perf_counter()
+        self.tol, self.max_iter, self.max_time = tol, max_iter, max_time
+        self.callback = callback
+        self.problem = problem
+        # Rounding of float32 kernel values would pass for violations.
+        gram = problem.gram.refined() or problem.gram
+        self.rows = _Rows(gram, cache_size)
+        p = problem.penalty
+        self.kink, self.upper = p.kink, p.upper
+        self.linear = 0.5 * (p.slope_left + p.slope_right)
+        self.diagonal = np.ascontiguousarray(gram.diagonal(), dtype=float)
+        self.sigma = self._start(start)
+        n = problem.n
+        self.F = np.zeros(n)
+        self.members, self.place = np.zeros(n, np.int64), np.full(n, -1, np.int64)
+        self.count = 0
+        self.n_iter, self.history, self.status = 0, [], None
+        self.gradient = None
+        self.evaluated_at = -1
+
+    def _start(self, start):
+        if start is None:
+            return self.problem.feasible_start()
+        sigma = np.array(start.a if isinstance(start, Result) else start, dtype=float)
+        if sigma.shape != (self.problem.n,) or not self.problem.is_feasible(sigma):
+            raise ValueError(
+                f"the start is not feasible: pass {self.problem.n} values in their intervals "
+                f"that sum to {self.problem.total:g} (here shape {sigma.shape}, sum "
+                f"{sigma.sum():g})."
+            )
+        # Steps keep the sum: what it lacks would make a sample non-bound in the end.
+        return self.problem.snapped(sigma)
+
+    def begin(self):
+        """Fill the function cache of the start."""
+        sigma = self.sigma
+        inside = (sigma > 0) & (sigma < self.upper) & (sigma != self.kink)
+        for u in np.flatnonzero(inside):
+            self.count = _usmo.set_membership(u, True, self.members, self.place, self.count)
+        self._evaluate_members()
+
+    def _evaluate_members(self):
+        for samples in self.rows.parts(self.members[: self.count].copy()):
+            self.rows.load(samples)
+            _usmo.evaluate(
+                samples, self.sigma, self.linear, self.rows.values, self.rows.slot, self.F
+            )
+
+    # -- the two scans -----------------------------------------------------------------
+
+    def scan_non_bound(self):
+        """Steps within the non-bound set until it is tau-optimal."""
+        before, tally, need = self.n_iter, _tally(), np.zeros(2, np.int64)
+        code = _usmo.STEP_LIMIT
+        while code in (_usmo.STEP_LIMIT, _usmo.NEED_ROWS) and not self._out_of_time():
+            code, steps, self.count = _usmo.scan_non_bound(
+                self.sigma, self.kink, self.upper, self.diagonal, self.F, self.members,
+                self.place, self.count, self.rows.values, self.rows.slot, self.tol,
+                self._steps(self.count), tally, need,
+            )  # fmt: skip
+            self.n_iter += steps
+            if self._after(code, need):
+                break
+        self._record("non-bound", before, tally)
+
+    def scan_whole(self):
+        """Examine every sample once; converged if none is part of a violating pair."""
+        n, before, tally, need = self.problem.n, self.n_iter, _tally(), np.zeros(2, np.int64)
+        critical, who = np.empty(4), np.zeros(4, np.int64)
+        _usmo.critical_values(
+            self.members, self.count, self.sigma, self.kink, self.upper, self.F, critical, who
+        )
+        for samples in self.rows.parts(np.arange(n)):
+            self.rows.load(samples[self.place[samples] < 0])
+            position, last = samples[0], samples[-1] + 1
+            while position < last and not self._out_of_time():
+                code, steps, self.count, position = _usmo.scan_whole(
+                    position, last, critical, who, self.sigma, self.kink, self.upper,
+                    self.linear, self.diagonal, self.F, self.members, self.place, self.count,
+                    self.rows.values, self.rows.slot, self.tol, self._steps(n), tally, need,
+                )  # fmt: skip
+                self.n_iter += steps
+                if self._after(code, need):
+                    break
+            if self.status is not None:
+                break
+        if self.status is None and self.n_iter == before:
+            self._check_optimality()
+        self._record("whole", before, tally)
+
+    def _check_optimality(self):
+        """After a scan without a step F is complete: converged, unless the cache drifted."""
+        self._evaluate_members()
+        gradient = -(self.F + self.linear)
+        if self.problem.optimality(self.sigma, gradient)[2] <= self.tol:
+            self.gradient, self.status = gradient, Status.CONVERGED
+        elif self.evaluated_at == self.n_iter:
+            self.status = Status.STALLED
+        self.evaluated_at = self.n_iter
+
+    def _steps(self, width):
+        most = max(1, int(_WORK_PER_CALL / max(100, width)))
+        return most if self.max_iter < 0 else min(most, max(0, self.max_iter - self.n_iter))
+
+    def _after(self, code, need):
+        """Fetch what a compiled call asked for; whether the limit on steps ends the run."""
+        if code == _usmo.NEED_ROWS:
+            self.rows.load(np.unique(need))
+        if code == _usmo.STEP_LIMIT and 0 <= self.max_iter <= self.n_iter:
+            self.status = Status.MAX_ITER
+        return self.status is not None
+
+    def _out_of_time(self):
+        if time.perf_counter() - self.started >= self.max_time:
+            self.status = Status.MAX_TIME
+        return self.status is not None
+
+    def _record(self, scan, before, tally):
+        entry = {
+            "round": len(self.history) + 1,
+            "scan": scan,
+            "violation": max(0.0, float(tally[1])),
+            "steps": self.n_iter - before,
+            "decrease": float(tally[0]),
+            "non_bound": self.count,
+            "kernel_values": self.rows.n_values(),
+            "seconds": time.perf_counter() - self.started,
+        }
+        self.history.append(entry)
+        if self.callback is not None and self.callback(entry) and self.status is None:
+            self.status = Status.STOPPED
+
+    def result(self):
+        """The state reached, certified."""
+        sigma, gradient = self.problem.snapped(self.sigma), self.gradient
+        if gradient is None:
+            gradient = self.problem.gradient(sigma)
+        return certify(self.problem, sigma, gradient, self.status, self.n_iter, self.history)
+
+
+def _tally():
+    return np.array([0.0, -np.inf])
+
+
+class _Rows:
+    """Kernel rows in float64, the least recently loaded dropped first."""
+
+    def __init__(self, gram, max_bytes):
+        n = gram.n
+        self.gram = gram
+        self.before = gram.n_values
+        self.capacity = min(n, max(4, int(max_bytes / (8 * max(1, n)))))
+        self.values = np.empty((self.capacity, n))
+        self.slot = np.full(n, -1, np.int64)
+        self.owner = np.full(self.capacity, -1, np.int64)
+        self.loaded = np.zeros(self.capacity, np.int64)
+        self.clock = 0
+
+    def n_values(self):
+        """Kernel values evaluated so far."""
+        return self.gram.n_values - self.before
+
+    def parts(self, samples):
+        """``samples`` in parts that fit, with room for two more rows."""
+        step = max(1, min(_ROWS_AT_A_TIME, self.capacity - 2))
+        return (samples[k : k + step] for k in range(0, len(samples), step))
+
+    def load(self, samples):
+        """Hold the rows of all ``samples`` at once; no more than ``capacity``."""
+        self.clock += 1
+        missing = samples[self.slot[samples] < 0]
+        self.loaded[self.slot[samples[self.slot[samples] >= 0]]] = self.clock
+        if not len(missing):
+            return
+        values = self.gram.columns(missing)
+        slots = np.argsort(self.loaded, kind="stable")[: len(missing)]
+        dropped = self.owner[slots]
+        self.slot[dropped[dropped >= 0]] = -1
+        self.values[slots] = values
+        self.owner[slots], self.loaded[slots] = missing, self.clock
+        self.slot[missing] = slots

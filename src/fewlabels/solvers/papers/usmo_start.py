@@ -1,0 +1,203 @@
+"""The initialisation of USMO, section 4.5 of the paper.
+
+A one-class machine of the positive rows ranks the unlabelled ones. Along the ranking they
+fall into five groups (17), from the least to the most positive,
+
+    s = 0,   0 < s < c2/2,   s = c2/2,   c2/2 < s < c2,   s = c2
+
+of sizes ``(1 - pi) a n,  b n,  (1 - a - b - c) n,  c n,  pi a n``, where a, b, c and the
+values of the second and fourth group minimise (18): they make the sum as nearly right as
+sizes between 1 and n, the middle ones ``n_2, n_4 <= log n``, allow.
+
+**(18) in closed form.** The values of the second and fourth group are ``t c2/2`` and
+``(1 + t) c2/2`` with one t in (0, 1): two different ones reach no other sums. With ``c1 p = pi
+c2 n`` the expression in braces is zero if
+
+    t = ((2 pi - 1)(1 - a) + b) / (b + c)
+
+which has many solutions. This one has the largest non-bound groups that leave t below 1,
+``b = c = log(n)/n`` where possible, and then the largest group on the kink with t between
+1/4 and 3/4. Near pi = 0 or 1 no a with ``n_3 >= 1`` gives zero; nearest to it are the largest
+a, one of b and c at 1/n and the other at log(n)/n.
+
+**The bounds of a.** ``max(1/(pi n), 1/((1-pi) n)) <= a`` says ``n_1, n_5 >= 1``. The upper one,
+``min(1/(1-pi), 1/pi)``, says ``n_1, n_5 <= n`` and never binds: it is above 1, and the first
+constraint keeps a below. Fewer than five rows, or ``pi n < 1``, leave nothing feasible: then
+the last group alone is filled, the best row first.
+
+**Whole numbers and weights.** Sizes are rounded, then (18) is solved once more for t with
+these sizes and the samples' own c2. If t leaves (0, 1), the group in the middle gives up
+samples until it is back. What still lacks is lifted, the best rows to c2 first, or taken,
+the worst rows to 0 first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+# Where the value of the non-bound groups should be, in their intervals, if (18) leaves a choice.
+_CENTRAL = 0.25
+# Differences below this share are rounding.
+_ROUNDING = 1e-13
+
+
+def usmo_start(scores, prior, c1_mass, c2):
+    """A feasible start of the double hinge problem from one-class scores.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n,)
+        Decision values of the unlabelled rows; the greater, the more positive.
+    prior : float
+        pi, the share of positives among the unlabelled rows, in (0, 1).
+    c1_mass : float
+        ``c1 p``, what the variables sum to; from 0 to ``sum(c2)``.
+    c2 : float or array-like of shape (n,)
+        Upper bounds of the variables, >= 0.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The paper's sigma: every value in ``[0, c2]``, the sum right to rounding.
+
+    Raises
+    ------
+    ValueError
+        If the sum cannot be reached, or an argument is out of its range.
+
+    References
+    ----------
+    Sansone, De Natale, Zhou (2019), section 4.5, eqs. (17) and (18).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels.solvers.papers.usmo_start import usmo_start
+    >>> usmo_start(np.arange(10.0), 0.4, c1_mass=4.0, c2=1.0)
+    array([0.   , 0.   , 0.   , 0.125, 0.125, 0.5  , 0.625, 0.625, 1.   ,
+           1.   ])
+    """
+    scores = np.asarray(scores, dtype=float)
+    n = len(scores)
+    upper = np.broadcast_to(np.asarray(c2, dtype=float), n)
+    _check(scores, prior, c1_mass, upper)
+    order = np.argsort(scores, kind="stable")
+    ranked = _by_rank(upper[order], prior, c1_mass)
+    sigma = np.empty(n)
+    sigma[order] = ranked
+    return sigma
+
+
+def _check(scores, prior, c1_mass, upper):
+    if not 0.0 < prior < 1.0:
+        raise ValueError(
+            f"prior={prior!r} is not allowed; pass a number strictly between 0 and 1."
+        )
+    if np.isnan(scores).any() or not (upper >= 0.0).all():
+        raise ValueError("scores must not be NaN and c2 must be >= 0; check both.")
+    if not 0.0 <= c1_mass <= upper.sum() * (1.0 + 1e-9):
+        raise ValueError(
+            f"the variables can sum to at most {upper.sum():g} and must sum to {c1_mass:g}; pass "
+            "c1_mass between 0 and the sum of c2."
+        )
+
+
+def _by_rank(upper, prior, total):
+    """Sigma along the ranking, the least positive first."""
+    sums = np.concatenate([[0.0], np.cumsum(upper)])
+    sizes, t = _balanced(group_sizes(len(upper), prior), sums, total)
+    share = np.repeat([0.0, 0.5 * t, 0.5, 0.5 + 0.5 * t, 1.0], sizes)
+    return _settled(_repaired(share * upper, upper, total), upper, total)
+
+
+def group_sizes(n, prior):
+    """Sizes of the five groups (17): (18) in whole numbers.
+
+    Parameters
+    ----------
+    n : int
+        Number of unlabelled rows.
+    prior : float
+        pi, in (0, 1).
+
+    Returns
+    -------
+    ndarray of int of shape (5,)
+        They sum to n. All n in the first group where (18) has no feasible point.
+    """
+    solution = solve_sizes(n, prior)
+    if solution is None:
+        return np.array([n, 0, 0, 0, 0])
+    second, fourth, free = solution
+    middle = free - second - fourth
+    exact = [(1.0 - prior) * (n - free), second, middle, fourth, prior * (n - free)]
+    edges = np.floor(np.cumsum(exact) + 0.5).astype(int)
+    edges[-1] = n
+    return np.diff(np.concatenate([[0], edges]))
+
+
+def solve_sizes(n, prior):
+    """(18) in closed form: ``b n``, ``c n`` (whole numbers) and ``(1 - a) n``, or None.
+
+    None where (18) has no feasible point.
+    """
+    most_free = n - max(1.0 / prior, 1.0 / (1.0 - prior))
+    largest = np.floor(np.log(max(n, 1)))
+    if largest < 1.0 or most_free < 3.0:
+        return None
+    tilt = abs(2.0 * prior - 1.0)
+    # For pi > 1/2 it is n_2 that shrinks, else n_4.
+    large = min(largest, np.floor(most_free - 2.0))
+    small = min(large, np.floor(most_free - 1.0 - large))
+    free = most_free
+    if tilt > 0.0:
+        small = min(small, max(1.0, np.ceil(large / tilt - large - _ROUNDING) - 2.0))
+        central = ((1.0 - _CENTRAL) * (small + large) - small) / tilt
+        free = min(most_free, max(1.0 + small + large, central))
+    return (small, large, free) if prior > 0.5 else (large, small, free)
+
+
+def _balanced(sizes, sums, total):
+    """Sizes and t for which the sum is right, as far as the middle group can give."""
+    sizes, rising = sizes.copy(), None
+    while True:
+        edges = np.concatenate([[0], np.cumsum(sizes)])
+        _, second, third, fourth, fifth = np.diff(sums[edges])
+        if second + fourth <= 0.0:
+            return sizes, 0.5
+        t = (2.0 * total - third - 2.0 * fifth - fourth) / (second + fourth)
+        if 0.0 < t < 1.0:
+            return sizes, t
+        if sizes[2] == 0 or rising not in (None, t >= 1.0):
+            return sizes, min(max(t, _CENTRAL), 1.0 - _CENTRAL)
+        rising = t >= 1.0
+        sizes[2] -= 1
+        sizes[4 if rising else 0] += 1
+
+
+def _repaired(sigma, upper, total):
+    """Lift the best rows to their bound, or take the worst ones to 0, until the sum is right."""
+    missing = total - sigma.sum()
+    if abs(missing) <= _ROUNDING * total:
+        return sigma
+    if missing < 0.0:
+        return _filled(sigma, total)
+    lift = _filled(upper - sigma, missing)
+    return np.where(lift == upper - sigma, upper, sigma + lift)
+
+
+def _settled(sigma, upper, total):
+    """Rounding of the sum goes to the sample farthest from its breakpoints."""
+    free = np.minimum(np.minimum(sigma, upper - sigma), np.abs(sigma - 0.5 * upper))
+    i = int(np.argmax(free))
+    missing = total - sigma.sum()
+    if abs(missing) <= free[i]:
+        sigma[i] += missing
+    return sigma
+
+
+def _filled(amounts, total):
+    """The last of ``amounts`` that sum to ``total``; of one a part, before it zeros."""
+    from_last = amounts[::-1]
+    before = np.concatenate([[0.0], np.cumsum(from_last)[:-1]])
+    return np.clip(total - before, 0.0, from_last)[::-1]
