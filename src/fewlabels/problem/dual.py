@@ -120,27 +120,14 @@ class DualProblem:
 
     def optimality(self, a, gradient):
         """``min up``, ``max down`` and the violation ``max(0, max down - min up)``."""
-        right, left = self.penalty.step_slopes(a)
-        lowest_up = float(np.min(gradient + right, initial=np.inf))
-        highest_down = float(np.max(gradient + left, initial=-np.inf))
+        lowest_up, highest_down = self.penalty.optimality(a, gradient)
         violation = highest_down - lowest_up
         # NaN in the gradient certifies nothing.
         return lowest_up, highest_down, np.inf if np.isnan(violation) else max(0.0, violation)
 
     def multiplier(self, a, gradient):
-        """Multiplier of the equality.
-
-        The mean over variables strictly between breakpoints, else the middle of the
-        interval that optimality leaves.
-        """
-        penalty = self.penalty
-        between = (a > penalty.lower) & (a < penalty.upper) & (a != penalty.kink)
-        if between.any():
-            slope = np.where(a > penalty.kink, penalty.slope_right, penalty.slope_left)
-            return float(np.mean((gradient + slope)[between]))
-        lowest_up, highest_down, _ = self.optimality(a, gradient)
-        ends = [v for v in (lowest_up, highest_down) if np.isfinite(v)]
-        return float(np.mean(ends)) if ends else 0.0
+        """Multiplier of the equality, see :meth:`Penalty.multiplier`."""
+        return self.penalty.multiplier(a, gradient)
 
     def lower_bound(self, a, gradient, multiplier):
         """A number below the optimal value of (P), by Lagrangian duality.

@@ -95,6 +95,55 @@ class Penalty:
         left = np.where(a <= self.lower, -np.inf, left)
         return right, left
 
+    def between(self, a):
+        """Mask of the variables strictly between two breakpoints."""
+        return (a > self.lower) & (a < self.upper) & (a != self.kink)
+
+    def slope_at(self, a):
+        """Slope of the piece that holds a variable between breakpoints."""
+        return np.where(a > self.kink, self.slope_right, self.slope_left)
+
+    def neighbours(self, a):
+        """The next breakpoints below and above each variable (itself where it is at an end)."""
+        above = np.where(a < self.kink, self.kink, self.upper)
+        below = np.where(a > self.kink, self.kink, self.lower)
+        return below, above
+
+    def snapped(self, a, near):
+        """``a`` with the breakpoints that it reaches to within ``near`` (a number, or one each).
+
+        An end of the interval wins over a kink.
+        """
+        for edge in (self.kink, self.lower, self.upper):
+            a = np.where(np.abs(a - edge) <= near, edge, a)
+        return a
+
+    def optimality(self, a, gradient):
+        """``min up`` and ``max down``: optimal where the second is not above the first."""
+        right, left = self.step_slopes(a)
+        lowest_up = float(np.min(gradient + right, initial=np.inf))
+        highest_down = float(np.max(gradient + left, initial=-np.inf))
+        return lowest_up, highest_down
+
+    def multiplier(self, a, gradient):
+        """Multiplier of the equality: what ``gradient + slope`` is between breakpoints.
+
+        The mean over variables strictly between breakpoints, else the middle of the interval that
+        optimality leaves, else 0.
+        """
+        between = self.between(a)
+        if between.any():
+            return float(np.mean((gradient + self.slope_at(a))[between]))
+        ends = [v for v in self.optimality(a, gradient) if np.isfinite(v)]
+        return float(np.mean(ends)) if ends else 0.0
+
+    def scaled(self, breakpoints, slopes):
+        """The penalty with all breakpoints, and all slopes, times a number > 0."""
+        return Penalty(
+            self.lower * breakpoints, self.kink * breakpoints, self.upper * breakpoints,
+            self.slope_left * slopes, self.slope_right * slopes,
+        )  # fmt: skip
+
     def minimiser(self, linear, curvature):
         """``argmin_a  phi_i(a) + linear_i a + curvature_i a^2 / 2`` over the interval.
 

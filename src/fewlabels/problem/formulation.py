@@ -1,0 +1,60 @@
+"""What a machine has to state once: its problem, for the engine, the path and all others."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+import numpy as np
+
+from .dual import DualProblem
+from .penalty import Penalty
+
+# Numbers of rows by name: "weight" always, and what the machine needs besides.
+Rows = Mapping[str, np.ndarray]
+
+
+class Formulation(ABC):
+    """A convex machine as problem (P), stated in variables that suit rows that come and go.
+
+    A machine's own variables are ``a``, which for most machines have the number of rows in their
+    bounds. The statement is in ``b = unit(mass) a``, with ``mass`` the sum of the weights, chosen
+    such that as few numbers as possible move when rows do. A path follows it as it stands
+    (``penalty``, ``total``); ``problem`` divides by the unit, and is what an engine solves.
+
+    Subclasses are frozen dataclasses that hold the machine's parameters.
+    """
+
+    #: Factor of K in Q.
+    scale = 1.0
+    #: Whether the total, and the slopes, depend on the mass.
+    moves_total = True
+    moves_slopes = False
+
+    @abstractmethod
+    def unit(self, mass):
+        """What the machine's variables are multiplied by, > 0."""
+
+    @abstractmethod
+    def total(self, mass):
+        """Sum of the variables ``b``."""
+
+    @abstractmethod
+    def penalty(self, rows: Rows, mass) -> Penalty:
+        """Penalties of the variables ``b`` of some rows, of all that weigh ``mass``."""
+
+    def ridge(self, rows: Rows):
+        """Diagonal of Q besides that of the kernel, >= 0."""
+        return 0.0
+
+    def problem(self, gram, rows: Rows, mass=None) -> DualProblem:
+        """The machine's problem over rows, in its own variables ``a``."""
+        mass = float(np.sum(rows["weight"])) if mass is None else mass
+        unit = self.unit(mass)
+        return DualProblem(
+            gram,
+            self.penalty(rows, mass).scaled(1.0 / unit, 1.0 / unit),
+            self.total(mass) / unit,
+            scale=self.scale,
+            ridge=self.ridge(rows),
+        )
