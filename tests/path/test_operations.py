@@ -108,7 +108,7 @@ def test_leaving_out_is_refitting(rng):
             p = kept.penalty
             p = Penalty(p.lower, p.kink, p.upper, factor * p.slope_left, factor * p.slope_right)
             again = PathFollower(KERNEL, scale=scale)
-            again.add(X[others], RowPenalties(p, kept.hat, kept.ridge), total=less)
+            again.add(X[others], RowPenalties(p, kept.symmetric, kept.ridge), total=less)
             if again.n_margin == 0:
                 continue  # the multiplier is not unique
             k = scale * kernel_matrix(JUDGE, X[[i]], X[others])[0]

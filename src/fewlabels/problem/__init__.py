@@ -11,10 +11,12 @@ from .formulations import (
     svdd_squared,
 )
 from .penalty import Penalty
+from .row_penalties import RowPenalties
 
 __all__ = [
     "DualProblem",
     "Penalty",
+    "RowPenalties",
     "one_class",
     "pu_double_hinge",
     "pu_ramp_step",

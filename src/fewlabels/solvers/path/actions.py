@@ -25,7 +25,7 @@ class Actions(Balance, Settle):
         support = np.flatnonzero(F[st.A, :first])
         F[st.H, slots] = self.gram.product_at(slots, support, F[st.A, support]) + self.shift
         if self.bordered:
-            self._join_mean(slots[rows.hat])
+            self._join_mean(slots[rows.symmetric])
         self._set_clock(total, target)
         self._place(slots)
 
@@ -92,8 +92,8 @@ class Actions(Balance, Settle):
 
     def _switch(self, slots, rows, total, target):
         S = self.S
-        leaving = (S[st.SIGN, slots] != 0) & ~rows.hat
-        joining = (S[st.SIGN, slots] == 0) & rows.hat
+        leaving = (S[st.SIGN, slots] != 0) & ~rows.symmetric
+        joining = (S[st.SIGN, slots] == 0) & rows.symmetric
         if self.bordered and not joining.any() and self._leaves_no_mean(slots[leaving]):
             self._pending[:0] = [("_take_out", ()), ("_switch", (slots, rows, total, target))]
             return
@@ -129,7 +129,7 @@ class Actions(Balance, Settle):
         self.F[st.TARGET : st.TARGET + 5, slots] = arrays
         self.F[st.RATE : st.RATE + 5, slots] = 0.0
         self.F[st.RIDGE, slots] = rows.ridge / self.scale
-        self.S[st.SIGN, slots] = rows.hat
+        self.S[st.SIGN, slots] = rows.symmetric
         self._note_unit(arrays)
 
     def _note_unit(self, arrays):

@@ -8,10 +8,10 @@ import numpy as np
 
 from ..._threads import one_blas_thread
 from ...problem import Penalty
+from ...problem.row_penalties import RowPenalties
 from . import _steps as st
 from .actions import Actions
 from .leave_one_out import LeaveOneOut
-from .rows import RowPenalties
 
 # Estimated rounding in h, in its unit, from which h is computed afresh.
 _REFRESH_AT = 1e-9
@@ -256,7 +256,7 @@ class PathFollower(Actions, LeaveOneOut):
         if signs is None:
             signs = np.where(a < 0.0, -1, 1)
         low, up = rows.penalty.lower, rows.penalty.upper
-        turned = rows.hat & (np.asarray(signs) < 0)
+        turned = rows.symmetric & (np.asarray(signs) < 0)
         low, up = np.where(turned, -up, low), np.where(turned, -low, up)
         size = np.abs(a).max(initial=0.0)
         if np.any(a < low - 1e-9 * size) or np.any(a > up + 1e-9 * size):
@@ -321,7 +321,7 @@ class PathFollower(Actions, LeaveOneOut):
         """
         slots = np.zeros(0, np.int64) if indices is None else self._slots(indices)
         if rows is not None:
-            if np.any(rows.hat != (self.S[st.SIGN, slots] != 0)):
+            if np.any(rows.symmetric != (self.S[st.SIGN, slots] != 0)):
                 raise ValueError("move cannot turn a hat loss into a convex one; use change.")
             if np.any(rows.ridge / self.scale != self.F[st.RIDGE, slots]):
                 raise ValueError("move cannot change ridges; use change.")
@@ -441,7 +441,7 @@ class PathFollower(Actions, LeaveOneOut):
 
     def _check_reachable(self, total, added=None, gone=None):
         """Refuse what has no solution, before anything changes."""
-        if self.bordered and (self.n_hats or (added is not None and added.hat.any())):
+        if self.bordered and (self.n_hats or (added is not None and added.symmetric.any())):
             return  # the virtual row takes up any sum
         if total is None and gone is None and added is not None:
             if np.all(added.penalty.lower <= 0.0) and np.all(added.penalty.upper >= 0.0):

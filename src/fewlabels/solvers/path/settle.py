@@ -159,8 +159,8 @@ class Settle(PathEngine):
             st.mirror(F, S, i)
         F[st.A, slots] = a
         self.shift = -float(multiplier) / self.scale
-        if self.bordered and rows.hat.any():
-            self.gram.include(slots[rows.hat])
+        if self.bordered and rows.symmetric.any():
+            self.gram.include(slots[rows.symmetric])
             if target is not None:
                 self.balance_target, self.has_target = float(target), True
                 self._virtual_row()

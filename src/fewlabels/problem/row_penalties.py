@@ -1,4 +1,4 @@
-"""What path following needs to know of rows besides their kernel values."""
+"""Penalties of rows that come and go, with the symmetric hinge of unlabelled rows."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...problem import Penalty
+from .penalty import Penalty
 
 
 @dataclass(frozen=True)
 class RowPenalties:
-    """Penalties of some rows in units of problem (P).
+    """Penalties of some rows in the units of problem (P).
 
     Attributes
     ----------
     penalty : Penalty
-        Intervals, kinks and slopes; of rows with a hat loss those for the sign +1.
-    hat : ndarray of bool of shape (n,)
-        Rows with the hat loss of unlabelled rows, ``price * max(0, 1 - |f|)``: convex on
-        either side of f = 0, and turned over when f changes sign.
+        Intervals, kinks and slopes; for rows with the symmetric hinge, those of the sign +1.
+    symmetric : ndarray of bool of shape (n,)
+        Rows with the symmetric hinge of unlabelled rows, ``cost * max(0, 1 - |f|)``: convex on
+        either side of f = 0; its penalty is mirrored when f changes sign.
     ridge : ndarray of shape (n,)
         Diagonal of Q besides that of the kernel, >= 0.
     """
 
     penalty: Penalty
-    hat: np.ndarray
+    symmetric: np.ndarray
     ridge: np.ndarray
 
     @classmethod
@@ -37,15 +37,15 @@ class RowPenalties:
 
     @classmethod
     def labelled(cls, y, C):
-        """Rows of a support vector machine: hinge loss at the price ``C``, labels +-1."""
+        """Rows of a support vector machine: hinge loss at the cost ``C``, labels +-1."""
         y = np.asarray(y, dtype=float)
-        price = np.broadcast_to(np.asarray(C, dtype=float), y.shape)
-        low, high = np.where(y > 0, 0.0, -price), np.where(y > 0, price, 0.0)
+        cost = np.broadcast_to(np.asarray(C, dtype=float), y.shape)
+        low, high = np.where(y > 0, 0.0, -cost), np.where(y > 0, cost, 0.0)
         return cls.convex(Penalty.linear(low, high, -y, len(y)))
 
     @classmethod
     def unlabelled(cls, C_star, n):
-        """``n`` unlabelled rows of a semi-supervised machine at the price ``C_star``."""
+        """``n`` unlabelled rows of a semi-supervised machine at the cost ``C_star``."""
         penalty = Penalty.linear(0.0, C_star, -1.0, n)
         return cls(penalty, np.ones(n, bool), np.zeros(n))
 
@@ -55,13 +55,15 @@ class RowPenalties:
         arrays = zip(*(part.penalty.arrays() for part in parts), strict=True)
         return cls(
             Penalty(*(np.concatenate(a) for a in arrays)),
-            np.concatenate([part.hat for part in parts]),
+            np.concatenate([part.symmetric for part in parts]),
             np.concatenate([part.ridge for part in parts]),
         )
 
     def __len__(self):
-        return len(self.hat)
+        return len(self.symmetric)
 
     def take(self, indices):
         """The rows ``indices``."""
-        return RowPenalties(self.penalty.take(indices), self.hat[indices], self.ridge[indices])
+        return RowPenalties(
+            self.penalty.take(indices), self.symmetric[indices], self.ridge[indices]
+        )
