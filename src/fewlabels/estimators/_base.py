@@ -67,19 +67,21 @@ class KernelMachine(BaseEstimator):
         dtype = np.float64 if X.shape[0] <= _ALWAYS_FLOAT64 else None
         return make_gram(self._kernel, X, dtype=dtype, n_jobs=resolve_n_jobs(self.n_jobs))
 
-    def _solve(self, problem, tol, rtol, callback, start=None, max_time=None):
+    def _solve(self, problem, tol, rtol, callback, start=None):
         """Run the engine with this estimator's settings."""
-        max_time = self.max_time if max_time is None else max_time
-        settings = Settings(
+        return solve_decomposition(problem, start, self._settings(tol, rtol, callback))
+
+    def _settings(self, tol, rtol, callback):
+        """How the engine works for this estimator."""
+        return Settings(
             tol=tol,
             rtol=rtol,
             max_iter=self.max_iter,
-            max_time=np.inf if max_time is None else max_time,
+            max_time=np.inf if self.max_time is None else self.max_time,
             cache_size=self.cache_size * 1e6,
             callback=self._reporter(callback),
             random_state=self._seed(),
         )
-        return solve_decomposition(problem, start, settings)
 
     def _seed(self):
         state = getattr(self, "random_state", None)

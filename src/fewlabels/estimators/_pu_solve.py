@@ -12,8 +12,8 @@ from ..solvers.cccp import solve_cccp
 from ..solvers.papers.usmo import solve_usmo
 from ..solvers.papers.usmo_start import usmo_start
 from ..solvers.warm import warm_start
+from ..training.steps import Steps
 from ._leave_out import own_terms
-from ._steps import Steps
 
 # lambda times the number of positive rows: on real sets the best was between 0.1 and 0.2 (12 sets
 # with 100 positives, 8 with 20 to 1000).
@@ -117,7 +117,7 @@ def solve_ramp(machine, data, callback):
     def step(on_flat_part):
         return pu_ramp_step(gram, label, price, on_flat_part)
 
-    steps = Steps(machine, callback)
+    steps = Steps(machine._settings(machine.tol, 0.0, callback))
 
     def solve(problem, start):
         if machine.solver == "qp":

@@ -10,7 +10,7 @@ from ..problem import s3vm_step
 from ..solvers import Result
 from ..solvers.cccp import solve_cccp
 from ..solvers.warm import warm_start
-from ._steps import Steps
+from ..training.steps import Steps
 
 # Annealing: C* grows by this factor in so many steps.
 _FACTOR = 2.0
@@ -57,7 +57,7 @@ def solve_batch(machine, data, callback, signs_before=None):
     ``signs_before`` are signs of unlabelled rows to start from instead, at full C*; 0 for
     rows without one.
     """
-    steps = Steps(machine, callback)
+    steps = Steps(machine._settings(machine.tol, 0.0, callback))
     n = len(data.label)
     C = machine.C * data.weight
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from ..solvers import Status
+from ..solvers import Status, solve_decomposition
 
 
 class Steps:
@@ -13,30 +13,28 @@ class Steps:
 
     Parameters
     ----------
-    machine : KernelMachine
-        Whose settings count.
-    callback : callable or None
-        The user's; once it asks to stop, every later step is asked to.
+    settings : Settings
+        Of the whole fit. Once its callback asks to stop, every later step is asked to.
     """
 
-    def __init__(self, machine, callback):
-        self.machine = machine
-        self.callback = callback
+    def __init__(self, settings):
+        self.settings = settings
         self.started = time.perf_counter()
         self.stop_asked = False
         self._values_seen = self._values_between = 0
 
     def solve(self, problem, start, tol=None):
         """A Result; not converged when the whole fit has to stop."""
-        machine = self.machine
         # What the engine does not count: making the operator, and a start out of another solution.
         self._values_between = problem.gram.n_values - self._values_seen
-        left = None
-        if machine.max_time is not None:
-            left = max(0.0, machine.max_time - (time.perf_counter() - self.started))
-        result = machine._solve(
-            problem, machine.tol if tol is None else tol, 0.0, self._called, start, left
+        spent = time.perf_counter() - self.started
+        settings = replace(
+            self.settings,
+            tol=self.settings.tol if tol is None else tol,
+            max_time=max(0.0, self.settings.max_time - spent),
+            callback=self._called,
         )
+        result = solve_decomposition(problem, start, settings)
         before = 0 if start is None else len(start.history)
         fresh = [self._counted(entry) for entry in result.history[before:]]
         if fresh:
@@ -47,7 +45,8 @@ class Steps:
         return result
 
     def _called(self, entry):
-        if self.callback is not None and self.callback(self._counted(entry)):
+        callback = self.settings.callback
+        if callback is not None and callback(self._counted(entry)):
             self.stop_asked = True
         return self.stop_asked
 

@@ -1,0 +1,1 @@
+"""Loops over problems: what a machine does besides solving one."""
