@@ -6,13 +6,13 @@ import scipy.sparse as sp
 from reference import kernel_matrix, kernel_value
 
 from fewlabels.gram import (
-    CallableGram,
+    FormedGram,
     LinearGram,
     PrecomputedGram,
     RowsGram,
     make_gram,
 )
-from fewlabels.kernels import make_kernel
+from fewlabels.kernels import Callable, make_kernel
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -215,7 +215,7 @@ def test_precomputed_apply_in_parts(rng, monkeypatch):
     for matrix in (K, sp.csr_array(K)):
         check_operator(PrecomputedGram(matrix), K, np.full((30, 30), 10.0), 2e-14, rng)
     X = rng.normal(size=(30, 2))
-    gram = CallableGram(_laplace, X)
+    gram = FormedGram(Callable(_laplace), X)
     check_operator(gram, _laplace(X, X), np.ones((30, 30)), 2e-14, rng)
 
 
@@ -236,14 +236,14 @@ def test_callable(function, storage, rng):
     for n in (1, 3, 65, 130):
         X = rows(rng, n, 3, np.float64, storage)
         gram = make_gram(make_kernel(function), X)
-        assert isinstance(gram, CallableGram)
+        assert isinstance(gram, FormedGram)
         K = _laplace(X, X)
         check_operator(gram, K, np.ones((n, n)), 2e-14, rng)
         check_taken(gram, K, np.ones((n, n)), 2e-14, rng)
 
 
 def test_callable_of_the_wrong_shape_is_refused(rng):
-    gram = CallableGram(lambda X, Z: np.ones(len(X)), rng.normal(size=(5, 2)))
+    gram = FormedGram(Callable(lambda X, Z: np.ones(len(X))), rng.normal(size=(5, 2)))
     with pytest.raises(ValueError, match=r"must return shape \(5, 2\)"):
         gram.columns(np.array([0, 3]))
 

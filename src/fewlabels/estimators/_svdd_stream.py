@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..gram import kernel_diagonal
 from ..kernels import RBF
 from ..problem import Penalty, svdd_linear, svdd_squared
 from ..solvers.path import RowPenalties
@@ -34,7 +33,7 @@ class SVDDPath(ConvexPath):
         self.moves_slopes = self.moves_total and not self.constant
 
     def _diagonal(self, X):
-        return kernel_diagonal(self.kernel, X if self.shift is None else X - self.shift)
+        return self.kernel.diagonal(X if self.shift is None else X - self.shift)
 
     def add(self, X, weight, **values):
         diagonal = self._diagonal(X)

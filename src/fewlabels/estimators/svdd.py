@@ -11,7 +11,6 @@ from sklearn.base import OutlierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..gram import kernel_diagonal
 from ..problem import svdd_linear, svdd_squared
 from ..solvers import REFERENCE_SOLVERS
 from ._base import KernelMachine
@@ -403,7 +402,7 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
                 )
             return diagonal
         if self.kernel != "precomputed":
-            return kernel_diagonal(self._kernel, X)
+            return self._kernel.diagonal(X)
         if self._diagonal_value is None:
             raise ValueError(
                 "the precomputed kernel matrix of training had a varying diagonal, so K(x, x) "

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels import Callable, Linear, Precomputed
+from ..kernels import FormedKernel, Linear, Precomputed
 from .base import GramOperator
 from .expansion import Expansion, row_products
 from .static.bordered import BorderedGram
 from .static.cached import CachedGram
-from .static.explicit import CallableGram, PrecomputedGram
+from .static.explicit import FormedGram, PrecomputedGram
 from .static.linear import LinearGram
 from .static.weighted import SumGram
-from .tiles.features import RowMap, kernel_diagonal
+from .tiles.features import RowMap
 from .tiles.rows import RowsGram
 
 __all__ = [
     "BorderedGram",
     "CachedGram",
-    "CallableGram",
     "Expansion",
+    "FormedGram",
     "GramOperator",
     "LinearGram",
     "PrecomputedGram",
     "RowMap",
     "RowsGram",
     "SumGram",
-    "kernel_diagonal",
     "make_gram",
     "row_products",
 ]
@@ -48,8 +47,8 @@ def make_gram(kernel, X, *, dtype=None, n_jobs=1):
     """
     if isinstance(kernel, Precomputed):
         return PrecomputedGram(X, n_jobs)
-    if isinstance(kernel, Callable):
-        return CallableGram(kernel.function, X, n_jobs)
+    if isinstance(kernel, FormedKernel):
+        return FormedGram(kernel, X, n_jobs)
     if isinstance(kernel, Linear):
         return LinearGram(X, n_jobs)
     row_map = RowMap(kernel, X, None if dtype is None else np.dtype(dtype))

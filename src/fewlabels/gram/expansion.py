@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ..kernels import Callable, Linear, Precomputed
+from ..kernels import FormedKernel, Linear, MappedKernel, Precomputed
 from .tiles.features import RowMap
 from .tiles.rows import packed
 
@@ -39,7 +39,7 @@ class Expansion:
         self.columns = columns
         self.n_jobs = n_jobs
         self.row_map = row_map
-        if row_map is None and not isinstance(kernel, Linear | Precomputed | Callable):
+        if row_map is None and isinstance(kernel, MappedKernel) and not isinstance(kernel, Linear):
             self.row_map = RowMap(kernel, vectors)
         if isinstance(kernel, Linear):
             self.weights = np.asarray(vectors.astype(np.float64).T @ self.coef).ravel()
@@ -50,7 +50,7 @@ class Expansion:
         """Values at the rows of X, float64, shape (len(X),)."""
         out = np.zeros(X.shape[0])
         step = _ROWS_AT_A_TIME
-        if isinstance(self.kernel, Callable | Precomputed):  # these form the values
+        if isinstance(self.kernel, FormedKernel | Precomputed):  # these form the values
             step = min(step, max(1, _VALUES_AT_A_TIME // max(1, len(self.coef))))
         for first in range(0, X.shape[0], step):
             part = slice(first, first + step)
@@ -75,8 +75,8 @@ class Expansion:
             out += row_products(X[:, self.columns], self.coef)
         elif isinstance(self.kernel, Linear):
             out += row_products(X, self.weights)
-        elif isinstance(self.kernel, Callable):
-            values = self.kernel.function(X, self.vectors)
+        elif isinstance(self.kernel, FormedKernel):
+            values = self.kernel.values(X, self.vectors)
             out += (values if sp.issparse(values) else np.asarray(values)) @ self.coef
         else:
             rows, row_term = self.row_map.prepare(X)

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..._threads import run_ranges
-from ...kernels import Callable, Linear, Precomputed
+from ...kernels import FormedKernel, Linear, Precomputed
 from ..tiles import _columns
 from .rows import DenseStore, FunctionStore, MatrixStore, SparseStore, grown
 
@@ -46,8 +46,8 @@ def make_growing(kernel, X, *, cache_size=200e6, n_jobs=1):
         return GrowingLinear(X.shape[1], sp.issparse(X), n_jobs)
     if isinstance(kernel, Precomputed):
         store = MatrixStore()
-    elif isinstance(kernel, Callable):
-        store = FunctionStore(kernel.function)
+    elif isinstance(kernel, FormedKernel):
+        store = FunctionStore(kernel.values)
     else:
         store = SparseStore(kernel, X) if sp.issparse(X) else DenseStore(kernel, X)
     return GrowingColumns(store, cache_size, n_jobs)

@@ -69,26 +69,26 @@ class PrecomputedGram(GramOperator):
         return PrecomputedGram(self.K, self.n_jobs, index)
 
 
-class CallableGram(GramOperator):
-    """Kernel matrix of rows under a user's function, called on blocks of rows.
+class FormedGram(GramOperator):
+    """Matrix of a kernel whose values are formed block by block, as a user's function does.
 
     Parameters
     ----------
-    function : callable
-        ``function(X, Z)`` returns an array of shape (len(X), len(Z)).
+    kernel : FormedKernel
+        The kernel.
     X : ndarray or CSR array
         Rows.
     """
 
-    def __init__(self, function, X, n_jobs=1):
+    def __init__(self, kernel, X, n_jobs=1):
         super().__init__(X.shape[0], n_jobs)
-        self.function = function
+        self.kernel = kernel
         self.value_cost = np.inf
         self.X = X
         self._diagonal = None
 
     def _values(self, X, Z):
-        values = self.function(X, Z)
+        values = self.kernel.values(X, Z)
         values = values.toarray() if sp.issparse(values) else np.asarray(values, dtype=float)
         if values.shape != (X.shape[0], Z.shape[0]):
             raise ValueError(
@@ -129,4 +129,4 @@ class CallableGram(GramOperator):
             out[part] += self._values(self.X[part], columns) @ coef
 
     def take(self, indices):
-        return CallableGram(self.function, self.X[indices], self.n_jobs)
+        return FormedGram(self.kernel, self.X[indices], self.n_jobs)

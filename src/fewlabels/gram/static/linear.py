@@ -7,7 +7,6 @@ import scipy.sparse as sp
 
 from ...kernels import Linear
 from ..base import GramOperator
-from ..tiles.features import kernel_diagonal
 
 _CHUNK = 8192
 
@@ -26,7 +25,7 @@ class LinearGram(GramOperator):
     def __init__(self, X, n_jobs=1):
         super().__init__(X.shape[0], n_jobs)
         self.X = X
-        self._diagonal = kernel_diagonal(Linear(), X)
+        self._diagonal = Linear().diagonal(X)
 
     def diagonal(self):
         return self._diagonal

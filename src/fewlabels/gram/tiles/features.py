@@ -12,11 +12,9 @@ import copy
 import numpy as np
 import scipy.sparse as sp
 
-from ...kernels import RBF, Callable, Linear, Polynomial, Sigmoid
-from . import _tiles
+from ...kernels import MappedKernel
+from ...kernels.base import squared_norms
 
-# float32 has to keep kernel values to 1e-5 of their size, 84 units of its last place.
-FLOAT32_UNITS_LIMIT = 82.0
 # Half the largest squared norm: float32 ends at 3e38.
 _FARTHEST = 1e36
 
@@ -26,7 +24,7 @@ class RowMap:
 
     Parameters
     ----------
-    kernel : RBF, Polynomial, Sigmoid or Linear
+    kernel : MappedKernel
         The kernel.
     X : ndarray or CSR array of shape (n_samples, n_features)
         The rows that decide the centre and, for ``dtype=None``, the precision.
@@ -34,12 +32,12 @@ class RowMap:
         Precision of kernel values. None takes float32 unless the data need more.
     """
 
-    def __init__(self, kernel, X, dtype=None):
+    def __init__(self, kernel: MappedKernel, X, dtype=None):
         self.kernel = kernel
-        self.kind, self.degree = _kind(kernel)
+        self.kind, self.degree = int(kernel.map), kernel.degree
         # Distances do not change when all rows move; small norms cancel less.
         self.center = None
-        if isinstance(kernel, RBF) and not sp.issparse(X):
+        if kernel.of_distance and not sp.issparse(X):
             self.center = X.mean(axis=0, dtype=np.float64)
         self.error_units, fits = self._examined(X)
         self.dtype = np.dtype(dtype or (np.float32 if fits else np.float64))
@@ -56,7 +54,7 @@ class RowMap:
         """The map of a fitted machine, from what it keeps."""
         row_map = cls.__new__(cls)
         row_map.kernel = kernel
-        row_map.kind, row_map.degree = _kind(kernel)
+        row_map.kind, row_map.degree = int(kernel.map), kernel.degree
         row_map.center = center
         row_map.error_units = np.nan  # of rows that are not there any more
         row_map.dtype = np.dtype(dtype)
@@ -69,50 +67,20 @@ class RowMap:
         return other
 
     def _examined(self, X):
-        """Error of kernel values in units of the last place, and whether float32 will do.
-
-        What cancels is as large as the scaled squared norms E. Measured over random rows
-        with close pairs far from the centre, an RBF value is wrong by up to
-        E (1.3 + 0.4 sqrt(d)) units, a sigmoid value by E/2; a polynomial multiplies the
-        error of the inner product by its degree.
-        """
-        growth = 1.3 + 0.4 * np.sqrt(_row_length(X))
+        """Error of kernel values in units of the last place, and whether float32 will do."""
         largest = 0.0
         for part in _parts(X):
-            norms = self._squared_norms(self._shifted(X[part]))
+            norms = squared_norms(self._shifted(X[part]))
             largest = max(largest, float(norms.max(initial=0.0)))
-        if isinstance(self.kernel, RBF):
-            exponent = self.kernel.gamma * largest * np.log2(np.e)
-            units = 2.0 + exponent * growth
-            return units, units <= FLOAT32_UNITS_LIMIT
-        if isinstance(self.kernel, Linear):
-            return 2.0, largest < 2.0**100
-        size = self.kernel.gamma * largest + abs(self.kernel.coef0)
-        if isinstance(self.kernel, Sigmoid):
-            units = 2.0 + size
-            return units, units <= FLOAT32_UNITS_LIMIT
-        # float32 ends at 2^128.
-        return 2.0 + self.degree * growth, self.degree * np.log2(max(size, 1.0)) < 100.0
+        return self.kernel.rounding(largest, _row_length(X))
 
     def _shifted(self, X):
         return X if self.center is None else X - self.center
 
-    @staticmethod
-    def _squared_norms(X):
-        if sp.issparse(X):
-            if not X.has_canonical_format:  # entries given twice add up
-                X = X.copy()
-                X.sum_duplicates()
-            squares = sp.csr_array(
-                (np.square(X.data, dtype=np.float64), X.indices, X.indptr), X.shape
-            )
-            return squares @ np.ones(squares.shape[1])
-        return np.einsum("ij,ij->i", X, X, dtype=np.float64)
-
     @property
     def column_constant(self):
         """What is added to the column term besides the norm (coef0)."""
-        return getattr(self.kernel, "coef0", 0.0)
+        return self.kernel.coef0
 
     def prepare(self, X):
         """Scaled rows (in ``dtype``, dense or CSR) and their term, shape (n,)."""
@@ -120,16 +88,16 @@ class RowMap:
             X = X.toarray()  # moved rows are dense
         if sp.issparse(X):
             rows = sp.csr_array(X, dtype=self.dtype, copy=True)
-            rows.data = (X.data * self._factor).astype(self.dtype)
+            rows.data = (X.data * self.kernel.factor).astype(self.dtype)
             rows.sum_duplicates()
         else:
             rows = np.empty(X.shape, self.dtype)
             for part in _parts(X):
-                rows[part] = self._factor * self._shifted(X[part].astype(np.float64))
-        if not isinstance(self.kernel, RBF):
+                rows[part] = self.kernel.factor * self._shifted(X[part].astype(np.float64))
+        if not self.kernel.of_distance:
             return rows, np.zeros(rows.shape[0], self.dtype)
         # From the rounded rows, so that K(x, x) is 1 to the last bit that matters.
-        term = -0.5 * self._squared_norms(rows)
+        term = -0.5 * squared_norms(rows)
         if term.min(initial=0.0) < -_FARTHEST:
             # Nothing is near such a row; its norm would overflow.
             entries = rows.data if sp.issparse(rows) else rows
@@ -137,43 +105,9 @@ class RowMap:
             term = np.maximum(term, -_FARTHEST)
         return rows, term.astype(self.dtype)
 
-    @property
-    def _factor(self):
-        if isinstance(self.kernel, RBF):
-            return np.sqrt(2.0 * self.kernel.gamma * np.log2(np.e))
-        return 1.0 if isinstance(self.kernel, Linear) else np.sqrt(self.kernel.gamma)
-
     def diagonal(self, X):
         """K(x, x) in float64."""
-        return kernel_diagonal(self.kernel, X)
-
-
-def kernel_diagonal(kernel, X):
-    """K(x, x) of every row of X, float64, shape (len(X),)."""
-    if isinstance(kernel, RBF):
-        return np.ones(X.shape[0])
-    if isinstance(kernel, Callable):
-        blocks = (X[i : i + 64] for i in range(0, X.shape[0], 64))
-        values = (kernel.function(rows, rows) for rows in blocks)
-        parts = [v.diagonal() if sp.issparse(v) else np.diagonal(v) for v in values]
-        return np.concatenate(parts).astype(float)
-    norms = RowMap._squared_norms(X)
-    if isinstance(kernel, Linear):
-        return norms
-    inner = kernel.gamma * norms + kernel.coef0
-    if isinstance(kernel, Polynomial):
-        return inner**kernel.degree
-    return np.tanh(inner)
-
-
-def _kind(kernel):
-    if isinstance(kernel, RBF):
-        return _tiles.RBF, 0
-    if isinstance(kernel, Polynomial):
-        return _tiles.POLYNOMIAL, kernel.degree
-    if isinstance(kernel, Sigmoid):
-        return _tiles.SIGMOID, 0
-    return _tiles.LINEAR, 0
+        return self.kernel.diagonal(X)
 
 
 def _parts(X):

@@ -1,0 +1,119 @@
+"""What a kernel says about itself. A new kernel is a class of one of these families, one file."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from enum import IntEnum
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+# Half the rounding of float32 kernel values that is allowed, in units of the last place: they
+# have to be right to 1e-5 of their size, 84 units.
+FLOAT32_UNITS_LIMIT = 82.0
+
+
+class Map(IntEnum):
+    """How compiled code turns ``row_term + column_term + <row, column>`` into a kernel value."""
+
+    EXP2 = 0  # 2^z
+    POWER = 1  # z^degree
+    TANH = 2
+    IDENTITY = 3
+
+
+class Kernel(ABC):
+    """A function of two rows, as an immutable value (a frozen dataclass).
+
+    Attributes
+    ----------
+    name : str or None
+        What users pass as ``kernel``; None for kernels without a name.
+    takes : tuple of str
+        Those of the parameters "gamma", "degree", "coef0" that it has.
+    is_similarity : bool
+        Whether K(x, x) = 1 and values fall from there to 0 as rows move apart.
+    """
+
+    name: ClassVar[str | None] = None
+    takes: ClassVar[tuple[str, ...]] = ()
+    is_similarity: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, **parameters: Any) -> Kernel:
+        """The kernel with those of ``parameters`` that it takes."""
+        return cls(**{name: parameters[name] for name in cls.takes})
+
+    @abstractmethod
+    def diagonal(self, X):
+        """K(x, x) of every row of X, float64, shape (len(X),)."""
+
+
+class MappedKernel(Kernel):
+    """A map of one inner product of prepared rows: evaluated on tiles, in compiled code.
+
+    Attributes
+    ----------
+    map : Map
+        The map.
+    of_distance : bool
+        Whether the terms hold the squared norms, so that z is minus half the squared distance of
+        prepared rows; else the column term is ``coef0``.
+    degree : int
+        Of ``Map.POWER``.
+    coef0 : float
+        Added to the inner product.
+    """
+
+    map: ClassVar[Map]
+    of_distance: ClassVar[bool] = False
+    degree: Any = 0
+    coef0: Any = 0.0
+
+    @property
+    @abstractmethod
+    def factor(self):
+        """What rows are multiplied by when they are prepared."""
+
+    @abstractmethod
+    def rounding(self, largest_norm, row_length):
+        """Error of a kernel value in units of the last place, and whether float32 will do.
+
+        Parameters
+        ----------
+        largest_norm : float
+            Largest squared norm of a row (around the centre, for a kernel of distances).
+        row_length : int
+            Most entries of a row.
+        """
+
+
+class FormedKernel(Kernel):
+    """A kernel whose values are formed block by block, by a function of two arrays of rows."""
+
+    @abstractmethod
+    def values(self, X, Z):
+        """The matrix of values, shape (len(X), len(Z)), dense or sparse."""
+
+    def diagonal(self, X):
+        blocks = (X[i : i + 64] for i in range(0, X.shape[0], 64))
+        values = (self.values(rows, rows) for rows in blocks)
+        parts = [v.diagonal() if sp.issparse(v) else np.diagonal(v) for v in values]
+        return np.concatenate(parts).astype(float)
+
+
+def squared_norms(X):
+    """Squared norm of every row, summed in float64."""
+    if sp.issparse(X):
+        if not X.has_canonical_format:  # entries given twice add up
+            X = X.copy()
+            X.sum_duplicates()
+        squares = sp.csr_array((np.square(X.data, dtype=np.float64), X.indices, X.indptr), X.shape)
+        return squares @ np.ones(squares.shape[1])
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+
+
+def growth(row_length):
+    """How the rounding of an inner product grows with its terms, measured over random rows."""
+    return 1.3 + 0.4 * np.sqrt(row_length)

@@ -1,0 +1,77 @@
+"""Kernels of the inner product."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .base import FLOAT32_UNITS_LIMIT, Map, MappedKernel, growth, squared_norms
+
+
+@dataclass(frozen=True)
+class Linear(MappedKernel):
+    """``K(x, z) = x.z``."""
+
+    name: ClassVar = "linear"
+    map: ClassVar = Map.IDENTITY
+
+    @property
+    def factor(self):
+        return 1.0
+
+    def rounding(self, largest_norm, row_length):
+        return 2.0, largest_norm < 2.0**100
+
+    def diagonal(self, X):
+        return squared_norms(X)
+
+
+@dataclass(frozen=True)
+class Polynomial(MappedKernel):
+    """``K(x, z) = (gamma x.z + coef0)^degree``."""
+
+    gamma: float
+    degree: int
+    coef0: float
+
+    name: ClassVar = "poly"
+    takes: ClassVar = ("gamma", "degree", "coef0")
+    map: ClassVar = Map.POWER
+
+    @property
+    def factor(self):
+        return np.sqrt(self.gamma)
+
+    def rounding(self, largest_norm, row_length):
+        # The error of the inner product times the degree; float32 ends at 2^128.
+        size = self.gamma * largest_norm + abs(self.coef0)
+        fits = self.degree * np.log2(max(size, 1.0)) < 100.0
+        return 2.0 + self.degree * growth(row_length), fits
+
+    def diagonal(self, X):
+        return (self.gamma * squared_norms(X) + self.coef0) ** self.degree
+
+
+@dataclass(frozen=True)
+class Sigmoid(MappedKernel):
+    """``K(x, z) = tanh(gamma x.z + coef0)``. Not positive semi-definite in general."""
+
+    gamma: float
+    coef0: float
+
+    name: ClassVar = "sigmoid"
+    takes: ClassVar = ("gamma", "coef0")
+    map: ClassVar = Map.TANH
+
+    @property
+    def factor(self):
+        return np.sqrt(self.gamma)
+
+    def rounding(self, largest_norm, row_length):
+        units = 2.0 + self.gamma * largest_norm + abs(self.coef0)
+        return units, units <= FLOAT32_UNITS_LIMIT
+
+    def diagonal(self, X):
+        return np.tanh(self.gamma * squared_norms(X) + self.coef0)

@@ -1,0 +1,40 @@
+"""The Gaussian kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .base import FLOAT32_UNITS_LIMIT, Map, MappedKernel, growth
+
+
+@dataclass(frozen=True)
+class RBF(MappedKernel):
+    """``K(x, z) = exp(-gamma ||x - z||^2)``.
+
+    Rows are scaled by sqrt(2 gamma log2 e), so that z is -gamma ||x - z||^2 log2 e and the
+    map 2^z.
+    """
+
+    gamma: float
+
+    name: ClassVar = "rbf"
+    takes: ClassVar = ("gamma",)
+    is_similarity: ClassVar = True
+    map: ClassVar = Map.EXP2
+    of_distance: ClassVar = True
+
+    @property
+    def factor(self):
+        return np.sqrt(2.0 * self.gamma * np.log2(np.e))
+
+    def rounding(self, largest_norm, row_length):
+        # What cancels is as large as the scaled squared norms.
+        exponent = self.gamma * largest_norm * np.log2(np.e)
+        units = 2.0 + exponent * growth(row_length)
+        return units, units <= FLOAT32_UNITS_LIMIT
+
+    def diagonal(self, X):
+        return np.ones(X.shape[0])
