@@ -103,11 +103,12 @@ def _with_p_values(machine, X):
 
 
 def _with_probabilities(machine, X):
-    from ..estimators._probability import ProbabilityMachine, probabilities
+    from ..estimators._probability import ProbabilityMachine
+    from ..fitted import Curve
 
     decisions = machine.decision_function(X)
     if isinstance(machine, ProbabilityMachine):
-        return decisions, probabilities(machine._curve, decisions)[:, 1]
+        return decisions, Curve(**machine._curve)(decisions)[:, 1]
     return decisions, machine.predict_proba(X)[:, 1]
 
 

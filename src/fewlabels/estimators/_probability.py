@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import asdict
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ._probability_fit import probabilities
+from ..fitted import Curve
 
 # A curve is filled in place, by one thread.
 _FITTING = threading.RLock()
@@ -48,7 +49,7 @@ class ProbabilityMachine:
         with _FITTING:
             fitted = "slope" in held
             if not fitted or held.get("kind", self.probability) != self.probability:
-                found = self._fitted_curve() | {"kind": self.probability}
+                found = asdict(self._fitted_curve())
                 held.clear()
                 held.update(found)
         return held
@@ -80,7 +81,7 @@ class ProbabilityMachine:
         """
         check_is_fitted(self)
         decision = self.decision_function(X)  # type: ignore[attr-defined]
-        return probabilities(self._curve_now(), decision)
+        return Curve(**self._curve_now())(decision)
 
     @available_if(_asked_for)
     def predict_log_proba(self, X) -> np.ndarray:

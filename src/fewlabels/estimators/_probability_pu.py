@@ -10,10 +10,10 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from .._threads import resolve_n_jobs
 from ..gram import row_products
 from ..problem import pu_double_hinge
+from ..training.curves import curve_with_prior
 from ._convex_path import ConvexPath
 from ._leave_out import _MOST_FREE, _ON, _RIDGE
 from ._probability import ProbabilityMachine
-from ._probability_fit import curve_with_prior
 from ._pu_data import PUData, row_keys
 from ._pu_solve import leave_one_out
 

@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from ..kernels import Precomputed
+from ..training.curves import curve_of_labels
 from ._probability import ProbabilityMachine
-from ._probability_fit import curve_of_labels
 from ._pu_data import row_keys
 from ._s3vm_data import plain_balance
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-# Spread below this share of the largest score is rounding.
-_ROUNDING = 1e-9
+from ..training.curves import mean_and_spread
+
 # Weight of the squared slope beside the logistic risk, and the smallest slope.
 _RIDGE = 1e-3
 _NEWTON_STEPS = 100
@@ -49,14 +49,6 @@ class Scored:
         mean, spread = mean_and_spread(self.held_out, weight)
         moved = Scored(self.coef, self.bias - mean, self.held_out - mean)
         return moved.scaled(1.0 / spread)
-
-
-def mean_and_spread(scores, weight):
-    """Weighted mean and standard deviation; 1 for the latter where scores are all alike."""
-    mean = float(np.average(scores, weights=weight))
-    spread = float(np.sqrt(np.average((scores - mean) ** 2, weights=weight)))
-    alike = spread <= _ROUNDING * float(np.abs(scores).max(initial=0.0))
-    return mean, 1.0 if alike else spread
 
 
 def fit_logistic(features, weight, target, slopes):

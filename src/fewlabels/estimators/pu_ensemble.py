@@ -16,11 +16,12 @@ from ..gram import Expansion, RowMap, SumGram, make_gram
 from ..kernels import make_kernel
 from ..problem import soft_labels
 from ..solvers import Settings, solve_decomposition
+from ..training.curves import mean_and_spread
 from ._base import _ALWAYS_FLOAT64
 from ._pu_bags import DistinctRows, bagged_machines
 from ._pu_data import quantile_cut
 from ._pu_machine import PUMachine
-from ._pu_scores import Scored, fit_logistic, mean_and_spread
+from ._pu_scores import Scored, fit_logistic
 from ._validation import resolve_gamma
 
 # The grid: gamma times these (each twice the one before), and prices.

@@ -1,18 +1,15 @@
-"""Curves from scores to probabilities: fitted with a class prior, or to a few labels.
-
-A curve is a dict of plain values: ``slope`` and ``intercept`` of a sigmoid of the decision, and
-``knots`` and ``values`` of an increasing function that is linear between them, or None. With
-both, the probability is their mean.
-"""
+"""Curves from scores to probabilities: fitted with a class prior, or to a few labels."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 from sklearn.isotonic import isotonic_regression
 
-from ._pu_scores import mean_and_spread
+from ..fitted import Curve
 
 # Logarithms of slopes that are tried.
 _LOG_SLOPES = np.linspace(np.log(0.02), np.log(100.0), 18)
@@ -28,16 +25,6 @@ _EXACT = 1e-14
 # Scores, and values of an isotonic function, that are nearer than this, relative to the largest,
 # are equal.
 _SAME = 1e-9
-
-
-def probabilities(curve, decision):
-    """Probabilities of the two classes, shape (n, 2), where decisions are ``decision``."""
-    z = curve["slope"] * decision + curve["intercept"]
-    p = np.column_stack([expit(-z), expit(z)])
-    if curve["knots"] is None:
-        return p
-    step = np.interp(decision, curve["knots"], curve["values"])
-    return 0.5 * (p + np.column_stack([1.0 - step, step]))
 
 
 def curve_with_prior(positive, unlabeled, prior, kind):
@@ -59,8 +46,7 @@ def curve_with_prior(positive, unlabeled, prior, kind):
 
     Returns
     -------
-    dict
-        The curve.
+    Curve
     """
     prior = float(np.clip(prior, _LEAST, 1.0 - _LEAST))
     (scores, weight), (others, mass) = positive, (unlabeled[0], unlabeled[1] / unlabeled[1].sum())
@@ -77,8 +63,10 @@ def curve_with_prior(positive, unlabeled, prior, kind):
         return value + 0.5 * away**2, change + away
 
     slope = np.exp(_best(at))
-    curve = _sigmoid(
-        slope / spread, _intercept(u, mass, slope, prior)[0] - slope * center / spread
+    curve = Curve(
+        float(slope / spread),
+        float(_intercept(u, mass, slope, prior)[0] - slope * center / spread),
+        kind=kind,
     )
     if kind == "isotonic":
         knots, group = _distinct(others)
@@ -89,7 +77,7 @@ def curve_with_prior(positive, unlabeled, prior, kind):
         found = np.bincount(place, weights=weight, minlength=len(knots)) / weight.sum()
         centers, values = _isotonic(knots, prior * found / mass, mass)
         values = _with_mean(centers, np.minimum(values, 1.0), knots, mass, prior)
-        curve |= {"knots": centers, "values": values}
+        return replace(curve, knots=centers, values=values)
     return curve
 
 
@@ -117,8 +105,7 @@ def curve_of_labels(scores, positive, weight, kind, unlabeled=None, share=None):
 
     Returns
     -------
-    dict
-        The curve.
+    Curve
     """
     y = positive.astype(float)
     if share is not None:
@@ -141,7 +128,7 @@ def curve_of_labels(scores, positive, weight, kind, unlabeled=None, share=None):
         return value + 0.5 * away**2, change + away
 
     slope = np.exp(_best(at))
-    curve = _sigmoid(slope, intercept_at(slope)[0])
+    curve = Curve(float(slope), float(intercept_at(slope)[0]), kind=kind)
     if kind == "isotonic" and len(scores):
         places, group = np.unique(scores, return_inverse=True)
         mass_at = np.bincount(group, weights=weight)
@@ -150,12 +137,16 @@ def curve_of_labels(scores, positive, weight, kind, unlabeled=None, share=None):
         )
         if share is not None:
             values = _with_mean(knots, values, u, mass, share)
-        curve |= {"knots": knots, "values": values}
+        return replace(curve, knots=knots, values=values)
     return curve
 
 
-def _sigmoid(slope, intercept):
-    return {"slope": float(slope), "intercept": float(intercept), "knots": None, "values": None}
+def mean_and_spread(scores, weight):
+    """Weighted mean and standard deviation; 1 for the latter where scores are all alike."""
+    mean = float(np.average(scores, weights=weight))
+    spread = float(np.sqrt(np.average((scores - mean) ** 2, weights=weight)))
+    alike = spread <= _SAME * float(np.abs(scores).max(initial=0.0))
+    return mean, 1.0 if alike else spread
 
 
 def _best(at):

@@ -1,0 +1,9 @@
+"""What a fit leaves behind: immutable values that are evaluated, saved, shown and exported."""
+
+from .conformal import Conformal
+from .curve import Curve, TwoSidedCurve
+from .function import Function
+from .late import Late
+from .rows import TrainingRows
+
+__all__ = ["Conformal", "Curve", "Function", "Late", "TrainingRows", "TwoSidedCurve"]

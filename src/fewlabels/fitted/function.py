@@ -1,0 +1,145 @@
+"""The function that a machine has learnt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .._threads import resolve_n_jobs
+from ..gram import Expansion, RowMap, kernel_diagonal, row_products
+from ..kernels import RBF, Linear, Precomputed
+
+# Sums in units of the coefficients' that float32 may have cut off: it ends at 1e-38.
+_FAR_FLOAT32 = 1e-30
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Function:
+    """``f(x) = sum_k sum_j coef[k, j] K_k(x_j, x) - self_weight K(x, x) + bias``.
+
+    Attributes
+    ----------
+    kernels : tuple of kernel objects
+        K_k; see ``fewlabels.kernels``.
+    vectors : ndarray or CSR array of shape (m, d)
+        Rows x_j as they were given; of shape (0, 0) for a precomputed kernel.
+    coef : ndarray of shape (n_kernels, m)
+        Coefficients.
+    bias : float
+        The constant.
+    self_weight : float
+        Weight of K(x, x), >= 0.
+    shift : ndarray of shape (d,) or None
+        Taken from all rows, x_j and x alike, before anything else (linear kernel).
+    center : ndarray of shape (d,) or None
+        Where rows are moved to by a kernel that does not see it.
+    float64 : bool or None
+        Whether kernel values are float64; None for kernels that do not prepare rows.
+    columns : ndarray of int of shape (m,) or None
+        Precomputed kernel: training rows, which are columns of its matrix, that x_j are.
+    diagonal : float or None
+        Precomputed kernel: K(x, x), where that is the same for all rows.
+    boundary, rounding : float
+        Values within ``rounding`` of ``boundary`` are moved onto it. Support vectors between
+        their bounds lie exactly on the boundary; without this the sign of a rounding error
+        would decide on which side they are.
+    weights : ndarray of shape (d,) or None
+        Linear kernel: ``f(x) = weights @ (x - shift) + bias``, less ``self_weight K(x, x)``.
+    """
+
+    kernels: tuple
+    vectors: np.ndarray
+    coef: np.ndarray
+    bias: float = 0.0
+    self_weight: float = 0.0
+    shift: np.ndarray | None = None
+    center: np.ndarray | None = None
+    float64: bool | None = None
+    columns: np.ndarray | None = None
+    diagonal: float | None = None
+    boundary: float = 0.0
+    rounding: float = 0.0
+    weights: np.ndarray | None = field(init=False, default=None, repr=False)
+
+    def __post_init__(self):
+        if isinstance(self.kernels[0], Linear):
+            vectors = self._moved(self.vectors.astype(np.float64, copy=False))
+            object.__setattr__(self, "weights", np.asarray(vectors.T @ self.coef[0]).ravel())
+
+    @property
+    def kernel(self):
+        """The kernel, where there is one."""
+        (kernel,) = self.kernels
+        return kernel
+
+    def __call__(self, X, *, diagonal=None, n_jobs=None):
+        """Values at rows.
+
+        Parameters
+        ----------
+        X : ndarray or CSR array of shape (n, d)
+            Rows, validated; for a precomputed kernel their values with all training rows.
+        diagonal : array-like of shape (n,), default=None
+            K(x, x) of the rows, needed where the function has such a term, the kernel is
+            precomputed and its diagonal varies.
+        n_jobs : int or None, default=None
+            Threads; None for every core.
+
+        Returns
+        -------
+        ndarray of float64 of shape (n,)
+        """
+        X = self._moved(X)
+        # The constant is a small part of a value without K(x, x), and then comes last.
+        value = np.full(X.shape[0], 0.0 if self.self_weight else self.bias)
+        if self.weights is not None:
+            value += row_products(X, self.weights)
+        else:
+            for k in np.flatnonzero(self.coef.any(axis=1)):
+                value += self._part(k, X, resolve_n_jobs(n_jobs))
+        if self.self_weight:
+            value -= self.self_weight * self._self_values(X, diagonal)
+            value += self.bias
+        value[np.abs(value - self.boundary) <= self.rounding] = self.boundary
+        return value
+
+    def _moved(self, X):
+        return X if self.shift is None else X - self.shift
+
+    def _part(self, k, X, n_jobs):
+        """What the k-th kernel contributes."""
+        kernel, coef, row_map = self.kernels[k], self.coef[k], None
+        if self.float64 is not None:
+            dtype = np.float64 if self.float64 else np.float32
+            row_map = RowMap.restored(kernel, self.center, dtype)
+        expansion = Expansion(
+            kernel, self.vectors, coef, columns=self.columns, row_map=row_map, n_jobs=n_jobs
+        )
+        values = expansion(X)
+        if isinstance(kernel, RBF) and not self.float64 and coef.min() >= 0.0:
+            # A sum of positive terms is exact relative to itself, however small it is.
+            far = np.flatnonzero(values < _FAR_FLOAT32 * coef.sum())
+            if len(far):
+                exact = Expansion(kernel, self.vectors, coef, row_map=row_map.refined())
+                values[far] = exact(X[far])
+        return values
+
+    def _self_values(self, X, diagonal):
+        """K(x, x) of rows."""
+        if diagonal is not None:
+            diagonal = np.asarray(diagonal, dtype=float)
+            if diagonal.shape != (X.shape[0],):
+                raise ValueError(
+                    f"diagonal has shape {diagonal.shape}; it needs one K(x, x) per row, "
+                    f"shape ({X.shape[0]},)."
+                )
+            return diagonal
+        if not isinstance(self.kernel, Precomputed):
+            return kernel_diagonal(self.kernel, X)
+        if self.diagonal is None:
+            raise ValueError(
+                "the precomputed kernel matrix of training had a varying diagonal, so K(x, x) "
+                "of new rows is needed: pass diagonal=..."
+            )
+        return np.full(X.shape[0], self.diagonal)
