@@ -8,7 +8,8 @@ import numpy as np
 
 from ..gram import Expansion, RowMap
 from ..kernels import Callable, Linear
-from ..problem import Penalty, pu_double_hinge
+from ..problem import Penalty
+from ..problem.positive_unlabelled import DoubleHinge
 from ..solvers.path import RowPenalties
 from ._convex_path import ConvexPath, settled_shift
 from ._pu_data import PUData
@@ -113,8 +114,12 @@ class PUPath(ConvexPath):
 
     # -- the problem ----------------------------------------------------------------------------
 
+    @property
+    def formulation(self):
+        return DoubleHinge(self.prior, self.lam, self.middle)
+
     def unit(self, mass):
-        return 2.0 * self.lam * mass
+        return self.formulation.unit(mass)
 
     def total(self, mass):
         return self.prior * mass
@@ -124,20 +129,17 @@ class PUPath(ConvexPath):
         return self.rows["affinity"][places] / self.positive_weight
 
     def penalties(self, places, mass):
-        weight = self.rows["weight"][places]
-        linear = -mass * self.prior * (self.affinity(places) - self.middle)
-        bend = 2.0 * self.lam * mass
-        penalty = Penalty.kinked(
-            0.0, 0.5 * weight, weight, linear - bend, linear + bend, len(weight)
-        )
-        return RowPenalties.convex(penalty)
+        return RowPenalties.convex(self.formulation.penalty(self.numbers_of(places), mass))
+
+    def numbers_of(self, places):
+        """What the formulation needs of some rows."""
+        return {"weight": self.rows["weight"][places], "similarity": self.affinity(places)}
 
     def path_multiplier(self, multiplier, mass):
-        return self.unit(mass) * multiplier + self.prior * mass * self.middle
+        return self.formulation.path_multiplier(multiplier, mass)
 
     def problem(self, places, gram):
-        weight = self.rows["weight"][places]
-        return pu_double_hinge(gram, self.affinity(places), self.prior, self.lam, weight)
+        return self.formulation.problem(gram, self.numbers_of(places))
 
     def decision(self, k, a, h, multiplier, mass):
         affinity = float(self.affinity(self.on_path[k])) - self.middle

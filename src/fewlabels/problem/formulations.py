@@ -67,62 +67,6 @@ def one_class(gram, nu, weight=None):
     return DualProblem(gram, penalty, 1.0)
 
 
-def pu_double_hinge(gram, affinity, prior, lam, weight=None):
-    """Positive-unlabelled learning with the double hinge loss, Sansone et al. 2019, eq. (6).
-
-    ``min_s s'Ks/2 - c1 p affinity's - sum_u min(s_u, c2_u - s_u)``, ``sum s = c1 p``,
-    ``0 <= s_u <= c2_u``, over unlabelled rows only: the paper's delta at its optimum is
-    ``2 min(s, c2 - s)``. Here ``c1 p = prior / (2 lam)`` and ``c2_u = w_u / (2 lam sum(w))``.
-    The function is ``f(x) = c1 sum_P K(x, x_i) - sum_U s_u K(x, x_u) + b`` with b the
-    multiplier of the equality.
-
-    Parameters
-    ----------
-    gram : GramOperator
-        K over the unlabelled rows.
-    affinity : ndarray of shape (n,)
-        Mean kernel value between each unlabelled row and the positive rows.
-    prior : float
-        Share of positives among the unlabelled rows, in (0, 1).
-    lam : float
-        Weight of ``||f||^2`` beside the risk, > 0.
-    weight : ndarray of shape (n,), optional
-        Weights w, > 0.
-    """
-    weight = np.ones(gram.n) if weight is None else np.asarray(weight, dtype=float)
-    total = prior / (2.0 * lam)
-    c2 = weight / (2.0 * lam * weight.sum())
-    linear = -total * affinity
-    penalty = Penalty.kinked(0.0, 0.5 * c2, c2, linear - 1.0, linear + 1.0, gram.n)
-    return DualProblem(gram, penalty, total)
-
-
-def pu_ramp_step(gram, label, price, reversed_rows):
-    """One convex step of positive-unlabelled learning with the ramp loss.
-
-    The ramp is ``price_i (max(0, 1 - y f) - max(0, -1 - y f))`` (du Plessis et al. 2014);
-    the step takes the second part by its tangent, which for rows with ``y f < -1`` (the
-    reversed ones) moves the interval of the dual from ``[0, price]`` to ``[-price, 0]``:
-
-    ``min_a a'Ka/2 - sum y_i a_i``, ``sum a = 0``, ``y_i a_i`` in that interval. The function
-    is ``f = K a + b`` with b minus the multiplier of the equality.
-
-    Parameters
-    ----------
-    gram : GramOperator
-        K over all rows.
-    label : ndarray of shape (n,)
-        y: +1 for positive rows, -1 for unlabelled ones.
-    price : ndarray of shape (n,)
-        Prices, > 0.
-    reversed_rows : ndarray of bool of shape (n,)
-        Rows on the flat part of their loss.
-    """
-    up = (label > 0) != reversed_rows
-    lower, upper = np.where(up, 0.0, -price), np.where(up, price, 0.0)
-    return DualProblem(gram, Penalty.linear(lower, upper, -label, gram.n), 0.0)
-
-
 def s3vm_step(gram, label, sign, C, C_star, target=None):
     """One convex step of a semi-supervised SVM (Gu et al. 2018, eq. (6)), merged variables.
 
@@ -163,27 +107,3 @@ def s3vm_step(gram, label, sign, C, C_star, target=None):
         arrays = zip(penalty.arrays(), free, strict=True)
         penalty = Penalty(*(np.append(array, end) for array, end in arrays))
     return DualProblem(gram, penalty, 0.0)
-
-
-def soft_labels(gram, posterior, price):
-    """Support vector machine for rows that are positive with probability q.
-
-    ``min 1/2 |f|^2 + sum_i price_i [q_i max(0, 1 - f_i) + (1 - q_i) max(0, 1 + f_i)]``. The
-    two duals of a row merge into one with a kink:
-
-    ``min_a a'Ka/2 + sum phi_i(a_i)``, ``sum a = 0``, with slopes -1 and +1 around
-    ``(2 q_i - 1) price_i`` on ``[-(1 - q_i) price_i, q_i price_i]``. The function is
-    ``f = K a + b`` with b minus the multiplier of the equality.
-
-    Parameters
-    ----------
-    gram : GramOperator
-        K.
-    posterior : ndarray of shape (n,)
-        q, in [0, 1].
-    price : ndarray of shape (n,)
-        Prices, > 0.
-    """
-    q = posterior
-    lower, kink, upper = -(1.0 - q) * price, (2.0 * q - 1.0) * price, q * price
-    return DualProblem(gram, Penalty.kinked(lower, kink, upper, -1.0, 1.0, gram.n), 0.0)

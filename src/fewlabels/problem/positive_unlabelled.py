@@ -1,0 +1,136 @@
+"""Positive-unlabelled machines as problem (P)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .dual import DualProblem
+from .formulation import Formulation
+from .penalty import Penalty
+
+
+@dataclass(frozen=True)
+class DoubleHinge(Formulation):
+    """Positive-unlabelled learning with the double hinge loss, Sansone et al. 2019, eq. (6).
+
+    ``min_s s'Ks/2 - c1 p m's - sum_u min(s_u, c2_u - s_u)``, ``sum s = c1 p``,
+    ``0 <= s_u <= c2_u``, over unlabelled rows only: the paper's delta at its optimum is
+    ``2 min(s, c2 - s)``. Here ``c1 p = prior / (2 lam)``, ``c2_u = w_u / (2 lam sum(w))``, and
+    m_u, "similarity" of the rows, is the mean kernel value with the positive rows. The function
+    is ``f(x) = c1 sum_P K(x, x_i) - sum_U s_u K(x, x_u) + b`` with b the multiplier of the
+    equality.
+
+    Attributes
+    ----------
+    prior : float
+        Share of positives among the unlabelled rows, in (0, 1).
+    lam : float
+        Weight of ``||f||^2`` beside the risk, > 0.
+    origin : float
+        What a path takes from all m_u, which are large and nearly the same: its multiplier
+        grows by the total times this.
+    """
+
+    prior: float
+    lam: float
+    origin: float = 0.0
+
+    moves_slopes = True
+
+    def unit(self, mass):
+        return 2.0 * self.lam * mass
+
+    def total(self, mass):
+        return self.prior * mass
+
+    def penalty(self, rows, mass):
+        return self._penalty(rows, self.total(mass), rows["weight"], self.unit(mass), self.origin)
+
+    def path_multiplier(self, multiplier, mass):
+        """The path's multiplier from the machine's."""
+        return self.unit(mass) * multiplier + self.total(mass) * self.origin
+
+    def problem(self, gram, rows, mass=None):
+        # By its own formulas, and not by the path's and a division, which would round.
+        weight = rows["weight"]
+        mass = weight.sum() if mass is None else mass
+        total, reach = self.prior / (2.0 * self.lam), weight / (2.0 * self.lam * mass)
+        return DualProblem(gram, self._penalty(rows, total, reach, 1.0, 0.0), total)
+
+    @staticmethod
+    def _penalty(rows, total, reach, bend, origin):
+        linear = -total * (rows["similarity"] - origin)
+        return Penalty.kinked(0.0, 0.5 * reach, reach, linear - bend, linear + bend, len(reach))
+
+
+def pu_double_hinge(gram, similarity, prior, lam, weight=None):
+    """The problem of :class:`DoubleHinge`.
+
+    Parameters
+    ----------
+    gram : GramOperator
+        K over the unlabelled rows.
+    similarity : ndarray of shape (n,)
+        Mean kernel value between each unlabelled row and the positive rows.
+    prior : float
+        Share of positives among the unlabelled rows, in (0, 1).
+    lam : float
+        Weight of ``||f||^2`` beside the risk, > 0.
+    weight : ndarray of shape (n,), optional
+        Weights w, > 0.
+    """
+    weight = np.ones(gram.n) if weight is None else np.asarray(weight, dtype=float)
+    rows = {"weight": weight, "similarity": similarity}
+    return DoubleHinge(prior, lam).problem(gram, rows)
+
+
+def pu_ramp_step(gram, label, cost, reversed_rows):
+    """One convex step of positive-unlabelled learning with the ramp loss.
+
+    The ramp is ``cost_i (max(0, 1 - y f) - max(0, -1 - y f))`` (du Plessis et al. 2014);
+    the step takes the second part by its tangent, which for rows with ``y f < -1`` (the
+    reversed ones) moves the interval of the dual from ``[0, cost]`` to ``[-cost, 0]``:
+
+    ``min_a a'Ka/2 - sum y_i a_i``, ``sum a = 0``, ``y_i a_i`` in that interval. The function
+    is ``f = K a + b`` with b minus the multiplier of the equality.
+
+    Parameters
+    ----------
+    gram : GramOperator
+        K over all rows.
+    label : ndarray of shape (n,)
+        y: +1 for positive rows, -1 for unlabelled ones.
+    cost : ndarray of shape (n,)
+        Costs, > 0.
+    reversed_rows : ndarray of bool of shape (n,)
+        Rows on the flat part of their loss.
+    """
+    up = (label > 0) != reversed_rows
+    lower, upper = np.where(up, 0.0, -cost), np.where(up, cost, 0.0)
+    return DualProblem(gram, Penalty.linear(lower, upper, -label, gram.n), 0.0)
+
+
+def soft_labels(gram, posterior, cost):
+    """Support vector machine for rows that are positive with probability q.
+
+    ``min 1/2 |f|^2 + sum_i cost_i [q_i max(0, 1 - f_i) + (1 - q_i) max(0, 1 + f_i)]``. The
+    two duals of a row merge into one with a kink:
+
+    ``min_a a'Ka/2 + sum phi_i(a_i)``, ``sum a = 0``, with slopes -1 and +1 around
+    ``(2 q_i - 1) cost_i`` on ``[-(1 - q_i) cost_i, q_i cost_i]``. The function is
+    ``f = K a + b`` with b minus the multiplier of the equality.
+
+    Parameters
+    ----------
+    gram : GramOperator
+        K.
+    posterior : ndarray of shape (n,)
+        q, in [0, 1].
+    cost : ndarray of shape (n,)
+        Costs, > 0.
+    """
+    q = posterior
+    lower, kink, upper = -(1.0 - q) * cost, (2.0 * q - 1.0) * cost, q * cost
+    return DualProblem(gram, Penalty.kinked(lower, kink, upper, -1.0, 1.0, gram.n), 0.0)
