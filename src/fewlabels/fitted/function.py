@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .._threads import resolve_n_jobs
-from ..gram import Expansion, RowMap, kernel_diagonal, row_products
-from ..kernels import RBF, Linear, Precomputed
+from ..gram import Expansion, RowMap, row_products
+from ..kernels import Linear, Precomputed
 
 # Sums in units of the coefficients' that float32 may have cut off: it ends at 1e-38.
 _FAR_FLOAT32 = 1e-30
@@ -117,7 +117,7 @@ class Function:
             kernel, self.vectors, coef, columns=self.columns, row_map=row_map, n_jobs=n_jobs
         )
         values = expansion(X)
-        if isinstance(kernel, RBF) and not self.float64 and coef.min() >= 0.0:
+        if row_map is not None and kernel.is_similarity and not self.float64 and coef.min() >= 0:
             # A sum of positive terms is exact relative to itself, however small it is.
             far = np.flatnonzero(values < _FAR_FLOAT32 * coef.sum())
             if len(far):
@@ -136,7 +136,7 @@ class Function:
                 )
             return diagonal
         if not isinstance(self.kernel, Precomputed):
-            return kernel_diagonal(self.kernel, X)
+            return self.kernel.diagonal(X)
         if self.diagonal is None:
             raise ValueError(
                 "the precomputed kernel matrix of training had a varying diagonal, so K(x, x) "
