@@ -27,12 +27,12 @@ from fewlabels.model_selection import (
     far_from_neighbors,
     neighbor_gamma,
     shuffled_columns_score,
-    tuning_neighbors,
-    tuning_one_class,
-    tuning_pu,
-    tuning_s3vm,
-    tuning_search,
 )
+from fewlabels.model_selection.tuning import few_labels as tuning_s3vm
+from fewlabels.model_selection.tuning import neighbors as tuning_neighbors
+from fewlabels.model_selection.tuning import one_class as tuning_one_class
+from fewlabels.model_selection.tuning import positive_unlabelled as tuning_pu
+from fewlabels.model_selection.tuning import search as tuning_search
 
 matplotlib.use("Agg")
 

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..model_selection import LabeledKFold, PUKFold
+from ..training.cross_fitting import Sample, left_out_scores
 
 # Machines of a cross-fit, and seconds after which no further one is begun.
 _FOLDS = 5
@@ -103,27 +104,33 @@ def cross_fit_classes(estimator, X, y, others):
 
 def _cross_fit(machine, X, y, folds, others=None):
     started = time.perf_counter()
-    planned, done, failed = folds.get_n_splits(X, y), 0, ""
-    scores, votes = np.full(len(y), np.nan), []
-    for train, test in folds.split(X, y):
-        if done and time.perf_counter() - started > _MOST_SECONDS:
-            break
-        part = clone(machine)
+    sample, splits = Sample(X, y), list(folds.split(X, y))
+    failed, votes = "", []
+    done = 0
+
+    def score(train, test):
+        nonlocal done, failed
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                part.fit(X[train], y[train])
+                part = sample.fit(clone(machine), train)
             except ValueError as error:
                 failed = str(error)
-                continue
-        scores[test] = part.decision_function(X[test])
+                return None
+        done += 1
         if others is not None and len(others):
             votes.append(part.decision_function(X[others]))
-        done += 1
+        return part.decision_function(X[test])
+
+    scores = left_out_scores(
+        len(y), splits, score,
+        is_over=lambda: done and time.perf_counter() - started > _MOST_SECONDS,
+    )  # fmt: skip
     if not done:
         return _none(f"no row could be held out: {failed}")
     held = np.flatnonzero(~np.isnan(scores))
-    return HeldOut(held, scores[held], done, planned, votes=np.array(votes) if votes else None)
+    votes = np.array(votes) if votes else None
+    return HeldOut(held, scores[held], done, len(splits), votes=votes)
 
 
 def _none(reason):

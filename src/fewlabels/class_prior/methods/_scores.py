@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
 from ..._threads import resolve_n_jobs
+from ...training.cross_fitting import Sample, left_out_scores
 from .._rows import on_one_scale
 
 # The default pair of models. Sizes at which more changes the estimates little.
@@ -113,18 +114,19 @@ def _smooth_model(X, seed):
 
 
 def _by_folds(model, X, positive, folds):
-    scores = np.empty(len(positive))
-    target = positive.astype(int)
-    for train, test in folds.split(np.zeros(len(positive)), target):
+    sample = Sample(X, positive.astype(int))
+
+    def score(train, test):
         with warnings.catch_warnings():
             # A ranking is all that is needed of a logistic regression.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            fitted = clone(model).fit(X[train], target[train])
+            fitted = sample.fit(clone(model), train)
         if hasattr(fitted, "decision_function"):
-            scores[test] = fitted.decision_function(X[test])
-        else:
-            scores[test] = fitted.predict_proba(X[test])[:, 1]
-    return scores
+            return fitted.decision_function(X[test])
+        return fitted.predict_proba(X[test])[:, 1]
+
+    splits = list(folds.split(np.zeros(len(positive)), sample.y))
+    return left_out_scores(len(positive), splits, score)
 
 
 def _out_of_bag(X, positive, seed, n_jobs):

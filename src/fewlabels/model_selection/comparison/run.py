@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from ..._threads import one_blas_thread
+from ...training.cross_fitting import cross_fit
 
 
 class Method(NamedTuple):
@@ -84,23 +85,28 @@ def run(methods, splits, evaluate, search):
     Runs
     """
     runs = Runs(len(methods))
+
+    def attempt(place, *fold):
+        if runs.failures[place]:
+            return None
+        started = time.perf_counter()
+        try:
+            output = _quietly(evaluate, methods[place], *fold)
+        except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
+            if place == 0:
+                raise
+            runs.failures[place] = f"failed: {str(error).splitlines()[0]}"
+            return None
+        runs.seconds[place].append(time.perf_counter() - started)
+        return output
+
+    folds = [(fold, *split) for fold, split in enumerate(splits)]
+    places = range(len(methods))
     with one_blas_thread(), search.running("baselines", len(methods) * len(splits)):
-        for fold, (train, test) in enumerate(splits):
-            for place, method in enumerate(methods):
-                if search.is_over():
-                    return runs
-                if not runs.failures[place]:
-                    started = time.perf_counter()
-                    try:
-                        output = _quietly(evaluate, method, fold, train, test)
-                    except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
-                        if place == 0:
-                            raise
-                        runs.failures[place] = f"failed: {str(error).splitlines()[0]}"
-                    else:
-                        runs.outputs[place][fold] = output
-                        runs.seconds[place].append(time.perf_counter() - started)
-                search.advance(method.name)
+        for place, fold, output in cross_fit(folds, attempt, places, is_over=search.is_over):
+            if output is not None:
+                runs.outputs[place][fold] = output
+            search.advance(methods[place].name)
     return runs
 
 

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from ...estimators._s3vm_data import read_semi_labels
 from ...estimators._validation import resolve_gamma
+from ...training.cross_fitting import cross_fit
 from ..splitters import LabeledKFold
 from .result import Curve
 from .search import Plan, ended_early, quietly_settings
@@ -135,14 +136,12 @@ class _Trial:
         """Hits of shape (candidates, folds, rows), NaN where nothing was predicted."""
         right = np.full((len(candidates), len(self.splits), len(self.coded)), np.nan)
         converged = np.ones(len(candidates), dtype=bool)
+        fits = cross_fit(self.splits, self._fit, candidates, is_over=self.search.is_over)
         with self.search.running("S3VM", len(candidates) * len(self.splits)):
-            for fold, (train, test) in enumerate(self.splits):
-                for place, candidate in enumerate(candidates):
-                    fitted = None if self.search.is_over() else self._fit(candidate, train, test)
-                    if fitted is None:
-                        return right, converged
+            for place, fold, fitted in fits:
+                if fitted is not None:
                     predicted, has_converged = fitted
-                    tested = self.rows[test]
+                    tested = self.rows[self.splits[fold][1]]
                     right[place, fold, tested] = predicted == self.coded[tested]
                     converged[place] &= has_converged
                     self.search.advance()
