@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from fewlabels import S3VM
-from fewlabels.estimators._width import distance_gamma
+from fewlabels.kernels.width import distance_gamma
 
 _RNG = np.random.default_rng(0)
 _TRUTH = np.arange(60) % 2

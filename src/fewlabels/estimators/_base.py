@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._threads import resolve_n_jobs
 from ..gram import Expansion, RowMap, make_gram
 from ..kernels import Precomputed, make_kernel
-from ..solvers import Settings, Status, solve_decomposition
+from ..solvers import Status
 from ._validation import check_rows, check_weight, resolve_gamma
+from .kernel_machine import KernelMachine as _Machine
 
 # Up to here every kernel value is float64: it costs milliseconds.
 _ALWAYS_FLOAT64 = 1024
@@ -67,43 +68,8 @@ class KernelMachine(BaseEstimator):
         dtype = np.float64 if X.shape[0] <= _ALWAYS_FLOAT64 else None
         return make_gram(self._kernel, X, dtype=dtype, n_jobs=resolve_n_jobs(self.n_jobs))
 
-    def _solve(self, problem, tol, rtol, callback, start=None):
-        """Run the engine with this estimator's settings."""
-        return solve_decomposition(problem, start, self._settings(tol, rtol, callback))
-
-    def _settings(self, tol, rtol, callback):
-        """How the engine works for this estimator."""
-        return Settings(
-            tol=tol,
-            rtol=rtol,
-            max_iter=self.max_iter,
-            max_time=np.inf if self.max_time is None else self.max_time,
-            cache_size=self.cache_size * 1e6,
-            callback=self._reporter(callback),
-            random_state=self._seed(),
-        )
-
-    def _seed(self):
-        state = getattr(self, "random_state", None)
-        if isinstance(state, np.random.RandomState):
-            return int(state.randint(2**31 - 1))
-        return 0 if state is None else int(state)
-
-    def _reporter(self, callback):
-        if not self.verbose:
-            return callback
-
-        def report(entry):
-            values = (
-                f", {entry['kernel_values']:.3g} kernel values" if "kernel_values" in entry else ""
-            )
-            print(
-                f"[{type(self).__name__}] round {entry['round']}: violation "
-                f"{entry['violation']:.3g}{values}, {entry['seconds']:.1f} s"
-            )
-            return callback is not None and callback(entry)
-
-        return report
+    _solve, _settings = _Machine._solve, _Machine._settings
+    _seed, _reporter = _Machine._seed, _Machine._reporter
 
     def _store(self, X, coef, result, gram):
         """Attributes that every machine has; ``coef`` are the coefficients of the rows X.

@@ -5,5 +5,6 @@ from .curve import Curve, TwoSidedCurve
 from .function import Function
 from .late import Late
 from .rows import TrainingRows
+from .solution import Solution
 
-__all__ = ["Conformal", "Curve", "Function", "Late", "TrainingRows", "TwoSidedCurve"]
+__all__ = ["Conformal", "Curve", "Function", "Late", "Solution", "TrainingRows", "TwoSidedCurve"]

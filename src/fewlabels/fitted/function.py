@@ -46,6 +46,7 @@ class Function:
         would decide on which side they are.
     weights : ndarray of shape (d,) or None
         Linear kernel: ``f(x) = weights @ (x - shift) + bias``, less ``self_weight K(x, x)``.
+        Computed from the coefficients unless given.
     """
 
     kernels: tuple
@@ -60,10 +61,10 @@ class Function:
     diagonal: float | None = None
     boundary: float = 0.0
     rounding: float = 0.0
-    weights: np.ndarray | None = field(init=False, default=None, repr=False)
+    weights: np.ndarray | None = field(default=None, repr=False)
 
     def __post_init__(self):
-        if isinstance(self.kernels[0], Linear):
+        if self.weights is None and isinstance(self.kernels[0], Linear):
             vectors = self._moved(self.vectors.astype(np.float64, copy=False))
             object.__setattr__(self, "weights", np.asarray(vectors.T @ self.coef[0]).ravel())
 

@@ -41,6 +41,11 @@ class Late:
         found = self._found.get(name)
         return None if found is None else found[1]
 
+    def with_value(self, name, value):
+        """A copy with another value of that name, at the version that it has."""
+        found = dict(self._found)
+        return Late({**found, name: (found[name][0], value)})
+
     def drop(self, *names):
         """Forget values."""
         with self._lock:

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array
 
-from ...estimators._width import _total_variance
+from ...kernels.width import total_variance
 
 # Rows that neighbours are looked for among; of more rows, a sample.
 _REFERENCES = 5000
@@ -96,7 +96,7 @@ def gamma_of_reach(rows, far, share):
     if not edge > 0.0:
         return np.inf
     core = rows[~far]
-    spread = 2.0 * _total_variance(core, None)
+    spread = 2.0 * total_variance(core)
     return max(_within(core.shape[0]) / edge, _FLATTEST / spread if spread > 0.0 else 0.0)
 
 

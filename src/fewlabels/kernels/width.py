@@ -1,4 +1,4 @@
-"""Width of the Gaussian kernel from the distances between rows."""
+"""The coefficient gamma of a kernel from the rows."""
 
 from __future__ import annotations
 
@@ -13,6 +13,29 @@ _SAMPLE = 500
 _WIDTH, _MANY = 1.4, 100.0
 # Relative to the mean: a variance below this share of its square is rounding.
 _EQUAL = 1e-28
+
+
+def resolve_gamma(gamma, X, weight):
+    """scikit-learn's "scale" and "auto" as a number, and our "distance".
+
+    The variance of "scale" counts a row as often as its weight says, so that weights
+    act as repetitions here too.
+    """
+    if gamma == "auto":
+        return 1.0 / X.shape[1]
+    if gamma == "distance":
+        return distance_gamma(X, weight)
+    if gamma != "scale":
+        return float(gamma)
+    if weight is None:
+        variance = (
+            X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else X.var(dtype=np.float64)
+        )
+    else:
+        share = weight / weight.sum() / X.shape[1]
+        squares = X.multiply(X) if sp.issparse(X) else X * X
+        variance = float(np.sum(share @ squares) - np.sum(share @ X) ** 2)
+    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
 
 def distance_gamma(X, weight=None):
@@ -38,15 +61,23 @@ def distance_gamma(X, weight=None):
     float
         1.0 when all rows are equal to rounding, or too near to each other for a finite gamma.
     """
-    mean_distance = 2.0 * _total_variance(X, weight)
+    mean_distance = 2.0 * total_variance(X, weight)
     if not mean_distance > 0:
         return 1.0
     wide = min(_WIDTH, _MANY / _effective_dimension(X))
     return wide / mean_distance if mean_distance > wide / np.finfo(float).max else 1.0
 
 
-def _total_variance(X, weight):
-    """Sum of the columns' variances; zero when it is rounding."""
+def total_variance(X, weight=None):
+    """Sum of the columns' variances; zero when it is rounding.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n, d)
+        Rows.
+    weight : ndarray of shape (n,) or None, default=None
+        Weights, > 0.
+    """
     n = X.shape[0]
     share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
     if sp.issparse(X):

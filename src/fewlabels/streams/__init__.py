@@ -1,0 +1,1 @@
+"""Training rows that come and go, and the solution that follows them."""

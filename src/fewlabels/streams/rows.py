@@ -1,0 +1,192 @@
+"""Training rows that a machine keeps, so that it can be updated."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..gram.growing.rows import grown
+
+# Rows that are gone are removed from all arrays when they are this share, and so many.
+_GONE_SHARE, _FEW = 0.25, 64
+
+
+class HeldRows:
+    """Rows that come and go, and numbers that belong to each.
+
+    A row has a *place* in all arrays. Places are in the order of arrival and stay as they are
+    when rows go, until ``compact`` numbers them anew. What users call row k is ``places[k]``.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n, d)
+        First rows. They are held by reference and never written to.
+    **values : ndarray of shape (n,)
+        Numbers of the rows by name, as ``weight``; ``held["weight"]`` has those at all places.
+
+    Attributes
+    ----------
+    n_places : int
+        Places, those of rows that are gone included.
+    alive : ndarray of bool of shape (n_places,)
+        Places whose row is there. Use ``drop`` to change it.
+    """
+
+    def __init__(self, X, **values):
+        self.n_places = n = X.shape[0]
+        self.alive = np.ones(n, bool)
+        self._n_alive = n
+        self._X = X
+        self._more = []  # blocks of sparse rows
+        self._values = {}
+        for name, value in values.items():
+            self[name] = value
+
+    def __len__(self):
+        return self._n_alive
+
+    def __getitem__(self, name):
+        return self._values[name]
+
+    def get(self, name):
+        """The numbers of that name at all places, None without any."""
+        return self._values.get(name)
+
+    def __setitem__(self, name, value):
+        value = np.asarray(value)
+        if value.shape != (self.n_places,):
+            raise ValueError(
+                f"{name} has shape {value.shape}; it needs one number per place, "
+                f"shape ({self.n_places},)."
+            )
+        self._values[name] = value
+
+    def __getstate__(self):
+        # Without the room for more rows.
+        return {**self.__dict__, "_X": self.X, "_more": []}
+
+    @property
+    def X(self):
+        """Rows at all places."""
+        if self._more:
+            together = sp.csr_array(sp.vstack([self._X, *self._more], format="csr"))
+            self._X, self._more = together, []
+        return self._X if sp.issparse(self._X) else self._X[: self.n_places]
+
+    @property
+    def places(self):
+        """Places of the rows that are there, in their order."""
+        return np.flatnonzero(self.alive)
+
+    def rows(self, places):
+        """Rows at some places."""
+        return self.X[places]
+
+    def append(self, X, **values):
+        """Add rows.
+
+        Parameters
+        ----------
+        X : ndarray or CSR array of shape (b, d)
+            New rows, stored as the first ones. Dense float64 rows turn those held into
+            float64.
+        **values : ndarray of shape (b,)
+            The numbers that the first rows had, by the same names.
+
+        Returns
+        -------
+        ndarray of int of shape (b,)
+            Their places.
+        """
+        if values.keys() != self._values.keys():
+            raise ValueError(f"rows need {sorted(self._values)}; got {sorted(values)}.")
+        n, b = self.n_places, X.shape[0]
+        if sp.issparse(self._X):
+            self._more.append(X)
+        elif b:
+            held = self._X.astype(np.result_type(self._X, X), copy=False)
+            self._X = grown(held, n + b)
+            self._X[n : n + b] = X
+        self.n_places = n + b
+        for name, value in values.items():
+            self[name] = np.concatenate([self._values[name], np.asarray(value)])
+        self.alive = np.concatenate([self.alive, np.ones(b, bool)])
+        self._n_alive += b
+        return np.arange(n, n + b)
+
+    def widen(self, n_columns):
+        """Give all rows more columns, of zeros."""
+        X = self.X
+        if sp.issparse(X):
+            self._X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_columns))
+        else:
+            self._X = np.pad(X, ((0, 0), (0, n_columns - X.shape[1])))
+
+    def drop(self, places):
+        """Let rows go; their places stay until ``compact``."""
+        self.alive[places] = False
+        self._n_alive = int(self.alive.sum())
+
+    def compact(self):
+        """Free the places of rows that are gone, once there are many.
+
+        Returns
+        -------
+        ndarray of int of shape (n_places before,) or None
+            The new place of every old one, -1 for rows that are gone; None when nothing has
+            changed.
+        """
+        gone = self.n_places - len(self)
+        if gone <= max(_FEW, _GONE_SHARE * self.n_places):
+            return None
+        kept = self.places
+        place = np.full(self.n_places, -1)
+        place[kept] = np.arange(len(kept))
+        self._X = self.X[kept]
+        self._values = {name: value[kept] for name, value in self._values.items()}
+        self.n_places, self.alive = len(kept), np.ones(len(kept), bool)
+        return place
+
+    def replaced(self, **values):
+        """The same rows with other numbers. Neither may be added to from then on."""
+        other = copy.copy(self)
+        other._values = dict(self._values)
+        for name, value in values.items():
+            other[name] = value
+        return other
+
+    # -- for saving ---------------------------------------------------------------------------
+
+    def state(self):
+        """The rows that are there and their numbers, as a dict of arrays with a key ``X``."""
+        kept = self.places
+        everything = len(kept) == self.n_places
+        state = {"X": self.X if everything else self.X[kept]}
+        for name, value in self._values.items():
+            state[name] = value if everything else value[kept]
+        return state
+
+    @classmethod
+    def restored(cls, state):
+        """From ``state()``."""
+        return cls(**state)
+
+
+def read_indices(indices, n):
+    """Indices of ``n`` training rows, each once, from 0 to n - 1; a mask is allowed."""
+    indices = np.atleast_1d(np.asarray(indices))
+    if indices.dtype == bool:
+        if indices.shape != (n,):
+            raise ValueError(f"the mask has {indices.size} values for {n} training rows.")
+        return np.flatnonzero(indices)
+    if indices.ndim != 1 or (indices.size and not np.issubdtype(indices.dtype, np.integer)):
+        raise ValueError("indices must be one-dimensional whole numbers, or a mask.")
+    if indices.size and (indices.min() < -n or indices.max() >= n):
+        worst = indices[np.argmax(np.where(indices < 0, -indices - 1, indices))]
+        raise ValueError(f"row {worst} is not among the {n} training rows.")
+    indices = (indices % max(1, n)).astype(np.int64)
+    if len(np.unique(indices)) < len(indices):
+        raise ValueError("the same row is named twice; name every row once.")
+    return indices
