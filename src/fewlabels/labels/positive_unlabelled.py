@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 
@@ -80,6 +81,70 @@ def split_labels(y, pos_label=None):
     positive = np.zeros(len(y), dtype=bool)
     positive[~missing] = y[~missing] == label
     return positive, _classes(y.dtype, values, label)
+
+
+def read_labels(y, pos_label):
+    """``split_labels``, with scikit-learn's words for what is no binary target."""
+    given = np.asarray(y)
+    check_classification_targets(np.array(given[~pd.isna(given)].tolist()))
+    try:
+        return split_labels(y, pos_label)
+    except ValueError as error:
+        if len(pd.unique(given.ravel())) > 2:
+            message = f"Only binary classification is supported. {error}"
+            raise ValueError(message) from None
+        raise
+
+
+def read_more_labels(y, n, classes):
+    """Which of ``n`` new rows are labelled positive, where the classes are known.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,) or None
+        Labels of one kind or both; None when all are unlabelled.
+    n : int
+        Rows.
+    classes : ndarray of shape (2,)
+        As ``split_labels`` returned them.
+
+    Returns
+    -------
+    ndarray of bool of shape (n,)
+    """
+    if y is None:
+        return np.zeros(n, bool)
+    y = column_or_1d(_as_array(y), warn=True)
+    if len(y) != n:
+        raise ValueError(f"y has {len(y)} labels for {n} rows; give one for each, or None.")
+    mark, label = classes
+    positive = np.zeros(n, bool)
+    for i in np.flatnonzero(~np.asarray(pd.isna(y), dtype=bool)):
+        positive[i] = y[i] == label
+        if not positive[i] and y[i] != mark:
+            raise ValueError(
+                f"y holds {y[i]!r}, neither the positive class {label} nor the mark of "
+                f"unlabelled rows, {mark}; pass one of these, or a missing value."
+            )
+    return positive
+
+
+def check_classes(given, classes):
+    """Refuse classes that are not those of the first rows; None says nothing."""
+    if given is None:
+        return
+    if {_plain(v) for v in np.asarray(given).ravel().tolist()} != {
+        _plain(v) for v in classes.tolist()
+    }:
+        raise ValueError(
+            f"classes={list(given)} are not those of the first rows, "
+            f"{classes.tolist()}; leave classes away, or fit again."
+        )
+
+
+def _plain(value):
+    """Missing values are equal here."""
+    return None if pd.isna(value) else value
 
 
 def _as_array(y):

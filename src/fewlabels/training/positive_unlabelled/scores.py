@@ -1,4 +1,4 @@
-"""Functions with held-out scores, and the posterior that scores imply."""
+"""Held-out scores: where to cut them, and the posterior that they imply."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from ..training.curves import mean_and_spread
+from ..curves import mean_and_spread
 
 # Weight of the squared slope beside the logistic risk, and the smallest slope.
 _RIDGE = 1e-3
@@ -113,3 +113,27 @@ def _newton(features, share, target, ridge, t, free):
                 return t
         t, now = t - length * step, then
     return t
+
+
+def quantile_cut(f, weight, share, rounding):
+    """Where to cut so that as nearly as possible ``share`` of the weight lies above.
+
+    Halfway between two neighbouring values; values no more than twice ``rounding`` apart
+    count as one.
+    """
+    order = np.argsort(-f, kind="stable")
+    f, weight = f[order], weight[order] / weight.sum()
+    ends = np.flatnonzero(f[:-1] - f[1:] > 2.0 * rounding)
+    if len(ends) == 0:
+        # All rows are alike: the sign that the risk prefers.
+        return f[0] + (1.0 if share < 0.5 else -1.0) * max(1.0, 4.0 * rounding)
+    above = np.concatenate([[0.0], np.cumsum(weight)[ends], [1.0]])
+    away = np.abs(above - share)
+    # Of two cuts equally near, the higher: rounding must not decide.
+    best = int(np.flatnonzero(away <= away.min() + 1e-9)[0])
+    if best == 0:
+        return f[0]
+    if best == len(above) - 1:
+        return f[-1] - 0.5 * (f[ends[-1]] - f[-1])
+    last = ends[best - 1]
+    return 0.5 * (f[last] + f[last + 1])

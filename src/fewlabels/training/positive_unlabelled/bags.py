@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..gram import PrecomputedGram
-from ..kernels import Precomputed
-from ..problem import DualProblem, Penalty
-from ..solvers import Result, Settings, Status, solve_decomposition
-from ._pu_data import row_keys
-from ._pu_prior import _repeated
+from ..row_order import repeated, row_keys
+from ...gram import PrecomputedGram
+from ...kernels import Precomputed
+from ...problem import DualProblem, Penalty
+from ...solvers import Result, Settings, Status, solve_decomposition
 
 # Kernel values held at a time: they stay in cache while they are used for every machine.
 _VALUES_AT_A_TIME = 2**18
@@ -54,7 +53,7 @@ class DistinctRows:
         if isinstance(data.kernel, Precomputed):
             # Columns are in the order of the rows; similarities to the positives are not.
             order = np.empty(len(key))
-            order[data.positive], order[data.unlabeled] = data.affinity_positive, data.affinity
+            order[data.positive], order[data.unlabeled] = data.similarity_positive, data.similarity
         parts = (data.positive, data.weight_positive), (data.unlabeled, data.weight_unlabeled)
         index, weight, total, self.drawn, before = [], [], [], [], 0
         for part, given in parts:
@@ -63,7 +62,7 @@ class DistinctRows:
             group, first = np.argsort(by_order)[group], first[by_order]
             summed = np.bincount(group, weights=given)
             every = np.arange(len(first))
-            drawn = _repeated(every, summed, every)
+            drawn = repeated(every, summed, every)
             index.append(part[first])
             total.append(summed)
             weight.append(summed * len(drawn) / summed.sum())
@@ -83,15 +82,15 @@ class DistinctRows:
 
 @dataclass
 class Bagging:
-    """Mean functions of bagged machines, one per kernel and price.
+    """Mean functions of bagged machines, one per kernel and cost.
 
     Attributes
     ----------
-    coef : ndarray of shape (n_kernels, n_prices, n)
+    coef : ndarray of shape (n_kernels, n_costs, n)
         Coefficients of the distinct rows.
-    bias : ndarray of shape (n_kernels, n_prices)
+    bias : ndarray of shape (n_kernels, n_costs)
         Biases.
-    scores : ndarray of shape (n_kernels, n_prices, n)
+    scores : ndarray of shape (n_kernels, n_costs, n)
         Held-out values at the rows: the mean over the bags that a row is not in; where it
         is in all of them, the mean over the other rows.
     n_iter : int
@@ -107,7 +106,7 @@ class Bagging:
     unfinished: Result | None = None
 
 
-def bagged_machines(gram, n_kernels, prices, rows, n_bags, tol, seed):
+def bagged_machines(gram, n_kernels, costs, rows, n_bags, tol, seed):
     """Support vector machines that tell positive rows from samples of the unlabelled ones.
 
     Every bag holds a bootstrap sample of the positive rows and as many of the unlabelled
@@ -121,12 +120,12 @@ def bagged_machines(gram, n_kernels, prices, rows, n_bags, tol, seed):
     n_kernels : int
         The kernels are K, its entries squared, their squares, and so on: RBF kernels whose
         gamma doubles.
-    prices : sequence of float
-        Prices of a row inside the margin, > 0.
+    costs : sequence of float
+        Costs of a row inside the margin, > 0.
     rows : DistinctRows
         Rows.
     n_bags : int
-        Bags, > 0; the same for all kernels and prices.
+        Bags, > 0; the same for all kernels and costs.
     tol : float
         Tolerance.
     seed : int
@@ -137,12 +136,12 @@ def bagged_machines(gram, n_kernels, prices, rows, n_bags, tol, seed):
     Bagging
     """
     rng = np.random.default_rng(seed)
-    shape = (n_kernels, len(prices))
+    shape = (n_kernels, len(costs))
     found = Bagging(np.zeros((*shape, gram.n)), np.zeros(shape), np.zeros((*shape, gram.n)))
     times_out = np.full(gram.n, float(n_bags))
     for _ in range(n_bags):
         bag, times = _draw(rows.drawn, rng)
-        a, bias = _solve_bag(gram.block(bag), rows.label[bag], times, prices, tol, found)
+        a, bias = _solve_bag(gram.block(bag), rows.label[bag], times, costs, tol, found)
         used = np.any(a != 0.0, axis=(0, 1))
         f = _decisions(gram, bag[used], a[:, :, used]) + bias[:, :, None]
         f[:, :, bag] = 0.0
@@ -167,19 +166,19 @@ def _draw(drawn, rng):
     return np.unique(np.concatenate([ours, others]), return_counts=True)
 
 
-def _solve_bag(block, label, times, prices, tol, found):
-    """Coefficients (n_kernels, n_prices, rows) and biases of the machines of one bag.
+def _solve_bag(block, label, times, costs, tol, found):
+    """Coefficients (n_kernels, n_costs, rows) and biases of the machines of one bag.
 
-    Each starts from its neighbour: the smaller price, or the smaller gamma.
+    Each starts from its neighbour: the smaller cost, or the smaller gamma.
     """
-    n_kernels, n_prices = found.bias.shape
-    a, bias = np.zeros((n_kernels, n_prices, len(label))), np.zeros((n_kernels, n_prices))
+    n_kernels, n_costs = found.bias.shape
+    a, bias = np.zeros((n_kernels, n_costs, len(label))), np.zeros((n_kernels, n_costs))
     settings = Settings(tol=tol, polish=0, coarse=False, block_size=_WHOLE)
     for k in range(n_kernels):
         if k > 0:
             np.square(block, out=block)
-        for c, price in enumerate(prices):
-            ends = price * times
+        for c, cost in enumerate(costs):
+            ends = cost * times
             penalty = Penalty.linear(
                 np.where(label < 0, -ends, 0.0), np.where(label > 0, ends, 0.0), -label, len(label)
             )
@@ -197,7 +196,7 @@ def _solve_bag(block, label, times, prices, tol, found):
 
 
 def _decisions(gram, rows, coef):
-    """Values of the expansions at all rows, without bias, shape (n_kernels, n_prices, n)."""
+    """Values of the expansions at all rows, without bias, shape (n_kernels, n_costs, n)."""
     out = np.zeros((*coef.shape[:2], gram.n))
     if gram.value_cost == 0.0:  # products cost less than kernel values
         for coef_k, out_k in zip(coef, out, strict=True):

@@ -1,0 +1,111 @@
+"""The class prior of a positive-unlabelled problem: given and checked, or estimated."""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..kernels import Precomputed
+from ..training.row_order import value_order
+from .estimate import estimate_prior
+
+# An interval of the prior wider than this is worth a warning.
+_WIDE = 0.4
+# Fewer positive rows than this are none.
+_NONE = 0.75
+
+
+class Prior(NamedTuple):
+    """A prior, and its interval where it was estimated."""
+
+    prior: float
+    interval: tuple | None = None
+
+
+def check_prior(prior):
+    """Refuse what is neither "estimate" nor a number in (0, 1)."""
+    if prior != "estimate" and not 0.0 < prior < 1.0:
+        raise ValueError(
+            f"prior={prior!r} is not allowed; pass the share of positives among the "
+            "unlabelled rows, a number strictly between 0 and 1, or 'estimate'."
+        )
+
+
+def find_prior(data, prior, seed, n_jobs, stacklevel=2):
+    """The prior of the rows of ``data``.
+
+    Parameters
+    ----------
+    data : PUData
+        Rows.
+    prior : "estimate" or float
+        A number is refused where it contradicts the rows.
+    seed : int
+        Seed of an estimate.
+    n_jobs : int or None
+        Threads of an estimate.
+    stacklevel : int
+        Of warnings about an estimate, counted from the caller.
+
+    Returns
+    -------
+    Prior
+    """
+    if prior != "estimate":
+        largest = data.largest_prior()
+        if prior > largest:
+            raise ValueError(
+                f"prior={float(prior):g} contradicts the data: too few unlabelled rows are as "
+                "similar to the positive rows as these are to each other for more than "
+                f"{largest:.2g} of them to be positive. Pass a smaller prior or "
+                "prior='estimate', and check that the labelled positives are a random "
+                "sample of all positives."
+            )
+        return Prior(float(prior))
+    found = _estimated(data, seed, n_jobs)
+    n_unlabeled, message = len(data.unlabeled), ""
+    if found.prior * n_unlabeled < _NONE < n_unlabeled / 20:
+        message = (
+            f"the class prior is estimated as {found.prior:.2g}, less than one row: no "
+            "unlabelled row looks like a random draw of the positive ones. If some should "
+            "be positive, the labelled positives are no random sample of all positives; "
+            "then pass prior=..."
+        )
+    elif found.high - found.low > _WIDE:
+        message = (
+            f"the class prior is uncertain: {found.prior:.2g}, {found.confidence:.0%} "
+            f"interval [{found.low:.2g}, {found.high:.2g}]; pass prior=... if you know "
+            "the share of positives among the unlabelled rows, or label more rows."
+        )
+    if message:
+        warnings.warn(message, UserWarning, stacklevel=stacklevel + 1)
+    return Prior(found.prior, (found.low, found.high))
+
+
+def _estimated(data, seed, n_jobs):
+    """``estimate_prior`` of the rows of ``data``.
+
+    Rows are put into an order that depends on their values alone, and a row of weight k is
+    repeated k times, so that neither the order of rows nor weights in place of repetitions
+    change the estimate. Under a precomputed kernel the similarities to the positive rows
+    stand for the columns.
+    """
+    X = data.X
+    if isinstance(data.kernel, Precomputed):
+        columns = data.positive[np.argsort(_row_sums(X, data.positive), kind="stable")]
+        X = X[:, columns]
+    positive, weight = np.zeros(X.shape[0], dtype=bool), np.empty(X.shape[0])
+    positive[data.positive] = True
+    weight[data.positive] = data.weight_positive
+    weight[data.unlabeled] = data.weight_unlabeled
+    rows = value_order(X, positive, weight)
+    X = sp.csr_array(X) if sp.issparse(X) else X
+    return estimate_prior(X[rows], positive[rows], random_state=seed, n_jobs=n_jobs)
+
+
+def _row_sums(X, columns):
+    """Sums that do not depend on the order of the columns."""
+    return np.sort(X[columns][:, columns], axis=1).sum(axis=1)

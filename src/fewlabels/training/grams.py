@@ -1,0 +1,16 @@
+"""Operators over training rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..gram import make_gram
+
+# Up to so many rows every kernel value is float64: it costs milliseconds.
+ALWAYS_FLOAT64 = 1024
+
+
+def gram_over(kernel, X, n_jobs=1, *, float64=False):
+    """The operator of a kernel over training rows, in float64 where these are few."""
+    float64 = float64 or X.shape[0] <= ALWAYS_FLOAT64
+    return make_gram(kernel, X, dtype=np.float64 if float64 else None, n_jobs=n_jobs)

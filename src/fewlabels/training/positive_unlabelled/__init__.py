@@ -1,0 +1,1 @@
+"""Training of positive-unlabelled machines: from rows and settings to functions."""

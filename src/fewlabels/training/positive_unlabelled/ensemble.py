@@ -1,0 +1,197 @@
+"""The two stages of the composite classifier: bags, then soft labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit, softmax
+from sklearn.metrics import roc_auc_score
+
+from ...fitted import TwoSidedCurve
+from ...gram import SumGram, make_gram
+from ...problem import soft_labels
+from ...solvers import Result, Settings, solve_decomposition
+from ..curves import mean_and_spread
+from ..grams import ALWAYS_FLOAT64
+from .bags import Bagging, bagged_machines
+from .scores import Scored, fit_logistic
+
+# Costs of the grid, with several kernels and with one.
+_COSTS = (1.0, 10.0)
+_COSTS_OF_ONE_KERNEL = (0.1, 1.0, 10.0)
+# Members are weighted by softmax(AUC / _SHARPNESS); those of less weight are left out.
+_SHARPNESS = 0.01
+_NEGLIGIBLE = 1e-3
+# Cost of the second stage.
+_COST = 0.3
+_SURE = 1e-6
+
+
+@dataclass(frozen=True)
+class EnsembleSettings:
+    """Parameters of a fit.
+
+    Attributes
+    ----------
+    prior : float
+        Share of positives among the unlabelled rows.
+    n_bags : int
+        Bags.
+    is_linear : bool
+        Whether the kernel is linear: no row is the origin then, so that norms are taken around
+        the mean row, and the decision is that of the second stage alone.
+    engine : Settings
+        Tolerance, memory, callback and seed.
+    """
+
+    prior: float
+    n_bags: int
+    is_linear: bool
+    engine: Settings
+
+
+@dataclass
+class EnsembleSolution:
+    """Both stages.
+
+    Attributes
+    ----------
+    function : Scored
+        The decision before it is cut, and held-out scores of the rows.
+    posterior : ndarray of shape (n,)
+        Probabilities of the first stage that rows are positive.
+    costs, auc, weights : ndarray
+        Costs of a row inside the margin, and areas and weights of members, by kernel and cost.
+    result : Result
+        Of the second stage.
+    bags : Bagging
+        The first stage.
+    """
+
+    function: Scored
+    posterior: np.ndarray
+    costs: np.ndarray
+    auc: np.ndarray
+    weights: np.ndarray
+    result: Result
+    bags: Bagging
+
+
+def ensemble_grams(kernels, vectors, n_jobs):
+    """One operator per kernel over the same rows; the last kernel needs most precision."""
+    dtype, grams = np.float64 if vectors.shape[0] <= ALWAYS_FLOAT64 else None, []
+    for kernel in reversed(kernels):
+        grams.insert(0, make_gram(kernel, vectors, dtype=dtype, n_jobs=n_jobs))
+        dtype = grams[0].dtype
+    return grams
+
+
+def solve_ensemble(grams, rows, settings):
+    """Train both stages.
+
+    Parameters
+    ----------
+    grams : list of GramOperator
+        Kernels over the distinct rows; each but the first is the square of the one before.
+    rows : DistinctRows
+        Rows.
+    settings : EnsembleSettings
+        Parameters.
+
+    Returns
+    -------
+    EnsembleSolution
+    """
+    gram, n_kernels = grams[0], len(grams)
+    size = float(np.average(_squared_norms(gram, rows, settings), weights=rows.total_weight))
+    size = size if size > 0.0 else 1.0
+    costs = np.array(_COSTS if n_kernels > 1 else _COSTS_OF_ONE_KERNEL) / size
+    bags = bagged_machines(
+        gram, n_kernels, costs, rows, settings.n_bags,
+        settings.engine.tol, settings.engine.random_state,
+    )  # fmt: skip
+    auc = np.apply_along_axis(
+        lambda scores: roc_auc_score(rows.label, scores, sample_weight=rows.weight),
+        2,
+        bags.scores,
+    )
+    weights = softmax(auc / _SHARPNESS)
+    weights[weights < _NEGLIGIBLE] = 0.0
+    weights = weights / weights.sum()
+    function = _mean_of_members(bags, weights, rows)
+    posterior = _posterior(function, rows, settings.prior)
+    second, result = _second_stage(grams, rows, posterior, weights, _COST / size, settings)
+    if settings.is_linear:
+        function = second
+    else:
+        unlabeled = rows.weight * (rows.label < 0)
+        function = function.standardised(unlabeled) + second.standardised(unlabeled)
+    return EnsembleSolution(function, posterior, costs, auc, weights, result, bags)
+
+
+def _squared_norms(gram, rows, settings):
+    """K(x, x)."""
+    if not settings.is_linear:
+        return gram.diagonal()
+    share = rows.total_weight / rows.total_weight.sum()
+    product = gram.product(np.arange(gram.n), share)
+    return gram.diagonal() - 2.0 * product + share @ product
+
+
+def _mean_of_members(bags, weights, rows):
+    """The weighted mean of the members, standardised."""
+    n_kernels, _, n = bags.scores.shape
+    total = Scored(np.zeros((n_kernels, n)), 0.0, np.zeros(n))
+    for k, c in np.argwhere(weights):
+        coef = np.zeros_like(total.coef)
+        coef[k] = bags.coef[k, c]
+        member = Scored(coef, bags.bias[k, c], bags.scores[k, c])
+        total += member.standardised(rows.weight).scaled(weights[k, c])
+    return total
+
+
+def _posterior(first, rows, prior):
+    """Probabilities that rows are positive, from held-out scores; 1 for labelled ones."""
+    positive = rows.label > 0
+    x = first.standardised(rows.weight * ~positive).held_out
+    features = np.column_stack([x, np.ones(len(x))])
+    among_positive = np.average(features[positive], axis=0, weights=rows.weight[positive])
+    t = fit_logistic(
+        features[~positive], rows.weight[~positive], prior * among_positive, [True, False]
+    )
+    return np.where(positive, 1.0, np.clip(expit(features @ t), _SURE, 1.0 - _SURE))
+
+
+def _second_stage(grams, rows, posterior, weights, cost, settings):
+    """The machine of all rows over the mean kernel."""
+    weights = weights.sum(axis=1)
+    used = np.flatnonzero(weights)
+    gram = grams[used[0]]
+    if len(used) > 1:
+        gram = SumGram([grams[k] for k in used], weights[used])
+    problem = soft_labels(gram, posterior, cost * rows.weight)
+    result = solve_decomposition(problem, settings=settings.engine)
+    bias = -result.multiplier
+    without_own = result.gradient - result.a * _squared_norms(gram, rows, settings)
+    return Scored(np.outer(weights, result.a), bias, without_own + bias), result
+
+
+def two_sided_curve(scores, cut, posterior, weight):
+    """Slopes above and below the cut, where the curve is one half.
+
+    Parameters
+    ----------
+    scores, posterior, weight : ndarray of shape (n,)
+        Held-out scores of unlabelled rows, probabilities of the first stage, and weights.
+    cut : float
+        The score at which the decision is zero.
+
+    Returns
+    -------
+    TwoSidedCurve
+    """
+    curve = TwoSidedCurve(mean_and_spread(scores, weight)[1], np.ones(2))
+    features = curve.sides(scores - cut)
+    target = np.average(features * posterior[:, None], axis=0, weights=weight)
+    return replace(curve, slopes=fit_logistic(features, weight, target, [True, True]))

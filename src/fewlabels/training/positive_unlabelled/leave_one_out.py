@@ -1,0 +1,158 @@
+"""What rows would score had they not been trained on, without training again.
+
+The coefficients of positive and unlabelled rows have equal sums, so that the weight vector is
+``sum_u sigma_u (m - phi(x_u))`` with m the mean of the positive rows: all inner products below are
+taken around m. When a row is left out, the unlabelled rows between breakpoints take its place as
+far as they can (the span rule of Chapelle and Vapnik 2000).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from ..row_order import row_keys
+from ...problem import Penalty
+
+# More rows between breakpoints than this are sampled: fewer give larger corrections.
+_MOST_FREE = 1000
+# Kernel values held at a time (float64: 40 MB).
+_VALUES_AT_A_TIME = 5_000_000
+# Added to the diagonal of a block, relative to its mean.
+_RIDGE = 1e-8
+# A variable this near a breakpoint, relative to its interval, is on it.
+_ON = 1e-9
+
+
+def unlabeled_left_out(found, data):
+    """Values at the unlabelled rows, without bias, as if each had not been trained on.
+
+    When one unit of weight of row u is left out, f(x_u) grows by ``sigma_u / w_u`` times the
+    squared distance of ``phi(x_u) - m`` to the span of those of the rows between breakpoints.
+    Without any such row, or under a kernel that is no inner product, it is ``||phi(x_u) - m||^2``
+    (Jaakkola and Haussler 1999). Equal rows act as one row with the sum of their weights.
+
+    Parameters
+    ----------
+    found : PUSolution
+        Coefficients of the rows, values at the unlabelled ones, and their penalty.
+    data : PUData
+        Rows.
+
+    Returns
+    -------
+    ndarray of shape (n_unlabeled,)
+    """
+    gram, groups, norm = data.gram, data.groups, data.positive_norm
+    sigma, is_between = _variables(found, data)
+    units = np.bincount(groups, weights=data.weight_unlabeled)
+    own = gram.diagonal()
+    diagonal = distance = own - 2.0 * data.similarity + norm
+    _, first, position = np.unique(groups, return_index=True, return_inverse=True)
+    # Rows at the mean of the positive ones span nothing.
+    apart = diagonal > _RIDGE * (np.abs(own) + abs(norm))
+    members = _sampled(first[is_between & apart[first]])
+    if len(members):
+        moved = data.similarity - 0.5 * norm
+        distance = _squared_distances(gram, first[sigma != 0], members, diagonal, moved)
+    if distance is not diagonal:
+        # Where other copies stay, they take the place of one exactly.
+        distance[members[units[groups[members]] > 1.0]] = 0.0
+        distance = distance[first][position]
+    per_unit = sigma[groups] / units[groups]
+    return found.f + per_unit * np.clip(distance, 0.0, np.maximum(diagonal, 0.0))
+
+
+def positives_left_out(found, data):
+    """By how much the decisions about positive rows change when each is left out.
+
+    Without one unit of weight of row i, the mean m of the positive rows moves away from it by
+    ``(m - phi(x_i)) / (W - 1)``, W the weight of them all. The rows between breakpoints keep
+    their decisions as their variables take over, with an unchanged sum, to first order. Where
+    there are none, or the kernel is no inner product, nothing takes over.
+
+    Parameters
+    ----------
+    found : PUSolution
+        Coefficients of the rows, and the penalty of the unlabelled ones.
+    data : PUData
+        Rows.
+
+    Returns
+    -------
+    ndarray of shape (n_positive,)
+        At most 0.
+    """
+    mass = data.weight_positive.sum()
+    _, group = np.unique(row_keys(data.X)[data.positive], return_inverse=True)
+    total = np.bincount(group, weights=found.coef[data.positive])
+    per_unit = (total / np.bincount(group, weights=data.weight_positive))[group]
+    step = per_unit * mass / max(mass - 1.0, 0.5 * mass)
+    norm = data.positive_norm
+    distance = data.gram_positive.diagonal() - 2.0 * data.similarity_positive + norm
+    first = np.unique(data.groups, return_index=True)[1]
+    members = _sampled(first[_variables(found, data)[1]])
+    change, size = -distance, len(members)
+    if size:
+        both = data.gram_of(np.concatenate([data.unlabeled[members], data.positive]))
+        moved = np.concatenate([data.similarity[members], data.similarity_positive]) - 0.5 * norm
+        values = _around(both.columns(np.arange(size)), moved, moved[:size])
+        # From the first of them, as what the others take over sums to zero.
+        values, start = values[1:] - values[0], values[0]
+        change = start[size:] - distance
+        if size > 1:
+            toward = values[:, size:]
+            solve = _solver(values[:, 1:size] - values[:, :1])
+            if solve is None:
+                return -step * distance
+            change += np.einsum("ij,ij->j", toward - values[:, :1], solve(toward))
+    return np.minimum(step * change, 0.0)
+
+
+def _variables(found, data):
+    """Variables of unlabelled rows, equal rows as one, and which are between breakpoints."""
+    sigma = -np.bincount(data.groups, weights=found.coef[data.unlabeled])
+    ends = [np.bincount(data.groups, weights=end) for end in found.penalty.arrays()[:3]]
+    penalty = Penalty.kinked(*ends, 0.0, 0.0, len(sigma))
+    near = _ON * (penalty.upper - penalty.lower)
+    return sigma, penalty.between(penalty.snapped(sigma, near))
+
+
+def _sampled(members):
+    return members[:: max(1, -(-len(members) // _MOST_FREE))]
+
+
+def _around(values, moved, moved_members):
+    """Inner products around m of kernel values between rows and members, a row per member."""
+    return np.asarray(values, dtype=float) - moved - moved_members[:, None]
+
+
+def _solver(block):
+    """Function that solves with a block of inner products; None where these are none."""
+    block[np.diag_indices(len(block))] += _RIDGE * float(np.mean(np.diag(block)))
+    try:
+        factor = cho_factor(block)
+    except LinAlgError:
+        return None
+    return lambda right: cho_solve(factor, right)
+
+
+def _squared_distances(gram, rows, members, diagonal, moved):
+    """Squared distances of ``rows`` to the span of ``members`` (of the others, for these).
+
+    ``K_ij - moved_i - moved_j`` are the inner products, ``diagonal`` those of rows with
+    themselves.
+    """
+    size = len(members)
+    solve = _solver(_around(gram.block(members), moved[members], moved[members]))
+    if solve is None:
+        return diagonal
+    distance = diagonal.copy()
+    step = max(1, _VALUES_AT_A_TIME // size)
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step]
+        together = gram.take(np.concatenate([members, part]))
+        values = _around(together.columns(np.arange(size))[:, size:], moved[part], moved[members])
+        distance[part] -= np.einsum("ij,ij->j", values, solve(values))
+    distance[members] = 1.0 / np.diag(solve(np.eye(size)))
+    return distance

@@ -1,0 +1,56 @@
+"""Rows in an order that their values alone decide."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..gram import row_products
+
+# More repetitions of a row than this, on average, are rounded.
+_MOST = 10
+
+
+def row_keys(X):
+    """A number for every row, equal for equal rows and else different, almost surely."""
+    return row_products(X, np.random.default_rng(0).normal(size=X.shape[1]))
+
+
+def value_order(X, positive, weight):
+    """Unlabelled rows, then positive ones, in an order that their values alone decide.
+
+    Rows occur as often as their weight says.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n, d)
+        Rows.
+    positive : ndarray of bool of shape (n,)
+        True for positive rows.
+    weight : ndarray of shape (n,)
+        Weights, > 0.
+
+    Returns
+    -------
+    ndarray of int
+        Rows.
+    """
+    key = row_keys(X)
+    groups = (np.flatnonzero(~positive), np.flatnonzero(positive))
+    return np.concatenate([repeated(rows, weight[rows], key) for rows in groups])
+
+
+def repeated(rows, weight, key):
+    """Rows in the order of their keys, each as often as its weight says.
+
+    Equal rows count as one of their weights' sum. What all whole-numbered weights have in
+    common is left out; other weights are rounded so that the sum stays right.
+    """
+    distinct, first, group = np.unique(key[rows], return_index=True, return_inverse=True)
+    rows, weight = rows[first], np.bincount(group, weights=weight)
+    if np.array_equal(weight, np.rint(weight)) and weight.max() < 2.0**53:
+        times = weight.astype(np.int64)
+        times //= np.gcd.reduce(times) if len(distinct) > 1 else 1
+        if times.sum() <= _MOST * len(group):
+            return np.repeat(rows, times)
+    ends = np.rint(np.cumsum(weight / weight.sum()) * len(group))
+    return np.repeat(rows, np.diff(ends, prepend=0.0).astype(np.intp))
