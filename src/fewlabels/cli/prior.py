@@ -183,9 +183,9 @@ def estimate(
     import numpy as np
 
     from ..class_prior import METHODS, estimate_prior
-    from ..estimators._pu_prior import value_order
     from ..io.tables.encoding import fit_encoder
     from ..io.tables.training import read_training
+    from ..training.row_order import value_order
 
     if method not in ("auto", *METHODS):
         raise UserError(

@@ -8,8 +8,8 @@ from sklearn.base import clone
 
 from ..kernels import Precomputed
 from ..training.curves import curve_of_labels
+from ..training.row_order import row_keys
 from ._probability import ProbabilityMachine
-from ._pu_data import row_keys
 from ._s3vm_data import plain_balance
 
 _FOLDS = 5

@@ -6,14 +6,12 @@ import copy
 
 import numpy as np
 
-from ..gram import Expansion, RowMap
-from ..kernels import Callable, Linear
 from ..problem import Penalty
 from ..problem.positive_unlabelled import DoubleHinge
 from ..solvers.path import RowPenalties
+from ..training.positive_unlabelled.data import PUData, exact_sum
+from ..training.positive_unlabelled.settings import weight_of_norm
 from ._convex_path import ConvexPath, settled_shift
-from ._pu_data import PUData
-from ._pu_solve import price_of_norm
 
 # Sums over positive rows are computed afresh once this share of them is left.
 _LEFT = 0.5
@@ -36,18 +34,18 @@ class PUPath(ConvexPath):
     def read(self, machine):
         self.prior, self.given_lam = float(machine.prior_), machine.lam
         rows = self.rows
-        rows["affinity"] = np.zeros(rows.n_places)
+        rows["similarity"] = np.zeros(rows.n_places)
         self._sum_afresh()
         unlabelled = rows.alive & self.takes()
         # Taken from all m_u: sums of kernel values that are large and nearly the same.
-        self.middle = float(np.mean(rows["affinity"][unlabelled]) / self.positive_weight)
+        self.middle = float(np.mean(rows["similarity"][unlabelled]) / self.positive_weight)
 
     def takes(self):
         return super().takes() & ~self.rows["positive"]
 
     @property
     def lam(self):
-        return price_of_norm(self.given_lam, self.positive_weight)
+        return weight_of_norm(self.given_lam, self.positive_weight)
 
     # -- rows -----------------------------------------------------------------------------------
 
@@ -58,10 +56,7 @@ class PUPath(ConvexPath):
 
     def _sum(self, places, coef, at):
         """``sum_i coef_i K(x_i, x)`` over rows at ``places``, for the rows ``at``."""
-        vectors, row_map = self.kernel_rows(places), None
-        if not isinstance(self.kernel, Callable | Linear):
-            row_map = RowMap(self.kernel, vectors, np.dtype(np.float64))
-        function = Expansion(self.kernel, vectors, coef, row_map=row_map, n_jobs=self.n_jobs)
+        function = exact_sum(self.kernel, self.kernel_rows(places), coef, self.n_jobs)
         return function(self.kernel_rows(at))
 
     def _span(self, places, at):
@@ -70,7 +65,7 @@ class PUPath(ConvexPath):
 
     def _sum_afresh(self):
         everywhere, positives = np.arange(self.rows.n_places), self.positives()
-        self.rows["affinity"] = self._span(positives, everywhere)
+        self.rows["similarity"] = self._span(positives, everywhere)
         self.positive_weight = float(self.rows["weight"][positives].sum())
         self._largest_weight = self.positive_weight
 
@@ -83,15 +78,17 @@ class PUPath(ConvexPath):
             self._sum_afresh()
         else:
             everywhere = np.arange(self.rows.n_places)
-            self.rows["affinity"] = self.rows["affinity"] + sign * self._span(places, everywhere)
+            self.rows["similarity"] = self.rows["similarity"] + sign * self._span(
+                places, everywhere
+            )
 
     def add(self, X, weight, positive):
         none = np.zeros(X.shape[0])
         before = self.positives()
-        places = super().add(X, weight, positive=positive, affinity=none)
-        affinity = self.rows["affinity"].copy()
-        affinity[places] = self._span(before, places)
-        self.rows["affinity"] = affinity
+        places = super().add(X, weight, positive=positive, similarity=none)
+        similarity = self.rows["similarity"].copy()
+        similarity[places] = self._span(before, places)
+        self.rows["similarity"] = similarity
         joining = places[positive & (weight > 0)]
         if len(joining):
             self._change_sum(joining, 1.0)
@@ -124,16 +121,16 @@ class PUPath(ConvexPath):
     def total(self, mass):
         return self.prior * mass
 
-    def affinity(self, places):
+    def similarity(self, places):
         """m of some rows."""
-        return self.rows["affinity"][places] / self.positive_weight
+        return self.rows["similarity"][places] / self.positive_weight
 
     def penalties(self, places, mass):
         return RowPenalties.convex(self.formulation.penalty(self.numbers_of(places), mass))
 
     def numbers_of(self, places):
         """What the formulation needs of some rows."""
-        return {"weight": self.rows["weight"][places], "similarity": self.affinity(places)}
+        return {"weight": self.rows["weight"][places], "similarity": self.similarity(places)}
 
     def path_multiplier(self, multiplier, mass):
         return self.formulation.path_multiplier(multiplier, mass)
@@ -142,15 +139,15 @@ class PUPath(ConvexPath):
         return self.formulation.problem(gram, self.numbers_of(places))
 
     def decision(self, k, a, h, multiplier, mass):
-        affinity = float(self.affinity(self.on_path[k])) - self.middle
-        return (self.prior * mass * affinity - h[k]) / self.unit(mass)
+        similarity = float(self.similarity(self.on_path[k])) - self.middle
+        return (self.prior * mass * similarity - h[k]) / self.unit(mass)
 
     def without_positive(self, place):
         """This machine's problem without one positive row; the path stays as it is."""
         everywhere, one = np.arange(self.rows.n_places), np.array([place])
         other = copy.copy(self)
         other.rows = self.rows.replaced(
-            affinity=self.rows["affinity"] - self._span(one, everywhere)
+            similarity=self.rows["similarity"] - self._span(one, everywhere)
         )
         other.positive_weight = self.positive_weight - float(self.rows["weight"][place])
         return other
@@ -160,9 +157,9 @@ class PUPath(ConvexPath):
         a, h, penalty = path.a, path.h, Penalty(*path.penalty_arrays())
         support = np.flatnonzero(a)
         inner = self._sum(self.on_path[support], a[support], np.array([place]))
-        affinity = float(self.affinity(place)) - self.middle
+        similarity = float(self.similarity(place)) - self.middle
         value = float(inner[0]) - path.multiplier - settled_shift(a, h, penalty)
-        return (self.prior * self.mass * affinity - value) / self.unit(self.mass)
+        return (self.prior * self.mass * similarity - value) / self.unit(self.mass)
 
     # -- what the estimator shows ---------------------------------------------------------------
 
@@ -175,11 +172,11 @@ class PUPath(ConvexPath):
         places = np.union1d(self.on_path, positives)
         data = PUData(
             self.kernel_rows(places), self.rows["positive"][places],
-            self.rows["weight"][places], self.kernel, self._make_gram, self.n_jobs,
+            self.rows["weight"][places], self.kernel, self.n_jobs, float64=True,
         )  # fmt: skip
         data.rows = self.rows.rows(places)
-        data.affinity = self.affinity(self.on_path)
-        data.affinity_positive = self.affinity(positives)
+        data.similarity = self.similarity(self.on_path)
+        data.similarity_positive = self.similarity(positives)
         left_out = np.setdiff1d(self.rows.places, places, assume_unique=True)
         data.left_out = self.numbers(left_out)
         data.left_out_rows = self.rows.rows(left_out)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
+from ..labels.positive_unlabelled import check_classes, read_more_labels
+from ..training.positive_unlabelled.double_hinge import double_hinge_solution
 from ._convex_leave_out import decisions_without_positives
 from ._convex_stream import ConvexStreaming
-from ._pu_solve import double_hinge_solution
 from ._pu_stream import PUPath
 
 
@@ -60,12 +60,12 @@ class PUStreaming(ConvexStreaming):
         """
         if not self._is_begun():
             self.fit(X, y, sample_weight)
-            self._check_classes(classes)
+            check_classes(classes, self.classes_)
             return self
         stream = self._ready_stream()
-        self._check_classes(classes)
+        check_classes(classes, self.classes_)
         rows, weight = self._read_new(X, sample_weight)
-        stream.add(rows, weight, self._read_positive(y, rows.shape[0]))
+        stream.add(rows, weight, read_more_labels(y, rows.shape[0], self.classes_))
         return self._follow("partial_fit", stream, self.max_steps, stacklevel=4)
 
     def leave_one_out_decisions(self, indices=None):
@@ -85,40 +85,6 @@ class PUStreaming(ConvexStreaming):
         ndarray of shape (n_indices,)
         """
         return super().leave_one_out_decisions(indices)
-
-    # -- labels -----------------------------------------------------------------------------------
-
-    def _check_classes(self, classes):
-        if classes is None:
-            return
-        same = {_plain(v) for v in np.asarray(classes).ravel().tolist()} == {
-            _plain(v) for v in self.classes_.tolist()
-        }
-        if not same:
-            raise ValueError(
-                f"classes={list(classes)} are not those of the first rows, "
-                f"{self.classes_.tolist()}; leave classes away, or fit again."
-            )
-
-    def _read_positive(self, y, n):
-        """Mask of positive rows, for classes that are known."""
-        if y is None:
-            return np.zeros(n, bool)
-        if isinstance(getattr(y, "dtype", None), pd.api.extensions.ExtensionDtype):
-            y = np.asarray(y, dtype=object)
-        y = column_or_1d(y, warn=True)
-        if len(y) != n:
-            raise ValueError(f"y has {len(y)} labels for {n} rows; give one for each, or None.")
-        mark, label = self.classes_
-        positive = np.zeros(n, bool)
-        for i in np.flatnonzero(~np.asarray(pd.isna(y), dtype=bool)):
-            positive[i] = y[i] == label
-            if not positive[i] and y[i] != mark:
-                raise ValueError(
-                    f"y holds {y[i]!r}, neither the positive class {label} nor the mark of "
-                    f"unlabelled rows, {mark}; pass one of these, or a missing value."
-                )
-        return positive
 
     # -- the stream -------------------------------------------------------------------------------
 
@@ -156,8 +122,3 @@ class PUStreaming(ConvexStreaming):
         self._number(stream.numbers(places))
         self.lam_ = stream.lam
         self._store_machine(data, double_hinge_solution(problem, result, data, stream.lam))
-
-
-def _plain(value):
-    """Missing values are equal here."""
-    return None if pd.isna(value) else value

@@ -10,11 +10,14 @@ from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..solvers import Status
+from ..training.positive_unlabelled.double_hinge import solve_double_hinge
+from ..training.positive_unlabelled.leave_one_out import unlabeled_left_out
+from ..training.positive_unlabelled.ramp import solve_ramp
+from ..training.positive_unlabelled.scores import quantile_cut
+from ..training.positive_unlabelled.settings import PUSettings, weight_of_norm
 from ._probability import PROBABILITY
 from ._probability_pu import PUProbability
-from ._pu_data import quantile_cut
 from ._pu_machine import PUMachine
-from ._pu_solve import leave_one_out, price_of_norm, solve_double_hinge, solve_ramp
 from ._pu_updates import PUStreaming
 
 # Attributes that do not depend on prior, lambda or loss.
@@ -321,11 +324,15 @@ class PUSVM(PUProbability, PUStreaming, PUMachine):
     def _fit_data(self, data, before, callback):
         """Solve; ``before`` is None or lambda and solution of a machine over the same rows."""
         self._stream = None
-        self.lam_ = price_of_norm(self.lam, float(data.weight_positive.sum()))
+        self.lam_ = weight_of_norm(self.lam, float(data.weight_positive.sum()))
+        settings = PUSettings(
+            self.prior_, self.lam_, self.loss, self.solver, self.threshold,
+            self._settings(self.tol, 0.0, callback),
+        )  # fmt: skip
         if self.loss == "ramp":
-            found = solve_ramp(self, data, callback)
+            found = solve_ramp(data, settings)
         else:
-            found = solve_double_hinge(self, data, before, callback)
+            found = solve_double_hinge(data, settings, before)
         self._store_machine(data, found)
         if self.loss == "double-hinge":
             self._hold_data(data, found.result.multiplier)
@@ -350,7 +357,7 @@ class PUSVM(PUProbability, PUStreaming, PUMachine):
         held_later = self.loss == "double-hinge" and self.kernel != "precomputed"
         has_curve = self.probability is not None
         if self.threshold == "leave-one-out" or (has_curve and not held_later):
-            left_out = leave_one_out(found, data)
+            left_out = unlabeled_left_out(found, data)
         if self.threshold != "risk":
             f = found.f if self.threshold == "prior" else left_out
             rounding = max(self._rounding, self._noise(found.gram, found.coef))

@@ -6,34 +6,27 @@ from numbers import Integral, Real
 from typing import Self
 
 import numpy as np
-from scipy.special import expit, softmax
 from sklearn.base import _fit_context
-from sklearn.metrics import roc_auc_score
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._threads import one_blas_thread, resolve_n_jobs
-from ..gram import Expansion, RowMap, SumGram, make_gram
+from ..fitted import TwoSidedCurve
+from ..gram import Expansion, RowMap
 from ..kernels import make_kernel
-from ..problem import soft_labels
-from ..solvers import Settings, solve_decomposition
-from ..training.curves import mean_and_spread
-from ._base import _ALWAYS_FLOAT64
-from ._pu_bags import DistinctRows, bagged_machines
-from ._pu_data import quantile_cut
+from ..solvers import Settings
+from ..training.positive_unlabelled.bags import DistinctRows
+from ..training.positive_unlabelled.ensemble import (
+    EnsembleSettings,
+    ensemble_grams,
+    solve_ensemble,
+    two_sided_curve,
+)
+from ..training.positive_unlabelled.scores import quantile_cut
 from ._pu_machine import PUMachine
-from ._pu_scores import Scored, fit_logistic
 from ._validation import resolve_gamma
 
-# The grid: gamma times these (each twice the one before), and prices.
+# The grid: gamma times these, each twice the one before.
 _FACTORS = np.array([0.125, 0.25, 0.5, 1.0, 2.0])
-_PRICES = (1.0, 10.0)
-_PRICES_OF_ONE_KERNEL = (0.1, 1.0, 10.0)
-# Members are weighted by softmax(AUC / _SHARPNESS); those of less weight are left out.
-_SHARPNESS = 0.01
-_NEGLIGIBLE = 1e-3
-# Price of the second stage.
-_PRICE = 0.3
-_SURE = 1e-6
 # Scores nearer to each other than this share of the largest are equal.
 _ROUNDING = 1e-12
 
@@ -230,20 +223,26 @@ class PUEnsemble(PUMachine):
         self._check_prior()
         data = self._read(X, y, sample_weight)
         self._set_prior(data)
-        rows, seed = DistinctRows(data, data.rows), self._seed()
+        rows = DistinctRows(data, data.rows)
         with one_blas_thread():
             grams = self._grams(data, rows)
-            first, bags = self._first_stage(grams[0], rows, seed)
-            posterior = self._posterior(first, rows)
-            second, result = self._second_stage(grams, rows, posterior, seed)
-        final = second
-        if self.kernel != "linear":
-            unlabeled = rows.weight * (rows.label < 0)
-            final = first.standardised(unlabeled) + second.standardised(unlabeled)
-        self._store_machine(data, rows, grams, final, result)
-        self._set_probabilities(rows, final.held_out, posterior)
-        self.n_iter_ = max(1, bags.n_iter + result.n_iter)
-        worst = bags.unfinished if result.converged and bags.unfinished else result
+            settings = EnsembleSettings(
+                self.prior_,
+                self.n_bags,
+                self.kernel == "linear",
+                Settings(
+                    tol=self.tol,
+                    cache_size=self.cache_size * 1e6,
+                    callback=self._reporter(None),
+                    random_state=self._seed(),
+                ),
+            )
+            found = solve_ensemble(grams, rows, settings)
+        self.prices_, self.auc_, self.weights_ = found.costs, found.auc, found.weights
+        self._store_machine(data, rows, grams, found)
+        result, unfinished = found.result, found.bags.unfinished
+        self.n_iter_ = max(1, found.bags.n_iter + result.n_iter)
+        worst = unfinished if result.converged and unfinished else result
         self.fit_status_ = 0 if worst.converged else 1
         self._report_status(worst, self.tol)
         return self
@@ -258,85 +257,15 @@ class PUEnsemble(PUMachine):
             self.gammas_ = self.gamma_ * _FACTORS
         else:
             self.gammas_ = np.array([self.gamma_])
-        vectors = self._centred(vectors)
-        dtype = np.float64 if len(rows.index) <= _ALWAYS_FLOAT64 else None
-        n_jobs = resolve_n_jobs(self.n_jobs)
-        grams = []
-        for gamma in self.gammas_[::-1]:  # the largest gamma needs most precision
-            grams.insert(0, make_gram(self._kernel_of(gamma), vectors, dtype=dtype, n_jobs=n_jobs))
-            dtype = grams[0].dtype
+        kernels = [self._kernel_of(gamma) for gamma in self.gammas_]
+        grams = ensemble_grams(kernels, self._centred(vectors), resolve_n_jobs(self.n_jobs))
         return [grams[0].take(rows.index)] if self.kernel == "precomputed" else grams
 
     def _kernel_of(self, gamma):
         return make_kernel(self.kernel, gamma, self.degree, self.coef0)
 
-    def _squared_norms(self, gram, rows):
-        """K(x, x); around the mean row for the linear kernel, where no row is the origin."""
-        if self.kernel != "linear":
-            return gram.diagonal()
-        share = rows.total_weight / rows.total_weight.sum()
-        product = gram.product(np.arange(gram.n), share)
-        return gram.diagonal() - 2.0 * product + share @ product
-
-    def _first_stage(self, gram, rows, seed):
-        """The weighted mean of the members, standardised, and all of them."""
-        size = float(np.average(self._squared_norms(gram, rows), weights=rows.total_weight))
-        self._size = size if size > 0.0 else 1.0
-        prices = _PRICES if self.kernel == "rbf" else _PRICES_OF_ONE_KERNEL
-        self.prices_ = np.array(prices) / self._size
-        bags = bagged_machines(
-            gram, len(self.gammas_), self.prices_, rows, self.n_bags, self.tol, seed
-        )
-        self.auc_ = np.apply_along_axis(
-            lambda scores: roc_auc_score(rows.label, scores, sample_weight=rows.weight),
-            2,
-            bags.scores,
-        )
-        weights = softmax(self.auc_ / _SHARPNESS)
-        weights[weights < _NEGLIGIBLE] = 0.0
-        self.weights_ = weights / weights.sum()
-        total = Scored(np.zeros((len(self.gammas_), gram.n)), 0.0, np.zeros(gram.n))
-        for k, c in np.argwhere(self.weights_):
-            coef = np.zeros_like(total.coef)
-            coef[k] = bags.coef[k, c]
-            member = Scored(coef, bags.bias[k, c], bags.scores[k, c])
-            total += member.standardised(rows.weight).scaled(self.weights_[k, c])
-        return total, bags
-
-    def _posterior(self, first, rows):
-        """Probabilities that rows are positive, from held-out scores; 1 for labelled ones."""
-        positive = rows.label > 0
-        x = first.standardised(rows.weight * ~positive).held_out
-        features = np.column_stack([x, np.ones(len(x))])
-        among_positive = np.average(features[positive], axis=0, weights=rows.weight[positive])
-        t = fit_logistic(
-            features[~positive],
-            rows.weight[~positive],
-            self.prior_ * among_positive,
-            [True, False],
-        )
-        return np.where(positive, 1.0, np.clip(expit(features @ t), _SURE, 1.0 - _SURE))
-
-    def _second_stage(self, grams, rows, posterior, seed):
-        """The machine of all rows over the mean kernel."""
-        weights = self.weights_.sum(axis=1)
-        used = np.flatnonzero(weights)
-        gram = grams[used[0]]
-        if len(used) > 1:
-            gram = SumGram([grams[k] for k in used], weights[used])
-        settings = Settings(
-            tol=self.tol,
-            cache_size=self.cache_size * 1e6,
-            callback=self._reporter(None),
-            random_state=seed,
-        )
-        problem = soft_labels(gram, posterior, _PRICE / self._size * rows.weight)
-        result = solve_decomposition(problem, settings=settings)
-        bias = -result.multiplier
-        without_own = result.gradient - result.a * self._squared_norms(gram, rows)
-        return Scored(np.outer(weights, result.a), bias, without_own + bias), result
-
-    def _store_machine(self, data, rows, grams, final, result):
+    def _store_machine(self, data, rows, grams, found):
+        final, result = found.function, found.result
         coef = np.zeros((len(grams), data.X.shape[0]))
         coef[:, rows.index] = final.coef
         one = coef[0] if len(grams) == 1 else np.abs(coef).sum(axis=0)
@@ -350,19 +279,10 @@ class PUEnsemble(PUMachine):
         self._cut = quantile_cut(scores, rows.weight[unlabeled], self.prior_, rounding)
         self._store_bias(final.bias - self._cut)
         self._store_transduction(data, final.held_out[rows.place] - self._cut)
-
-    def _set_probabilities(self, rows, scores, posterior):
-        """Slopes of the logistic curve above and below the cut, where it is one half."""
-        unlabeled = rows.label < 0
-        weight = rows.weight[unlabeled]
-        self._spread = mean_and_spread(scores[unlabeled], weight)[1]
-        features = self._sides(scores[unlabeled] - self._cut)
-        target = np.average(features * posterior[unlabeled, None], axis=0, weights=weight)
-        self._slopes = fit_logistic(features, weight, target, [True, True])
-
-    def _sides(self, decision):
-        scaled = decision / self._spread
-        return np.column_stack([np.maximum(scaled, 0.0), np.minimum(scaled, 0.0)])
+        curve = two_sided_curve(
+            scores, self._cut, found.posterior[unlabeled], rows.weight[unlabeled]
+        )
+        self._spread, self._slopes = curve.spread, curve.slopes
 
     # -- evaluating ------------------------------------------------------------------
 
@@ -407,5 +327,4 @@ class PUEnsemble(PUMachine):
         ndarray of shape (n_samples, 2)
             Columns in the order of ``classes_``; rows sum to 1.
         """
-        logit = self._sides(self.decision_function(X)) @ self._slopes
-        return np.column_stack([expit(-logit), expit(logit)])
+        return TwoSidedCurve(self._spread, self._slopes)(self.decision_function(X))

@@ -15,7 +15,7 @@ from .._threads import resolve_n_jobs
 from ..class_prior import split_labels
 from ..estimators._validation import check_rows, check_weight, resolve_gamma
 from ..estimators.pu import PUSVM
-from ..gram import PrecomputedGram, make_gram
+from ..gram import make_gram
 from ..kernels import make_kernel
 from ..metrics import make_pu_scorer
 from .splitters import PUKFold
@@ -390,10 +390,7 @@ class _FoldPUSVM(PUSVM):
 
     def _read(self, X, y, sample_weight):
         data = super()._read(X, y, sample_weight)
-        if self.kernel == "precomputed":
-            # A part of a matrix would be gathered again for every product.
-            values = data.X[np.ix_(data.unlabeled, data.unlabeled)]
-            data.gram = PrecomputedGram(values, resolve_n_jobs(self.n_jobs))
+        data.gathered = True
         return data
 
 

@@ -8,9 +8,9 @@ from sklearn.base import clone
 
 from ...class_prior import split_labels
 from ...estimators import PUSVM
-from ...estimators._pu_solve import price_of_norm
 from ...estimators._validation import resolve_gamma
 from ...metrics import make_pu_scorer
+from ...training.positive_unlabelled.settings import weight_of_norm
 from ..search import _PRICES, _SHARED, _WITH_GAMMA, PUSVMCV, _FoldPUSVM
 from ..splitters import PUKFold
 from .result import Curve
@@ -64,7 +64,7 @@ def _search_svm(estimator, positive, data, search):
     grid = PUSVMCV(prior=prior, **{**shared, "verbose": False})
     grid.prior_, grid.kernel_values_ = prior, 0
     size = float(positive.sum() if weight is None else weight[positive & (weight > 0)].sum())
-    default = price_of_norm(estimator.lam, size)
+    default = weight_of_norm(estimator.lam, size)
     lams = np.unique(np.r_[np.array(_PRICES) / size, default])[::-1]
     gammas = _gammas(estimator, X, weight)
     scores = np.full((len(gammas), len(lams), len(splits)), np.nan)

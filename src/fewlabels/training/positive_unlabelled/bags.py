@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..row_order import repeated, row_keys
 from ...gram import PrecomputedGram
 from ...kernels import Precomputed
 from ...problem import DualProblem, Penalty
 from ...solvers import Result, Settings, Status, solve_decomposition
+from ..row_order import repeated, row_keys
 
 # Kernel values held at a time: they stay in cache while they are used for every machine.
 _VALUES_AT_A_TIME = 2**18

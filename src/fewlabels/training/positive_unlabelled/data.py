@@ -6,10 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ..row_order import row_keys
 from ...gram import Expansion, PrecomputedGram, RowMap
 from ...kernels import Linear, MappedKernel, Precomputed
 from ..grams import gram_over
+from ..row_order import row_keys
 
 # Given priors are refused when they would be wrong for one sample in a million.
 _DOUBT = 1e-6

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..row_order import row_keys
 from ...problem import Penalty
+from ..row_order import row_keys
 
 # More rows between breakpoints than this are sampled: fewer give larger corrections.
 _MOST_FREE = 1000
