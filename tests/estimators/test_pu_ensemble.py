@@ -20,14 +20,14 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fewlabels import PUEnsemble
-from fewlabels.estimators import _pu_bags, pu_ensemble
-from fewlabels.estimators._pu_bags import DistinctRows, bagged_machines
-from fewlabels.estimators._pu_data import PUData
-from fewlabels.estimators._pu_scores import fit_logistic
 from fewlabels.gram import PrecomputedGram, make_gram
 from fewlabels.kernels import RBF
 from fewlabels.problem import soft_labels
 from fewlabels.solvers import Status, solve_decomposition
+from fewlabels.training.positive_unlabelled import bags, ensemble
+from fewlabels.training.positive_unlabelled.bags import DistinctRows, bagged_machines, draw
+from fewlabels.training.positive_unlabelled.data import PUData
+from fewlabels.training.positive_unlabelled.scores import fit_logistic
 
 SETTINGS = [dict(), dict(kernel="linear"), dict(kernel="poly", degree=2)]
 
@@ -41,7 +41,7 @@ def test_estimator_checks(estimator, check):
 
 
 def distinct(X, y, weight=None):
-    return DistinctRows(PUData(X, y == 1, weight, RBF(1.0), None, 1), X)
+    return DistinctRows(PUData(X, y == 1, weight, RBF(1.0)), X)
 
 
 def test_distinct_rows_do_not_depend_on_order_or_on_how_weights_are_written(rng):
@@ -70,12 +70,12 @@ def test_bags_are_means_of_machines_and_scores_are_held_out(rng):
     gram = make_gram(RBF(0.2), points, dtype=np.float64)
     found = bagged_machines(gram, 3, prices, rows, n_bags, 1e-7, seed=5)
     draws = np.random.default_rng(5)
-    bags = [_pu_bags._draw(rows.drawn, draws) for _ in range(n_bags)]
+    drawn = [draw(rows.drawn, draws) for _ in range(n_bags)]
     for k in range(3):
         K = kernel_matrix(("rbf", 0.2 * 2**k), points)
         for c, price in enumerate(prices):
             coef, bias, sums, out = np.zeros(80), 0.0, np.zeros(80), np.zeros(80)
-            for bag, times in bags:
+            for bag, times in drawn:
                 machine = SVC(C=price, kernel="precomputed", tol=1e-9)
                 machine.fit(K[np.ix_(bag, bag)], rows.label[bag], sample_weight=times)
                 a = np.zeros(80)
@@ -100,7 +100,7 @@ def test_a_bag_holds_a_bootstrap_and_at_most_half_of_the_rest(rng):
         rows = distinct(X, y)
         draws = np.random.default_rng(0)
         for _ in range(5):
-            bag, times = _pu_bags._draw(rows.drawn, draws)
+            bag, times = draw(rows.drawn, draws)
             assert np.sum(times[rows.label[bag] > 0]) == p
             assert np.all(times[rows.label[bag] < 0] == 1)
             assert np.sum(rows.label[bag] < 0) == min(p, (n + 1) // 2)
@@ -111,7 +111,7 @@ def test_values_in_parts_are_the_same(rng, monkeypatch):
     rows = distinct(X, y)
     gram = make_gram(RBF(0.2), X[rows.index], dtype=np.float64)
     whole = bagged_machines(gram, 2, (1.0,), rows, 3, 1e-6, 0)
-    monkeypatch.setattr(_pu_bags, "_VALUES_AT_A_TIME", 1)
+    monkeypatch.setattr(bags, "_VALUES_AT_A_TIME", 1)
     parts = bagged_machines(gram, 2, (1.0,), rows, 3, 1e-6, 0)
     np.testing.assert_allclose(parts.scores, whole.scores, atol=1e-12)
     stored = PrecomputedGram(gram.block(np.arange(80)))
@@ -459,7 +459,7 @@ def test_uncertain_prior_warns_at_the_caller(rng):
     assert [w.filename for w in caught] == [__file__]
 
 
-@pytest.mark.parametrize("module", [pu_ensemble, _pu_bags])
+@pytest.mark.parametrize("module", [ensemble, bags])
 def test_unfinished_machines_warn_and_are_usable(module, rng, monkeypatch):
     X, y = clouds(rng, 60, 20, distance=1.0)
     solve = module.solve_decomposition
@@ -477,14 +477,14 @@ def test_unfinished_machines_warn_and_are_usable(module, rng, monkeypatch):
 
 def test_interrupt_in_a_bag_ends_the_fit(rng, monkeypatch):
     X, y = clouds(rng, 60, 20)
-    solve = _pu_bags.solve_decomposition
+    solve = bags.solve_decomposition
 
     def interrupted(*args, **options):
         result = solve(*args, **options)
         result.status = Status.INTERRUPTED
         return result
 
-    monkeypatch.setattr(_pu_bags, "solve_decomposition", interrupted)
+    monkeypatch.setattr(bags, "solve_decomposition", interrupted)
     with pytest.raises(KeyboardInterrupt):
         PUEnsemble(0.4, n_bags=3).fit(X, y)
 

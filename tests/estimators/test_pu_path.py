@@ -55,12 +55,12 @@ def test_both_with_weights_names_and_rows_left_out(rng):
 
 @pytest.mark.filterwarnings("ignore:the class prior is uncertain")
 def test_prior_is_estimated_once(rng, monkeypatch):
-    from fewlabels.estimators import _pu_machine
+    from fewlabels.class_prior import finding
 
     calls = []
-    original = _pu_machine.estimated_prior
-    counted = lambda *given: calls.append(1) or original(*given)  # noqa: E731
-    monkeypatch.setattr(_pu_machine, "estimated_prior", counted)
+    original = finding.estimate_prior
+    counted = lambda *given, **options: calls.append(1) or original(*given, **options)  # noqa: E731
+    monkeypatch.setattr(finding, "estimate_prior", counted)
     X, y = clouds(rng, 120, 60)
     path = PUSVM(random_state=3).path(X, y, lam=[0.1, 0.01, 0.001])
     assert len(calls) == 1

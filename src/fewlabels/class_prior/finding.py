@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from .._warn import warn
 from ..kernels import Precomputed
 from ..training.row_order import value_order
 from .estimate import estimate_prior
@@ -34,7 +34,7 @@ def check_prior(prior):
         )
 
 
-def find_prior(data, prior, seed, n_jobs, stacklevel=2):
+def find_prior(data, prior, seed, n_jobs):
     """The prior of the rows of ``data``.
 
     Parameters
@@ -47,8 +47,6 @@ def find_prior(data, prior, seed, n_jobs, stacklevel=2):
         Seed of an estimate.
     n_jobs : int or None
         Threads of an estimate.
-    stacklevel : int
-        Of warnings about an estimate, counted from the caller.
 
     Returns
     -------
@@ -81,7 +79,7 @@ def find_prior(data, prior, seed, n_jobs, stacklevel=2):
             "the share of positives among the unlabelled rows, or label more rows."
         )
     if message:
-        warnings.warn(message, UserWarning, stacklevel=stacklevel + 1)
+        warn(message, UserWarning)
     return Prior(found.prior, (found.low, found.high))
 
 

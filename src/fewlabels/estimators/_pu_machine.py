@@ -47,12 +47,12 @@ class PUMachine(MarginMachine):
             data.left_out_positive = everywhere[data.left_out]
         return data
 
-    def _set_prior(self, data, first=None, stacklevel=4):
+    def _set_prior(self, data, first=None):
         """The prior given, or estimated, or what the ``first`` machine of a path estimated."""
         if first not in (None, self):
             found = first.prior_, first.prior_interval_
         else:
-            found = find_prior(data, self.prior, self._seed(), self.n_jobs, stacklevel)
+            found = find_prior(data, self.prior, self._seed(), self.n_jobs)
         self.prior_, self.prior_interval_ = found
 
     def _store_transduction(self, data, decision):

@@ -293,7 +293,7 @@ class PUSVM(PUProbability, PUStreaming, PUMachine):
             else:
                 machine._copy_reading(machines[0])
             first = machines[0] if machine.prior == "estimate" else None
-            machine._set_prior(data, first, stacklevel=3)
+            machine._set_prior(data, first)
             found = machine._fit_data(data, before, None)
             machine._report(found, stacklevel=4)
             before = machine.lam_, found

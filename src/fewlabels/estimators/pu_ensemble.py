@@ -327,4 +327,5 @@ class PUEnsemble(PUMachine):
         ndarray of shape (n_samples, 2)
             Columns in the order of ``classes_``; rows sum to 1.
         """
-        return TwoSidedCurve(self._spread, self._slopes)(self.decision_function(X))
+        decision = self.decision_function(X)
+        return TwoSidedCurve(self._spread, self._slopes)(decision)

@@ -385,7 +385,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
 class _FoldPUSVM(PUSVM):
     """A machine of a fold: its prior was checked or estimated on all rows already."""
 
-    def _set_prior(self, data, first=None, stacklevel=None):
+    def _set_prior(self, data, first=None):
         self.prior_, self.prior_interval_ = self.prior, None
 
     def _read(self, X, y, sample_weight):

@@ -140,7 +140,7 @@ def bagged_machines(gram, n_kernels, costs, rows, n_bags, tol, seed):
     found = Bagging(np.zeros((*shape, gram.n)), np.zeros(shape), np.zeros((*shape, gram.n)))
     times_out = np.full(gram.n, float(n_bags))
     for _ in range(n_bags):
-        bag, times = _draw(rows.drawn, rng)
+        bag, times = draw(rows.drawn, rng)
         a, bias = _solve_bag(gram.block(bag), rows.label[bag], times, costs, tol, found)
         used = np.any(a != 0.0, axis=(0, 1))
         f = _decisions(gram, bag[used], a[:, :, used]) + bias[:, :, None]
@@ -157,7 +157,7 @@ def bagged_machines(gram, n_kernels, costs, rows, n_bags, tol, seed):
     return found
 
 
-def _draw(drawn, rng):
+def draw(drawn, rng):
     """Distinct rows of one bag, and how often each is in it."""
     positive, unlabeled = drawn
     ours = positive[rng.integers(0, len(positive), len(positive))]
