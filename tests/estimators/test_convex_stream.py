@@ -552,22 +552,22 @@ def test_a_limit_on_steps(rng, machine):
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_an_interrupted_operation_can_be_resumed(rng, machine, monkeypatch):
-    from fewlabels.solvers.path import PathFollower
+    from fewlabels.solvers.path.events import Events
 
     X, y = rows(rng, 120)
     pu = machine.startswith("pu")
     model = MACHINES[machine](gamma=0.3).fit(X[:60], y[:60])
     model.partial_fit(X[60:70], y[60:70] if pu else None)
     steps = []
-    step = PathFollower._step
+    step = Events.step
 
-    def interrupted(path):
-        step(path)
+    def interrupted(events):
+        step(events)
         steps.append(1)
         if len(steps) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(PathFollower, "_step", interrupted)
+    monkeypatch.setattr(Events, "step", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(X[70:], y[70:] if pu else None).forget(np.arange(30, 50))
     assert np.all(np.isfinite(model.decision_function(X))) and model.fit_status_ == 1

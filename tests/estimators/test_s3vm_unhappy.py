@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import fewlabels
 from fewlabels import S3VM
-from fewlabels.solvers.path import PathFollower
+from fewlabels.solvers.path.events import Events
 
 _SOURCE = str(Path(fewlabels.__file__).parent)
 
@@ -143,17 +143,17 @@ def test_a_first_fit_can_be_interrupted(rng):
         assert np.allclose(model.decision_function(X), expected, atol=1e-9)
 
 
-def breaking(monkeypatch, which, name="_step", error=ArithmeticError):
+def breaking(monkeypatch, which, name="step", error=ArithmeticError):
     """Let the calls of a method of the path fail whose number is in ``which``."""
-    method, calls = getattr(PathFollower, name), []
+    method, calls = getattr(Events, name), []
 
-    def fails(path, *arguments):
+    def fails(events, *arguments):
         calls.append(None)
         if len(calls) in which:
             raise error("for a test")
-        return method(path, *arguments)
+        return method(events, *arguments)
 
-    monkeypatch.setattr(PathFollower, name, fails)
+    monkeypatch.setattr(Events, name, fails)
     return calls
 
 
@@ -178,7 +178,7 @@ def test_a_path_that_breaks_down_is_begun_again(rng, monkeypatch, balance, error
 def test_no_direction_is_a_breakdown(rng):
     X, y, _ = clouds(rng, apart=0.5)
     model = S3VM(gamma=0.3).fit(X[:80], y[:80]).resume()
-    model._stream.path.L[:] = np.nan
+    model._stream.path.engine.factor.L[:] = np.nan
     with pytest.warns(ConvergenceWarning, match="broke down"):
         model.partial_fit(X[80:], y[80:])
     judge(model, X, y)

@@ -9,6 +9,7 @@ from reference import kernel_matrix, kkt_residual, solve_qp
 from fewlabels.kernels import RBF, Linear
 from fewlabels.problem import Penalty
 from fewlabels.solvers.path import PathFollower, RowPenalties
+from fewlabels.solvers.path.events import Events
 
 KERNEL, JUDGE = RBF(0.5), ("rbf", 0.5)
 
@@ -56,7 +57,7 @@ def test_rows_keep_their_order(rng):
     path.add(X, RowPenalties.labelled(y, 1.0))
     gone = rng.choice(120, 90, replace=False)  # enough to make the arrays smaller
     path.remove(gone)
-    assert path.n < 120
+    assert path.engine.state.n < 120
     kept = np.setdiff1d(np.arange(120), gone)
     again = PathFollower(KERNEL)
     again.add(X[kept], RowPenalties.labelled(y[kept], 1.0))
@@ -74,7 +75,7 @@ def test_a_paused_path_goes_on(rng):
     assert whole.add(X, rows, target=0.1)
     done, pauses = parts.add(X, rows, target=0.1, max_steps=3), 0
     while not done:
-        assert not parts.finished or parts._pending
+        assert not parts.engine.idle
         pauses += 1
         parts = pickle.loads(pickle.dumps(parts))
         done = parts.run(max_steps=3)
@@ -216,7 +217,7 @@ def test_after_an_exception_a_path_is_broken_and_another_starts_from_it(rng, mon
     )
     path = PathFollower(KERNEL, balance="keep")
     path.add(X[:50], rows.take(np.arange(50)), target=0.1)
-    happen, calls = PathFollower._happen, []
+    happen, calls = Events._happen, []
 
     def interrupted(self, *event):
         calls.append(event)
@@ -224,7 +225,7 @@ def test_after_an_exception_a_path_is_broken_and_another_starts_from_it(rng, mon
             raise KeyboardInterrupt
         happen(self, *event)
 
-    monkeypatch.setattr(PathFollower, "_happen", interrupted)
+    monkeypatch.setattr(Events, "_happen", interrupted)
     with pytest.raises(KeyboardInterrupt):
         path.add(X[50:], rows.take(np.arange(50, 60)))
     assert path.broken and len(path) == 60
@@ -246,7 +247,7 @@ def test_a_path_without_direction_is_an_error(rng):
     X, y = blobs(rng, 30)
     path = PathFollower(KERNEL)
     path.add(X[:29], RowPenalties.labelled(y[:29], 1.0))
-    path.L[0, 0] = np.nan
+    path.engine.factor.L[0, 0] = np.nan
     with pytest.raises(ArithmeticError, match="lost its direction"):
         path.add(X[29:], RowPenalties.labelled(-y[29:], 1.0))
     assert path.broken
@@ -298,7 +299,7 @@ def test_refusals_leave_the_state_alone(rng):
     for operation, message in refused:
         with pytest.raises(ValueError, match=message):
             operation()
-        assert np.array_equal(path.a, before) and path.finished and not path._pending
+        assert np.array_equal(path.a, before) and path.engine.idle
     with pytest.raises(IndexError, match="row 20 is not among 20"):
         path.remove([20])
     with pytest.raises(ValueError, match="'keep' or 'paper'"):

@@ -3,7 +3,7 @@
 import pytest
 
 from fewlabels.solvers.path import _steps as st
-from fewlabels.solvers.path import engine, settle
+from fewlabels.solvers.path import events
 from path.programs import DATA, MACHINES, TOLERANCE, Program
 
 PER_MACHINE = 12
@@ -20,15 +20,15 @@ def test_random_programs(machine, seed):
 
 def test_breaking_cycles_changes_no_result(seed, monkeypatch):
     # Ranges are widened after a few steps of no length, as if every path went in circles.
-    monkeypatch.setattr(engine, "_IDLE_STEPS", 4)
-    monkeypatch.setattr(engine, "_IDLE_PER_ROW", 0)
-    shakes, once = [], settle.Settle._shake
-    monkeypatch.setattr(settle.Settle, "_shake", lambda path: (shakes.append(1), once(path)))
+    monkeypatch.setattr(events, "_IDLE_STEPS", 4)
+    monkeypatch.setattr(events, "_IDLE_PER_ROW", 0)
+    widened, once = [], events.Events._perturb
+    monkeypatch.setattr(events.Events, "_perturb", lambda e: (widened.append(1), once(e)))
     for k in range(20):
         program = Program(30_000_000 + 1000 * seed + k, size=40, machine="s3vm paper")
         for _ in range(14):
             assert program.step() <= TOLERANCE, f"{program.describe()}; {program.log}"
-    assert len(shakes) > 3
+    assert len(widened) > 3
 
 
 @pytest.mark.parametrize("program", [12938, 15569])
@@ -50,13 +50,14 @@ def test_the_judge_sees_mistakes(seed):
         if len(path) < 3 or not program.hat.any():
             continue
         assert program.judge() <= TOLERANCE
-        row = path._alive[0]
-        path.F[st.A, row] += 1e-3
+        state = path.engine.state
+        row = state.present[0]
+        state.F[st.A, row] += 1e-3
         assert program.judge() > TOLERANCE
-        path.F[st.A, row] -= 1e-3
-        path.shift += 1e-3
+        state.F[st.A, row] -= 1e-3
+        state.shift += 1e-3
         assert program.judge() > TOLERANCE
-        path.shift -= 1e-3
+        state.shift -= 1e-3
         caught += 1
         if caught == 5:
             return

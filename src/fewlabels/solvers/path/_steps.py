@@ -4,40 +4,46 @@ The optimality condition of a row says that (a, -h) lies on the staircase of its
 slopes: flat on a segment (``h + slope = 0``, a between two breakpoints), upright on a
 breakpoint (``left <= -h <= right``). A row is
 
-    FREE    on a flat: a member of M, its ``h`` held while its ``a`` moves
-    REST    on an upright: its ``a`` held while its ``h`` moves in a range
-    TRAVEL  beside the staircase: its ``a`` moves until it meets it
-    DEAD    not there any more
+    FREE            on a flat: its ``h`` is held while its ``a`` moves
+    AT_BREAKPOINT   on an upright: its ``a`` is held while its ``h`` moves within a range
+    MOVING          beside the staircase: its ``a`` moves until it meets it
+    ABSENT          not in the problem
 
-State lives in two arrays with a line per quantity: floats ``F`` and integers ``S``.
+The state is two arrays with a line per quantity: floats ``F`` and integers ``S``. This file is
+the compiled twin of ``problem.Penalty`` for paths; no other one of this folder knows slopes.
 """
 
 import numpy as np
 
 from ..._jit import jit
 
-# Lines of F. LO..SR is the penalty now, TARGET its five quantities when the clock has run
-# out, RATE what they change by over the whole clock. LOW, HIGH: range of h at rest; RLOW,
-# RHIGH: its rate. D: direction; GAMMA: direction of h; ROOT: sqrt of the diagonal of Q.
+# Lines of F. LO to SR: the penalty now. RATE: by how much these five change over the whole
+# clock. TARGET: what they are when it has run out. LOW, HIGH: range of h at a breakpoint;
+# RLOW, RHIGH: its rates. D: direction of a; GAMMA: direction of h; ROOT: sqrt of Q_ii.
 A, H, LO, KINK, UP, SL, SR, LOW, HIGH, GAMMA, D, RIDGE, ROOT = range(13)
 RATE, TARGET, RLOW, RHIGH, N_FLOATS = 13, 18, 23, 24, 25
-# Lines of S. SIGN: current sign of a row with a hat loss, 0 for convex ones. REGION: 0 below
-# the interval, 1 and 2 on the segments, 3 above; at rest the line of F it rests on. DIR:
-# direction of travel. IGNORED: how often the row was met here in steps of no length. PLACE:
-# position in M.
-STATUS, SIGN, REGION, DIR, IGNORED, PLACE, N_INTS = range(7)
-REST, FREE, TRAVEL, DEAD = 0, 1, 2, 3
+N_PENALTY = 5  # lines of a penalty
+# Lines of S. SIGN: current sign of a row with the symmetric hinge, 0 for others. REGION: 0 below
+# the interval, 1 and 2 on the segments, 3 above; at a breakpoint, its line of F. DIR: direction
+# of a moving row. IGNORED: how often the row was met here in steps of no length. POSITION: where
+# a free row stands among the free ones.
+STATUS, SIGN, REGION, DIR, IGNORED, POSITION, N_INTS = range(7)
+AT_BREAKPOINT, FREE, MOVING, ABSENT = 0, 1, 2, 3
 
 
 @jit()
-def slopes(F, i):
-    """Slopes to the left and to the right of a, infinite at the ends of the interval."""
+def slopes(F, i, first=LO):
+    """Slopes to the left and to the right of a, infinite at the ends of the interval.
+
+    Of the penalty in the lines from ``first`` on.
+    """
     a = F[A, i]
-    right = F[SR, i] if a >= F[KINK, i] else F[SL, i]
-    left = F[SL, i] if a <= F[KINK, i] else F[SR, i]
-    if a >= F[UP, i]:
+    kink, slope_left, slope_right = F[first + 1, i], F[first + 3, i], F[first + 4, i]
+    right = slope_right if a >= kink else slope_left
+    left = slope_left if a <= kink else slope_right
+    if a >= F[first + 2, i]:
         right = np.inf
-    if a <= F[LO, i]:
+    if a <= F[first, i]:
         left = -np.inf
     return left, right
 
@@ -58,7 +64,7 @@ def segment_slope(region):
 
 @jit()
 def next_breakpoint(F, S, i):
-    """Line of F with the breakpoint that a traveller reaches next."""
+    """Line of F with the breakpoint that a moving row reaches next."""
     region = S[REGION, i]
     if S[DIR, i] > 0:
         return LO if region == 0 else (KINK if region == 1 else UP)
@@ -76,8 +82,8 @@ def beside(F, i, direction):
 
 
 @jit()
-def rest(F, S, i):
-    """Let row i rest at the breakpoint where it stands."""
+def hold(F, S, i):
+    """Hold row i at the breakpoint where it stands: its range of h."""
     left, right = slopes(F, i)
     line = UP if F[A, i] >= F[UP, i] else (LO if F[A, i] <= F[LO, i] else KINK)
     if F[LO, i] == F[UP, i] and F[RATE, i] != F[RATE + UP - LO, i]:
@@ -94,7 +100,7 @@ def rest(F, S, i):
     F[LOW, i], F[HIGH, i] = -right, -left
     F[RLOW, i] = -F[RATE + (SR if right == F[SR, i] else SL) - LO, i] if right < np.inf else 0.0
     F[RHIGH, i] = -F[RATE + (SL if left == F[SL, i] else SR) - LO, i] if left > -np.inf else 0.0
-    S[STATUS, i] = REST
+    S[STATUS, i] = AT_BREAKPOINT
     if S[SIGN, i] != 0 and (F[LO, i] < F[UP, i] or F[RATE, i] != F[RATE + UP - LO, i]):
         # Beyond h = 0 the row changes sign.
         if S[SIGN, i] > 0 and line == UP:
@@ -104,58 +110,64 @@ def rest(F, S, i):
 
 
 @jit()
-def unrest(F, S, i, status):
-    """Row i rests no more: no range for its h."""
+def release(F, S, i, status):
+    """Row i is at a breakpoint no longer: no range for its h."""
     F[LOW, i], F[HIGH, i] = -np.inf, np.inf
     F[RLOW, i], F[RHIGH, i], F[D, i] = 0.0, 0.0, 0.0
     S[STATUS, i] = status
 
 
 @jit()
-def mirror(F, S, i):
-    """Flip the sign of a row with a hat loss: interval and slope change side."""
+def mirror_penalty(F, i, first):
+    """The penalty in the lines from ``first`` on, for the other sign of the symmetric hinge."""
+    low, up = F[first, i], F[first + 2, i]
+    F[first, i], F[first + 1, i], F[first + 2, i] = -up, -up, -low
+    F[first + 3, i] = -F[first + 3, i]
+    F[first + 4, i] = -F[first + 4, i]
+
+
+@jit()
+def flip(F, S, i):
+    """Change the sign of a row with the symmetric hinge."""
     for first in (LO, RATE, TARGET):
-        low, up = F[first, i], F[first + UP - LO, i]
-        F[first, i], F[first + KINK - LO, i], F[first + UP - LO, i] = -up, -up, -low
-        F[first + SL - LO, i] = -F[first + SL - LO, i]
-        F[first + SR - LO, i] = -F[first + SR - LO, i]
+        mirror_penalty(F, i, first)
     S[SIGN, i] = -S[SIGN, i]
 
 
 @jit()
-def travel(F, S, i, region, direction):
-    """Row i leaves for the staircase."""
-    unrest(F, S, i, TRAVEL)
+def set_off(F, S, i, region, direction):
+    """Row i starts to move towards its staircase."""
+    release(F, S, i, MOVING)
     S[REGION, i], S[DIR, i] = region, direction
 
 
 @jit()
 def place(F, S, i, tol, tol_inside):
-    """Give row i, which is not in M, the status that its a and h ask for.
+    """Give row i, which is not free, the status that its a and h ask for.
 
-    Returns FREE (and changes nothing) when it stands on a flat: the caller lets it join M.
+    Returns FREE, and changes nothing, when it stands on a flat: the caller makes it free.
     """
     if S[SIGN, i] * F[H, i] < -tol:
-        mirror(F, S, i)
+        flip(F, S, i)
     a = F[A, i]
     if a < F[LO, i]:
-        travel(F, S, i, 0, 1)
+        set_off(F, S, i, 0, 1)
     elif a > F[UP, i]:
-        travel(F, S, i, 3, -1)
+        set_off(F, S, i, 3, -1)
     elif a == F[LO, i] or a == F[UP, i] or a == F[KINK, i]:
         left, right = slopes(F, i)
         if F[H, i] + right < -tol:
-            travel(F, S, i, beside(F, i, 1), 1)
+            set_off(F, S, i, beside(F, i, 1), 1)
         elif F[H, i] + left > tol:
-            travel(F, S, i, beside(F, i, -1), -1)
+            set_off(F, S, i, beside(F, i, -1), -1)
         else:
-            rest(F, S, i)
+            hold(F, S, i)
     else:
         region = 1 if a < F[KINK, i] else 2
         g = F[H, i] + F[segment_slope(region), i]
         if abs(g) <= tol_inside:
             return FREE
-        travel(F, S, i, region, 1 if g < 0.0 else -1)
+        set_off(F, S, i, region, 1 if g < 0.0 else -1)
     return S[STATUS, i]
 
 
@@ -167,14 +179,30 @@ def place_all(F, S, rows, tol, tol_inside, found):
 
 
 @jit()
-def arrive(F, S, travellers, n_travellers, rtol, atol, tol, arrived):
-    """Let travellers at their next breakpoint rest there or pass it.
+def adopt(F, S, rows, found):
+    """Hold rows that stand at breakpoints of a solution; FREE and MOVING for the others.
 
-    Returns how many travel on and how many of ``arrived`` came to rest.
+    Those are to become free, or to be placed: rows on the wrong side of h = 0.
+    """
+    for k in range(rows.size):
+        i = rows[k]
+        found[k] = FREE
+        if S[SIGN, i] * F[H, i] < 0.0:
+            found[k] = MOVING
+        elif F[A, i] == F[LO, i] or F[A, i] == F[KINK, i] or F[A, i] == F[UP, i]:
+            hold(F, S, i)
+            found[k] = AT_BREAKPOINT
+
+
+@jit()
+def arrive(F, S, moving, n_moving, rtol, atol, tol, arrived):
+    """Hold moving rows at the breakpoint that they have reached, or let them pass it.
+
+    Returns how many move on, and how many are held: the first ones of ``arrived``.
     """
     left_over, n_arrived = 0, 0
-    for k in range(n_travellers):
-        i = travellers[k]
+    for k in range(n_moving):
+        i = moving[k]
         line = next_breakpoint(F, S, i)
         size = abs(F[A, i])
         for other in (LO, KINK, UP):
@@ -186,33 +214,34 @@ def arrive(F, S, travellers, n_travellers, rtol, atol, tol, arrived):
             if (S[DIR, i] > 0 and F[H, i] + right >= -tol) or (
                 S[DIR, i] < 0 and F[H, i] + left <= tol
             ):
-                rest(F, S, i)
+                hold(F, S, i)
                 arrived[n_arrived] = i
                 n_arrived += 1
                 continue
             S[REGION, i] = beside(F, i, S[DIR, i])
-        travellers[left_over] = i
+        moving[left_over] = i
         left_over += 1
     return left_over, n_arrived
 
 
 @jit()
-def rest_again(F, S, n):
-    """Ranges and rates of all rows at rest, after their penalties changed."""
+def hold_all(F, S, n):
+    """Ranges and rates of all rows at breakpoints, after their penalties changed."""
     for i in range(n):
-        if S[STATUS, i] == REST:
-            rest(F, S, i)
+        if S[STATUS, i] == AT_BREAKPOINT:
+            hold(F, S, i)
 
 
 @jit()
-def sweep(F, S, n, tol, found):
-    """Rows at rest whose h left its range; members a rounding beyond their segment go to its end.
+def check(F, S, n, tol, found):
+    """Rows at breakpoints whose h left its range; free ones a rounding outside go to the end.
 
-    Returns how many were found, and the largest error of a member's condition.
+    Returns how many were found, and the largest error of a free row's condition.
     """
     n_found, largest = 0, 0.0
     for i in range(n):
-        if S[STATUS, i] == REST:
+        S[IGNORED, i] = 0
+        if S[STATUS, i] == AT_BREAKPOINT:
             h = F[H, i]
             if h < F[LOW, i] - tol or h > F[HIGH, i] + tol:
                 found[n_found] = i
@@ -224,35 +253,152 @@ def sweep(F, S, n, tol, found):
     return n_found, largest
 
 
+@jit()
+def violation(F, S, rows, first):
+    """Largest violation of a condition under the penalties in the lines from ``first`` on.
+
+    Infinite where a variable is outside its interval.
+    """
+    largest = 0.0
+    for k in range(rows.size):
+        i = rows[k]
+        if F[A, i] < F[first, i] or F[A, i] > F[first + 2, i]:
+            return np.inf
+        left, right = slopes(F, i, first)
+        h = F[H, i]
+        largest = max(largest, h + left, -(h + right), -S[SIGN, i] * h)
+    return largest
+
+
+@jit()
+def sizes(F, n):
+    """Largest a, largest ROOT, and the sum of their products."""
+    largest_a, largest_root, total = 0.0, 0.0, 0.0
+    for i in range(n):
+        a, root = abs(F[A, i]), F[ROOT, i]
+        largest_a, largest_root = max(largest_a, a), max(largest_root, root)
+        total += a * root
+    return largest_a, largest_root, total
+
+
+# -- penalties that move -----------------------------------------------------------------------
+
+
+@jit()
+def set_rates(F, first, n):
+    """Rates from the penalties now to their targets, of rows first..n.
+
+    Returns whether any breakpoint moves.
+    """
+    breakpoints_move = False
+    for line in range(N_PENALTY):
+        for i in range(first, n):
+            now, then = F[LO + line, i], F[TARGET + line, i]
+            F[RATE + line, i] = 0.0 if now == then else then - now
+            breakpoints_move |= line < 3 and now != then
+    return breakpoints_move
+
+
+@jit()
+def move_penalties(F, S, n, left, share):
+    """Penalties when the share ``left`` of the clock is left; rows at breakpoints go with them.
+
+    ``share`` of the clock has passed since the last time.
+    """
+    for i in range(n):
+        for line in range(N_PENALTY):
+            rate = F[RATE + line, i]
+            if rate != 0.0:
+                F[LO + line, i] = F[TARGET + line, i] - left * rate
+        if S[STATUS, i] == AT_BREAKPOINT:
+            F[A, i] = F[S[REGION, i], i]
+            F[LOW, i] += share * F[RLOW, i]
+            F[HIGH, i] += share * F[RHIGH, i]
+
+
+@jit()
+def shift_slopes(F, S, n, tol):
+    """Shift the slopes of every row by what its condition misses, where that exceeds ``tol``."""
+    for i in range(n):
+        miss = 0.0
+        if S[STATUS, i] == FREE:
+            miss = -F[H, i] - F[segment_slope(S[REGION, i]), i]
+        elif S[STATUS, i] == AT_BREAKPOINT:
+            left, right = slopes(F, i)
+            miss = max(0.0, -F[H, i] - right) + min(0.0, -F[H, i] - left)
+        if abs(miss) > tol:
+            F[SL, i] += miss
+            F[SR, i] += miss
+
+
+@jit()
+def widen_ranges(F, S, n, width):
+    """Widen the range of h of every row at a breakpoint, by its ``width`` on either side."""
+    for i in range(n):
+        if S[STATUS, i] == AT_BREAKPOINT:
+            F[SL, i] += width[i] if F[A, i] <= F[LO, i] else -width[i]
+            F[SR, i] += -width[i] if F[A, i] >= F[UP, i] else width[i]
+
+
 # -- steps ---------------------------------------------------------------------------------
 
 # What ends a step.
-CLOCK, MEMBER_LOW, MEMBER_HIGH, REST_LOW, REST_HIGH, MEET, BREAK, FLIP, NONE = range(9)
-_FAR = 1e300
+CLOCK, FREE_LOW, FREE_HIGH, RANGE_LOW, RANGE_HIGH, MEET, BREAK, FLIP, NONE = range(9)
+FAR = 1e300  # longer than any step
 _TIMES_IGNORED = 3
 
 
 @jit()
-def set_directions(F, S, travellers, n_travellers, left, cap):
-    """Travellers head for the far end of their interval; returns the sum of the directions.
+def set_directions(F, S, free, moving, left, total):
+    """Moving rows head for the far end of their interval; returns the sum of their directions.
 
     ``left`` is the share of the clock that is left: ends that move are met where they stop.
+    The speed towards infinity is as large as the variables and their ``total``.
     """
-    total = 0.0
-    for k in range(n_travellers):
-        i = travellers[k]
+    cap = 0.0
+    for p in range(free.size):
+        cap = max(cap, abs(F[A, free[p]]))
+    cap += abs(total)
+    if cap == 0.0:
+        cap = 1.0
+    added = 0.0
+    for k in range(moving.size):
+        i = moving[k]
         line = UP if S[DIR, i] > 0 else LO
         if abs(F[line, i]) < np.inf:
             d = F[line, i] - F[A, i] + left * F[RATE + line - LO, i]
         else:
             d = cap * S[DIR, i]
         F[D, i] = d
-        total += d
-    return total
+        added += d
+    return added
 
 
 @jit()
-def next_event(F, S, n, members, n_members, travellers, n_travellers, left, limit, least, noise):
+def subtract_slope_rates(F, S, free, left, out):
+    """Take from ``out`` by how much the slopes of free rows change."""
+    for p in range(free.size):
+        i = free[p]
+        out[p] -= left * F[RATE + segment_slope(S[REGION, i]) - LO, i]
+
+
+@jit()
+def size_of_step(F, rows, corner):
+    """Sum and maximum that the rounding of a direction over ``rows`` is relative to.
+
+    The factor is that of K + corner: its rounding is relative to both.
+    """
+    size, largest = 0.0, 0.0
+    for k in range(rows.size):
+        i = rows[k]
+        root = np.sqrt(F[ROOT, i] ** 2 + corner)
+        size += abs(F[D, i]) * root
+        largest = max(largest, root)
+    return size, largest
+
+
+@jit()
+def next_event(F, S, n, free, moving, left, limit, least, noise):
     """The first event along the direction: step length, code and position or row.
 
     ``left`` is the share of the clock that the whole step takes, ``limit`` the longest step;
@@ -260,23 +406,23 @@ def next_event(F, S, n, members, n_members, travellers, n_travellers, left, limi
     Ties go to the event that is approached fastest: at length zero there are many.
     """
     eta, steepest, code, which = limit, 0.0, CLOCK, -1
-    if limit >= _FAR:
+    if limit >= FAR:
         code = NONE
-    for p in range(n_members):
-        i = members[p]
+    for p in range(free.size):
+        i = free[p]
         low, high = segment_ends(F, i, S[REGION, i])
         slope = F[D, i] - left * F[RATE + low - LO, i]
         if slope < 0.0:
             x = max(0.0, (F[low, i] - F[A, i]) / slope)
             if x < eta or (x == eta and -slope > steepest):
-                eta, steepest, code, which = x, -slope, MEMBER_LOW, p
+                eta, steepest, code, which = x, -slope, FREE_LOW, p
         slope = F[D, i] - left * F[RATE + high - LO, i]
         if slope > 0.0:
             x = max(0.0, (F[high, i] - F[A, i]) / slope)
             if x < eta or (x == eta and slope > steepest):
-                eta, steepest, code, which = x, slope, MEMBER_HIGH, p
-    for k in range(n_travellers):
-        i = travellers[k]
+                eta, steepest, code, which = x, slope, FREE_HIGH, p
+    for k in range(moving.size):
+        i = moving[k]
         floor = least + noise * F[ROOT, i]
         region, direction = S[REGION, i], S[DIR, i]
         if 0 < region and region < 3:
@@ -302,45 +448,49 @@ def next_event(F, S, n, members, n_members, travellers, n_travellers, left, limi
         reach = F[H, i] + eta * F[GAMMA, i]
         if left == 0.0 and reach > F[LOW, i] and reach < F[HIGH, i]:
             continue
-        if S[STATUS, i] != REST or S[IGNORED, i] >= _TIMES_IGNORED:
+        if S[STATUS, i] != AT_BREAKPOINT or S[IGNORED, i] >= _TIMES_IGNORED:
             continue
         floor = least + noise * F[ROOT, i]
         slope = left * F[RLOW, i] - F[GAMMA, i]
         if slope > floor and F[LOW, i] > -np.inf:
             x = max(0.0, (F[H, i] - F[LOW, i]) / slope)
             if x < eta or (x == eta and slope > steepest):
-                eta, steepest, code, which = x, slope, REST_LOW, i
+                eta, steepest, code, which = x, slope, RANGE_LOW, i
         slope = F[GAMMA, i] - left * F[RHIGH, i]
         if slope > floor and F[HIGH, i] < np.inf:
             x = max(0.0, (F[HIGH, i] - F[H, i]) / slope)
             if x < eta or (x == eta and slope > steepest):
-                eta, steepest, code, which = x, slope, REST_HIGH, i
+                eta, steepest, code, which = x, slope, RANGE_HIGH, i
     return eta, code, which
 
 
 @jit()
-def advance(F, S, n, members, n_members, travellers, n_travellers, eta):
-    """Take a step of length ``eta``, for penalties that stand still."""
-    for p in range(n_members):
-        F[A, members[p]] += eta * F[D, members[p]]
-    for k in range(n_travellers):
-        F[A, travellers[k]] += eta * F[D, travellers[k]]
-    for i in range(n):
-        F[H, i] += eta * F[GAMMA, i]
+def first_end(F, S, rows):
+    """The first end of a segment that ``rows`` meet along D: step length, which row, line of F."""
+    eta, steepest, which, line = np.inf, 0.0, -1, LO
+    for p in range(rows.size):
+        i = rows[p]
+        d = F[D, i]
+        if d != 0.0:
+            low, high = segment_ends(F, i, S[REGION, i])
+            end = high if d > 0.0 else low
+            x = max(0.0, (F[end, i] - F[A, i]) / d)
+            if x < eta or (x == eta and abs(d) > steepest):
+                eta, steepest, which, line = x, abs(d), p, end
+    return eta, which, line
 
 
 @jit()
-def move_penalties(F, S, n, left, share):
-    """Penalties when the share ``left`` of the clock is left; rows at rest go with them.
+def advance(F, S, n, free, moving, eta, progress):
+    """Take a step of length ``eta``, for penalties that stand still.
 
-    ``share`` of the clock has passed since the last time.
+    ``progress``: rows that were ignored count again.
     """
+    for p in range(free.size):
+        F[A, free[p]] += eta * F[D, free[p]]
+    for k in range(moving.size):
+        F[A, moving[k]] += eta * F[D, moving[k]]
     for i in range(n):
-        for line in range(LO, SR + 1):
-            rate = F[RATE + line - LO, i]
-            if rate != 0.0:
-                F[line, i] = F[TARGET + line - LO, i] - left * rate
-        if S[STATUS, i] == REST:
-            F[A, i] = F[S[REGION, i], i]
-            F[LOW, i] += share * F[RLOW, i]
-            F[HIGH, i] += share * F[RHIGH, i]
+        F[H, i] += eta * F[GAMMA, i]
+    if progress:
+        S[IGNORED, :n] = 0

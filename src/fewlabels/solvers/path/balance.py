@@ -1,9 +1,9 @@
-"""The balancing constraint: the mean of h over rows with a hat loss has a target.
+"""The balancing constraint: the mean of h over rows with the symmetric hinge has a target.
 
 Its multiplier is the variable of a virtual row ``phi(x_0) = mean of phi``, free of bounds (Yu et
 al. 2019, eq. (13)). When rows join or leave the mean, u rows becoming u', the function stays
 exactly the same with ``a_0 u' / u`` for the virtual row and ``-+ a_0 / u`` added to the variable
-of every row that joins or leaves; they travel from there.
+of every row that joins or leaves; these move on from there.
 """
 
 from __future__ import annotations
@@ -11,103 +11,101 @@ from __future__ import annotations
 import numpy as np
 
 from . import _steps as st
-from .engine import PathEngine
+
+#: The virtual row, as an array of rows.
+ROW = np.array([0])
 
 
-class Balance(PathEngine):
-    """Operations on the virtual row, which has index 0."""
+class VirtualRow:
+    """Row 0 of a path with a balancing constraint.
 
-    def __init__(self):
-        super().__init__()
-        self.has_target = False
+    Parameters
+    ----------
+    state : State
+    clock : Clock
+    placement : Placement
+    balance : {None, "keep", "paper"}
+        See ``PathFollower``.
+    """
+
+    def __init__(self, state, clock, placement, balance):
+        self.state, self.clock, self.placement = state, clock, placement
+        self.balance = balance
 
     @property
-    def n_hats(self):
+    def n_mean(self):
         """Rows in the mean."""
-        return 0 if self.gram is None or not self.bordered else self.gram.n_mean
+        state = self.state
+        return state.gram.n_mean if state.bordered and state.gram is not None else 0
 
-    def _active(self):
-        return self.S[st.STATUS, 0] != st.DEAD
+    @property
+    def active(self):
+        """Whether the virtual row is part of the problem."""
+        return self.state.bordered and self.state.S[st.STATUS, 0] != st.ABSENT
 
-    def _aim(self, target):
-        if not self.bordered:
+    def aim(self, target):
+        """Set the target, which then moves on the clock."""
+        if not self.state.bordered:
             raise ValueError("there is no balancing constraint; create the path with balance.")
-        self.balance_target, self.has_target = target, True
-        if not self._active() and self.balance == "keep":
-            self._enter_virtual()
+        self.clock.target = float(target)
+        if self.balance == "keep" and self._may_enter():
+            self.prepare()
+            self.free()
 
-    def _enter_virtual(self):
-        """Let the virtual row join M where its condition holds; its target moves on the clock."""
-        if not (self.has_target and self.n_hats) or self._active():
-            return
-        F = self.F
-        self._virtual_row()
+    def _may_enter(self):
+        return self.clock.target is not None and self.n_mean and not self.active
+
+    def prepare(self, a=0.0):
+        """Make row 0 a variable without bounds, of value ``a``, that is not in the problem yet."""
+        F, gram = self.state.F, self.state.gram
+        support = np.flatnonzero(F[st.A, : self.state.n])
+        F[st.H, 0] = gram.border[support] @ F[st.A, support] + self.state.shift
+        F[[st.A, st.LO, st.KINK, st.UP], 0] = a, -np.inf, -np.inf, np.inf
+        self._follow_diagonal()
+
+    def free(self):
+        """Let the row become free where it is: its target moves from there to the true one."""
+        F = self.state.F
         F[st.SL : st.SR + 1, 0] = -F[st.H, 0]
-        self._join(0, 2, 1)
+        self.placement.free(0)
 
-    def _virtual_row(self):
-        """The virtual row without weight, as a free variable."""
-        F, n = self.F, self.n
-        support = np.flatnonzero(F[st.A, :n])
-        F[st.A, 0] = 0.0
-        F[st.H, 0] = self.gram.border[support] @ F[st.A, support] + self.shift
-        F[[st.LO, st.KINK, st.UP], 0] = -np.inf, -np.inf, np.inf
-        F[st.ROOT, 0] = np.sqrt(max(0.0, self.gram.border[0]))
+    def put_in(self):
+        """Let the row, without weight, move until the mean is on target."""
+        if self._may_enter():
+            self.prepare()
+            self.state.F[st.SL : st.SR + 1, 0] = -self.clock.target
+            self.placement.place(ROW)
 
-    def _take_out(self):
-        """Let the variable of the virtual row travel to zero, out of the problem."""
-        if not self._active():
+    def is_last_of_mean(self, rows):
+        """Whether the mean would be of no rows without these, with row 0 still in the problem."""
+        leaving = np.count_nonzero(self.state.S[st.SIGN, rows])
+        return self.active and 0 < leaving == self.n_mean
+
+    def change_mean(self, rows, sign):
+        """Let rows join the mean (sign 1) or leave it (sign -1)."""
+        state = self.state
+        if not (state.bordered and len(rows)):
             return
-        self._withdraw(np.array([0]))
-        self.F[st.LO : st.UP + 1, 0] = 0.0
-        self._place(np.array([0]))
-        self._pending.insert(0, ("_is_out", ()))
-
-    def _is_out(self):
-        self._withdraw(np.array([0]))
-        st.unrest(self.F, self.S, 0, st.DEAD)
-
-    def _put_in(self):
-        """Let the virtual row, without weight, travel until the mean is on target."""
-        if not (self.has_target and self.n_hats) or self._active():
-            return
-        self._virtual_row()
-        self.F[st.SL : st.SR + 1, 0] = -self.balance_target
-        self._place(np.array([0]))
-
-    def _join_mean(self, slots):
-        self._change_mean(slots, 1)
-
-    def _leave_mean(self, slots):
-        self._change_mean(slots, -1)
-
-    def _leaves_no_mean(self, slots):
-        """Whether the mean would be of no rows, with the virtual row still in the problem."""
-        leaving = int(np.sum(self.S[st.SIGN, slots] != 0))
-        return self._active() and 0 < leaving == self.n_hats
-
-    def _change_mean(self, slots, sign):
-        b, u = len(slots), self.n_hats
-        if not b:
-            return
-        F, active = self.F, self._active()
+        F, u, active = state.F, self.n_mean, self.active
         if active:
-            free = self.S[st.STATUS, 0] == st.FREE
-            self._withdraw(np.array([0]))
-        (self.gram.include if sign > 0 else self.gram.exclude)(slots)
+            was_free = state.virtual_is_free
+            self.placement.withdraw(ROW)
+        (state.gram.include if sign > 0 else state.gram.exclude)(rows)
         if not active:
-            if sign > 0 and self.balance == "keep":
-                self._enter_virtual()
+            if sign > 0 and self.balance == "keep" and self._may_enter():
+                self.prepare()
+                self.free()
             return
-        weight, v = F[st.A, 0], u + sign * b
-        F[st.A, 0] = weight * v / u
-        F[st.A, slots] -= sign * weight / u
-        h = F[st.H, slots].sum()
-        before = F[st.H, 0]
-        F[st.H, 0] = (u * before + sign * h) / v
-        F[st.SL : st.SR + 1, 0] -= F[st.H, 0] - before
-        F[st.ROOT, 0] = np.sqrt(max(0.0, self.gram.border[0]))
-        if free:
-            self._join(0, 2, 1)
+        a, h, v = F[st.A, 0], F[st.H, 0], u + sign * len(rows)
+        F[st.A, 0] = a * v / u
+        F[st.A, rows] -= sign * a / u
+        F[st.H, 0] = (u * h + sign * F[st.H, rows].sum()) / v
+        F[st.SL : st.SR + 1, 0] -= F[st.H, 0] - h
+        self._follow_diagonal()
+        if was_free:
+            self.placement.free(0)
         else:
-            self._place(np.array([0]))
+            self.placement.place(ROW)
+
+    def _follow_diagonal(self):
+        self.state.F[st.ROOT, 0] = np.sqrt(max(0.0, self.state.gram.border[0]))

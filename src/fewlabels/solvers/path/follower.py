@@ -1,4 +1,14 @@
-"""Rows arrive, leave and change, and the solution of problem (P) follows exactly."""
+"""Rows arrive, leave and change, and the solution of problem (P) follows exactly.
+
+    minimise_a   1/2 a' Q a + sum_i phi_i(a_i)   subject to   sum_i a_i = total,   Q = K + ridge
+
+With ``h_i = (Q a)_i + shift`` (shift is minus the multiplier of the equality) a row is optimal
+when (a_i, -h_i) lies on the staircase of the slopes of phi_i. Rows that do not, because they
+arrived, leave, or got another penalty, *move*: their a_i goes towards the staircase while the
+*free* rows, those strictly inside a segment, change such that their h stays, and rows at
+breakpoints wait. All is linear between events (``events``). Penalties, the total and the balance
+target may move too, on a clock (``clock``).
+"""
 
 from __future__ import annotations
 
@@ -7,18 +17,21 @@ from collections import deque
 import numpy as np
 
 from ..._threads import one_blas_thread
-from ...problem import Penalty
-from ...problem.row_penalties import RowPenalties
+from ...problem import Penalty, RowPenalties
 from . import _steps as st
-from .actions import Actions
-from .leave_one_out import LeaveOneOut
+from .engine import PathEngine
+from .leave_one_out import values_without
+from .one_less import OneLess
+from .operations import Append, Dismiss, Drop, Load, Move, PutIn, Refresh, Switch, TakeOut
 
 # Estimated rounding in h, in its unit, from which h is computed afresh.
 _REFRESH_AT = 1e-9
 _OPERATIONS_KEPT = 1000
+# Relative: sums and variables outside their intervals by less are a matter of rounding.
+_OUTSIDE = 1e-9
 
 
-class PathFollower(Actions, LeaveOneOut):
+class PathFollower:
     """An optimum of problem (P) that follows its rows.
 
     Every operation states what changes, and then follows the path of optima to the changed
@@ -35,8 +48,8 @@ class PathFollower(Actions, LeaveOneOut):
     total : float, default=0.0
         Right-hand side of the equality.
     balance : {None, "keep", "paper"}, default=None
-        Whether the mean of h over the rows with a hat loss is held at ``set_target``, by a
-        virtual row. "keep" leaves it in the problem for ever; "paper" takes it out before
+        Whether the mean of h over the rows with the symmetric hinge is held at ``set_target``, by
+        a virtual row. "keep" leaves it in the problem for ever; "paper" takes it out before
         rows change and puts it back afterwards (Yu et al. 2019, Algorithms 1 to 3).
     cache_size : float, default=200e6
         Bytes for kernel columns.
@@ -49,7 +62,7 @@ class PathFollower(Actions, LeaveOneOut):
     Attributes
     ----------
     n_steps, n_flips, n_exchanges : int
-        Steps so far, sign changes of rows with a hat loss, exchanges of dependent rows.
+        Steps so far, sign changes of rows with the symmetric hinge, exchanges of dependent rows.
     history : list of dict
         One entry per operation, the newest 1000: its name, the rows and the steps and flips
         it took.
@@ -82,100 +95,113 @@ class PathFollower(Actions, LeaveOneOut):
         self, kernel, *, scale=1.0, total=0.0, balance=None, cache_size=200e6, n_jobs=1,
         refresh_at=_REFRESH_AT,
     ):  # fmt: skip
-        super().__init__()
         if balance not in (None, "keep", "paper"):
             raise ValueError(f"balance={balance!r} is not known; pass None, 'keep' or 'paper'.")
         if not scale > 0:
             raise ValueError(f"scale={scale!r} is not allowed; pass a number > 0.")
-        self.kernel = kernel
         self.scale = float(scale)
-        self.total = self.total_target = float(total)
-        self.balance = balance
-        self.bordered = balance is not None
-        self.cache_size = cache_size
-        self.n_jobs = n_jobs
-        self.refresh_at = refresh_at
+        self.engine = PathEngine(
+            kernel, self.scale, total, balance, cache_size, n_jobs, refresh_at
+        )
         self.broken = False
         self._history = deque(maxlen=_OPERATIONS_KEPT)
-        self._alive = np.zeros(0, np.int64)
-        self._pending = []
-        if self.bordered:
-            self.n = 1
-            st.unrest(self.F, self.S, 0, st.DEAD)
 
     # -- what others read -------------------------------------------------------------------
 
     def __len__(self):
-        return len(self._alive)
+        return len(self.engine.state.present)
+
+    def _values(self, line):
+        state = self.engine.state
+        return state.F[line, state.present]
 
     @property
     def a(self):
         """The variables, shape (n_rows,)."""
-        return self.F[st.A, self._alive]
+        return self._values(st.A)
 
     @property
     def h(self):
         """``(Q a)_i - multiplier``, shape (n_rows,): a support vector machine's f."""
-        return self.scale * self.F[st.H, self._alive]
+        return self.scale * self._values(st.H)
 
     @property
     def multiplier(self):
         """Multiplier of the equality; f has the intercept ``-multiplier``."""
-        return -self.scale * self.shift
+        return -self.scale * self.engine.state.shift
 
     @property
     def signs(self):
-        """Current sign of rows with a hat loss, 0 for the others."""
-        return self.S[st.SIGN, self._alive]
+        """Current sign of rows with the symmetric hinge, 0 for the others."""
+        return self.engine.state.S[st.SIGN, self.engine.state.present]
 
     @property
     def virtual(self):
         """Variable of the virtual row of the balancing constraint."""
-        return float(self.F[st.A, 0]) if self.bordered else 0.0
+        return float(self.engine.state.F[st.A, 0]) if self.engine.state.bordered else 0.0
+
+    @property
+    def balance(self):
+        """How the balancing constraint is kept; "keep" and "paper" may be exchanged."""
+        return self.engine.virtual.balance
+
+    @balance.setter
+    def balance(self, balance):
+        self.engine.virtual.balance = balance
 
     @property
     def n_margin(self):
         """Rows strictly inside a segment."""
-        return self.n_members
+        return len(self.engine.factor)
 
     @property
     def n_values(self):
         """Kernel values evaluated so far."""
-        return 0 if self.gram is None else self.gram.n_values
+        gram = self.engine.state.gram
+        return 0 if gram is None else gram.n_values
+
+    @property
+    def n_steps(self):
+        return self.engine.state.n_steps
+
+    @property
+    def n_flips(self):
+        return self.engine.state.n_flips
+
+    @property
+    def n_exchanges(self):
+        return self.engine.state.n_exchanges
+
+    @property
+    def finished(self):
+        return self.engine.at_end
 
     @property
     def history(self):
         return list(self._history)
 
+    def _penalty_line(self):
+        return st.TARGET if self.engine.clock.penalties_move else st.LO
+
+    @property
+    def penalty(self):
+        """Penalty of every row at the end of the path, for its current sign."""
+        return Penalty(*self.penalty_arrays())
+
     def penalty_arrays(self):
-        """Lower end, kink, upper end and both slopes of every row, shape (5, n_rows)."""
-        first = st.TARGET if self.moving else st.LO
-        arrays = self.F[first : first + 5, self._alive].copy()
-        arrays[3:] *= self.scale
-        return arrays
+        """The five arrays of ``penalty``, shape (5, n_rows)."""
+        return self.engine.state.penalty_lines(self._penalty_line())
 
     @property
     def resolution(self):
         """Violations below this may be rounding; known without looking at the rows."""
-        return self.scale * self._tol(0.0)
+        return self.scale * self.engine.state.tol(0.0)
 
     def violation(self):
         """Largest violation of an optimality condition, from the h that is carried along."""
-        F = self.F
-        rows = self._alive
-        if self.bordered and self.S[st.STATUS, 0] != st.DEAD:
-            rows = np.append(0, rows)
-        a, h = F[st.A, rows], F[st.H, rows]
-        first = st.TARGET if self.moving else st.LO
-        low, kink, up, left, right = F[first : first + 5, rows]
-        to_right = np.where(a >= up, np.inf, np.where(a >= kink, right, left))
-        to_left = np.where(a <= low, -np.inf, np.where(a <= kink, left, right))
-        outside = np.maximum(low - a, a - up).max(initial=0.0)
-        if outside > 0.0:
-            return np.inf
-        wrong_side = np.maximum(0.0, -self.S[st.SIGN, rows] * h).max(initial=0.0)
-        worst = np.maximum(h + to_left, -(h + to_right)).max(initial=0.0)
-        return self.scale * max(0.0, float(worst), float(wrong_side))
+        state = self.engine.state
+        rows = np.append(0, state.present) if self.engine.virtual.active else state.present
+        return self.scale * st.violation(state.F, state.S, rows, self._penalty_line())
 
     # -- operations ---------------------------------------------------------------------------
 
@@ -189,7 +215,7 @@ class PathFollower(Actions, LeaveOneOut):
         rows : RowPenalties
             Their penalties.
         block : bool, default=True
-            Whether all rows travel at once; False adds one after the other.
+            Whether all rows move at once; False adds one after the other.
         total, target : float or None
             New right-hand side of the equality, and of the balancing constraint.
         max_steps : int or None
@@ -200,27 +226,23 @@ class PathFollower(Actions, LeaveOneOut):
         bool
             Whether the end of the path is reached.
         """
-        if X.shape[0] != len(rows):
+        n = X.shape[0]
+        if n != len(rows):
             raise ValueError(
-                f"X has {X.shape[0]} rows and rows has {len(rows)} penalties; they must be equal."
+                f"X has {n} rows and rows has {len(rows)} penalties; they must be equal."
             )
         self._check_reachable(total, added=rows)
-        if block or X.shape[0] <= 1:
-            parts = [(X, rows)]
+        if block or n <= 1:
+            operations = [Append(X, rows, total, target)]
         else:
-            parts = [(X[i : i + 1], rows.take([i])) for i in range(X.shape[0])]
-        n_parts, actions = len(parts), []
-        for k, part in enumerate(parts):
             # The total and the target move along, a share with every row.
-            actions.append(("_append", (*part, *self._share(total, target, k + 1, n_parts))))
-        return self._operate("add", X.shape[0], actions, max_steps)
-
-    def _share(self, total, target, k, n):
-        def between(now, then):
-            return None if then is None else then if k == n else now + (then - now) * k / n
-
-        before = self.balance_target if self.has_target else target
-        return between(self.total_target, total), between(before, target)
+            clock = self.engine.clock
+            totals = _shares(clock.total_target, total, n)
+            targets = _shares(target if clock.target is None else clock.target, target, n)
+            operations = [
+                Append(X[i : i + 1], rows.take([i]), totals[i], targets[i]) for i in range(n)
+            ]
+        return self._operate("add", n, operations, max_steps)
 
     def load(
         self, X, rows, a, multiplier, *, signs=None, virtual=0.0, target=None, max_steps=None
@@ -241,7 +263,7 @@ class PathFollower(Actions, LeaveOneOut):
         multiplier : float
             Multiplier of the equality.
         signs : ndarray of int of shape (n,), optional
-            Signs of rows with a hat loss; 0 elsewhere. Missing, those of ``a``.
+            Signs of rows with the symmetric hinge; 0 elsewhere. Missing, those of ``a``.
         virtual : float, default=0.0
             Variable of the virtual row of the balancing constraint.
         target : float or None
@@ -253,16 +275,14 @@ class PathFollower(Actions, LeaveOneOut):
             raise ValueError(f"load needs an empty path; this one has {len(self)} rows.")
         self._check_reachable(None, added=rows)
         a = np.asarray(a, dtype=float)
-        if signs is None:
-            signs = np.where(a < 0.0, -1, 1)
+        negative = rows.symmetric & ((a if signs is None else np.asarray(signs)) < 0)
         low, up = rows.penalty.lower, rows.penalty.upper
-        turned = rows.symmetric & (np.asarray(signs) < 0)
-        low, up = np.where(turned, -up, low), np.where(turned, -low, up)
-        size = np.abs(a).max(initial=0.0)
-        if np.any(a < low - 1e-9 * size) or np.any(a > up + 1e-9 * size):
+        low, up = np.where(negative, -up, low), np.where(negative, -low, up)
+        near = _OUTSIDE * np.abs(a).max(initial=0.0)
+        if np.any(a < low - near) or np.any(a > up + near):
             raise ValueError("the variables to load do not lie in their intervals.")
-        state = (X, rows, np.clip(a, low, up), multiplier, turned, virtual, target)
-        return self._operate("load", len(rows), [("_load", state)], max_steps, around=False)
+        load = Load(X, rows, np.clip(a, low, up), multiplier, negative, virtual, target)
+        return self._operate("load", len(rows), [load], max_steps, virtual_stays=True)
 
     def remove(self, indices, *, total=None, target=None, max_steps=None):
         """Remove rows; the others are renumbered as by ``numpy.delete``.
@@ -279,15 +299,15 @@ class PathFollower(Actions, LeaveOneOut):
         bool
             Whether the end of the path is reached. Rows are numbered anew once it is.
         """
-        slots = self._slots(indices)
-        self._check_reachable(total, gone=slots)
-        actions = [("_dismiss", (slots, total, target)), ("_drop", (slots,))]
-        return self._operate("remove", len(slots), actions, max_steps)
+        rows = self._numbers(indices)
+        self._check_reachable(total, gone=rows)
+        operations = [Dismiss(rows, total, target), Drop(rows)]
+        return self._operate("remove", len(rows), operations, max_steps)
 
     def change(self, indices, rows, *, total=None, target=None, max_steps=None):
         """Give rows other penalties at once, as a label that is given or taken back.
 
-        Rows whose condition no longer holds travel; compare ``move``.
+        Rows whose condition no longer holds move; compare ``move``.
 
         Parameters
         ----------
@@ -298,11 +318,10 @@ class PathFollower(Actions, LeaveOneOut):
         total, target, max_steps
             As in ``add``.
         """
-        slots = self._slots(indices)
-        self._check_reachable(total, added=rows, gone=slots)
-        return self._operate(
-            "change", len(slots), [("_switch", (slots, rows, total, target))], max_steps
-        )
+        numbers = self._numbers(indices)
+        self._check_reachable(total, added=rows, gone=numbers)
+        switch = Switch(numbers, rows, total, target)
+        return self._operate("change", len(numbers), [switch], max_steps)
 
     def move(self, indices=None, rows=None, *, total=None, target=None, max_steps=None):
         """Move penalties, the total or the balance target steadily to new values.
@@ -319,39 +338,108 @@ class PathFollower(Actions, LeaveOneOut):
         total, target, max_steps
             As in ``add``.
         """
-        slots = np.zeros(0, np.int64) if indices is None else self._slots(indices)
+        numbers = np.zeros(0, np.int64) if indices is None else self._numbers(indices)
         if rows is not None:
-            if np.any(rows.symmetric != (self.S[st.SIGN, slots] != 0)):
-                raise ValueError("move cannot turn a hat loss into a convex one; use change.")
-            if np.any(rows.ridge / self.scale != self.F[st.RIDGE, slots]):
+            state = self.engine.state
+            if np.any(rows.symmetric != (state.S[st.SIGN, numbers] != 0)):
+                raise ValueError(
+                    "move cannot turn a symmetric hinge into a convex penalty, or back; "
+                    "use change."
+                )
+            if np.any(rows.ridge / self.scale != state.F[st.RIDGE, numbers]):
                 raise ValueError("move cannot change ridges; use change.")
-            self._check_reachable(total, added=rows, gone=slots)
-        else:
-            self._check_reachable(total)
-        return self._operate(
-            "move", len(slots), [("_move", (slots, rows, total, target))], max_steps
-        )
+        self._check_reachable(total, added=rows, gone=None if rows is None else numbers)
+        move = Move(numbers, rows, total, target)
+        return self._operate("move", len(numbers), [move], max_steps)
 
     def set_total(self, total, *, max_steps=None):
         """Move the right-hand side of the equality."""
         return self.move(total=total, max_steps=max_steps)
 
     def set_target(self, target, *, max_steps=None):
-        """Move the mean of h over the rows with a hat loss; needs ``balance``."""
+        """Move the mean of h over the rows with the symmetric hinge; needs ``balance``."""
         return self.move(target=target, max_steps=max_steps)
 
     def scale_slopes(self, factor, *, total=None, max_steps=None):
         """Multiply every slope by ``factor`` along a path.
 
         A kernel scaled by 1 / factor has the same optimum: this moves ``scale``, and with
-        duals in units of their bound the number of rows or the price of their loss.
+        duals in units of their bound the number of rows or the cost of their loss.
         """
-        arrays = self.penalty_arrays()
-        if (self.signs != 0).any():
-            raise ValueError("slopes of a hat loss are fixed; move its price instead.")
-        arrays[3:] *= factor
-        rows = RowPenalties.convex(Penalty(*arrays), self.F[st.RIDGE, self._alive] * self.scale)
+        rows = self._scaled(factor)
         return self.move(np.arange(len(self)), rows, total=total, max_steps=max_steps)
+
+    def _scaled(self, factor):
+        if self.signs.any():
+            raise ValueError("slopes of a symmetric hinge are fixed; move its cost instead.")
+        ridge = self.scale * self._values(st.RIDGE)
+        return RowPenalties.convex(self.penalty.scaled(1.0, factor), ridge)
+
+    def refresh(self):
+        """Compute h afresh and correct the solution for the rounding that was in it.
+
+        Returns
+        -------
+        bool
+            True: the end of the path is reached.
+        """
+        return self._operate("refresh", len(self), [Refresh()], virtual_stays=True)
+
+    # -- without one row ----------------------------------------------------------------------
+
+    def leave_one_out(self, indices=None, *, total=None, factor=1.0):
+        """Values of rows under the solution of the problem without them, exactly.
+
+        A row with ``a = 0`` has no part in its own value. Every other one is taken out of a
+        copy; this path stays as it is.
+
+        Parameters
+        ----------
+        indices : array of int or None, default=None
+            Rows; None for all.
+        total : float or None, default=None
+            Right-hand side of the equality for one row less, where it depends on their number.
+        factor : float, default=1.0
+            Factor of the slopes for one row less.
+
+        Returns
+        -------
+        ndarray of shape (len(indices),)
+            ``h_i`` without row i.
+        """
+        if not self.finished:
+            raise ValueError("the path is not at its end; call run first.")
+        if self.signs.any() or self.engine.state.bordered:
+            raise ValueError(
+                "leaving rows out is exact for convex machines only; with unlabelled rows the "
+                "local minimum depends on the way there."
+            )
+        rows = self.engine.state.present
+        numbers = rows if indices is None else self._numbers(indices)
+        self._check_reachable(total, gone=numbers[:1])
+        move = Move(rows, None if factor == 1.0 else self._scaled(factor), total)
+        with one_blas_thread():
+            return self.scale * values_without(self.engine, numbers, move)
+
+    def one_less(self, a, h, penalty, unit):
+        """``OneLess`` of the present rows, from their solution; see there.
+
+        For penalties without kinks, which have no sign of their own to flip.
+        """
+        rows, gram = self.engine.state.present, self.engine.state.gram
+
+        def columns(indices):
+            return self.scale * gram.columns(rows[indices])[:, rows]
+
+        return OneLess(
+            columns, self.scale * self._values(st.RIDGE), a, h + penalty.slope_right,
+            penalty.lower, penalty.upper, unit,
+        )  # fmt: skip
+
+    def inner(self, indices, a):
+        """``sum_j a_j scale K_ij`` over the present rows, summed afresh, at some of them."""
+        used, rows = np.flatnonzero(a), self.engine.state.present
+        return self.scale * self.engine.state.gram.product_at(rows[indices], rows[used], a[used])
 
     # -- how operations run ---------------------------------------------------------------------
 
@@ -369,19 +457,9 @@ class PathFollower(Actions, LeaveOneOut):
             Whether the end is reached.
         """
         self._check_whole()
-        last = None if max_steps is None else self.n_steps + max_steps
         try:
             with one_blas_thread():
-                while True:
-                    budget = None if last is None else last - self.n_steps
-                    if not super().run(budget):
-                        return False
-                    if self._pending:
-                        name, arguments = self._pending.pop(0)
-                        getattr(self, name)(*arguments)
-                    elif not self._refresh_if_due():
-                        self._compact()
-                        return True
+                return self.engine.run(max_steps)
         except BaseException:
             self.broken = True  # perhaps in the middle of a step
             raise
@@ -393,16 +471,12 @@ class PathFollower(Actions, LeaveOneOut):
                 "variables (see load)."
             )
 
-    def _operate(self, name, n_rows, actions, max_steps, around=True):
+    def _operate(self, name, n_rows, operations, max_steps=None, virtual_stays=False):
         self._check_whole()
         steps, flips = self.n_steps, self.n_flips
-        if self.finished and not self._pending:
-            # Rounding is relative to what there was when the operation began.
-            self.largest_a = 0.0
-            self._measure()
-        if around and self.balance == "paper":
-            actions = [("_take_out", ()), *actions, ("_put_in", ())]
-        self._pending.extend(actions)
+        if self.balance == "paper" and not virtual_stays:
+            operations = [TakeOut(), *operations, PutIn()]
+        self.engine.queue(operations)
         done = False
         try:
             done = self.run(max_steps)
@@ -413,20 +487,14 @@ class PathFollower(Actions, LeaveOneOut):
                     "rows": n_rows,
                     "steps": self.n_steps - steps,
                     "flips": self.n_flips - flips,
-                    "margin": self.n_members,
+                    "margin": self.n_margin,
                     "finished": done,
                 }
             )
         return done
 
-    def _refresh_if_due(self):
-        error = 1e-16 * np.sqrt(self.rounding)
-        if not error > self._tol(self.refresh_at):
-            return False
-        self._settle()
-        return True
-
-    def _slots(self, indices):
+    def _numbers(self, indices):
+        """Rows of the state from the user's indices."""
         indices = np.asarray(indices)
         if indices.dtype == bool:
             indices = np.flatnonzero(indices)
@@ -434,30 +502,40 @@ class PathFollower(Actions, LeaveOneOut):
         n = len(self)
         if len(indices) and (indices.min() < -n or indices.max() >= n):
             raise IndexError(f"row {indices[np.abs(indices).argmax()]} is not among {n} rows.")
-        slots = self._alive[indices]
-        if len(np.unique(slots)) < len(slots):
+        numbers = self.engine.state.present[indices]
+        if len(np.unique(numbers)) < len(numbers):
             raise ValueError("the same row is named twice; name every row once.")
-        return slots
+        return numbers
 
     def _check_reachable(self, total, added=None, gone=None):
         """Refuse what has no solution, before anything changes."""
-        if self.bordered and (self.n_hats or (added is not None and added.symmetric.any())):
+        state, clock = self.engine.state, self.engine.clock
+        if state.bordered and (
+            self.engine.virtual.n_mean or (added is not None and added.symmetric.any())
+        ):
             return  # the virtual row takes up any sum
         if total is None and gone is None and added is not None:
             if np.all(added.penalty.lower <= 0.0) and np.all(added.penalty.upper >= 0.0):
                 return  # the new rows may stay at zero
-        total = self.total_target if total is None else float(total)
-        first = st.TARGET if self.moving else st.LO
-        kept = self._alive if gone is None else np.setdiff1d(self._alive, gone)
-        low, up = self.F[first, kept], self.F[first + 2, kept]
+        total = clock.total_target if total is None else float(total)
+        first = self._penalty_line()
+        kept = state.present if gone is None else np.setdiff1d(state.present, gone)
+        low, up = state.F[first, kept], state.F[first + 2, kept]
         if added is not None:
             low = np.append(low, added.penalty.lower)
             up = np.append(up, added.penalty.upper)
         size = max(
             abs(total), np.abs(low[np.isfinite(low)]).sum(), np.abs(up[np.isfinite(up)]).sum()
         )
-        if not low.sum() - 1e-9 * size <= total <= up.sum() + 1e-9 * size:
+        if not low.sum() - _OUTSIDE * size <= total <= up.sum() + _OUTSIDE * size:
             raise ValueError(
                 f"the variables could sum to [{low.sum():g}, {up.sum():g}] after this, but must "
                 f"sum to {total:g}; keep more rows or change the total."
             )
+
+
+def _shares(now, then, n):
+    """The way from one number to another in n steps; all None where there is no other."""
+    if then is None:
+        return [None] * n
+    return [now + (then - now) * k / n for k in range(1, n)] + [then]

@@ -1,0 +1,111 @@
+"""What moves by itself along a path: the total, the balance target, and penalties."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import _steps as st
+
+
+class Clock:
+    """Totals, targets and penalties that reach their new values together.
+
+    Parameters
+    ----------
+    state : State
+    total : float
+        Sum of the variables.
+
+    Attributes
+    ----------
+    left : float
+        Share of the way that is left; 0 when nothing moves.
+    total, total_target : float
+        Sum of the variables now and at the end.
+    target : float or None
+        Mean of h over the rows with the symmetric hinge at the end; None for no constraint.
+    penalties_move : bool
+        Whether penalties move as well.
+    drift : ndarray of shape (state.n,) or None
+        By how much h changes over the whole clock through the variables at breakpoints that move;
+        None when no breakpoint moves.
+    drift_sum : float
+        By how much the sum of these variables changes.
+    """
+
+    def __init__(self, state, total):
+        self.state = state
+        self.left = 0.0
+        self.total = self.total_target = float(total)
+        self.target = None
+        self.penalties_move = False
+        self.drift, self.drift_sum = None, 0.0
+
+    def begin_targets(self):
+        """Let the targets of all penalties be where they are, unless they move already."""
+        if not self.penalties_move:
+            F, n = self.state.F, self.state.n
+            F[st.TARGET : st.TARGET + st.N_PENALTY, :n] = F[st.LO : st.SR + 1, :n]
+
+    def start(self, total=None, penalties=False):
+        """Start towards the targets of the total, of the balance, and of penalties that move."""
+        if total is not None:
+            self.total_target = float(total)
+        if penalties or self.penalties_move:
+            self._set_rates()
+            self.left = 1.0
+        elif self.total != self.total_target or self.virtual_lack() != 0.0:
+            self.left = 1.0
+
+    def virtual_lack(self):
+        """What h of the virtual row lacks to its target; 0 where that row is not free."""
+        return self.target + self.state.F[st.SR, 0] if self.state.virtual_is_free else 0.0
+
+    def _set_rates(self):
+        state = self.state
+        F, n = state.F, state.n
+        first = int(state.bordered)  # the virtual row's slope has a target of its own
+        breakpoints_move = st.set_rates(F, first, n)
+        self.penalties_move = True
+        st.hold_all(F, state.S, n)
+        self.drift, self.drift_sum = None, 0.0
+        if breakpoints_move:
+            along = (state.S[st.STATUS, :n] == st.AT_BREAKPOINT) & (F[st.D, :n] != 0.0)
+            rows = np.flatnonzero(along)
+            self.drift, self.drift_sum = np.zeros(n), float(F[st.D, rows].sum())
+            state.add_product(rows, self.drift)
+
+    def follow(self, i, sign=1.0):
+        """Row i begins to go with its breakpoint, or stops (sign -1)."""
+        if self.drift is None:
+            return
+        rate = sign * self.state.F[st.D, i]
+        if rate != 0.0:
+            row = np.array([i])
+            self.state.gram.apply(row, np.array([rate]), self.drift)
+            self.drift[i] += rate * self.state.F[st.RIDGE, i]
+            self.drift_sum += rate
+
+    def move_on(self, eta):
+        """Let the share ``eta`` of what is left pass."""
+        state = self.state
+        over = eta >= 1.0 or eta * self.left >= self.left  # an event may come just then
+        passed = self.left if over else eta * self.left
+        self.left = 0.0 if over else self.left - passed
+        if over:
+            self.total = self.total_target
+        else:
+            self.total += eta * (self.total_target - self.total)
+        if state.virtual_is_free:
+            slope = state.F[st.SR, 0] - eta * self.virtual_lack()
+            state.F[st.SL : st.SR + 1, 0] = -self.target if over else slope
+        if self.penalties_move:
+            st.move_penalties(state.F, state.S, state.n, self.left, passed)
+            if over:
+                self._stop()
+
+    def _stop(self):
+        state = self.state
+        state.F[st.RATE : st.RATE + st.N_PENALTY, : state.n] = 0.0
+        self.penalties_move, self.drift, self.drift_sum = False, None, 0.0
+        st.hold_all(state.F, state.S, state.n)

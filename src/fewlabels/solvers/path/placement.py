@@ -1,0 +1,157 @@
+"""Where rows stand on their staircases, and how they get from one place to another."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...gram.growing.rows import grown
+from . import _steps as st
+
+# Relative to the unit of h: when a row is at its breakpoint, and when on its segment.
+_ON, _ON_SEGMENT = 1e-11, 1e-12
+# Relative: a breakpoint is reached; what rounding leaves of a variable as large as the largest.
+_REACHED, RESIDUE = 1e-13, 1e-14
+
+
+class Placement:
+    """Rows become free, are held at breakpoints, or move.
+
+    Parameters
+    ----------
+    state : State
+    factor : Factor
+    clock : Clock
+    """
+
+    def __init__(self, state, factor, clock):
+        self.state, self.factor, self.clock = state, factor, clock
+        self._moving = np.zeros(64, np.int64)
+        self.n_moving = 0
+
+    def __getstate__(self):
+        return {**super().__getstate__(), "_moving": self.moving.copy()}
+
+    @property
+    def moving(self):
+        """The moving rows; a view."""
+        return self._moving[: self.n_moving]
+
+    def place(self, rows):
+        """Give rows that are neither free nor moving the status that their a and h ask for."""
+        state = self.state
+        found = np.empty(len(rows), np.int64)
+        st.place_all(state.F, state.S, rows, state.tol(_ON), state.tol(_ON_SEGMENT), found)
+        for i, status in zip(rows.tolist(), found.tolist(), strict=True):
+            if status == st.MOVING:
+                self._moving = grown(self._moving, self.n_moving + 1)
+                self._moving[self.n_moving] = i
+                self.n_moving += 1
+            elif status == st.AT_BREAKPOINT:
+                self.clock.follow(i)
+            else:
+                self.free(i)
+
+    def withdraw(self, rows):
+        """Take rows from where they are, to be placed again."""
+        status = self.state.S[st.STATUS]
+        for i in rows.tolist():
+            if status[i] == st.FREE:
+                self._leave(self.state.S[st.POSITION, i])
+            elif status[i] == st.AT_BREAKPOINT:
+                self.clock.follow(i, -1.0)
+            elif status[i] == st.MOVING:
+                self.stop(int(np.flatnonzero(self.moving == i)[0]))
+            status[i] = st.ABSENT
+
+    def hold(self, i):
+        """Hold row i at the breakpoint where it stands."""
+        st.hold(self.state.F, self.state.S, i)
+        self.clock.follow(i)
+
+    def hold_free(self, p, line):
+        """Hold the p-th free row at the breakpoint in a line of F."""
+        F, i = self.state.F, self.factor.rows[p]
+        F[st.A, i] = F[line, i]
+        self._leave(p)
+        self.hold(i)
+
+    def stop(self, k):
+        """The k-th moving row moves no more; returns it."""
+        i = self._moving[k]
+        self.n_moving -= 1
+        self._moving[k : self.n_moving] = self._moving[k + 1 : self.n_moving + 1]
+        return i
+
+    def arrive(self):
+        """Moving rows at their next breakpoint are held there or go on beyond it."""
+        if not self.n_moving:
+            return
+        state, arrived = self.state, np.empty(self.n_moving, np.int64)
+        self.n_moving, n_arrived = st.arrive(
+            state.F, state.S, self._moving, self.n_moving, _REACHED, RESIDUE * state.largest_a,
+            state.tol(_ON), arrived,
+        )  # fmt: skip
+        if self.clock.drift is not None:
+            for i in arrived[:n_arrived].tolist():
+                self.clock.follow(i)
+
+    def free(self, i, direction=1, region=None):
+        """Row i, on a segment, becomes free; the segment on which it is when not given.
+
+        Where it depends on the free rows, it moves in ``direction`` in exchange for them, and is
+        held if it comes to a breakpoint first.
+        """
+        state, factor = self.state, self.factor
+        F, S = state.F, state.S
+        st.release(F, S, i, st.FREE)
+        S[st.REGION, i] = (1 if F[st.A, i] < F[st.KINK, i] else 2) if region is None else region
+        row = np.array([i])
+        while True:
+            S[st.POSITION, i] = len(factor)
+            column = state.gram.block(factor.rows, row)[:, 0]
+            if factor.append(i, column, F[st.ROOT, i] ** 2) or not self._exchange(i, direction):
+                return
+
+    def _leave(self, p):
+        """The p-th free row is free no longer; the caller gives it another status."""
+        self.factor.delete(p)
+        self.state.S[st.POSITION, self.factor.rows[p:]] -= 1
+
+    def _exchange(self, k, direction):
+        """Move a_k and the free rows along the direction that leaves every h alone.
+
+        Row k on a segment depends on the free rows. Returns True once one of these has met a
+        breakpoint, False when k itself came to one; there it is held.
+        """
+        state, factor = self.state, self.factor
+        F, S, n = state.F, state.S, state.n
+        state.n_exchanges += 1
+        rows, last = np.append(factor.rows, k), len(factor)
+        D = -state.gram.block(factor.rows, rows[last:])[:, 0] * direction
+        shift = factor.solve(D, -float(direction))
+        F[st.D, rows] = np.append(D, direction)
+        gamma = np.full(n, shift)
+        state.add_product(rows, gamma)
+        eta, which, line = st.first_end(F, S, rows)
+        if not np.isfinite(eta):
+            raise ValueError("the problem is unbounded below: a direction never ends.")
+        F[st.A, rows] += eta * F[st.D, rows]
+        F[st.H, :n] += eta * gamma
+        state.shift += eta * shift
+        F[st.D, k] = 0.0
+        if which < last:
+            self.hold_free(which, line)
+            return True
+        F[st.A, k] = F[line, k]
+        self.hold(k)
+        return False
+
+    def refactor(self, corner):
+        """Make the factor afresh, with another constant."""
+        for i in self.factor.restart(corner).tolist():
+            self.free(i, region=self.state.S[st.REGION, i])
+
+    def renumber(self, number):
+        """Give rows new numbers."""
+        self.factor.renumber(number)
+        self._moving[: self.n_moving] = number[self.moving]

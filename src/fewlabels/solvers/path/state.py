@@ -1,0 +1,174 @@
+"""What is known of the rows of a path: kernel matrix, penalties, variables, and counts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...gram.growing.border import BorderedGrowing
+from ...gram.growing.columns import make_growing
+from ...gram.growing.rows import grown
+from . import _steps as st
+
+# Rounding of h is relative to this.
+EPS = 1.1e-16
+_FEW = 64
+
+
+class State:
+    """Rows and their numbers. Slopes, h and shift are those of the problem divided by ``scale``.
+
+    Parameters
+    ----------
+    kernel, scale, cache_size, n_jobs
+        As for ``PathFollower``.
+    bordered : bool
+        Whether row 0 is the virtual row of the balancing constraint.
+
+    Attributes
+    ----------
+    gram : GrowingGram or None
+        Kernel matrix; None until the first rows arrive.
+    F, S : ndarray of shape (lines, capacity)
+        Floats and integers of every row, see ``_steps``.
+    n : int
+        Rows, absent ones and the virtual one included.
+    present : ndarray of int
+        Rows that the user has added and not removed, in their order.
+    shift : float
+        Minus the multiplier.
+    n_steps, n_flips, n_exchanges : int
+        See ``PathFollower``.
+    rounding : float
+        Estimated variance of h by rounding, in squares of ``EPS``.
+    """
+
+    def __init__(self, kernel, scale, bordered, cache_size, n_jobs):
+        self.kernel, self.scale, self.bordered = kernel, scale, bordered
+        self.cache_size, self.n_jobs = cache_size, n_jobs
+        self.gram = None
+        self.F = np.zeros((st.N_FLOATS, 256))
+        self.S = np.zeros((st.N_INTS, 256), np.int64)
+        self.n = int(bordered)
+        self.present = np.zeros(0, np.int64)
+        self.shift = 0.0
+        self.n_steps = self.n_flips = self.n_exchanges = 0
+        self.rounding = 0.0
+        # Sizes that tolerances are relative to: of slopes, bounds, a, and the rounding in h.
+        self.unit = self.largest_bound = self.largest_a = self._floor = 0.0
+        if bordered:
+            st.release(self.F, self.S, 0, st.ABSENT)
+
+    def __getstate__(self):
+        # Without the room for more rows.
+        F, S = self.F[:, : self.n].copy(), self.S[:, : self.n].copy()
+        return {**super().__getstate__(), "F": F, "S": S}
+
+    # -- rows --------------------------------------------------------------------------------
+
+    def append(self, X, rows):
+        """Add rows, absent so far; their numbers."""
+        if self.gram is None:
+            self.gram = make_growing(
+                self.kernel, X, cache_size=self.cache_size, n_jobs=self.n_jobs
+            )
+            if self.bordered:
+                self.gram = BorderedGrowing(self.gram)
+        diagonal = self.gram.append(X)
+        first, self.n = self.n, self.n + len(rows)
+        new = np.arange(first, self.n)
+        self.F, self.S = grown(self.F, self.n, axis=1), grown(self.S, self.n, axis=1)
+        self.F[:, first : self.n] = 0.0
+        self.S[:, first : self.n] = 0
+        self.F[st.ROOT, new] = np.sqrt(np.maximum(0.0, diagonal))
+        self.S[st.STATUS, new] = st.ABSENT
+        self.set_penalties(new, rows)
+        self.present = np.append(self.present, new)
+        return new
+
+    def keep(self, kept):
+        """Forget all rows but ``kept``; the new number of every row."""
+        number = np.full(self.n, -1)
+        number[kept] = np.arange(len(kept))
+        self.gram.keep(kept)
+        self.n, present = len(kept), number[self.present]
+        F, S = (grown(x[:, kept], self.n + _FEW, axis=1) for x in (self.F, self.S))
+        # At once: who reads an interrupted path must find every row's own variable.
+        self.F, self.S, self.present = F, S, present
+        return number
+
+    def drop(self, rows):
+        """Let rows be absent."""
+        for i in rows.tolist():
+            st.release(self.F, self.S, i, st.ABSENT)
+        self.F[st.A, rows] = 0.0
+        self.present = np.setdiff1d(self.present, rows, assume_unique=True)
+
+    def set_penalties(self, rows, penalties):
+        """Give rows other penalties, with the sign +1 for those with the symmetric hinge."""
+        arrays = self._noted(penalties.penalty)
+        for first in (st.LO, st.TARGET):
+            self.F[first : first + st.N_PENALTY, rows] = arrays
+        self.F[st.RATE : st.RATE + st.N_PENALTY, rows] = 0.0
+        self.S[st.SIGN, rows] = penalties.symmetric
+        more = penalties.ridge / self.scale - self.F[st.RIDGE, rows]
+        if more.any():
+            self.F[st.RIDGE, rows] = penalties.ridge / self.scale
+            self.F[st.H, rows] += more * self.F[st.A, rows]
+            self.F[st.ROOT, rows] = np.sqrt(np.maximum(0.0, self.F[st.ROOT, rows] ** 2 + more))
+
+    def set_targets(self, rows, penalties):
+        """Set the penalties that rows will have when the clock has run out."""
+        self.F[st.TARGET : st.TARGET + st.N_PENALTY, rows] = self._noted(penalties.penalty)
+        for i in rows[self.S[st.SIGN, rows] < 0].tolist():
+            st.mirror_penalty(self.F, i, st.TARGET)
+
+    def close_intervals(self, rows):
+        """Leave rows no value but zero."""
+        for first in (st.LO, st.RATE, st.TARGET):
+            self.F[first : first + 3, rows] = 0.0
+        self.S[st.SIGN, rows] = 0
+
+    def _noted(self, penalty):
+        arrays = np.array(penalty.arrays())
+        arrays[3:] /= self.scale
+        bounds = np.abs(arrays[:3])
+        self.largest_bound = max(self.largest_bound, bounds[np.isfinite(bounds)].max(initial=0.0))
+        self.unit = max(self.unit, float(np.abs(arrays[3:]).max(initial=0.0)))
+        return arrays
+
+    # -- values ------------------------------------------------------------------------------
+
+    def penalty_lines(self, first):
+        """Penalties of the present rows in the lines from ``first`` on, in the user's units."""
+        arrays = self.F[first : first + st.N_PENALTY, self.present]
+        arrays[3:] *= self.scale
+        return arrays
+
+    @property
+    def virtual_is_free(self):
+        """Whether the virtual row is among the free ones."""
+        return self.bordered and self.S[st.STATUS, 0] == st.FREE
+
+    def product(self, rows):
+        """h at some rows, from all variables."""
+        support = np.flatnonzero(self.F[st.A, : self.n])
+        return self.gram.product_at(rows, support, self.F[st.A, support]) + self.shift
+
+    def add_product(self, rows, out):
+        """``out += Q[:, rows] D[rows]``."""
+        d = self.F[st.D].take(rows)
+        self.gram.apply(rows, d, out)
+        out[rows] += self.F[st.RIDGE].take(rows) * d
+
+    def measure(self, total):
+        """Find the sizes that tolerances are relative to, for variables that sum to ``total``."""
+        largest_a, root, weighted = st.sizes(self.F, self.n)
+        self.largest_a = max(largest_a, self.largest_a)
+        self._floor = EPS * root * weighted
+        if not self.unit:
+            self._floor = max(self._floor, EPS * root**2 * abs(total))
+
+    def tol(self, relative):
+        """A tolerance of h, never below the rounding in it."""
+        unit = self.unit or self._floor / EPS or 1.0
+        return max(relative * unit, 10.0 * self._floor)
