@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..estimators.s3vm import S3VM
+from ..estimators import S3VM
 
 try:
     from river.base import Classifier
@@ -26,9 +26,9 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
     Parameters
     ----------
     C : float, default=10.0
-        Price of labelled rows inside the margin, > 0.
+        Cost of labelled rows inside the margin, > 0.
     C_star : float, default=5.0
-        Price of unlabelled rows inside the margin, > 0.
+        Cost of unlabelled rows inside the margin, > 0.
     balance : bool or float, default=True
         Mean of f over the unlabelled rows, see S3VM.
     kernel : {"rbf", "linear", "poly", "sigmoid"}, default="rbf"
@@ -161,13 +161,16 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
     def _forget_oldest(self):
         """Keep to the windows."""
         if self.window is not None:
-            unlabelled = np.flatnonzero(self.model._given_labels == 0)
+            unlabelled = np.flatnonzero(self._labels() == 0)
             self._forget(unlabelled[: max(0, len(unlabelled) - self.window)])
         if self.window_labeled is not None:
-            label = self.model._given_labels
+            label = self._labels()
             last = [np.flatnonzero(label == side)[-1:] for side in (-1, 1)]
             may_go = np.setdiff1d(np.flatnonzero(label), np.concatenate(last))
             self._forget(may_go[: max(0, np.count_nonzero(label) - self.window_labeled)])
+
+    def _labels(self):
+        return self.model.training_rows_.label
 
     def _forget(self, rows):
         if len(rows):

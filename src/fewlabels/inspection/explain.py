@@ -124,10 +124,13 @@ def explain(
     names = column_names(rows, columns, model)
     player, players = players_of(names, groups)
     background = _background(background, rows, steps, machine, random_state)
-    terms = terms_of(machine)
+    function = getattr(machine, "function_", None)
+    terms = None if function is None else terms_of(function)
     source = None
     if terms is not None:
-        source = _sources(steps, rows, background)
+        source = np.arange(rows.shape[1])
+        if steps is not None:
+            source = sources(steps, rows, background)
     if source is not None:
         inner = [X if steps is None else steps.transform(X) for X in (rows, background)]
         encoded, encoded_background = (_plain(X) for X in inner)
@@ -188,13 +191,6 @@ def _background(background, rows, steps, machine, random_state):
             "the same."
         )
     return background
-
-
-def _sources(steps, rows, background):
-    """Input column of each column that the machine gets; None where that is not one."""
-    if steps is None:
-        return np.arange(rows.shape[1])
-    return sources(steps, rows, background)
 
 
 def _plain(X):

@@ -4,66 +4,52 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..estimators import PUEnsemble
+from ..fitted import Curve, TwoSidedCurve
 
 
-def is_calibrated(machine):
-    """Whether p-values are known without leaving out each row in turn."""
-    return "calibration_scores_" in machine.__dict__ or machine.target_fpr is not None
-
-
-def has_curve(machine):
-    """Whether probabilities are known without training again."""
-    if isinstance(machine, PUEnsemble):
-        return True
-    return hasattr(machine, "predict_proba") and bool(machine.__dict__.get("_curve"))
-
-
-def p_values(graph, machine, score):
+def p_values(graph, conformal, score):
     """Conformal p-values: the share of calibration scores that are at most the row's."""
-    least = machine._ends(machine.calibration_scores_)[0]
+    least = conformal.tie_bounds()[0]
     count = graph.cast(_at_most(graph, least, score), np.float64)
     count = graph.add("Add", count, np.float64(1.0))
     share = graph.add("Mul", count, np.float64(1.0 / (len(least) + 1)))
     return graph.add("Where", graph.add("IsNaN", score), np.float64(np.nan), share)
 
 
-def probabilities(graph, machine, decision):
-    """Probabilities of the two classes, shape (n, 2), as the machine has them."""
-    if isinstance(machine, PUEnsemble):
-        return _both(graph, *_sigmoids(graph, _two_slopes(graph, machine, decision)))
-    curve = machine._curve_now()
-    z = graph.add("Mul", decision, np.float64(curve["slope"]))
-    z = graph.add("Add", z, np.float64(curve["intercept"]))
-    columns = _sigmoids(graph, z)
-    if curve["knots"] is not None:
-        step = _interpolated(graph, np.asarray(curve["knots"]), curve["values"], decision)
-        steps = [graph.add("Sub", np.float64(1.0), step), step]
-        columns = [
-            graph.add("Mul", graph.add("Add", *pair), np.float64(0.5))
-            for pair in zip(columns, steps, strict=True)
-        ]
-    return _both(graph, *columns)
+def probabilities(graph, curve, decision):
+    """Probabilities of the two classes, shape (n, 2), of a :class:`Curve` or TwoSidedCurve."""
+    columns = [graph.add("Unsqueeze", column, np.array([1]))
+               for column in _CURVES[type(curve)](graph, curve, decision)]  # fmt: skip
+    return graph.add("Concat", *columns, axis=1)
 
 
-def _two_slopes(graph, machine, decision):
-    """The logit of a PUEnsemble: linear above zero and below."""
-    scaled = graph.add("Mul", decision, np.float64(1.0 / machine._spread))
+def _one_sigmoid(graph, curve, decision):
+    """A sigmoid, or the mean of one and of a function that is linear between knots."""
+    z = graph.add("Mul", decision, np.float64(curve.slope))
+    columns = _sigmoids(graph, graph.add("Add", z, np.float64(curve.intercept)))
+    if curve.knots is None:
+        return columns
+    step = _interpolated(graph, np.asarray(curve.knots), curve.values, decision)
+    steps = [graph.add("Sub", np.float64(1.0), step), step]
+    return [
+        graph.add("Mul", graph.add("Add", *pair), np.float64(0.5))
+        for pair in zip(columns, steps, strict=True)
+    ]
+
+
+def _two_slopes(graph, curve, decision):
+    """A sigmoid whose argument is linear above zero and below."""
+    scaled = graph.add("Mul", decision, np.float64(1.0 / curve.spread))
     sides = [graph.add("Max", scaled, np.float64(0.0)), graph.add("Min", scaled, np.float64(0.0))]
     parts = [
         graph.add("Mul", side, np.float64(slope))
-        for side, slope in zip(sides, machine._slopes, strict=True)
+        for side, slope in zip(sides, curve.slopes, strict=True)
     ]
-    return graph.add("Add", *parts)
+    return _sigmoids(graph, graph.add("Add", *parts))
 
 
 def _sigmoids(graph, z):
     return [graph.add("Sigmoid", graph.add("Neg", z)), graph.add("Sigmoid", z)]
-
-
-def _both(graph, *columns):
-    columns = [graph.add("Unsqueeze", column, np.array([1])) for column in columns]
-    return graph.add("Concat", *columns, axis=1)
 
 
 def _interpolated(graph, knots, values, x):
@@ -91,3 +77,6 @@ def _at_most(graph, ascending, x):
         further = graph.add("Mul", reached, np.int64(step))
         count = further if count is None else graph.add("Add", count, further)
     return count
+
+
+_CURVES = {Curve: _one_sigmoid, TwoSidedCurve: _two_slopes}

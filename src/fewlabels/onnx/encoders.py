@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.preprocessing import OrdinalEncoder
 
 from .columns import Matrix, joined
 
@@ -25,13 +26,18 @@ def is_text(categories):
     )
 
 
+def _refuse_infrequent(encoder):
+    if hasattr(encoder, "infrequent_categories_"):
+        what = "an OrdinalEncoder" if isinstance(encoder, OrdinalEncoder) else "a OneHotEncoder"
+        raise ValueError(
+            f"{what} that puts infrequent categories together (min_frequency, max_categories) has "
+            "no ONNX form here; rename these categories before."
+        )
+
+
 def one_hot(graph, encoder, rows):
     """A column of zeros and ones for each category; all zero for one that was not seen."""
-    if encoder._infrequent_enabled:
-        raise ValueError(
-            "a OneHotEncoder that puts infrequent categories together (min_frequency, "
-            "max_categories) has no ONNX form here; rename these categories before."
-        )
+    _refuse_infrequent(encoder)
     parts = []
     for place, categories in enumerate(encoder.categories_):
         dropped = None if encoder.drop_idx_ is None else encoder.drop_idx_[place]
@@ -44,11 +50,7 @@ def one_hot(graph, encoder, rows):
 
 def ordinal(graph, encoder, rows):
     """The number of the category; NaN for one that was not seen where that is an error."""
-    if encoder._infrequent_enabled:
-        raise ValueError(
-            "an OrdinalEncoder that puts infrequent categories together (min_frequency, "
-            "max_categories) has no ONNX form here; rename these categories before."
-        )
+    _refuse_infrequent(encoder)
     known = encoder.handle_unknown == "use_encoded_value"
     unknown = float(encoder.unknown_value) if known else np.nan
     parts = []

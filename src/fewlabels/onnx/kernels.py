@@ -13,8 +13,9 @@ from ..kernels import RBF, Polynomial
 BLOCK, MOST_BLOCKS = 256, 256
 # Scaled entries beyond this are out of reach of every support vector; their squares still fit.
 _FARTHEST = {np.float32: 1e15, np.float64: 1e150}
-# As in estimators/_base.py: rounding errors of values are independent.
-_ROOM = 8.0
+# Rounding errors of float32 values are independent, a sum of them rarely is larger by this; one
+# of float64 values keeps this share of what it is summed from.
+_ROOM, _ROUNDING = 8.0, 1e-12
 # A dense block of support vectors larger than this does not fit into a model file.
 MOST_BYTES = 2_000_000_000
 
@@ -32,8 +33,8 @@ def dense(vectors):
     return np.asarray(vectors, dtype=np.float64)
 
 
-def kernel_sum(graph, x, kernels, vectors, coef, exact=False):
-    """Nodes for ``sum_k sum_j coef[k, j] K_k(x_j, x)``.
+def inner_product_sum(graph, x, kernel, vectors, coef):
+    """Nodes for ``sum_j coef_j K(x_j, x)`` of a map of the inner product, shape (n, 1).
 
     Parameters
     ----------
@@ -41,12 +42,51 @@ def kernel_sum(graph, x, kernels, vectors, coef, exact=False):
         Where to.
     x : str
         Rows, float64, shape (n, d).
-    kernels : list of kernel objects
-        All RBF, or one polynomial or sigmoid.
+    kernel : Polynomial or Sigmoid
+        The kernel.
     vectors : ndarray or CSR array of shape (m, d)
         Rows x_j.
-    coef : ndarray of shape (n_kernels, m)
+    coef : ndarray of shape (m,)
         Coefficients.
+    """
+    vectors = dense(vectors)
+    if not len(vectors):
+        return _zeros(graph, x)
+    x = graph.add("Mul", x, np.float64(kernel.gamma))
+    parts = []
+    for block in _blocks(vectors):
+        constant = np.full(len(vectors[block]), kernel.coef0)
+        inner = graph.add("Gemm", x, vectors[block].T, constant)
+        parts.append(graph.add("MatMul", mapped(graph, kernel, inner), coef[block][:, None]))
+    return graph.add("Sum", *parts)
+
+
+def mapped(graph, kernel, inner):
+    """Kernel values from ``gamma x.z + coef0``."""
+    if isinstance(kernel, Polynomial):
+        return graph.add("Pow", inner, np.float64(kernel.degree))
+    return graph.add("Tanh", inner)
+
+
+def _zeros(graph, x):
+    """A zero for each row; NaN for a row that has one."""
+    return graph.add("Mul", graph.row_sums(x), np.float64(0.0))
+
+
+def rbf_sum(graph, x, gammas, vectors, coef, exact=False):
+    """Nodes for ``sum_k sum_j coef[k, j] exp(-gamma_k ||x_j - x||^2)``.
+
+    With a column for its own norm, a row's exponents come from one product of matrices:
+    ``<x, z> - ||x||^2 / 2 - ||z||^2 / 2`` of rows around the mean x_j, scaled by sqrt(2 gamma).
+
+    Parameters
+    ----------
+    graph, x, vectors
+        As in :func:`inner_product_sum`.
+    gammas : ndarray of shape (n_kernels,)
+        Coefficients of the kernels.
+    coef : ndarray of shape (n_kernels, m)
+        Coefficients of x_j.
     exact : bool, default=False
         Whether kernel values are float64 in every graph.
 
@@ -55,34 +95,11 @@ def kernel_sum(graph, x, kernels, vectors, coef, exact=False):
     total : str
         float64, shape (n, 1).
     noise : float
-        What rounding of kernel values leaves in it; 0 where these are float64.
+        What rounding of kernel values leaves in it.
     """
     vectors = dense(vectors)
     if not len(vectors):
-        return graph.add("Mul", graph.row_sums(x), np.float64(0.0)), 0.0
-    if isinstance(kernels[0], RBF):
-        gammas = np.array([kernel.gamma for kernel in kernels])
-        return _rbf_sum(graph, x, gammas, vectors, coef, exact)
-    (kernel,) = kernels
-    x = graph.add("Mul", x, np.float64(kernel.gamma))
-    parts = []
-    for block in _blocks(vectors):
-        constant = np.full(len(vectors[block]), kernel.coef0)
-        inner = graph.add("Gemm", x, vectors[block].T, constant)
-        if isinstance(kernel, Polynomial):
-            values = graph.add("Pow", inner, np.float64(kernel.degree))
-        else:
-            values = graph.add("Tanh", inner)
-        parts.append(graph.add("MatMul", values, coef[0, block][:, None]))
-    return graph.add("Sum", *parts), 0.0
-
-
-def _rbf_sum(graph, x, gammas, vectors, coef, exact):
-    """Exponents from inner products of rows around the mean support vector.
-
-    With a column for its own norm, a row's exponents come from one product of matrices:
-    ``<x, z> - ||x||^2 / 2 - ||z||^2 / 2`` of rows that are scaled by sqrt(2 gamma).
-    """
+        return _zeros(graph, x), 0.0
     narrowest = RowMap(RBF(gammas.max()), vectors)
     # float32 where its kernel values are good enough for the machines themselves.
     rough = graph.float32 and not exact and narrowest.dtype == np.float32
@@ -111,8 +128,10 @@ def _rbf_sum(graph, x, gammas, vectors, coef, exact):
             values = graph.add("Exp", scaled)
             values = values if dtype is np.float64 else graph.cast(values, np.float64)
             parts.append(graph.add("MatMul", values, coef[k, block][:, None]))
-    noise = _ROOM * narrowest.value_error * float(np.linalg.norm(coef))
-    return graph.add("Sum", *parts), noise if dtype is np.float32 else 0.0
+    noise = _ROUNDING * float(np.abs(coef).sum())
+    if dtype is np.float32:
+        noise = max(noise, _ROOM * narrowest.value_error * float(np.linalg.norm(coef)))
+    return graph.add("Sum", *parts), noise
 
 
 def _blocks(vectors):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..estimators import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
+from ..io.models.machines import MACHINES, machine_class
 from .graph import Graph
 from .machines import answers, label_values, names_of_answers
-
-_MACHINES = (PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble)
 
 
 def register_with_skl2onnx() -> None:
@@ -29,7 +27,7 @@ def register_with_skl2onnx() -> None:
             "register_with_skl2onnx needs the package skl2onnx; install it with "
             "pip install skl2onnx."
         ) from error
-    for machine in _MACHINES:
+    for machine in map(machine_class, MACHINES):
         alias = f"Fewlabels{machine.__name__}"
         update_registered_converter(machine, alias, _shapes, _convert, parser=_parse)
 

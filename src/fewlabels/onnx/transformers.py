@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectorMixin
@@ -169,8 +170,7 @@ def _pipeline(graph, pipeline, rows):
 def _by_columns(graph, transformer, rows):
     parts = []
     weights = transformer.transformer_weights or {}
-    for name, step, _ in transformer.transformers_:
-        places = transformer._transformer_to_input_indices[name]
+    for name, step, places in _parts(transformer):
         if not len(places) or (isinstance(step, str) and step == "drop"):
             continue
         part = transform(graph, step, rows.take(graph, places)).numbers(graph)
@@ -181,14 +181,26 @@ def _by_columns(graph, transformer, rows):
     return joined(graph, parts)
 
 
+def _parts(transformer):
+    """Names, steps and input columns (their places) of a fitted ColumnTransformer."""
+    n = transformer.n_features_in_
+    places = pd.Series(np.arange(n), index=getattr(transformer, "feature_names_in_", None))
+    for name, step, columns in transformer.transformers_:
+        if not isinstance(columns, slice):
+            columns = np.atleast_1d(np.asarray(columns)).tolist()
+        ends = [columns.start, columns.stop] if isinstance(columns, slice) else columns
+        by_name = any(isinstance(end, str) for end in ends)
+        yield name, step, (places.loc if by_name else places.iloc)[columns].to_numpy()
+
+
 def used_columns(transformer, width):
     """Places of the columns that a fitted transformer looks at."""
     if not isinstance(transformer, ColumnTransformer):
         return range(width)
     used = set()
-    for name, step, _ in transformer.transformers_:
+    for _, step, places in _parts(transformer):
         if not (isinstance(step, str) and step == "drop"):
-            used.update(transformer._transformer_to_input_indices[name])
+            used.update(places.tolist())
     return sorted(used)
 
 
@@ -200,8 +212,7 @@ def text_columns(transformer, width):
             if step is not None and step != "passthrough":
                 return text_columns(step, width)
     elif isinstance(transformer, ColumnTransformer):
-        for name, step, _ in transformer.transformers_:
-            places = np.asarray(transformer._transformer_to_input_indices[name], dtype=np.intp)
+        for _, step, places in _parts(transformer):
             if len(places) and not isinstance(step, str):
                 found[places] |= text_columns(step, len(places))
     elif isinstance(transformer, OneHotEncoder | OrdinalEncoder):

@@ -17,8 +17,6 @@ _LISTED = 20
 _MOST_CLASSES = 5
 # Share of normal rows among those that stand out.
 _FALSE = 0.1
-# A whole number in decimals only, as in the calibration.
-_DECIMALS = 1e-12
 
 
 def find(fit):
@@ -111,9 +109,10 @@ def _calibration(fit):
     machine = fit.estimator
     if machine.target_fpr is None:
         return None
-    held = _decisions(machine, machine.calibration_scores_)
-    n, target = len(held), machine.target_fpr
-    rank = int(np.floor(target * (n + 1) * (1.0 + _DECIMALS)))
+    conformal = machine.conformal_
+    # What ``predict`` would have written for the rows that calibrate.
+    held = conformal.as_scored(conformal.scores) - float(np.ravel(machine.offset_)[0])
+    n, target, rank = len(held), conformal.rate, conformal.rank
     if n < fit.X.shape[0]:
         title, how = "kept out of training", f"{words.rows(n)} that were kept out of training"
     else:
@@ -129,11 +128,6 @@ def _calibration(fit):
         )
         return group, Rate(name, 0.0, None, source), note
     return group, Rate(name, rank / (n + 1), threshold_interval(rank, n), source), ""
-
-
-def _decisions(machine, calibration):
-    """What ``predict`` would have written for rows that calibrate."""
-    return machine._scores_of(calibration) - float(np.ravel(machine.offset_)[0])
 
 
 # -- rows that were not trained on ---------------------------------------------------------------

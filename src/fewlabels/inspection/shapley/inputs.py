@@ -84,17 +84,10 @@ def drawn(background, size, random_state):
 
 def held_rows(machine):
     """Training rows that count, as the machine holds them; None where it holds none."""
-    stream = machine.__dict__.get("_stream")
-    if stream is None:
+    rows = getattr(machine, "training_rows_", None)
+    if rows is None:
         return None
-    if isinstance(stream, dict):
-        weight = stream["weight"]
-        return stream["X"] if weight is None else stream["X"][weight > 0]
-    rows = getattr(stream, "rows", None)
-    if callable(rows):  # S3VM
-        return rows(stream.places)
-    places = rows.places
-    return rows.rows(places[rows["weight"][places] > 0])
+    return rows.X if rows.weight.all() else rows.X[rows.weight > 0]
 
 
 def unwrapped(model):

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..._threads import resolve_n_jobs, run_ranges
-from ...estimators import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
+from ...kernels import RBF, Linear
 from ._product_games import product_values
 
 # Numbers held for a block of support vectors and background rows.
@@ -31,40 +31,27 @@ class Gaussians(NamedTuple):
 
 
 class Columnwise(NamedTuple):
-    """``sum_c weights_c x_c + squares x_c^2``."""
+    """``sum_c weights_c (x_c - shift_c) - square (x_c - shift_c)^2``."""
 
     weights: np.ndarray
-    squares: float
+    square: float
+    shift: np.ndarray | None
 
 
-def terms_of(machine):
-    """The decision function of a fitted machine as a sum of terms, up to a constant.
+def terms_of(function):
+    """A function that a machine has learnt as a sum of terms, up to a constant.
 
-    None where the kernel has no exact rule here.
+    None where its kernel has no exact rule here.
     """
-    if not isinstance(machine, PUSVM | PUEnsemble | S3VM | SVDD | OneClassSVM):
+    if isinstance(function.kernels[0], Linear):
+        return [Columnwise(function.weights, function.self_weight, function.shift)]
+    if not isinstance(function.kernels[0], RBF):
         return None
-    if machine.kernel == "linear":
-        return [_linear_term(machine)]
-    if machine.kernel != "rbf":
-        return None
-    coef = np.atleast_2d(_dense(machine.dual_coef_))
-    # The squared distance to a centre c is K(x, x) - 2 c'phi(x) + ..., with K(x, x) = 1.
-    factor = 2.0 if isinstance(machine, SVDD) else 1.0
-    gammas = machine.gammas_ if isinstance(machine, PUEnsemble) else [machine.gamma_]
-    vectors = machine.support_vectors_
     return [
-        Gaussians(float(gamma), vectors, factor * row)
-        for gamma, row in zip(gammas, coef, strict=True)
-        if row.any()
+        Gaussians(kernel.gamma, function.vectors, coef)
+        for kernel, coef in zip(function.kernels, function.coef, strict=True)
+        if coef.any()
     ]
-
-
-def _linear_term(machine):
-    if isinstance(machine, SVDD):
-        center = machine.support_vectors_.T @ machine.dual_coef_[0]
-        return Columnwise(2.0 * np.asarray(center, dtype=float).ravel(), -1.0)
-    return Columnwise(np.asarray(_dense(machine.coef_), dtype=float).ravel(), 0.0)
 
 
 def _dense(X):
@@ -104,6 +91,8 @@ def exact_values(terms, rows, background, group, n_groups, n_jobs=None):
 
 def _columnwise(term, rows, background, group, n_groups):
     """A column's value is what its own summand is above its mean over the background."""
+    if term.shift is not None:
+        rows, background = rows - term.shift, background - term.shift
     rows, background = (sp.csr_array(X, dtype=float) for X in (rows, background))
     # Column by column without making sparse rows dense.
     member = sp.csr_array(
@@ -111,7 +100,7 @@ def _columnwise(term, rows, background, group, n_groups):
     )
 
     def summed(X):
-        parts = X.multiply(term.weights[None, :]) + term.squares * X.multiply(X)
+        parts = X.multiply(term.weights[None, :]) - term.square * X.multiply(X)
         return (sp.csr_array(parts) @ member).toarray()
 
     return summed(rows) - summed(background).mean(axis=0)
