@@ -39,7 +39,7 @@ def collect(
         The training rows.
     encoder : estimator
         Fitted, from ``found.rows`` to ``X``.
-    estimator : SVDD, OneClassSVM, PUSVM, PUEnsemble or S3VM
+    estimator : estimator
         Fitted to ``X`` and ``y``.
     X : ndarray or CSR array of shape (n, d)
         Encoded training rows.
@@ -68,9 +68,8 @@ def collect(
     the size of the fit, no further one after a minute.
     """
     fit = Fit(file, found, encoder, estimator, X, y, metadata, profile)
-    machine, training = metadata["machine"], metadata["training"]
-    situation = MACHINES[machine].learns_from
-
+    training, machine = metadata["training"], MACHINES[metadata["machine"]]
+    situation = machine.learns_from
     findings = _SITUATIONS[situation](fit)
     notes = [_sentence(note) for note in training["notes"]] + list(findings.notes)
     if fit.is_sampled:
@@ -84,7 +83,8 @@ def collect(
         created=metadata["created"],
         version=metadata["versions"]["fewlabels"],
         command=command,
-        machine=machine,
+        machine=metadata["machine"],
+        title=machine.title,
         situation=situation,
         why=training["choice"],
         findings=findings,

@@ -116,8 +116,8 @@ class Contents:
         When, and by which fewlabels.
     command : str
         The command that does it again; empty where it is not known.
-    machine : str
-        Name on the command line.
+    machine, title : str
+        Name on the command line, and what it is in words.
     situation : {"normal", "positive", "classes"}
         What the machine learns from.
     why : str
@@ -164,6 +164,7 @@ class Contents:
     version: str
     command: str
     machine: str
+    title: str
     situation: str
     why: str
     findings: Findings

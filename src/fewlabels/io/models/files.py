@@ -6,16 +6,19 @@ of the libraries, columns, parameters and figures of the fit. The latter is read
 and on its own, so a file from a newer version is recognised before anything in it is
 interpreted, and looking at a model needs no scikit-learn.
 
-Formats. A file is written in the oldest format that can hold it, and all are read:
+Formats. Files are written in format 5, and all are read:
 
 1. machines of one class (``svdd``, ``one-class``);
 2. also ``pusvm``, with positive class, mark and counts of the rows, and the class prior
    under ``training``;
 3. also ``pu-ensemble`` and ``s3vm``, the latter with its two classes; and models that hold
-   their training rows and where the path over them stands, so that rows can be added
-   (``rows_held`` under ``training``; see ``estimators/_stream_state.py``);
+   their training rows, so that rows can be added (``rows_held`` under ``training``);
 4. also models that fill in missing numbers (``missing`` under ``schema``) and columns of dates
-   (their ``kind``), taken as days since 1970.
+   (their ``kind``), taken as days since 1970;
+5. a machine is its parameters and what its fit has left: values of ``fewlabels.fitted`` (the
+   function with its kernel, calibration, curve) and the stream of its rows, if these are held.
+   In files of formats 1 to 4 it is single attributes, which ``estimators/earlier.py`` turns into
+   these values.
 
 Keys that readers do not know they pass over, so new ones need no new format.
 """
@@ -38,21 +41,16 @@ from ..paths import existing_file
 from ..tables.schema import Schema
 from .machines import MACHINES, machine_class, trusted_types
 
-FORMAT = "fewlabels-model"
-ROWS_FORMAT, FILLED_FORMAT = 3, 4
-FORMAT_VERSION = max(FILLED_FORMAT, *(machine.format_version for machine in MACHINES.values()))
+FORMAT, FORMAT_VERSION = "fewlabels-model", 5
 MEMBER = "fewlabels.json"
 _LIBRARIES = ("fewlabels", "scikit-learn", "skops")
 
 
 def describe(machine, parameters, schema, training):
     """Metadata of a model about to be saved, plain values only."""
-    oldest = ROWS_FORMAT if training.get("rows_held") else 1
-    if not schema.is_plain:
-        oldest = FILLED_FORMAT
     return {
         "format": FORMAT,
-        "format_version": max(oldest, MACHINES[machine].format_version),
+        "format_version": FORMAT_VERSION,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {
             "fewlabels": version("fewlabels"),
@@ -83,12 +81,10 @@ def save_model(path, pipeline, metadata):
     import skops.io
     from sklearn.pipeline import Pipeline
 
-    from ...estimators._stream_state import with_plain_stream
-
     if isinstance(pipeline, Pipeline):
         *before, (name, machine) = pipeline.steps
-        held = bool(metadata["training"].get("rows_held"))
-        pipeline = Pipeline([*before, (name, _without_search(with_plain_stream(machine, held)))])
+        keep_rows = bool(metadata["training"].get("rows_held"))
+        pipeline = Pipeline([*before, (name, _to_save(machine, keep_rows))])
     buffer = io.BytesIO(skops.io.dumps(pipeline, compression=zipfile.ZIP_DEFLATED))
     with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(MEMBER, json.dumps(metadata, indent=1, allow_nan=False))
@@ -96,13 +92,14 @@ def save_model(path, pipeline, metadata):
         temporary.write_bytes(buffer.getbuffer())
 
 
-def _without_search(machine):
-    """The machine without ``tuning_``: of a search, files hold what their metadata says."""
-    if "tuning_" not in machine.__dict__:
-        return machine
-    plain = copy.copy(machine)
-    del plain.tuning_
-    return plain
+def _to_save(machine, keep_rows):
+    """A copy with its rows or without; of a search, files hold what their metadata says."""
+    machine = copy.copy(machine)
+    if not keep_rows and getattr(machine, "holds_rows_", False):
+        machine.release_rows()
+    if hasattr(machine, "tuning_"):
+        del machine.tuning_
+    return machine
 
 
 def read_metadata(path):
@@ -159,8 +156,6 @@ def load_model(path):
     import skops.io
     from sklearn.pipeline import Pipeline
 
-    from ...estimators._stream_state import with_stream
-
     data = Path(path).read_bytes()
     try:
         trusted = trusted_types()
@@ -181,7 +176,7 @@ def load_model(path):
         raise _no_model(path)
     try:
         # What another version left out or named otherwise shows here and not midway.
-        machine = with_stream(pipeline[-1])
+        machine = pipeline[-1]
         if machine.support_vectors_.shape[0]:
             machine.decision_function(machine.support_vectors_[:1])
     except Exception as error:

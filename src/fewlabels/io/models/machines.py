@@ -1,11 +1,14 @@
-"""The machines that model files may hold."""
+"""The machines that model files may hold. A new one is an entry here."""
 
 from __future__ import annotations
 
+import sys
 from typing import NamedTuple
 
 # Plain data that skops can hold but does not know to be harmless.
 _DATA = ["scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix", "numpy.dtype"]
+# Parts of this package whose classes are what machines and their values are made of.
+_PARTS = ("estimators", "fitted", "kernels", "problem", "streams")
 
 
 class Machine(NamedTuple):
@@ -18,24 +21,28 @@ class Machine(NamedTuple):
     learns_from : {"normal", "positive", "classes"}
         Whether it takes the rows of one class, positive and unlabelled ones, or those of two
         classes and unlabelled ones.
-    format_version : int
-        The oldest format of model files that knows it.
+    title : str
+        What it is, in words.
     keeps_rows : bool
         Whether models hold their training rows unless told otherwise.
     """
 
     estimator: str
     learns_from: str
-    format_version: int
+    title: str
     keeps_rows: bool = False
 
 
 MACHINES = {
-    "svdd": Machine("SVDD", "normal", 1),
-    "one-class": Machine("OneClassSVM", "normal", 1),
-    "pusvm": Machine("PUSVM", "positive", 2),
-    "pu-ensemble": Machine("PUEnsemble", "positive", 3),
-    "s3vm": Machine("S3VM", "classes", 3, keeps_rows=True),
+    "svdd": Machine("SVDD", "normal", "smallest ball around the rows (SVDD)"),
+    "one-class": Machine("OneClassSVM", "normal", "one-class support vector machine"),
+    "pusvm": Machine(
+        "PUSVM", "positive", "support vector machine for positive and unlabelled rows"
+    ),
+    "pu-ensemble": Machine(
+        "PUEnsemble", "positive", "ensemble of machines for positive and unlabelled rows"
+    ),
+    "s3vm": Machine("S3VM", "classes", "semi-supervised support vector machine", keeps_rows=True),
 }
 
 
@@ -52,6 +59,18 @@ def machine_class(name):
 
 
 def trusted_types():
-    """Types that a model file may hold besides those skops trusts, as it names them."""
-    classes = [machine_class(name) for name in MACHINES]
-    return [f"{cls.__module__}.{cls.__qualname__}" for cls in classes] + _DATA
+    """Types that a model file may hold besides those skops trusts, as it names them.
+
+    They are made without being called, and given a state of such types again.
+    """
+    package = __name__.partition(".")[0]
+    for name in MACHINES:
+        machine_class(name)  # and with it what it is made of
+    parts = tuple(f"{package}.{part}." for part in _PARTS)
+    return _DATA + [
+        f"{name}.{value.__qualname__}"
+        for name, module in list(sys.modules.items())
+        if name.startswith(parts)
+        for value in vars(module).values()
+        if isinstance(value, type) and value.__module__ == name
+    ]

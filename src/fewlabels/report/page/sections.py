@@ -12,13 +12,6 @@ from . import pictures, words
 from .elements import Html, facts, joined, prose, section, table, tag
 from .terms import terms
 
-_TITLES = {
-    "svdd": "smallest ball around the rows (SVDD)",
-    "one-class": "one-class support vector machine",
-    "pusvm": "support vector machine for positive and unlabelled rows",
-    "pu-ensemble": "ensemble of machines for positive and unlabelled rows",
-    "s3vm": "semi-supervised support vector machine",
-}
 # Parameters that do not change the model.
 _NO_SETTINGS = frozenset(("verbose", "n_jobs", "shrinking", "cache_size"))
 # A section as it begins.
@@ -261,7 +254,7 @@ def machine(contents):
     return section(
         "machine",
         "Machine and settings",
-        tag("p", f"Machine: {contents.machine}, the {_TITLES[contents.machine]}. Why: {reason}."),
+        tag("p", f"Machine: {contents.machine}, the {contents.title}. Why: {reason}."),
         facts(taken) if taken else None,
         tag("details", tag("summary", "Other settings" if taken else "Settings"), facts(others)),
     )

@@ -1,0 +1,58 @@
+"""Files of formats 1 to 4 answer what they answered when they were written."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import InconsistentVersionWarning
+
+from fewlabels.io.models.files import load_model, save_model
+
+# Written by version 0.1.0 before machines were made of values, with their answers at ROWS: near,
+# far, and beyond the kernel's reach.
+FOLDER = Path(__file__).parent / "models"
+ANSWERS = json.loads((FOLDER / "answers.json").read_text())
+ROWS = np.array([[0.5, -0.25], [-1.5, -1.0], [1.25, 2.0], [9.0, -7.5], [4e3, 0.0]])
+# Labels with which the first three rows are added, then the second row is forgotten.
+LABELS = {"pusvm": [[1, 0, 1]], "s3vm": [[-1, 0, 1]]}
+
+pytestmark = pytest.mark.filterwarnings("ignore", category=InconsistentVersionWarning)
+
+
+def answers_of(machine, rows, names):
+    return {name: getattr(machine, name)(rows) for name in names if name != "updated"}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_answers_stay(name, tmp_path):
+    pipeline, schema, metadata = load_model(FOLDER / f"{name}.skops")
+    assert str(metadata["format_version"]) == name[-1]
+    machine, wanted = pipeline[-1], ANSWERS[name]
+    rows = sp.csr_array(ROWS) if schema.layout == "sparse" else ROWS
+    for found, value in answers_of(machine, rows, wanted).items():
+        np.testing.assert_allclose(value, wanted[found], rtol=1e-14, atol=1e-14)
+    # And after it has been written again, by this version.
+    metadata["format_version"] = 5
+    save_model(tmp_path / "again", pipeline, metadata)
+    again = load_model(tmp_path / "again")[0][-1]
+    for found, value in answers_of(again, rows, wanted).items():
+        np.testing.assert_array_equal(value, answers_of(machine, rows, [found])[found])
+
+
+@pytest.mark.parametrize("name", [name for name in ANSWERS if "updated" in ANSWERS[name]])
+def test_rows_come_and_go(name):
+    machine = load_model(FOLDER / f"{name}.skops")[0][-1]
+    assert machine.holds_rows_
+    machine.partial_fit(ROWS[:3], *LABELS.get(name.partition("-")[0], []))
+    machine.forget([1])
+    found = machine.decision_function(ROWS)
+    np.testing.assert_allclose(found, ANSWERS[name]["updated"], rtol=1e-9, atol=1e-9)
+
+
+def test_there_are_files_of_every_format_and_machine():
+    assert {name[-1] for name in ANSWERS} == set("1234")
+    machines = {load_model(FOLDER / f"{name}.skops")[2]["machine"] for name in ANSWERS}
+    assert machines == {"svdd", "one-class", "pusvm", "pu-ensemble", "s3vm"}
+    assert sum(path.stat().st_size for path in FOLDER.glob("*.skops")) < 100_000
