@@ -83,6 +83,16 @@ def _curve(self):
 curve_ = property(_curve)
 
 
+def _has_curve(self):
+    """Whether probabilities are asked for, and known without training again."""
+    check_is_fitted(self)
+    kind = self.probability
+    return kind is not None and self._late.known("curve", (self._version, kind)) is not None
+
+
+has_curve_ = property(_has_curve)
+
+
 def _asked_for(machine):
     if machine.probability is None:
         raise AttributeError(

@@ -45,7 +45,7 @@ def answers(graph, machine, x, labels=None):
 def names_of_answers(machine):
     """Names of what :func:`answers` gives, in its order."""
     if is_outlier_detector(machine):
-        further = ["score_samples", *(["p_value"] if machine.is_calibrated_ else [])]
+        further = ["score_samples", *(["p_value"] if hasattr(machine, "conformal_") else [])]
     else:
         further = ["probabilities"] if machine.has_curve_ else []
     return ["label", "score", *further]
@@ -85,12 +85,12 @@ def _two_classes(graph, machine, function, x):
 
 
 def _one_class(graph, machine, function, x):
-    is_calibrated = machine.is_calibrated_
-    score, noise = values(graph, function, x, exact=is_calibrated)
+    conformal = getattr(machine, "conformal_", None)
+    score, noise = values(graph, function, x, exact=conformal is not None)
     decision = graph.add("Sub", score, np.float64(np.ravel(machine.offset_)[0]))
     if machine.target_fpr is None:
         decision = on_boundary(graph, decision, 0.0, max(function.rounding, noise))
     found = {"score": decision, "score_samples": score}
-    if is_calibrated:
-        found["p_value"] = p_values(graph, machine.conformal_, score)
+    if conformal is not None:
+        found["p_value"] = p_values(graph, conformal, score)
     return found
