@@ -1,6 +1,28 @@
-"""States of machines that earlier versions saved, in the form that machines have now."""
+"""States of machines that earlier versions saved, in the form that machines have now.
+
+Before there were values, a machine kept what it had found in many attributes, and its rows as a
+dict. Pickles and model files of formats 1 to 4 hold these.
+"""
 
 from __future__ import annotations
+
+import inspect
+import json
+
+import numpy as np
+
+from ..fitted import Conformal, Function, Late, OneClassSolution
+from ..fitted.conformal import TIE, TIE_FLOAT32
+from ..kernels import Precomputed, make_kernel
+from ..problem import LinearSlackBall, OneClass, SquaredSlackBall
+from ..streams.convex import ConvexStream
+from ..streams.rows import HeldRows
+
+# Attributes that machines still have, besides their parameters.
+_KEPT = (
+    "n_features_in_ feature_names_in_ shape_fit_ gamma_ classes_ tuning_ _sklearn_version"
+).split()
+ROUNDING = 1e-12
 
 
 def upgraded(machine, state):
@@ -13,10 +35,142 @@ def upgraded(machine, state):
     state : dict
         Attributes from a pickle or a model file.
     """
-    upgrade = _UPGRADES.get(type(machine).__name__)
-    if upgrade is None or "_late" in state or "dual_coef_" not in state:
+    if "_late" in state:
         return state
-    return upgrade(state)
+    parameters = inspect.signature(type(machine).__init__).parameters.values()
+    # Parameters that did not exist then.
+    new = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
+    state = {**new, **state}
+    upgrade = _UPGRADES.get(type(machine).__name__)
+    return state if upgrade is None else upgrade(state)
 
 
-_UPGRADES: dict = {}
+def still_there(state):
+    """What of an earlier state is as it was: parameters, and some attributes."""
+    return {
+        name: value
+        for name, value in state.items()
+        if name in _KEPT or not (name.startswith("_") or name.endswith("_"))
+    }
+
+
+def with_vectors(state):
+    """A state whose support vectors and history are there: files held no row twice."""
+    stream = state.get("_stream")
+    if stream is None or "support_vectors_" in state:
+        return state
+    vectors, history = stream["X"][state["support_"]], json.loads(stream["history"])
+    return {**state, "support_vectors_": vectors, "history_": history}
+
+
+def function_before(state, coef, **options):
+    """The ``Function`` of an earlier state, with coefficients of shape (n_kernels, m)."""
+    options.setdefault("kernels", (kernel_before(state),))
+    is_matrix = isinstance(options["kernels"][0], Precomputed)
+    float64 = state.get("_float64")
+    return Function(
+        vectors=state["support_vectors_"],
+        coef=coef,
+        shift=state.get("_shift"),
+        center=state.get("_center"),
+        float64=None if float64 is None else bool(float64),
+        columns=state["support_"] if is_matrix else None,
+        **options,
+    )
+
+
+def kernel_before(state):
+    """The kernel of an earlier state."""
+    return make_kernel(state["kernel"], state["gamma_"], state["degree"], state["coef0"])
+
+
+def solution_before(state):
+    """The part of a ``Solution`` that was the same for all machines."""
+    return {
+        "support": state["support_"],
+        "n_support": state["n_support_"],
+        "n_iter": state["n_iter_"],
+        "history": state["history_"],
+        "converged": state["fit_status_"] == 0,
+        "objective": state["objective_"],
+        "duality_gap": state.get("duality_gap_", np.inf),
+    }
+
+
+def start_before(state, variables):
+    """Variables of all rows that a stream held."""
+    there = state["support_"] >= 0
+    a = np.zeros(state["_stream"]["X"].shape[0])
+    a[state["support_"][there]] = variables[there]
+    return a
+
+
+# -- machines of one class -----------------------------------------------------------------------
+
+
+def _ball(state):
+    if "dual_coef_" not in state:
+        return state
+    state = with_vectors(state)
+    coef, kernel, radius = state["dual_coef_"], kernel_before(state), state["radius_"]
+    boundary, center_norm = -(radius**2), state["_center_norm"]
+    options = {"self_weight": 1.0, "bias": -center_norm, "diagonal": state.get("_diagonal_value")}
+    if kernel.is_similarity:
+        boundary, options = 1.0 + center_norm + boundary, {}
+    parameters = (state.get("_stream") or {}).get("parameters", state)
+    formulation = SquaredSlackBall(float(parameters["C"]))
+    if parameters["slack"] == "linear":
+        formulation = LinearSlackBall(float(parameters["C"]), nu=parameters["nu"])
+    return _one_class(
+        state, kernel, 2.0 * coef, boundary, formulation, coef[0], 1.0, options, radius=radius
+    )
+
+
+def _one_class_svm(state):
+    if "dual_coef_" not in state:
+        return state
+    state = with_vectors(state)
+    coef = state["dual_coef_"]
+    coef = coef if isinstance(coef, np.ndarray) else coef.toarray()
+    boundary = float(state.get("_own", (state["offset_"],))[0][0])
+    scale = float(coef.sum())
+    parameters = (state.get("_stream") or {}).get("parameters", state)
+    formulation = OneClass(float(parameters["nu"]))
+    kernel = kernel_before(state)
+    return _one_class(state, kernel, coef, boundary, formulation, coef[0] / scale, scale, {})
+
+
+def _one_class(state, kernel, coef, boundary, formulation, variables, scale, options, **more):
+    size, stream = state["_decision_size"], state.get("_stream")
+    rounding = ROUNDING * size
+    if kernel.is_similarity:
+        rounding = min(rounding, TIE * abs(boundary))
+    function = function_before(state, coef, boundary=boundary, rounding=rounding, **options)
+    own = state.get("_own", (None, state["intercept_"]))
+    solution = OneClassSolution(
+        **solution_before(state), function=function, intercept=float(own[1][0]), scale=scale,
+        size=size, rate=None if state.get("_cut") is None else state["target_fpr"], **more,
+    )  # fmt: skip
+    values = {"solution": (0, solution)}
+    scores = state.get("calibration_scores_", state.get("_scores_before"))
+    if scores is not None:
+        share = TIE_FLOAT32 if function.float64 is False else TIE
+        values["conformal"] = (0, Conformal(
+            scores=scores, shift=function.bias, scale=scale, relative=kernel.is_similarity,
+            tie=share if kernel.is_similarity else share * size, rate=solution.rate,
+        ))  # fmt: skip
+    new = {**still_there(state), "_late": Late(values), "_stream": None}
+    if stream is not None:
+        weight, X = stream["weight"], stream["X"]
+        values = {k: v for k, v in stream.items() if k == "calibrates"}
+        rows = HeldRows(X, weight=np.ones(X.shape[0]) if weight is None else weight, **values)
+        start = start_before(state, variables), stream["multiplier"]
+        new["_fixed"] = stream["parameters"]
+        new["_stream"] = ConvexStream(
+            formulation, kernel, rows, start, shift=function.shift, n_steps=solution.n_iter,
+            history=solution.history,
+        )  # fmt: skip
+    return new
+
+
+_UPGRADES = {"SVDD": _ball, "OneClassSVM": _one_class_svm}

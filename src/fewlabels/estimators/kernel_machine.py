@@ -66,15 +66,18 @@ class KernelMachine(BaseEstimator):
     # -- fitting -------------------------------------------------------------------------------
 
     def _read_rows(self, X, sample_weight):
-        """``FitRows``; sets what attributes follow from rows alone."""
+        """``FitRows`` and gamma."""
         rows = fit_rows(self, X, sample_weight)
+        self._set_gamma(rows)
+        return rows
+
+    def _set_gamma(self, rows):
         self.shape_fit_ = rows.everything.shape
         self.gamma_ = 0.0
         if not callable(self.kernel) and "gamma" in KERNELS[self.kernel].takes:
             by_norms = self.gamma == "distance" and not KERNELS[self.kernel].is_similarity
             gamma = "scale" if by_norms else self.gamma
             self.gamma_ = resolve_gamma(gamma, rows.X, rows.weight)
-        return rows
 
     def _make_kernel(self):
         return make_kernel(self.kernel, self.gamma_, self.degree, self.coef0)

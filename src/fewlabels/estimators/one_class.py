@@ -11,13 +11,16 @@ from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ..problem import one_class
-from ._base import KernelMachine
-from ._conformal import ConformalStreaming
-from ._one_class_stream import OneClassPath
+from ..fitted import OneClassSolution
+from ..kernels import KERNELS
+from ..problem import OneClass
+from ..streams.convex import ConvexStream
+from . import normal_rows
+from .kernel_machine import function_of, largest_value
+from .updatable import UpdatableMachine
 
 
-class OneClassSVM(ConformalStreaming, OutlierMixin, KernelMachine):
+class OneClassSVM(OutlierMixin, UpdatableMachine):
     r"""One-class support vector machine, a drop-in for scikit-learn's class.
 
     Finds the function of smallest norm in the kernel's space that puts most rows above
@@ -128,7 +131,7 @@ class OneClassSVM(ConformalStreaming, OutlierMixin, KernelMachine):
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
-        "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
+        "kernel": [StrOptions(set(KERNELS)), callable],
         "degree": [Interval(Integral, 0, None, closed="left")],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
@@ -142,7 +145,7 @@ class OneClassSVM(ConformalStreaming, OutlierMixin, KernelMachine):
         "max_steps": [Interval(Integral, 1, None, closed="left"), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
-        **ConformalStreaming._CONFORMAL_CONSTRAINTS,
+        **normal_rows.CALIBRATION,
     }
 
     def __init__(
@@ -202,72 +205,98 @@ class OneClassSVM(ConformalStreaming, OutlierMixin, KernelMachine):
         -------
         self : OneClassSVM
         """
-        return self._fit_calibrated(X, sample_weight, callback)
+        return normal_rows.fit_calibrated(self, X, sample_weight, callback)
 
-    def _fit_rows(self, X, sample_weight, callback, marks):
-        given = X
-        X, weight = self._prepare(X, sample_weight)
-        mass = self.nu * (X.shape[0] if weight is None else weight.sum())
-        problem = one_class(self._gram(X), self.nu, weight)
-        tol = self.tol / mass
+    def _fit_rows(self, rows, callback, held_out):
+        self._set_gamma(rows)
+        formulation, weight = OneClass(float(self.nu)), rows.weights
+        mass = float(weight.sum())
+        problem = formulation.problem(self._gram(rows.X), {"weight": weight}, mass)
+        tol = self.tol / formulation.unit(mass)
         result = self._solve(problem, tol, 0.1 * self.tol, callback)
-        self._store_boundary(X, mass, problem, result)
-        self._hold(self._all_rows(X, given), weight, result.multiplier, **marks)
-        self._report_status(result, tol, stacklevel=7)
+        solution = self._boundary(rows.X, rows.indices, formulation.unit(mass), problem, result)
+        self._hold(
+            None
+            if self.kernel == "precomputed"
+            else ConvexStream(
+                formulation,
+                self._make_kernel(),
+                normal_rows.rows_to_hold(rows, held_out),
+                (rows.spread(result.a), result.multiplier),
+                n_steps=solution.n_iter,
+                history=solution.history,
+            )
+        )
+        self._keep(solution)
+        self._report_status(result, tol)
 
-    def _store_boundary(self, X, mass, problem, result):
-        """From duals that sum to one back to LIBSVM's."""
-        support = self._store(X, mass * result.a, result, problem.gram)
-        self.dual_coef_ = mass * result.a[support][None, :]
-        offset = np.array([mass * result.multiplier])
-        self._store_own(offset, -offset)
-        self.objective_ = mass**2 * result.objective
-        self.duality_gap_ = mass**2 * result.duality_gap
-        if self._sparse:
-            self.dual_coef_ = sp.csr_matrix(self.dual_coef_)
+    def _boundary(self, X, numbers, unit, problem, result):
+        """The ``Solution``, from duals that sum to one back to LIBSVM's."""
+        coef, kernel, gram = unit * result.a, self._make_kernel(), problem.gram
+        offset, size = unit * result.multiplier, float(np.abs(coef).sum()) * largest_value(gram)
+        function, _, support = function_of(
+            kernel, gram, X, coef, numbers,
+            boundary=offset, rounding=normal_rows.rounding_of(kernel, size, offset),
+        )  # fmt: skip
+        return OneClassSolution(
+            function=function,
+            support=support,
+            n_support=np.array([len(support)], dtype=np.int32),
+            n_iter=max(1, int(result.n_iter)),
+            history=result.history,
+            converged=result.converged,
+            objective=unit**2 * result.objective,
+            duality_gap=unit**2 * result.duality_gap,
+            intercept=-offset,
+            scale=float(function.coef.sum()),
+            size=size,
+            rate=self.target_fpr,
+        )
 
-    # -- updates -------------------------------------------------------------------
+    # -- what a fit has found ------------------------------------------------------------------
 
-    _FIXED = ("nu", *ConformalStreaming._FIXED)
+    intercept_ = normal_rows.intercept_
+    conformal_ = normal_rows.conformal_
+    is_calibrated_ = normal_rows.is_calibrated_
+    calibration_scores_ = normal_rows.calibration_scores_
+    _remembered = normal_rows.remembered
 
-    def _make_path(self, rows, start):
-        return OneClassPath(self, rows, start)
+    @property
+    def offset_(self):
+        return np.array([normal_rows.threshold(self)])
 
-    def _variables(self):
-        # From the sum nu sum(w) to the sum one.
-        coef = self.dual_coef_.toarray() if self._sparse else self.dual_coef_
-        return coef[0] / coef.sum()
-
-    def _store_stream(self, stream):
-        problem, result = stream.solution()
-        self._number(stream.numbers(stream.on_path))
-        rows = stream.rows.rows(stream.on_path)
-        self._store_boundary(rows, stream.unit(stream.mass), problem, result)
-
-    # -- evaluating ----------------------------------------------------------------
+    @property
+    def dual_coef_(self):
+        function = self.function_
+        return sp.csr_matrix(function.coef) if sp.issparse(function.vectors) else function.coef
 
     @property
     def coef_(self):
         """Weights of the linear kernel, shape (1, n_features)."""
         check_is_fitted(self)
-        if self.kernel != "linear":
+        function = self.function_
+        if function.weights is None:
             raise AttributeError("coef_ is only available when using a linear kernel")
-        coef = self.dual_coef_ @ self.support_vectors_
-        return sp.csr_matrix(coef) if self._sparse else coef
+        weights = function.weights[None, :]
+        return sp.csr_matrix(weights) if sp.issparse(function.vectors) else weights
 
-    _level = 0.0
+    # -- updates -------------------------------------------------------------------------------
 
-    @property
-    def _unit(self):
-        return float(self.dual_coef_.sum())
+    _FIXED = ("nu", *UpdatableMachine._FIXED)
+    partial_fit = normal_rows.partial_fit
+    leave_one_out_decisions = normal_rows.leave_one_out_decisions
+    _read_new = normal_rows.read_new
 
-    @property
-    def _own_offset(self):
-        return float(self._own[0][0])
+    def _describe(self):
+        stream = self._stream
+        problem, result = stream.solution()
+        rows, numbers = stream.rows.rows(stream.on_path), stream.numbers(stream.on_path)
+        unit = stream.formulation.unit(stream.mass)
+        return self._boundary(rows, numbers, unit, problem, result)
 
-    def _score(self, X):
-        coef = self.dual_coef_.toarray() if self._sparse else self.dual_coef_
-        return self._on_boundary(self._sum(X, self.support_vectors_, coef[0]))
+    # -- evaluating ----------------------------------------------------------------------------
+
+    p_values = normal_rows.p_values
 
     def decision_function(self, X) -> np.ndarray:
         """Signed distance to the boundary, up to a factor; positive inside.
@@ -282,7 +311,7 @@ class OneClassSVM(ConformalStreaming, OutlierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._decide(self._rows_to_score(X))
+        return normal_rows.decide(self, X)
 
     def score_samples(self, X) -> np.ndarray:
         """``sum_j dual_coef_j K(x_j, x)``: the score before the threshold.
@@ -296,7 +325,7 @@ class OneClassSVM(ConformalStreaming, OutlierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._score(self._rows_to_score(X))
+        return self._value(X)
 
     def predict(self, X) -> np.ndarray:
         """+1 inside or on the boundary, -1 outside.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from numbers import Real
 
 import numpy as np
 from sklearn.utils.validation import check_array, validate_data
+
+_NOTHING_LEFT = "Invalid input - all samples have zero or negative weights."
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,18 +19,27 @@ class FitRows:
     ----------
     everything : ndarray or CSR array of shape (n, d)
         All rows.
-    X : ndarray or CSR array
-        Those that count: of positive weight. For a precomputed kernel, their columns too.
     weight : ndarray of float64 or None
-        Their weights; None when they are all 1.
+        Weights of the rows that count; None when they are all 1.
     kept : ndarray of int or None
-        Their indices; None when all rows count.
+        Indices of these, the rows of positive weight; None when all rows count.
+    is_matrix : bool
+        Whether rows are those of a kernel matrix.
+    X : ndarray or CSR array
+        The rows that count; of a kernel matrix, their columns.
     """
 
     everything: np.ndarray
-    X: np.ndarray
     weight: np.ndarray | None
     kept: np.ndarray | None
+    is_matrix: bool = False
+    X: np.ndarray = field(init=False)
+
+    def __post_init__(self):
+        X = self.everything
+        if self.kept is not None:
+            X = X[self.kept][:, self.kept] if self.is_matrix else X[self.kept]
+        object.__setattr__(self, "X", X)
 
     @property
     def indices(self):
@@ -36,23 +47,32 @@ class FitRows:
         return np.arange(self.X.shape[0]) if self.kept is None else self.kept
 
     @property
-    def all_weights(self):
-        """Weights of all rows, 0 for those that do not count."""
-        weight = np.zeros(self.everything.shape[0])
-        weight[slice(None) if self.kept is None else self.kept] = (
-            1.0 if self.weight is None else self.weight
-        )
-        return weight
+    def weights(self):
+        """Weights of the rows that count."""
+        return np.ones(self.X.shape[0]) if self.weight is None else self.weight
+
+    def spread(self, values):
+        """Values of the rows that count, at all rows; 0 for the others."""
+        if self.kept is None:
+            return values
+        everywhere = np.zeros(self.everything.shape[0])
+        everywhere[self.kept] = values
+        return everywhere
+
+    def without(self, mask):
+        """The same where some of all rows do not count."""
+        chosen = np.flatnonzero(~mask[self.indices])
+        if not len(chosen):
+            raise ValueError(_NOTHING_LEFT)
+        weight = None if self.weight is None else self.weight[chosen]
+        return replace(self, weight=weight, kept=self.indices[chosen])
 
 
 def fit_rows(estimator, X, sample_weight):
     """``FitRows`` from what ``fit`` is given."""
     everything = check_rows(estimator, X, reset=True)
     weight, kept = check_weight(sample_weight, everything)
-    X = everything
-    if kept is not None:
-        X = X[kept][:, kept] if estimator.kernel == "precomputed" else X[kept]
-    return FitRows(everything, X, weight, kept)
+    return FitRows(everything, weight, kept, estimator.kernel == "precomputed")
 
 
 def check_rows(estimator, X, *, reset):
@@ -99,7 +119,7 @@ def check_weight(sample_weight, X):
         )
     kept = np.flatnonzero(weight > 0)
     if len(kept) == 0:
-        raise ValueError("Invalid input - all samples have zero or negative weights.")
+        raise ValueError(_NOTHING_LEFT)
     weight = weight[kept]
     return (
         None if np.all(weight == 1.0) else weight,

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import OutlierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..problem import svdd_linear, svdd_squared
+from .._warn import warn
+from ..fitted import OneClassSolution
+from ..kernels import KERNELS
+from ..problem import LinearSlackBall, SquaredSlackBall
 from ..solvers import REFERENCE_SOLVERS
-from ._base import KernelMachine
-from ._conformal import ConformalStreaming
-from ._svdd_stream import SVDDPath
+from ..streams.convex import ConvexStream
+from . import normal_rows
+from .kernel_machine import function_of, largest_value, shown
+from .updatable import UpdatableMachine
 
 # Rows that the spread is estimated from.
 _SAMPLE = 256
@@ -28,7 +32,7 @@ _ROUNDING = 1e-13
 _LOST = 1e-6
 
 
-class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
+class SVDD(OutlierMixin, UpdatableMachine):
     r"""Support vector data description (one class, exact).
 
     The smallest ball in the kernel's feature space that holds most rows. With squared
@@ -167,7 +171,7 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "nu": [Interval(Real, 0.0, 1.0, closed="right"), None],
         "slack": [StrOptions({"squared", "linear"})],
-        "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
+        "kernel": [StrOptions(set(KERNELS)), callable],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "degree": [Interval(Integral, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
@@ -180,7 +184,7 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
-        **ConformalStreaming._CONFORMAL_CONSTRAINTS,
+        **normal_rows.CALIBRATION,
     }
 
     def __init__(
@@ -243,31 +247,47 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
         -------
         self : SVDD
         """
-        return self._fit_calibrated(X, sample_weight, callback)
+        return normal_rows.fit_calibrated(self, X, sample_weight, callback)
 
-    def _fit_rows(self, X, sample_weight, callback, marks):
-        given = X
-        X, weight = self._prepare(X, sample_weight)
-        self._diagonal_value = None
+    def _fit_rows(self, rows, callback, held_out):
+        self._set_gamma(rows)
+        X = rows.X
         # The ball moves with the rows: under the linear kernel too, centre them first.
-        self._shift = None
-        if self.kernel == "linear" and not self._sparse:
-            self._shift = X.mean(axis=0, dtype=np.float64)
-        gram = self._gram(self._shifted(X))
-        problem = self._problem(gram, weight)
+        shift = None
+        if self.kernel == "linear" and not sp.issparse(X):
+            shift = X.mean(axis=0, dtype=np.float64)
+        gram = self._gram(X if shift is None else X - shift)
+        formulation = self._formulation(gram.n, rows)
+        problem = formulation.problem(gram, {"weight": rows.weights, "diagonal": gram.diagonal()})
         if self.solver in REFERENCE_SOLVERS:
             result = self._solve_by_reference(problem, callback)
             tol = self.tol
         else:
             tol = self._absolute_tol(problem)
             result = self._solve(problem, tol, 0.0, callback)
-        self._store_ball(X, problem, result)
-        self._warn_of_a_point(result)
-        self._hold(self._all_rows(X, given), weight, result.multiplier, **marks)
-        self._report_status(result, tol, stacklevel=7)
-
-    def _shifted(self, X):
-        return X if self._shift is None else X - self._shift
+        solution = self._ball(X, rows.indices, problem, result, shift)
+        self._hold(
+            None
+            if self.kernel == "precomputed"
+            else ConvexStream(
+                formulation,
+                self._make_kernel(),
+                normal_rows.rows_to_hold(rows, held_out),
+                (rows.spread(result.a), result.multiplier),
+                shift=shift,
+                n_steps=solution.n_iter,
+                history=solution.history,
+            )
+        )
+        self._keep(solution)
+        if result.converged and solution.is_point:
+            warn(
+                f"the ball shrank to a point (radius 0): C={self.C:g} is so small that slack "
+                "is cheaper than a radius. Every row counts as outside, scores still rank "
+                "rows; raise C for a ball.",
+                ConvergenceWarning,
+            )
+        self._report_status(result, tol)
 
     def _absolute_tol(self, problem):
         """``tol`` in units of the gradient, from the total variance in feature space.
@@ -282,22 +302,21 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
         rounding = _ROUNDING * (size + float(problem.ridge.mean()))
         return max(_SHARE * self.tol * spread, rounding, 1e-300)
 
-    def _problem(self, gram, weight):
-        """This machine as problem (P)."""
+    def _formulation(self, n, rows):
         if self.slack == "squared":
             if self.nu is not None:
                 raise ValueError(
                     "nu is defined for slack='linear' only; pass slack='linear', or C."
                 )
-            return svdd_squared(gram, self.C, weight)
-        mass = gram.n if weight is None else weight.sum()
-        C = self.C if self.nu is None else 1.0 / (self.nu * mass)
-        if C * mass < 1.0 - 1e-12:
+            return SquaredSlackBall(float(self.C))
+        formulation = LinearSlackBall(float(self.C), nu=self.nu)
+        mass = float(rows.weights.sum())
+        if not formulation.has_solution(mass):
             raise ValueError(
-                f"C={C:g} leaves no solution for {gram.n} rows with slack='linear': C times "
+                f"C={self.C:g} leaves no solution for {n} rows with slack='linear': C times "
                 f"the sum of weights must be at least 1; pass C >= {1.0 / mass:.3g}, or nu."
             )
-        return svdd_linear(gram, C, weight)
+        return formulation
 
     def _solve_by_reference(self, problem, callback):
         if self.slack == "linear" and self.solver != "qp":
@@ -313,58 +332,80 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
         # The penalised problem's vector only nearly sums to one; a ball needs it exactly.
         return getattr(result, "feasible", result)
 
-    def _store_ball(self, X, problem, result):
-        """Radius and offset: R^2 = a'Ka - multiplier (a row on the sphere tells)."""
-        a = result.a
-        support = self._store(X, a, result, problem.gram)
+    def _ball(self, X, numbers, problem, result, shift):
+        """The ``Solution``: R^2 = a'Ka - multiplier (a row on the sphere tells)."""
+        a, gram, kernel = result.a, problem.gram, self._make_kernel()
         smooth = result.gradient - problem.ridge * a  # 2 K a
-        self._center_norm = 0.5 * float(a @ smooth)
-        if _LOST * float(a @ (problem.ridge * a)) > self._center_norm:
+        center_norm = 0.5 * float(a @ smooth)
+        if _LOST * float(a @ (problem.ridge * a)) > center_norm:
             # Rows so close together, or C so small, that the difference has no digits left.
-            self._center_norm = problem.gram.quadratic(support, a[support])
-        radius_squared = self._center_norm - result.multiplier
-        variance = float(a @ problem.gram.diagonal()) - self._center_norm
-        self._is_point = radius_squared < 0.0 and variance > 1e-9 * self._decision_size
-        radius_squared = max(radius_squared, 0.0)
-        self.radius_ = float(np.sqrt(radius_squared))
-        self.dual_coef_ = a[support][None, :]
-        constant = self.radius_**2 - self._center_norm
-        if self._shift is not None:
+            center_norm = gram.quadratic(np.flatnonzero(a), a[a != 0])
+        radius_squared = center_norm - result.multiplier
+        size = float(np.abs(a).sum()) * largest_value(gram)
+        variance = float(a @ gram.diagonal()) - center_norm
+        is_point = radius_squared < 0.0 and variance > 1e-9 * size
+        radius = float(np.sqrt(max(radius_squared, 0.0)))
+        boundary = -(radius**2)
+        if kernel.is_similarity:  # scores are without what is the same for all rows
+            boundary, self_weight, bias = 1.0 + center_norm + boundary, 0.0, 0.0
+        else:
+            self_weight, bias = 1.0, -center_norm
+        function, places, support = function_of(
+            kernel, gram, X, 2.0 * a, numbers, bias=bias, self_weight=self_weight, shift=shift,
+            boundary=boundary, rounding=normal_rows.rounding_of(kernel, size, boundary),
+            diagonal=_constant_diagonal(gram) if self.kernel == "precomputed" else None,
+        )  # fmt: skip
+        intercept = radius**2 - center_norm
+        if shift is not None:
             # From centred rows back to the rows as given.
-            center = self.dual_coef_[0] @ self.support_vectors_
-            constant += float(self._shift @ self._shift - 2.0 * (center @ self._shift))
-        self._store_own(self._own_offset, np.array([constant]))
-        self.objective_ = result.objective
-        self.duality_gap_ = result.duality_gap
-        if self.kernel == "precomputed":
-            diagonal = problem.gram.diagonal()
-            if np.ptp(diagonal) <= 1e-9 * max(1.0, np.abs(diagonal).max()):
-                self._diagonal_value = float(diagonal.mean())
+            center = a[places] @ function.vectors
+            intercept += float(shift @ shift - 2.0 * (center @ shift))
+        return OneClassSolution(
+            function=function,
+            support=support,
+            n_support=np.array([len(support)], dtype=np.int32),
+            n_iter=max(1, int(result.n_iter)),
+            history=result.history,
+            converged=result.converged,
+            objective=result.objective,
+            duality_gap=result.duality_gap,
+            intercept=intercept,
+            size=size,
+            rate=self.target_fpr,
+            radius=radius,
+            is_point=is_point,
+        )
 
-    def _warn_of_a_point(self, result):
-        if result.converged and self._is_point:
-            warnings.warn(
-                f"the ball shrank to a point (radius 0): C={self.C:g} is so small that slack "
-                "is cheaper than a radius. Every row counts as outside, scores still rank "
-                "rows; raise C for a ball.",
-                ConvergenceWarning,
-                stacklevel=7,
-            )
+    # -- what a fit has found ------------------------------------------------------------------
 
-    # -- updates -------------------------------------------------------------------
+    radius_ = shown("radius")
+    offset_ = property(normal_rows.threshold)
+    intercept_ = normal_rows.intercept_
+    conformal_ = normal_rows.conformal_
+    is_calibrated_ = normal_rows.is_calibrated_
+    calibration_scores_ = normal_rows.calibration_scores_
+    _remembered = normal_rows.remembered
 
-    _SHOWN = ConformalStreaming._SHOWN | {"radius_", "_center_norm", "_is_point"}
-    _FIXED = ("C", "nu", "slack", *ConformalStreaming._FIXED)
+    @property
+    def dual_coef_(self):
+        return 0.5 * self.function_.coef
 
-    def _make_path(self, rows, start):
-        return SVDDPath(self, rows, start)
+    # -- updates -------------------------------------------------------------------------------
 
-    def _store_stream(self, stream):
+    _FIXED = ("C", "nu", "slack", *UpdatableMachine._FIXED)
+    partial_fit = normal_rows.partial_fit
+    leave_one_out_decisions = normal_rows.leave_one_out_decisions
+    _read_new = normal_rows.read_new
+
+    def _describe(self):
+        stream = self._stream
         problem, result = stream.solution()
-        self._number(stream.numbers(stream.on_path))
-        self._store_ball(stream.rows.rows(stream.on_path), problem, result)
+        rows, numbers = stream.rows.rows(stream.on_path), stream.numbers(stream.on_path)
+        return self._ball(rows, numbers, problem, result, stream.shift)
 
-    # -- evaluating ----------------------------------------------------------------
+    # -- evaluating ----------------------------------------------------------------------------
+
+    p_values = normal_rows.p_values
 
     def score_samples(self, X, diagonal=None) -> np.ndarray:
         """How near a row is to the centre, in feature space: higher is more normal.
@@ -387,28 +428,7 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._score(self._rows_to_score(X), diagonal)
-
-    def _options_of(self, matrix, held_out):
-        return {"diagonal": np.diag(matrix)[held_out]}
-
-    def _self_kernel(self, X, diagonal):
-        if diagonal is not None:
-            diagonal = np.asarray(diagonal, dtype=float)
-            if diagonal.shape != (X.shape[0],):
-                raise ValueError(
-                    f"diagonal has shape {diagonal.shape}; it needs one K(x, x) per row, "
-                    f"shape ({X.shape[0]},)."
-                )
-            return diagonal
-        if self.kernel != "precomputed":
-            return self._kernel.diagonal(X)
-        if self._diagonal_value is None:
-            raise ValueError(
-                "the precomputed kernel matrix of training had a varying diagonal, so K(x, x) "
-                "of new rows is needed: pass diagonal=..."
-            )
-        return np.full(X.shape[0], self._diagonal_value)
+        return self._value(X, diagonal=diagonal)
 
     def decision_function(self, X, diagonal=None) -> np.ndarray:
         """``radius_**2`` minus the squared distance to the centre; positive inside.
@@ -425,26 +445,7 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._decide(self._rows_to_score(X), diagonal=diagonal)
-
-    _unit = 1.0
-
-    @property
-    def _level(self):
-        """The part of a score that is the machine's and not the row's."""
-        return 0.0 if self.kernel == "rbf" else -self._center_norm
-
-    @property
-    def _own_offset(self):
-        on_ball = -(self.radius_**2)
-        return 1.0 + self._center_norm + on_ball if self.kernel == "rbf" else on_ball
-
-    def _score(self, X, diagonal=None):
-        X = self._shifted(X)
-        score = 2.0 * self._sum(X, self._shifted(self.support_vectors_), self.dual_coef_[0])
-        if self.kernel != "rbf":
-            score = score - self._self_kernel(X, diagonal) - self._center_norm
-        return self._on_boundary(score)
+        return normal_rows.decide(self, X, diagonal=diagonal)
 
     def predict(self, X, diagonal=None) -> np.ndarray:
         """+1 inside or on the ball, -1 outside.
@@ -459,3 +460,10 @@ class SVDD(ConformalStreaming, OutlierMixin, KernelMachine):
         ndarray of int of shape (n_samples,)
         """
         return np.where(self.decision_function(X, diagonal) >= 0, 1, -1)
+
+
+def _constant_diagonal(gram):
+    """K(x, x) where that is the same for all rows, else None."""
+    diagonal = gram.diagonal()
+    alike = np.ptp(diagonal) <= 1e-9 * max(1.0, np.abs(diagonal).max())
+    return float(diagonal.mean()) if alike else None

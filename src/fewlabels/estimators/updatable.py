@@ -40,8 +40,8 @@ class UpdatableMachine(KernelMachine):
         return stream.run(max_steps)
 
     def _remembered(self):
-        """Names of values in ``_late`` that have to stay when rows go."""
-        return ["solution"]
+        """Names of values in ``_late``, besides the solution, that have to stay when rows go."""
+        return []
 
     # -- rows that are held ----------------------------------------------------------------------
 
@@ -162,8 +162,9 @@ class UpdatableMachine(KernelMachine):
 
     def _values_to_keep(self):
         """Values by name that cannot be computed without the stream as it is now."""
+        names = self._remembered()
         solution = self._found
-        known = {name: self._late.known(name, self._version) for name in self._remembered()}
+        known = {name: self._late.known(name, self._version) for name in names}
         known = {name: value for name, value in known.items() if value is not None}
         return {**known, "solution": solution}
 

@@ -5,6 +5,15 @@ from .curve import Curve, TwoSidedCurve
 from .function import Function
 from .late import Late
 from .rows import TrainingRows
-from .solution import Solution
+from .solution import OneClassSolution, Solution
 
-__all__ = ["Conformal", "Curve", "Function", "Late", "Solution", "TrainingRows", "TwoSidedCurve"]
+__all__ = [
+    "Conformal",
+    "Curve",
+    "Function",
+    "Late",
+    "OneClassSolution",
+    "Solution",
+    "TrainingRows",
+    "TwoSidedCurve",
+]

@@ -49,3 +49,31 @@ class Solution:
     def __setstate__(self, state):
         for name, value in state.items():
             object.__setattr__(self, name, json.loads(value) if name == "history" else value)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OneClassSolution(Solution):
+    """The ``Solution`` of a machine of one class; its function gives ``score_samples``.
+
+    Attributes
+    ----------
+    intercept : float
+        ``decision_function`` is the part of the score that depends on the row, plus this.
+    scale : float
+        Scores by machines of other rows can be compared after division by this.
+    size : float
+        What a score is summed from: rounding is a share of it.
+    rate : float or None
+        Share of new normal rows that may be rejected; None for the machine's own boundary.
+    radius : float
+        Radius of a ball.
+    is_point : bool
+        Whether the ball shrank to a point, as slack is cheaper than a radius.
+    """
+
+    intercept: float
+    scale: float = 1.0
+    size: float
+    rate: float | None = None
+    radius: float = np.nan
+    is_point: bool = False

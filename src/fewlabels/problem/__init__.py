@@ -1,15 +1,26 @@
 """The one problem (P): separable penalties, one equality, and its certificates."""
 
 from .dual import DualProblem
-from .formulations import one_class, s3vm_step, svdd_linear, svdd_squared
+from .formulations import s3vm_step
+from .one_class import (
+    LinearSlackBall,
+    OneClass,
+    SquaredSlackBall,
+    one_class,
+    svdd_linear,
+    svdd_squared,
+)
 from .penalty import Penalty
 from .positive_unlabelled import pu_double_hinge, pu_ramp_step, soft_labels
 from .row_penalties import RowPenalties
 
 __all__ = [
     "DualProblem",
+    "LinearSlackBall",
+    "OneClass",
     "Penalty",
     "RowPenalties",
+    "SquaredSlackBall",
     "one_class",
     "pu_double_hinge",
     "pu_ramp_step",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -28,8 +29,12 @@ class Formulation(ABC):
     #: Factor of K in Q.
     scale = 1.0
     #: Whether the total, and the slopes, depend on the mass.
-    moves_total = True
-    moves_slopes = False
+    moves_total: Any = True
+    moves_slopes: Any = False
+    #: Taken from all slopes on a path, per unit of the total: its multiplier grows by that.
+    origin: Any = 0.0
+    #: Whether rows need their K(x, x), as "diagonal".
+    needs_diagonal = False
 
     @abstractmethod
     def unit(self, mass):
@@ -50,11 +55,42 @@ class Formulation(ABC):
     def problem(self, gram, rows: Rows, mass=None) -> DualProblem:
         """The machine's problem over rows, in its own variables ``a``."""
         mass = float(np.sum(rows["weight"])) if mass is None else mass
-        unit = self.unit(mass)
+        unit, penalty = self.unit(mass), self.penalty(rows, mass)
         return DualProblem(
             gram,
-            self.penalty(rows, mass).scaled(1.0 / unit, 1.0 / unit),
+            penalty if unit == 1.0 else penalty.scaled(1.0 / unit, 1.0 / unit),
             self.total(mass) / unit,
             scale=self.scale,
             ridge=self.ridge(rows),
         )
+
+    # -- on a path -------------------------------------------------------------------------------
+
+    def takes(self, rows: Rows):
+        """Mask of the rows that have a variable."""
+        return rows["weight"] > 0
+
+    def on_path(self, rows: Rows):
+        """The formulation as a path over such rows follows it: with its own ``origin``."""
+        return self
+
+    def joined_by(self, rows: Rows):
+        """The formulation of a path that these rows join."""
+        return self
+
+    def path_multiplier(self, multiplier, mass):
+        """The path's multiplier from the machine's."""
+        return self.unit(mass) * multiplier + self.total(mass) * self.origin
+
+    def check_left(self, rows: Rows):
+        """Refuse rows that leave no machine."""
+        if not np.any(self.takes(rows)):
+            raise ValueError("no training row would be left; keep at least one.")
+
+    def decision(self, rows: Rows, k, a, h, multiplier, mass):
+        """What the machine of the other rows decides about the k-th row of a path.
+
+        From a path on which that row has no part: variables, h and multiplier (such as a fit
+        would choose), and the mass of the others.
+        """
+        raise NotImplementedError

@@ -118,6 +118,15 @@ class Penalty:
             a = np.where(np.abs(a - edge) <= near, edge, a)
         return a
 
+    def rounded(self, a, rtol=1e-12):
+        """``a`` within the intervals, on the breakpoints that it nearly reaches.
+
+        Nearly is relative to the interval, or to the largest variable where that is infinite.
+        """
+        width = self.upper - self.lower
+        near = rtol * np.where(np.isfinite(width), width, np.abs(a).max(initial=0.0))
+        return np.clip(self.snapped(a, near), self.lower, self.upper)
+
     def optimality(self, a, gradient):
         """``min up`` and ``max down``: optimal where the second is not above the first."""
         right, left = self.step_slopes(a)

@@ -84,6 +84,10 @@ class HeldRows:
         """Rows at some places."""
         return self.X[places]
 
+    def at(self, places):
+        """The numbers of rows at some places (a mask will do), by name."""
+        return {name: value[places] for name, value in self._values.items()}
+
     def append(self, X, **values):
         """Add rows.
 

@@ -1,0 +1,373 @@
+"""Rows of a convex machine that come and go, and the path of its exact solution."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from ..fitted import TrainingRows
+from ..gram import make_gram
+from ..problem import RowPenalties
+from ..solvers import Status
+from ..solvers.path import PathFollower
+from ..solvers.result import certify
+from .rows import HeldRows
+
+# A variable of a start that is this near a breakpoint, relative to its interval, is on it.
+_ON_AT_FIRST = 1e-9
+# Relative rounding beyond which h is computed afresh.
+_ROUNDING = 1e-11
+# Rows between breakpoints beyond which their factor would take gigabytes.
+_MOST_MEMBERS = 20_000
+
+
+class ConvexStream:
+    """Rows, and the path that follows the solution of a ``Formulation`` over them.
+
+    The rows change at once; the path may lag behind when its steps are limited. Until the first
+    operation there is no path, and the solution is the one that the stream was given.
+
+    Parameters
+    ----------
+    formulation : Formulation
+        The machine's problem.
+    kernel : kernel object
+        K.
+    rows : HeldRows
+        With "weight", and what else the formulation needs of rows; those that it does not take
+        have no part in the problem.
+    start : tuple of ndarray of shape (n_rows,) and float
+        Variables and multiplier of a solution, those of the machine.
+    shift : ndarray of shape (d,) or None, default=None
+        Taken from all rows before the kernel sees them.
+    n_steps : int, default=0
+        Iterations that the start took.
+    history : list of dict, default=()
+        What is known about them.
+
+    Attributes
+    ----------
+    version : int
+        Goes up with everything that may change the solution.
+    done : bool
+        Whether the path has caught up with the rows.
+    on_path : ndarray of int
+        Places of the rows on the path (before it begins, of those that it starts from).
+    mass : float
+        Sum of their weights.
+    cache_size : float
+        Bytes for stored kernel columns.
+    n_jobs : int
+        Threads.
+    """
+
+    cache_size, n_jobs = 200e6, 1
+    # Numbers of rows besides their weights that are saved, where there are any.
+    kept_values: tuple[str, ...] = ("calibrates",)
+
+    def __init__(self, formulation, kernel, rows, start, *, shift=None, n_steps=0, history=()):
+        self.stated = self.formulation = formulation
+        self.kernel, self.shift, self.rows = kernel, shift, rows
+        self.version, self.done = 0, True
+        self._start = start  # the machine's, until a path has begun: then that of the path
+        self._steps_before, self._history_before = n_steps, list(history)
+        self._clear()
+
+    def _clear(self):
+        """No path."""
+        self.path, self.on_path, self.mass = None, None, None
+        self.stale = False  # whether slopes have yet to move
+        self._leaving = np.zeros(0, np.int64)
+
+    def _prepare(self):
+        """What the formulation needs of the rows, before anything changes."""
+        if self.on_path is not None:
+            return
+        rows = self.rows
+        if self.formulation.needs_diagonal:
+            rows["diagonal"] = self._diagonal(rows.X)
+        self.formulation = self.stated.on_path(rows)
+        self.on_path = np.flatnonzero(self._wanted())
+        self.mass = float(rows["weight"][self.on_path].sum())
+        a, multiplier = self._start
+        self._start = (
+            a * self.formulation.unit(self.mass),
+            self.formulation.path_multiplier(multiplier, self.mass),
+        )
+
+    def _diagonal(self, X):
+        return self.kernel.diagonal(X if self.shift is None else X - self.shift)
+
+    # -- rows -----------------------------------------------------------------------------------
+
+    def __len__(self):
+        return len(self.rows)
+
+    def kernel_rows(self, places):
+        """Rows at some places, as the kernel sees them."""
+        rows = self.rows.rows(places)
+        return rows if self.shift is None else rows - self.shift
+
+    def make_gram(self, X):
+        """The operator over rows as the kernel sees them."""
+        return make_gram(self.kernel, X, dtype=np.float64, n_jobs=self.n_jobs)
+
+    def takes(self):
+        """Mask of the places whose rows belong on a path."""
+        return self.formulation.takes(self.rows)
+
+    def _wanted(self):
+        return self.rows.alive & self.takes()
+
+    def check_one_left_out(self, places):
+        """Refuse to leave out a row without which there is no machine."""
+        self._prepare()
+        for kind in self.kinds():
+            here = places[kind[places]]
+            if len(here):
+                left = self.rows.alive.copy()
+                left[here[np.argmax(self.rows["weight"][here])]] = False
+                self.formulation.check_left(self.rows.at(left))
+
+    def kinds(self):
+        """Masks of the kinds of rows that a machine needs one of."""
+        return [np.ones(self.rows.n_places, bool)]
+
+    def add(self, X, **values):
+        """Add rows with their numbers, "weight" among them; their places."""
+        self._prepare()
+        if self.formulation.needs_diagonal:
+            values["diagonal"] = self._diagonal(X)
+        self.formulation = self.formulation.joined_by(values)
+        self.version += 1
+        return self.rows.append(X, **values)
+
+    def remove(self, indices):
+        """Let rows go, by what users call them."""
+        self._prepare()
+        places, left = self.rows.places[indices], self.rows.alive.copy()
+        left[places] = False
+        self.formulation.check_left(self.rows.at(left))
+        self.version += 1
+        self.rows.drop(places)
+        return places
+
+    def training_rows(self):
+        """The rows that are there, as ``TrainingRows``."""
+        state = self.rows.state()
+        return TrainingRows(state["X"], state["weight"])
+
+    # -- the path -------------------------------------------------------------------------------
+
+    def run(self, max_steps=None):
+        """Let the path catch up with the rows.
+
+        Returns
+        -------
+        bool
+            Whether it has, within ``max_steps``.
+        """
+        self._prepare()
+        self.done = False
+        try:
+            try:
+                self.done = self._catch_up(max_steps)
+            except ArithmeticError:  # another path may go another way
+                self._begin_again()
+                self.done = self._catch_up(max_steps)
+        except BaseException:
+            self._begin_again()
+            raise
+        finally:
+            self.version += 1
+        return self.done
+
+    def _catch_up(self, max_steps):
+        if self.path is None:
+            self._begin()
+        path = self.path
+        last = None if max_steps is None else path.n_steps + max_steps
+        done = path.run(max_steps)
+        while done:
+            left = None if last is None else max(0, last - path.n_steps)
+            done = self._next(left)
+            if done is None:
+                return True
+        return False
+
+    def _next(self, max_steps):
+        """One operation of the path; None when there is nothing to do.
+
+        Rows arrive before others leave, so that every sum on the way can be reached.
+        """
+        self._notice()
+        wanted, there = self._wanted(), np.zeros(self.rows.n_places, bool)
+        there[self.on_path] = True
+        weight = self.rows["weight"]
+        joining, leaving = np.flatnonzero(wanted & ~there), np.flatnonzero(there & ~wanted)
+        if len(joining):
+            mass = self._set_mass(weight[wanted | there].sum())
+            rows, penalties = self.kernel_rows(joining), self.penalties(joining, mass)
+            self.on_path = np.concatenate([self.on_path, joining])
+            total = self.formulation.total(mass)
+            return self.path.add(rows, penalties, total=total, max_steps=max_steps)
+        if len(leaving):
+            mass = self._set_mass(weight[wanted].sum())
+            self._leaving = leaving
+            where = np.flatnonzero(~wanted[self.on_path])
+            total = self.formulation.total(mass)
+            return self.path.remove(where, total=total, max_steps=max_steps)
+        if self.stale:
+            self.stale = False
+            return self.move_to(self.path, self.mass, max_steps)
+        self._check_rounding()
+        moved = self.rows.compact()
+        if moved is not None:
+            self.on_path = moved[self.on_path]
+        return None
+
+    def _set_mass(self, mass):
+        self.stale |= self.formulation.moves_slopes and mass != self.mass
+        self.mass = float(mass)
+        return self.mass
+
+    def _notice(self):
+        """See whether rows that were leaving have left the path."""
+        if len(self.on_path) > len(self.path):
+            gone = np.isin(self.on_path, self._leaving)
+            self.on_path = self.on_path[~gone] if gone.any() else self.on_path[: len(self.path)]
+
+    def penalties(self, places, mass):
+        """RowPenalties of rows on the path."""
+        rows = self.rows.at(places)
+        penalty = self.formulation.penalty(rows, mass)
+        return RowPenalties.convex(penalty, self.formulation.ridge(rows))
+
+    def move_to(self, path, mass, max_steps=None):
+        """Move a path over the present rows to the problem of a mass."""
+        return path.move(
+            np.arange(len(self.on_path)), self.penalties(self.on_path, mass),
+            total=self.formulation.total(mass), max_steps=max_steps,
+        )  # fmt: skip
+
+    def _check_rounding(self):
+        """Compute afresh what steps of a path have left of its sum and conditions."""
+        path, total = self.path, self.formulation.total(self.mass)
+        a, slopes = path.a, path.penalty_arrays()[3:]
+        size = np.abs(slopes).max() + np.abs(path.h).max() + abs(path.multiplier)
+        lost = abs(a.sum() - total) > _ROUNDING * np.abs(a).sum()
+        if lost or path.violation() > _ROUNDING * size:
+            path.refresh()
+
+    def _begin(self):
+        """Begin the path at a solution, and make that exact."""
+        places = np.flatnonzero(self._wanted())
+        self.mass = float(self.rows["weight"][places].sum())
+        penalties = self.penalties(places, self.mass)
+        a = np.zeros(self.rows.n_places)
+        known, multiplier = self._start
+        a[: len(known)] = known
+        a = penalties.penalty.rounded(a[places], _ON_AT_FIRST)
+        members = int(penalties.penalty.between(a).sum())
+        if members > _MOST_MEMBERS:
+            raise ValueError(
+                f"{members} training rows lie exactly on the boundary; an update holds a matrix "
+                f"of that size and allows {_MOST_MEMBERS}. Fit again instead, or choose "
+                "parameters with fewer such rows."
+            )
+        self.path = PathFollower(
+            self.kernel, scale=self.formulation.scale, total=self.formulation.total(self.mass),
+            cache_size=self.cache_size, n_jobs=self.n_jobs,
+        )  # fmt: skip
+        self.on_path, self.stale = places, False
+        self.path.load(self.kernel_rows(places), penalties, a, multiplier)
+
+    def _begin_again(self):
+        """After an exception: let another path begin where this one ended."""
+        path = self.path
+        if path is None:
+            return
+        self._steps_before, self._history_before = self.n_steps, self.history
+        if len(path):
+            a = np.zeros(self.rows.n_places)
+            self._notice()
+            a[self.on_path] = path.a
+            self._start = a, path.multiplier
+        self.path = None
+
+    @property
+    def n_steps(self):
+        """Iterations of the start, and steps of all paths since."""
+        return self._steps_before + (0 if self.path is None else self.path.n_steps)
+
+    @property
+    def history(self):
+        """What they took."""
+        return self._history_before + ([] if self.path is None else list(self.path.history))
+
+    # -- what the machine is --------------------------------------------------------------------
+
+    def solution(self, gram=None):
+        """The machine's problem over the rows on the path, and its Result."""
+        self._prepare()
+        if self.path is not None:
+            self._notice()
+        path, unit = self.path, self.formulation.unit(self.mass)
+        if gram is None:
+            gram = self.make_gram(self.kernel_rows(self.on_path))
+        problem = self.stated.problem(gram, self.rows.at(self.on_path))
+        a = self._start[0][self.on_path] if path is None else path.a
+        a = problem.penalty.rounded(a / unit)
+        if path is None:
+            gradient = problem.gradient(a)
+        else:
+            gradient = (path.h + path.multiplier) / unit
+        status = Status.CONVERGED if self.done else Status.MAX_ITER
+        result = certify(problem, a, gradient, status, self.n_steps, self.history)
+        if not self.done:
+            result.objective, result.duality_gap = np.nan, np.inf
+        return problem, result
+
+    def numbers(self, places):
+        """What users call the rows at some places; -1 for those that are leaving."""
+        alive = self.rows.alive
+        return np.where(alive, np.cumsum(alive) - 1, -1)[places]
+
+    # -- saving ---------------------------------------------------------------------------------
+
+    def __getstate__(self):
+        """Plain values: the rows that are there, and the solution that a path goes on from."""
+        alive, rows = self.rows.alive, self.rows.state()
+        a, multiplier = self._start
+        if self.on_path is not None:
+            # In the machine's own variables; leaving rows are gone, and a path makes good for it.
+            _, result = self.solution()
+            a, multiplier = np.zeros(self.rows.n_places), result.multiplier
+            a[self.on_path] = result.a
+            a = a[alive]
+        weight = rows.pop("weight")
+        kept = {name: value for name, value in rows.items() if name in ("X", *self.kept_values)}
+        return {
+            "formulation": self.stated,
+            "kernel": self.kernel,
+            "shift": self.shift,
+            "rows": kept | {"weight": None if np.all(weight == 1.0) else weight},
+            "a": a,
+            "multiplier": float(multiplier),
+            "n_steps": self.n_steps,
+            "history": json.dumps(self.history, default=float),
+            "version": self.version,
+            "done": self.done,
+        }
+
+    def __setstate__(self, state):
+        rows = dict(state["rows"])
+        if rows["weight"] is None:
+            rows["weight"] = np.ones(rows["X"].shape[0])
+        self.__init__(
+            state["formulation"], state["kernel"], HeldRows(**rows),
+            (state["a"], state["multiplier"]), shift=state["shift"], n_steps=state["n_steps"],
+            history=json.loads(state["history"]),
+        )  # fmt: skip
+        self.version, self.done = state["version"], state["done"]
