@@ -200,8 +200,8 @@ def _conformal(self):
     """The ``Conformal`` of a machine with ``target_fpr``, or whose p-values are known."""
     if not _is_calibrated(self):
         raise AttributeError(
-            f"this {type(self).__name__} is not calibrated: pass target_fpr and fit again, or call "
-            "p_values once."
+            f"this {type(self).__name__} is not calibrated: pass target_fpr and fit it again, or "
+            "call p_values once."
         )
     return calibrated(self)
 
