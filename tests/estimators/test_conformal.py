@@ -86,11 +86,16 @@ def test_left_out_rows_are_as_machines_trained_without_them_say(make, kernel, rn
     assert np.allclose(plain.decision_function(new), own)
 
 
+def held_out_of(model):
+    """Rows that have no part in training, of rows that all have a weight."""
+    return model.training_rows_.weight == 0
+
+
 @every_machine
 def test_split_is_a_machine_of_the_other_rows(make, rng):
     X, new = rng.normal(size=(120, 2)), 2 * rng.normal(size=(60, 2))
     model = make(target_fpr=0.1, calibration="split", random_state=3).fit(X)
-    held_out = model._stream["calibrates"]
+    held_out = held_out_of(model)
     assert held_out.sum() == 60 and not np.any(held_out[model.support_])
     assert model.shape_fit_ == X.shape
     other = make().fit(X[~held_out])
@@ -99,9 +104,9 @@ def test_split_is_a_machine_of_the_other_rows(make, rng):
     assert np.array_equal(model.p_values(new), counted(scores, score(other, new)))
     assert np.array_equal(model.predict(new) < 0, model.p_values(new) <= 0.1)
     again = make(target_fpr=0.1, calibration="split", random_state=3).fit(X)
-    assert np.array_equal(again._stream["calibrates"], held_out)
+    assert np.array_equal(held_out_of(again), held_out)
     another = make(target_fpr=0.1, calibration="split", random_state=4).fit(X)
-    assert not np.array_equal(another._stream["calibrates"], held_out)
+    assert not np.array_equal(held_out_of(another), held_out)
 
 
 @every_machine
@@ -119,15 +124,17 @@ def test_attributes_tell_what_the_decision_is(make, rng):
 
 @every_machine
 def test_auto_chooses_by_rows_and_support_vectors(make, rng, monkeypatch):
-    from fewlabels.estimators import _conformal
+    from fewlabels.training import calibration
 
     for name, value in dict(_FEW_ROWS=30, _MANY_ROWS=90, _FEW_SUPPORT=70).items():
-        monkeypatch.setattr(_conformal, name, value)
+        monkeypatch.setattr(calibration, name, value)
     X = rng.normal(size=(100, 2))
     few = {"C": 2.0} if make is MACHINES["squared"] else {}
 
     def splits(n, **parameters):
-        return "calibrates" in _stream_values(make(target_fpr=0.1, **parameters).fit(X[:n]))
+        model = make(target_fpr=0.1, **parameters).fit(X[:n])
+        assert len(model.calibration_scores_) == (n // 2 if held_out_of(model).any() else n)
+        return held_out_of(model).any()
 
     assert not splits(30, gamma=1e3)
     assert not splits(90, **few)
@@ -136,11 +143,6 @@ def test_auto_chooses_by_rows_and_support_vectors(make, rng, monkeypatch):
     with pytest.raises(ValueError, match="pass target_fpr and fit again"):
         make().fit(X).p_values(X)
     assert len(make(calibration="leave-one-out").fit(X).p_values(X)) == 100
-
-
-def _stream_values(model):
-    stream = model._stream
-    return stream if isinstance(stream, dict) else stream.rows._values
 
 
 @every_machine
@@ -194,7 +196,7 @@ def test_float32_kernel_values_keep_the_order_too(rng):
     X = rng.normal(size=(3000, 2))
     new = np.linspace(6.0, 13.0, 50)[:, None] * np.array([[0.6, 0.8]])
     model = SVDD(gamma=1.2, C=0.1, target_fpr=0.1, calibration="split", random_state=0).fit(X)
-    assert model._float64 is False
+    assert model.function_.float64 is False
     said = model.score_samples(new)
     assert np.all(np.diff(said) < 0) and said[-1] < 1e-40
     expected = np.log(score(model, new))
@@ -421,7 +423,7 @@ def test_split_calibration_follows_rows(make, restart, rng):
     gone = np.r_[0:80, 250:290]
     model.forget(gone)
     now = np.delete(X, gone, axis=0)
-    marks = model._stream.rows["calibrates"][model._stream.rows.alive]
+    marks = held_out_of(model)
     assert 60 < marks.sum() < 120 and not np.any(marks[model.support_])
     other = make(tol=1e-10).fit(now[~marks])
     scores = np.sort(score(other, now[marks]))
@@ -438,7 +440,7 @@ def test_a_pause_keeps_the_scores_of_before(make, rng):
     with pytest.warns(ConvergenceWarning, match="resume"):
         model.partial_fit(X[60:])
     assert np.all(np.isfinite(model.decision_function(new)))
-    assert np.array_equal(model._calibrate(), before)
+    assert np.array_equal(model.calibration_scores_, before)
     model.resume()
     fitted = make(target_fpr=0.1, tol=1e-10).fit(X)
     assert np.allclose(model.calibration_scores_, fitted.calibration_scores_, atol=1e-7)

@@ -254,8 +254,9 @@ class ConvexStream:
     def _check_rounding(self):
         """Compute afresh what steps of a path have left of its sum and conditions."""
         path, total = self.path, self.formulation.total(self.mass)
-        a, slopes = path.a, path.penalty_arrays()[3:]
-        size = np.abs(slopes).max() + np.abs(path.h).max() + abs(path.multiplier)
+        a, penalty = path.a, path.penalty
+        slopes = np.abs(penalty.slope_left).max(), np.abs(penalty.slope_right).max()
+        size = max(slopes) + np.abs(path.h).max() + abs(path.multiplier)
         lost = abs(a.sum() - total) > _ROUNDING * np.abs(a).sum()
         if lost or path.violation() > _ROUNDING * size:
             path.refresh()

@@ -78,7 +78,7 @@ def _idle_values(tell, path, where, mass):
     """Values at rows with a variable of zero."""
     if not len(where):
         return np.zeros(0)
-    h, penalty = path.h, Penalty(*path.penalty_arrays())
+    h, penalty = path.h, path.penalty
     a = penalty.rounded(path.a)
     if not penalty.between(a).any():
         # The multiplier is in the middle of an interval that depends on all other rows.
@@ -95,7 +95,7 @@ def _solved_values(tell, path, where, mass):
     values, solved = np.zeros(len(where)), np.zeros(len(where), bool)
     if not len(where):
         return values, solved
-    penalty = Penalty(*path.penalty_arrays())
+    penalty = path.penalty
     if np.any(penalty.slope_left != penalty.slope_right):
         return values, solved
     a, h = penalty.rounded(path.a), path.h
@@ -115,7 +115,7 @@ def _solved_values(tell, path, where, mass):
 
 def _value(tell, path, k, mass):
     """Value at a row with a variable of zero, that no other row's multiplier depends on."""
-    a, h, penalty = path.a, path.h, Penalty(*path.penalty_arrays())
+    a, h, penalty = path.a, path.h, path.penalty
     others = np.arange(len(a)) != k
     left = penalty.take(others)
     shift = left.multiplier(left.rounded(a[others]), h[others])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fewlabels.estimators._held_rows import HeldRows
+from fewlabels.streams.rows import HeldRows
 
 STORAGES = {
     "dense": lambda X: X,
