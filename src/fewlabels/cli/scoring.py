@@ -99,7 +99,7 @@ def _more(machine):
 def _with_p_values(machine, X):
     # Decisions of a calibrated machine are these differences to the last bit.
     scores = machine.score_samples(X)
-    return scores - machine.offset_, machine._p_values_of(scores)
+    return scores - machine.offset_, machine.conformal_.p_values(scores)
 
 
 def _with_probabilities(machine, X):

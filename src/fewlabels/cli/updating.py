@@ -270,7 +270,7 @@ def _figures(name, machine, training, more):
         labeled = {training["positive"]: labeled}
     if more is not None:
         labeled = {key: count + more.labels.n_labeled[key] for key, count in labeled.items()}
-    figures = figures_of(name, machine, machine._stream_state()["X"], labeled)
+    figures = figures_of(name, machine, _held(machine), labeled)
     return {key: value for key, value in figures.items() if key not in _OF_THE_FIT}
 
 
@@ -278,3 +278,8 @@ def _stamp(path):
     """Changes when the file is written anew."""
     found = Path(path).stat()
     return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _held(machine):
+    rows = getattr(machine, "training_rows_", None)
+    return machine._stream_state()["X"] if rows is None else rows.X

@@ -11,7 +11,6 @@ Rows that a split holds out are rows of weight 0, with the mark "calibrates".
 from __future__ import annotations
 
 from numbers import Real
-from typing import Self
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -279,7 +278,7 @@ def p_values(self, X, smoothed=False, **options) -> np.ndarray:
 
 
 @_fit_context(prefer_skip_nested_validation=True)
-def partial_fit(self, X, y=None, sample_weight=None) -> Self:
+def partial_fit(self, X, y=None, sample_weight=None):
     """Add rows and follow the solution: what ``fit`` on all rows would give.
 
     The first call on a new machine is ``fit``. ``gamma_`` stays what it is.
