@@ -50,14 +50,14 @@ assert len(dispatchers) > 5
 assert all(not d.signatures and not d.overloads for d in dispatchers)
 assert not recorder.buffer, recorder.buffer
 # The recorder is not deaf.
-from fewlabels.gram.static._stored import apply_stored
+from fewlabels.gram.tiles._columns import apply_columns
 import numpy as np
-apply_stored(np.ones((1, 2)), np.zeros(1, np.intp), np.ones(1), np.zeros(2), 0, 2)
+apply_columns(np.ones((1, 2)), np.zeros(1, np.intp), np.ones(1), np.zeros(2), 0, 2)
 assert recorder.buffer
 """
     python(code, NUMBA_CACHE_DIR=str(tmp_path))
     cached = {path.name.split("-")[0] for path in tmp_path.rglob("*.nb?")}
-    assert cached == {"_stored.apply_stored"}, "importing wrote compiled code"
+    assert cached == {"_columns.apply_columns"}, "importing wrote compiled code"
 
 
 def test_import_leaves_heavy_packages_alone():

@@ -71,7 +71,7 @@ def test_columns_stay_within_the_bound(rng):
     out = np.zeros(1000)
     for _ in range(3):
         gram.apply(rng.choice(1000, 30), np.ones(30), out)
-        assert gram._storage.nbytes <= 400_000
+        assert gram.cache.storage.nbytes <= 400_000
     # What is held is not evaluated again.
     same = np.arange(20)
     gram.apply(same, np.ones(20), out)

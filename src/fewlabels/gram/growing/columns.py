@@ -13,16 +13,12 @@ from abc import ABC, abstractmethod
 import numpy as np
 import scipy.sparse as sp
 
-from ..._threads import run_ranges
 from ...kernels import FormedKernel, Linear, Precomputed
+from ..column_cache import VALUES_AT_A_TIME, ColumnCache
+from ..static.linear import add_products, products, weights
 from ..tiles import _columns
-from .rows import DenseStore, FunctionStore, MatrixStore, SparseStore, grown
+from .rows import FeatureStore, FormedStore, MatrixStore, grown
 
-# Multiply-adds below which a second thread costs more than it saves.
-_WORTH_A_THREAD = 1_000_000
-_ROWS_AT_A_TIME = 4096
-# Kernel values of new rows that are held at a time (float64: 32 MB).
-_VALUES_AT_A_TIME = 4_000_000
 # From so many new rows on, their own columns are evaluated only when they are needed.
 MANY = 64
 
@@ -47,9 +43,9 @@ def make_growing(kernel, X, *, cache_size=200e6, n_jobs=1):
     if isinstance(kernel, Precomputed):
         store = MatrixStore()
     elif isinstance(kernel, FormedKernel):
-        store = FunctionStore(kernel.values)
+        store = FormedStore(kernel)
     else:
-        store = SparseStore(kernel, X) if sp.issparse(X) else DenseStore(kernel, X)
+        store = FeatureStore(kernel, X)
     return GrowingColumns(store, cache_size, n_jobs)
 
 
@@ -118,7 +114,7 @@ class GrowingLinear(GrowingGram):
         self._rows = sp.csr_array((0, d)) if sparse else np.zeros((0, d))
 
     def __getstate__(self):
-        return {**self.__dict__, "_rows": self.X}  # without the room for more
+        return {**super().__getstate__(), "_rows": self.X}  # without the room for more
 
     @property
     def X(self):
@@ -149,41 +145,33 @@ class GrowingLinear(GrowingGram):
 
     def weights(self, indices, coef):
         """``X[indices].T @ coef``, shape (d,)."""
-        return np.asarray(self.X[indices].T @ coef).ravel()
+        return weights(self.X[indices], coef)
 
-    def at(self, rows, weights):
-        """``X[rows] @ weights``."""
-        return self.X[rows] @ weights
+    def at(self, rows, w):
+        """``X[rows] @ w``."""
+        return self.X[rows] @ w
 
     def columns(self, indices):
         self.n_values += len(indices) * self.n
-        return _dense(self.X[indices] @ self.X.T)
+        return products(self.X[indices], self.X)
 
     def block(self, rows, columns):
         self.n_values += len(rows) * len(columns)
-        return _dense(self.X[rows] @ self.X[columns].T)
+        return products(self.X[rows], self.X[columns])
 
     def apply(self, indices, coef, out, hold=True):
-        out += self.X @ self.weights(indices, coef)
+        add_products(self.X, self.weights(indices, coef), out)
 
     def product_at(self, rows, indices, coef):
-        return self.X[rows] @ self.weights(indices, coef)
-
-
-def _dense(matrix):
-    return matrix.toarray() if sp.issparse(matrix) else matrix
+        return self.at(rows, self.weights(indices, coef))
 
 
 class GrowingColumns(GrowingGram):
     """Columns of a kernel matrix, kept within a bound on memory.
 
-    A column stays while it is among the most recently used; columns in use at the moment
-    are not dropped for others, so a working set larger than the bound costs evaluations
-    and nothing else.
-
     Parameters
     ----------
-    store : DenseStore, SparseStore, FunctionStore or MatrixStore
+    store : FeatureStore, FormedStore or MatrixStore
         Where values come from.
     cache_size : float
         Bytes for columns.
@@ -192,27 +180,15 @@ class GrowingColumns(GrowingGram):
     def __init__(self, store, cache_size, n_jobs=1):
         super().__init__(n_jobs)
         self.store = store
-        self.cache_size = cache_size
-        self._reset()
+        self.cache = ColumnCache(0, cache_size)
 
-    def _reset(self):
-        self._storage = np.empty((0, 0))
-        self._column_of = np.empty(0, np.int64)  # of every slot; -1 for none
-        self._stamp = np.empty(0, np.int64)
-        self._slot_of = np.empty(0, np.int64)  # of every row
-        self._clock = 1
-        self._make_room()
+    def _evaluated(self, columns):
+        self.n_values += len(columns) * self.n
+        return self.store.columns_of(columns, self.n_jobs)
 
-    def __getstate__(self):
-        # The columns can be evaluated again.
-        state = self.__dict__.copy()
-        for name in ("_storage", "_column_of", "_stamp", "_slot_of", "_clock"):
-            del state[name]
-        return state
-
-    def __setstate__(self, state):
-        self.__dict__.update(state)
-        self._reset()
+    def _cross(self, rows, columns):
+        self.n_values += len(rows) * len(columns)
+        return self.store.cross(rows, columns, self.n_jobs)
 
     # -- rows ------------------------------------------------------------------------
 
@@ -220,111 +196,36 @@ class GrowingColumns(GrowingGram):
         first = self.n
         diagonal = self.store.append(X)
         self.n = self.store.n
-        self._make_room()
+        self.cache.resize(self.n, max(256, self.n + self.n // 2))
         new = np.arange(first, self.n)
-        self._clock += 1
         if len(new) > MANY:
-            self._extend(new)
+            self.cache.extend_by(new, self._cross)
             return diagonal
-        values = self.store.columns_of(new, self.n_jobs)
-        self.n_values += values.size
-        if first:
-            _columns.extend_columns(self._storage, self._column_of, values, first)
-        self._put(new, values, replace=len(new) == 1)
+        values = self._evaluated(new)
+        self.cache.begin()
+        self.cache.extend(first, values)
+        self.cache.put(new, values, replace=len(new) == 1)
         return diagonal
-
-    def _extend(self, new):
-        """Values of new rows with the columns that are held, and no others."""
-        slots = np.flatnonzero(self._column_of >= 0)
-        step = max(1, _VALUES_AT_A_TIME // max(1, len(slots)))
-        for rows in np.split(new, range(step, len(new), step)) if len(slots) else ():
-            values = self.store.cross(rows, self._column_of[slots], self.n_jobs)
-            self.n_values += values.size
-            for s, column in zip(slots.tolist(), values.T, strict=True):
-                self._storage[s, rows] = column
 
     def keep(self, indices):
         self.store.keep(indices)
-        place = np.full(self.n, -1)
-        place[indices] = np.arange(len(indices))
         self.n = len(indices)
-        for s in np.flatnonzero(self._column_of >= 0):
-            column = self._storage[s]
-            column[: self.n] = column[indices]
-        held = self._column_of >= 0
-        self._column_of[held] = place[self._column_of[held]]
-        self._slot_of[:] = -1
-        slots = np.flatnonzero(self._column_of >= 0)
-        self._slot_of[self._column_of[slots]] = slots
+        self.cache.keep(indices)
 
-    # -- columns -----------------------------------------------------------------------
-
-    def _make_room(self):
-        """Room for ``n`` rows in every column, for as many columns as the bound allows."""
-        n = self.n
-        if len(self._slot_of) < n:
-            larger = np.full(max(n, 2 * len(self._slot_of)), -1, np.int64)
-            larger[: len(self._slot_of)] = self._slot_of
-            self._slot_of = larger
-        if self._storage.shape[1] >= n:
-            return
-        length = max(256, n + n // 2)
-        capacity = int(max(0, min(length, self.cache_size / (8 * length))))
-        slots = np.flatnonzero(self._column_of >= 0)
-        slots = slots[np.argsort(-self._stamp[slots], kind="stable")][:capacity]
-        storage = np.empty((capacity, length))
-        filled = self._storage.shape[1]
-        for new, old in enumerate(slots):
-            storage[new, :filled] = self._storage[old]
-        column_of = np.full(capacity, -1, np.int64)
-        stamp = np.zeros(capacity, np.int64)
-        column_of[: len(slots)], stamp[: len(slots)] = self._column_of[slots], self._stamp[slots]
-        self._storage, self._column_of, self._stamp = storage, column_of, stamp
-        self._slot_of[:] = -1
-        self._slot_of[column_of[: len(slots)]] = np.arange(len(slots))
-
-    def _put(self, indices, values, replace=True):
-        """Keep columns where there is room, or in the place of those not in use."""
-        free = np.flatnonzero(self._column_of < 0)[: len(indices)]
-        if replace and len(free) < len(indices):
-            idle = np.flatnonzero((self._stamp < self._clock) & (self._column_of >= 0))
-            oldest = idle[np.argsort(self._stamp[idle], kind="stable")]
-            free = np.concatenate([free, oldest[: len(indices) - len(free)]])
-        for s, j, column in zip(free.tolist(), indices.tolist(), values, strict=False):
-            if self._column_of[s] >= 0:
-                self._slot_of[self._column_of[s]] = -1
-            self._storage[s, : self.n] = column
-            self._column_of[s], self._slot_of[j], self._stamp[s] = j, s, self._clock
-
-    def _find(self, indices):
-        """Slots of the columns, -1 where there is none; missing ones are fetched if possible."""
-        slots = self._slot_of[indices]
-        self._stamp[slots[slots >= 0]] = self._clock
-        if (slots < 0).any():
-            room = int(np.sum((self._stamp < self._clock) | (self._column_of < 0)))
-            missing = np.unique(indices[slots < 0])[:room]
-            step = max(1, _VALUES_AT_A_TIME // max(1, self.n))
-            for first in range(0, len(missing), step):
-                part = missing[first : first + step]
-                values = self.store.columns_of(part, self.n_jobs)
-                self.n_values += values.size
-                self._put(part, values)
-            slots = self._slot_of[indices]
-        return slots
+    # -- values ----------------------------------------------------------------------
 
     def prefetch(self, indices):
-        self._clock += 1
-        self._find(np.asarray(indices))
+        self.cache.begin()
+        self.cache.find(np.asarray(indices), self._evaluated)
 
     def columns(self, indices):
         indices = np.asarray(indices)
-        slots = self._slot_of[indices]
+        slots = self.cache.slots(indices)
         out = np.empty((len(indices), self.n))
-        out[slots >= 0] = self._storage[slots[slots >= 0], : self.n]
-        missing = np.flatnonzero(slots < 0)
-        if len(missing):
-            out[missing] = self.store.columns_of(indices[missing], self.n_jobs)
-            self.n_values += len(missing) * self.n
+        held = slots >= 0
+        out[held] = self.cache.storage[slots[held], : self.n]
+        if not held.all():
+            out[~held] = self._evaluated(indices[~held])
         return out
 
     def block(self, rows, columns):
@@ -332,16 +233,13 @@ class GrowingColumns(GrowingGram):
         out = np.empty((len(rows), len(columns)))
         if not out.size:
             return out
-        slots = self._find(columns)
+        slots = self.cache.find(columns, self._evaluated)
         held = slots >= 0
         if held.all():
-            _columns.gather(self._storage, slots, rows, out)
+            _columns.gather(self.cache.storage, slots, rows, out)
             return out
-        part = np.empty((len(rows), int(held.sum())))
-        _columns.gather(self._storage, slots[held], rows, part)
-        out[:, held] = part
-        self.n_values += int((~held).sum()) * len(rows)
-        out[:, ~held] = self.store.cross(rows, columns[~held], self.n_jobs)
+        out[:, held] = self.cache.storage[np.ix_(slots[held], rows)].T
+        out[:, ~held] = self._cross(rows, columns[~held])
         return out
 
     def product_at(self, rows, indices, coef):
@@ -351,51 +249,34 @@ class GrowingColumns(GrowingGram):
             return out
         # A few new rows with many old ones: the columns of the former are held.
         if len(rows) < len(indices):
-            slots = self._slot_of[rows]
-            if (slots >= 0).all():
-                for i, s in enumerate(slots):
-                    out[i] = self._storage[s][indices] @ coef
-                return out
-            return self._products(rows, indices, coef)
-        slots = self._find(indices)
+            slots = self.cache.slots(rows)
+            if slots.min() < 0:
+                return self._products(rows, indices, coef)
+            for i, slot in enumerate(slots.tolist()):
+                out[i] = self.cache.storage[slot][indices] @ coef
+            return out
+        slots = self.cache.find(indices, self._evaluated)
         held = slots >= 0
-        _columns.gather_product(self._storage, slots[held], rows, coef[held], out)
+        _columns.gather_product(self.cache.storage, slots[held], rows, coef[held], out)
         if not held.all():
             out += self._products(rows, indices[~held], coef[~held])
         return out
 
     def _products(self, rows, indices, coef):
         out = np.zeros(len(rows))
-        step = max(1, _VALUES_AT_A_TIME // max(1, len(rows)))
+        step = max(1, VALUES_AT_A_TIME // max(1, len(rows)))
         for first in range(0, len(indices), step):
             part = slice(first, first + step)
-            out += self.store.cross(rows, indices[part], self.n_jobs) @ coef[part]
-        self.n_values += len(rows) * len(indices)
+            out += self._cross(rows, indices[part]) @ coef[part]
         return out
 
     def apply(self, indices, coef, out, hold=True):
+        indices = np.asarray(indices)
         if not len(indices):
             return
-        indices = np.asarray(indices)
-        self._clock += 1
-        slots = self._find(indices) if hold else self._slot_of[indices]
-        held = slots >= 0
-        if held.any():
-            self._apply_held(slots[held], coef[held], out)
-        if not held.all():
-            missing = indices[~held]
+        evaluate = self._evaluated if hold else None
+        left = self.cache.add_product(indices, coef, out, evaluate, self.n_jobs)
+        if left is not None:
+            missing = indices[left]
             self.n_values += len(missing) * self.n
-            self.store.add_product(missing, coef[~held], out, self.n_jobs)
-
-    def _apply_held(self, slots, coef, out):
-        if self.n_jobs == 1 or self.n * len(slots) < _WORTH_A_THREAD:
-            _columns.apply_columns(self._storage, slots, coef, out, 0, self.n)
-            return
-        run_ranges(
-            lambda start, stop: _columns.apply_columns(
-                self._storage, slots, coef, out,
-                start * _ROWS_AT_A_TIME, min(self.n, stop * _ROWS_AT_A_TIME),
-            ),
-            -(-self.n // _ROWS_AT_A_TIME),
-            self.n_jobs,
-        )  # fmt: skip
+            self.store.add_product(missing, coef[left], out, self.n_jobs)

@@ -88,21 +88,8 @@ class FormedGram(GramOperator):
         self._diagonal = None
 
     def _values(self, X, Z):
-        values = self.kernel.values(X, Z)
-        values = values.toarray() if sp.issparse(values) else np.asarray(values, dtype=float)
-        if values.shape != (X.shape[0], Z.shape[0]):
-            raise ValueError(
-                f"the kernel function returned an array of shape {values.shape} for "
-                f"{X.shape[0]} and {Z.shape[0]} rows; it must return shape "
-                f"({X.shape[0]}, {Z.shape[0]})."
-            )
-        if not np.all(np.isfinite(values)):
-            raise ValueError(
-                "the kernel function returned NaN or infinite values; it must return "
-                "finite numbers for every pair of rows."
-            )
-        self.n_values += values.size
-        return values
+        self.n_values += X.shape[0] * Z.shape[0]
+        return formed_values(self.kernel, X, Z)
 
     def diagonal(self):
         if self._diagonal is None:
@@ -130,3 +117,21 @@ class FormedGram(GramOperator):
 
     def take(self, indices):
         return FormedGram(self.kernel, self.X[indices], self.n_jobs)
+
+
+def formed_values(kernel, X, Z):
+    """Values of a FormedKernel, dense float64, checked: they may come from a user's function."""
+    values = kernel.values(X, Z)
+    values = values.toarray() if sp.issparse(values) else np.asarray(values, dtype=float)
+    if values.shape != (X.shape[0], Z.shape[0]):
+        raise ValueError(
+            f"the kernel function returned an array of shape {values.shape} for "
+            f"{X.shape[0]} and {Z.shape[0]} rows; it must return shape "
+            f"({X.shape[0]}, {Z.shape[0]})."
+        )
+    if not np.all(np.isfinite(values)):
+        raise ValueError(
+            "the kernel function returned NaN or infinite values; it must return "
+            "finite numbers for every pair of rows."
+        )
+    return values

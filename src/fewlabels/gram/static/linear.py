@@ -30,33 +30,39 @@ class LinearGram(GramOperator):
     def diagonal(self):
         return self._diagonal
 
-    def weights(self, indices, coef):
-        """``X[indices].T @ coef`` in float64, shape (d,)."""
-        return np.asarray(self.X[indices].astype(np.float64, copy=False).T @ coef).ravel()
-
     def apply(self, indices, coef, out):
-        w = self.weights(indices, np.asarray(coef, float))
-        if sp.issparse(self.X):
-            out += self.X @ w
-            return
-        # float32 rows are widened a chunk at a time, so that sums are float64.
-        for first in range(0, self.n, _CHUNK):
-            part = slice(first, first + _CHUNK)
-            out[part] += self.X[part].astype(np.float64, copy=False) @ w
+        add_products(self.X, weights(self.X[indices], np.asarray(coef, float)), out)
 
     def columns(self, indices):
         self.n_values += len(indices) * self.n
-        rows = self.X[indices].astype(np.float64)
-        return _dense(rows @ self.X.T)
+        return products(self.X[indices], self.X)
 
     def block(self, indices):
         self.n_values += len(indices) ** 2
-        rows = self.X[indices].astype(np.float64)
-        return _dense(rows @ rows.T)
+        rows = self.X[indices]
+        return products(rows, rows)
 
     def take(self, indices):
         return LinearGram(self.X[indices], self.n_jobs)
 
 
-def _dense(matrix):
-    return matrix.toarray() if sp.issparse(matrix) else np.ascontiguousarray(matrix)
+def weights(rows, coef):
+    """``rows.T @ coef`` in float64, shape (d,)."""
+    return np.asarray(rows.astype(np.float64, copy=False).T @ coef).ravel()
+
+
+def products(rows, others):
+    """``rows @ others.T`` as a dense float64 array."""
+    values = rows.astype(np.float64, copy=False) @ others.T
+    return values.toarray() if sp.issparse(values) else np.ascontiguousarray(values)
+
+
+def add_products(X, w, out):
+    """``out += X @ w`` in float64."""
+    if sp.issparse(X) or X.dtype == np.float64:
+        out += X @ w
+        return
+    # float32 rows are widened a chunk at a time, so that sums are float64.
+    for first in range(0, len(X), _CHUNK):
+        part = slice(first, first + _CHUNK)
+        out[part] += X[part].astype(np.float64) @ w

@@ -51,19 +51,3 @@ def extend_columns(storage, column_of, new, first):
         if column_of[s] >= 0:
             for r in range(new.shape[0]):
                 storage[s, first + r] = new[r, column_of[s]]
-
-
-@jit()
-def fill_lanes(data, indices, indptr, rows, lanes):
-    """lanes[feature, c] = entry of CSR row rows[c]."""
-    for c in range(rows.size):
-        for e in range(indptr[rows[c]], indptr[rows[c] + 1]):
-            lanes[indices[e], c] += data[e]
-
-
-@jit()
-def clear_lanes(indices, indptr, rows, lanes):
-    """Undo ``fill_lanes``."""
-    for c in range(rows.size):
-        for e in range(indptr[rows[c]], indptr[rows[c] + 1]):
-            lanes[indices[e], c] = 0.0

@@ -16,34 +16,39 @@ class SparseRows:
     """Prepared CSR rows that columns can be evaluated against, a group at a time."""
 
     def __init__(self, rows, term):
-        self.csr = rows
-        self.term = term
-        self.n = rows.shape[0]
-        self._arrays = (
+        # Wide groups amortise the walk over a row; many features keep them in cache.
+        self._width = 64 if rows.shape[1] <= 65536 else 16
+        self._view(rows, term)
+
+    def _view(self, rows, term):
+        self.csr, self.term, self.n = rows, term, rows.shape[0]
+        self.arrays = (
             rows.data,
             rows.indices.astype(np.int64, copy=False),
             rows.indptr.astype(np.int64, copy=False),
         )
-        # Wide groups amortise the walk over a row; many features keep them in cache.
-        self.width = 64 if rows.shape[1] <= 65536 else 16
 
     def rows(self, indices):
         return self.csr[indices], self.term[indices]
 
     def _each_group(self, columns, column_term, constant):
         """Yield (slice of columns, dense interleaved columns, their terms)."""
-        lanes = np.zeros((self.csr.shape[1], self.width), self.csr.dtype)
-        for first in range(0, columns.shape[0], self.width):
-            group = columns[first : first + self.width].tocoo()
-            row, col = group.coords
-            lanes[col, row] = group.data
-            lane_term = np.zeros(self.width, self.csr.dtype)
-            lane_term[: group.shape[0]] = column_term[first : first + self.width] + constant
-            yield slice(first, first + group.shape[0]), lanes, lane_term
-            lanes[col] = 0.0
+        m = columns.shape[0]
+        width = min(self._width, max(1, m))
+        lanes = np.zeros((self.csr.shape[1], width), self.csr.dtype)
+        for first in range(0, m, width):
+            last = min(m, first + width)
+            entries = slice(*columns.indptr[[first, last]])
+            feature, lengths = columns.indices[entries], np.diff(columns.indptr[first : last + 1])
+            lane = np.repeat(np.arange(last - first), lengths)
+            lanes[feature, lane] = columns.data[entries]
+            lane_term = np.zeros(width, self.csr.dtype)
+            lane_term[: last - first] = column_term[first:last] + constant
+            yield slice(first, last), lanes, lane_term
+            lanes[feature, lane] = 0.0
 
-    def _run(self, function, n_jobs):
-        work = (self.csr.nnz + self.n) * self.width
+    def _run(self, function, width, n_jobs):
+        work = (self.csr.nnz + self.n) * width
         run_ranges(function, -(-self.n // _tiles.TILE), n_jobs if work > _WORTH_A_THREAD else 1)
 
     def apply(self, row_map, columns, column_term, coef, out, n_jobs):
@@ -51,10 +56,11 @@ class SparseRows:
         for part, lanes, lane_term in self._each_group(
             columns, column_term, row_map.column_constant
         ):
-            weights = np.zeros(self.width)
+            weights = np.zeros(len(lane_term))
             weights[: part.stop - part.start] = coef[part]
-            fixed = (self._arrays, self.term, lanes, lane_term, weights, out)
-            self._run(partial(_tiles.apply_sparse, row_map.kind, row_map.degree, *fixed), n_jobs)
+            fixed = (self.arrays, self.term, lanes, lane_term, weights, out)
+            function = partial(_tiles.apply_sparse, row_map.kind, row_map.degree, *fixed)
+            self._run(function, len(lane_term), n_jobs)
 
     def columns(self, row_map, columns, column_term, n_jobs):
         """``K(rows, columns)``, one column per row of the result."""
@@ -62,6 +68,7 @@ class SparseRows:
         for part, lanes, lane_term in self._each_group(
             columns, column_term, row_map.column_constant
         ):
-            fixed = (self._arrays, self.term, lanes, lane_term, out[part])
-            self._run(partial(_tiles.column_sparse, row_map.kind, row_map.degree, *fixed), n_jobs)
+            fixed = (self.arrays, self.term, lanes, lane_term, out[part])
+            function = partial(_tiles.column_sparse, row_map.kind, row_map.degree, *fixed)
+            self._run(function, len(lane_term), n_jobs)
         return out
