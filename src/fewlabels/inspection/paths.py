@@ -1,4 +1,4 @@
-"""What a setting does: the class prior, and the prices along a path."""
+"""What a setting does: the class prior, and the cost along a path."""
 
 from __future__ import annotations
 
@@ -77,15 +77,15 @@ class PriorSensitivityDisplay:
 
 
 class RegularizationPathDisplay:
-    """Support vectors and answers along the values of a price.
+    """Support vectors and answers along the values of a cost parameter.
 
     Parameters
     ----------
     table : DataFrame
-        Columns: the price, "support_vectors", "share_positive" (of the training rows with a
+        Columns: the parameter, "support_vectors", "share_positive" (of the training rows with a
         positive decision).
     parameter : str
-        Name of the price.
+        Name of the parameter.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class RegularizationPathDisplay:
         y : array-like of shape (n_samples,), default=None
             Labels as in ``fit``.
         parameter : str
-            Name of the price: "C", "C_star", "nu", "lam".
+            Name of the parameter: "C", "C_star", "nu", "lam".
         values : sequence of float
             Values, in the order of the path.
         ax : matplotlib.axes.Axes, default=None

@@ -12,9 +12,10 @@ def check_kernel(name, kernel):
     """Refuse a kernel that no graph can hold; ``name`` of the machine that has it."""
     if type(kernel) not in _WRITERS:
         what = f"kernel={kernel.name!r}" if kernel.name else "a function"
+        *first, last = (repr(known.name) for known in _WRITERS)
         raise ValueError(
             f"this {name} has {what} for a kernel, which no graph can hold; fit it with "
-            "kernel='rbf', 'linear', 'poly' or 'sigmoid'."
+            f"kernel={', '.join(first)} or {last}."
         )
 
 

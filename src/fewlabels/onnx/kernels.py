@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..gram.tiles.features import RowMap
-from ..kernels import RBF, Polynomial
+from ..kernels import RBF, Map
 
 # Support vectors at a time: their kernel values stay in cache. At most so many blocks, too, as
 # each costs some nodes.
@@ -63,7 +63,7 @@ def inner_product_sum(graph, x, kernel, vectors, coef):
 
 def mapped(graph, kernel, inner):
     """Kernel values from ``gamma x.z + coef0``."""
-    if isinstance(kernel, Polynomial):
+    if kernel.map is Map.POWER:
         return graph.add("Pow", inner, np.float64(kernel.degree))
     return graph.add("Tanh", inner)
 
