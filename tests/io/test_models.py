@@ -2,11 +2,13 @@
 
 import json
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 import skops.io
 from sklearn.decomposition import PCA
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
@@ -14,8 +16,10 @@ from fewlabels import SVDD, tune
 from fewlabels.io.errors import UserError
 from fewlabels.io.models import files as models
 from fewlabels.io.models.files import describe, is_model, load_model, read_metadata, save_model
+from fewlabels.io.models.machines import trusted_types
 from fewlabels.io.tables.schema import Column, Schema
 
+FOLDER = Path(__file__).parent / "models"
 X = np.random.default_rng(0).normal(size=(30, 2))
 SCHEMA = Schema("table", 2, (Column("a", "number"), Column("b", "category", 3)))
 
@@ -138,13 +142,44 @@ def test_foreign_types_are_refused_by_name(tmp_path):
         load_model(path)
 
 
-@pytest.mark.parametrize("name", ["vectors", "coef", "kernels"])
-def test_attributes_of_another_version(tmp_path, name):
+def test_a_file_says_its_format(model):
+    assert read_metadata(model[0])["format_version"] == models.FORMAT_VERSION == 5
+
+
+def test_types_that_files_may_hold_are_those_of_this_package():
+    own = [name for name in trusted_types() if name.startswith("fewlabels.")]
+    assert len(trusted_types()) == len(own) + 3
+    assert "fewlabels.fitted.function.Function" in own and "fewlabels.estimators.pu.PUSVM" in own
+
+
+def _rename(path, old, new):
+    """Call something otherwise inside a model."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    text = members["schema.json"].decode()
+    assert json.dumps(old) in text
+    members["schema.json"] = text.replace(json.dumps(old), json.dumps(new)).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+# Of what a file of this version holds, and of what one of format 1 does.
+@pytest.mark.parametrize("name", ["coef", "kernels", "function", "solution"])
+def test_attributes_of_another_version(model, name):
+    path, _ = model
+    _rename(path, name, "another")
+    with pytest.raises(UserError, match=r"written with fewlabels .*; fit the model again"):
+        load_model(path)
+
+
+@pytest.mark.filterwarnings("ignore", category=InconsistentVersionWarning)
+@pytest.mark.parametrize("stored", ["svdd-format-1", "pusvm-isotonic-format-2"])
+@pytest.mark.parametrize("name", ["support_vectors_", "dual_coef_", "gamma_"])
+def test_attributes_that_an_old_file_lacks(tmp_path, stored, name):
     path = tmp_path / "m"
-    machine = SVDD().fit(X).release_rows()
-    object.__delattr__(machine.function_, name)
-    pipeline = Pipeline([("m", machine)])
-    save_model(path, pipeline, _metadata())
+    path.write_bytes((FOLDER / f"{stored}.skops").read_bytes())
+    _rename(path, name, "another")
     with pytest.raises(UserError, match=r"written with fewlabels .*; fit the model again"):
         load_model(path)
 

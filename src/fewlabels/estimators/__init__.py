@@ -7,6 +7,6 @@ from .pu_ensemble import PUEnsemble
 from .s3vm import S3VM
 from .svdd import SVDD
 
-complete(SVDD, OneClassSVM, PUSVM, S3VM, PUEnsemble)
+complete(PUSVM, S3VM, PUEnsemble)
 
 __all__ = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble"]

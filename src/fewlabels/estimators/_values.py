@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..fitted import Conformal, Curve, Function, TrainingRows, TwoSidedCurve
+from ..fitted import Curve, Function, TrainingRows, TwoSidedCurve
 from ..kernels import Precomputed, make_kernel
 from ._stream_state import holds_rows
 
@@ -21,37 +20,10 @@ def _common(m):
     )  # fmt: skip
 
 
-def _svdd(m):
-    rbf = m.kernel == "rbf"
-    return Function(
-        **_common(m), coef=2.0 * m.dual_coef_, bias=0.0 if rbf else -m._center_norm,
-        self_weight=0.0 if rbf else 1.0, shift=m._shift, diagonal=m._diagonal_value,
-        boundary=m._own_offset, rounding=m._rounding_of_scores,
-    )  # fmt: skip
-
-
-def _one_class(m):
-    coef = m.dual_coef_.toarray() if sp.issparse(m.dual_coef_) else m.dual_coef_
-    return Function(
-        **_common(m), coef=coef, boundary=m._own_offset, rounding=m._rounding_of_scores
-    )
-
-
 def _margin(m):
     return Function(
         **_common(m), coef=m.dual_coef_, bias=m._bias, shift=m._shift, rounding=m._rounding
     )
-
-
-def _conformal(m):
-    if "calibration_scores_" not in m.__dict__ and m.target_fpr is None:
-        raise AttributeError("not calibrated")
-    scores, is_rbf = m.calibration_scores_, m.kernel == "rbf"
-    share = 1e-6 if m._float64 is False else 1e-9
-    return Conformal(
-        scores=scores, shift=m._level, scale=m._unit, relative=is_rbf, rate=m.target_fpr,
-        tie=share if is_rbf else share * m._decision_size,
-    )  # fmt: skip
 
 
 def _training_rows(m):
@@ -71,16 +43,13 @@ def _training_rows(m):
 
 def complete(*machines):
     """Give machines the attributes that readers use."""
-    functions = {"SVDD": _svdd, "OneClassSVM": _one_class}
     for cls in machines:
         if hasattr(cls, "function_"):
             continue
-        cls.function_ = property(functions.get(cls.__name__, _margin))
+        cls.function_ = property(_margin)
         cls.holds_rows_ = property(holds_rows)
         cls.training_rows_ = property(_training_rows)
-        if cls.__name__ in functions:
-            cls.conformal_ = property(_conformal)
-        elif cls.__name__ == "PUEnsemble":
+        if cls.__name__ == "PUEnsemble":
             cls.has_curve_ = True
             cls.curve_ = property(lambda m: TwoSidedCurve(m._spread, m._slopes))
         else:
