@@ -113,11 +113,11 @@ def check(data, out, model, stretch=2_000_000):
 
 def floors(data, model, folder, n_bytes=150_000_000):
     """CPU seconds per million rows of every stage by itself."""
-    from fewlabels.cli.predict import _rows_with
-    from fewlabels.cli.scoring import Scorer
     from fewlabels.io.tables.chunks import iterate_chunks
     from fewlabels.io.tables.tally import Tally
     from fewlabels.io.write import table_writer
+    from fewlabels.jobs.scorer import Scorer
+    from fewlabels.jobs.scoring import rows_with
 
     with open(data, "rb") as file:
         part = file.read(n_bytes).rsplit(b"\n", 1)[0] + b"\n"
@@ -148,7 +148,7 @@ def floors(data, model, folder, n_bytes=150_000_000):
                 arrays = dict(
                     zip(scorer.answer.columns, scorer.answer.arrays(scores, more), strict=True)
                 )
-                append(*_rows_with(chunk, arrays, columns, scorer.schema, "csv"))
+                append(*rows_with(chunk, arrays, columns, scorer.schema, "csv"))
 
     stages = {
         "Arrow alone: numbers of 16 MiB blocks": parse,

@@ -79,6 +79,7 @@ def _display_math(self, node):
 # Title of every part of the reference; its names are those of the module's __all__.
 _PARTS = {
     "fewlabels": "Machines",
+    "fewlabels.jobs": "Jobs on tables",
     "fewlabels.inspection": "Explanations and pictures",
     "fewlabels.report": "Reports",
     "fewlabels.onnx": "ONNX",

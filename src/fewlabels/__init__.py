@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .estimators import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
+    from .jobs import fit_table
     from .model_selection import tune
 
 __version__ = "0.1.0"
@@ -16,10 +17,20 @@ __version__ = "0.1.0"
 _ESTIMATORS = ("PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble")
 _HOMES = {
     **dict.fromkeys(_ESTIMATORS, "fewlabels.estimators"),
+    "fit_table": "fewlabels.jobs",
     "tune": "fewlabels.model_selection",
 }
 
-__all__ = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "__version__", "tune"]
+__all__ = [
+    "PUSVM",
+    "S3VM",
+    "SVDD",
+    "OneClassSVM",
+    "PUEnsemble",
+    "__version__",
+    "fit_table",
+    "tune",
+]
 
 
 def __getattr__(name):

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
-from fewlabels.cli import parameters
 from fewlabels.io.models.files import load_model
+from fewlabels.jobs.training import parameters
 
 
 def test_target_and_normal_value(run, data, tmp_path, table):

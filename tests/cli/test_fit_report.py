@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewlabels.cli import reporting
+from fewlabels.cli.fit import page_path
 from fewlabels.io.models.files import load_model, read_metadata
 from fewlabels.report import is_report
 
@@ -54,7 +54,7 @@ def no_page(monkeypatch):
         path.write_text("<!doctype html>\n<!-- fewlabels report -->\n")
         return ["told while reporting"]
 
-    monkeypatch.setattr("fewlabels.cli.train.write_report_of", write)
+    monkeypatch.setattr("fewlabels.jobs.training.train.write_report_of", write)
     return parts
 
 
@@ -96,8 +96,8 @@ def test_beside_the_model_unless_told_otherwise(run, tmp_path, rows, no_page):
     assert no_page["comparison"] is None
     assert no_page["command"].startswith("fewlabels fit ")
     assert [column.kind for column in no_page["profile"]] == ["left out", "number", "number"]
-    assert reporting.page_path(model, None, wanted=True) == tmp_path / "m.html"
-    other = reporting.page_path(tmp_path / "m.v1", None, wanted=True)
+    assert page_path(model, None, wanted=True) == tmp_path / "m.html"
+    other = page_path(tmp_path / "m.v1", None, wanted=True)
     assert other == tmp_path / "m.v1.html"  # not that of m.v2
     assert json.loads(_fit(run, rows, model, "--json").out)["report"] is None
 

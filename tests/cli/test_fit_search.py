@@ -2,16 +2,15 @@
 
 import json
 import shlex
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, tune
-from fewlabels.cli import fitting
-from fewlabels.cli.settings import plan_search
 from fewlabels.io.models.files import load_model
+from fewlabels.jobs.training import fitting
+from fewlabels.jobs.training.search import plan_search
 
 N = 80
 
@@ -190,10 +189,10 @@ def test_the_command_can_be_given_again(run, normal, tmp_path, monkeypatch):
     said = {}
 
     def train(*arguments, **options):
-        said.update(options, watch=None)
+        said.update(options, arguments=arguments, observer=None)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["fewlabels.cli.fit"], "train", train)
+    monkeypatch.setattr("fewlabels.jobs.training.train.train_file", train)
     arguments = [str(normal), "-o", str(tmp_path / "my model"), "--keep", "size", "--keep", "age",
                  "--no-scale", "--machine", "one-class", "-q", "--time-budget", "3",
                  "--no-report"]  # fmt: skip

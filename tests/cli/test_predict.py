@@ -15,10 +15,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
-from fewlabels.cli import progress
-from fewlabels.cli.predict import score_file
+from fewlabels.cli.terminal import progress
 from fewlabels.io.models.files import load_model
 from fewlabels.io.tables import read as tables
+from fewlabels.jobs import Observer, score_file
 
 # pandas 2 may miss a number by its last bit otherwise.
 read_csv = partial(pd.read_csv, float_precision="round_trip")
@@ -69,9 +69,9 @@ def test_pieces_give_the_same_file(tmp_path, table, model, monkeypatch, suffix):
     score_file(model, data, tmp_path / "whole.csv")
     monkeypatch.setattr(tables, "BLOCK_BYTES", 2000)
     seen = []
-    score_file(
-        model, data, tmp_path / "pieces.csv", chunk_rows=7, update=lambda *now: seen.append(now)
-    )
+    observer = Observer()
+    observer.rows = lambda *now: seen.append(now)
+    score_file(model, data, tmp_path / "pieces.csv", chunk_rows=7, observer=observer)
     assert len(seen) >= 600 / 7
     assert seen == sorted(seen)
     assert seen[-1] == (600, 1.0)
@@ -225,15 +225,17 @@ def test_progress_tells_the_time_left(monkeypatch):
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
-    with progress.scoring() as update:
+    with progress.scoring() as observer:
         for k in range(1, 4):
-            update(1000 * k, k / 4)
+            observer.rows(1000 * k, k / 4)
             time.sleep(0.15)
     shown = terminal.getvalue()
     assert "3,000 rows scored" in shown and "75%" in shown
     assert re.search(r"gone, .*\d:\d\d:\d\d.* left", shown)
-    with progress.scoring(quiet=True) as update:
-        assert update is None
+    before = terminal.getvalue()
+    with progress.scoring(quiet=True) as observer:
+        observer.rows(1000, 0.5)
+    assert terminal.getvalue() == before
 
 
 def test_inspect(run, data, tmp_path):

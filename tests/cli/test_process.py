@@ -8,7 +8,7 @@ from importlib.metadata import version
 import numpy as np
 import pytest
 
-from fewlabels.cli.scoring import Scorer
+from fewlabels.jobs.scorer import Scorer
 
 
 def _python(*arguments):
@@ -55,7 +55,8 @@ def test_ctrl_c_while_fitting(tmp_path, model_bytes):
     # Holds the fit in its first round until the signal comes.
     code = """
 import sys, time
-from fewlabels.cli import main, progress
+from fewlabels.cli import main
+from fewlabels.cli.terminal import progress
 def describe(entry):
     print("in the fit", file=sys.stderr, flush=True)
     time.sleep(100)

@@ -12,10 +12,10 @@ from sklearn.preprocessing import StandardScaler
 
 from fewlabels import PUSVM
 from fewlabels.class_prior import METHODS, estimate_prior, pooled_from_unlabeled
-from fewlabels.cli.parameters import as_options
-from fewlabels.cli.predict import score_file
-from fewlabels.cli.results import PRIOR_CONFIDENCE
 from fewlabels.io.models.files import load_model
+from fewlabels.jobs import score_file
+from fewlabels.jobs.training.figures import PRIOR_CONFIDENCE
+from fewlabels.jobs.wording import as_options
 
 N, N_LABELED, N_POSITIVE = 240, 40, 100
 

@@ -13,9 +13,8 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.preprocessing import StandardScaler
 
 from fewlabels import S3VM, SVDD
-from fewlabels.cli import updating
-from fewlabels.cli.updating import update_model
 from fewlabels.io.models.files import load_model
+from fewlabels.jobs import Observer, updating
 
 # pandas 2 may miss a number by its last bit otherwise.
 read_csv = partial(pd.read_csv, float_precision="round_trip")
@@ -190,9 +189,10 @@ def test_block(run, model, more, frame):
 
 def test_pieces_of_the_file_give_the_same(model, more, frame, tmp_path):
     told = []
-    summary = update_model(
-        model, more, tmp_path / "m2", chunk_rows=7, callback=lambda *done: told.append(done)
-    )
+
+    observer = Observer()
+    observer.rows = lambda done, share, total: told.append((done, total))
+    summary = updating.update(model, more, tmp_path / "m2", chunk_rows=7, observer=observer)
     assert told == [(k, 50) for k in range(1, 51)]
     assert summary["rows"] == 50
     check_machine(tmp_path / "m2", frame, expected_machine(frame))

@@ -29,8 +29,10 @@ PARTS = [
     "fewlabels.inspection",
     "fewlabels.onnx",
     "fewlabels.report",
+    "fewlabels.jobs",
 ]
-EXPECTED_PUBLIC = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "__version__", "tune"]
+EXPECTED_PUBLIC = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "__version__"]
+EXPECTED_PUBLIC += ["fit_table", "tune"]
 
 
 # -- the public names ------------------------------------------------------------------
@@ -243,6 +245,7 @@ DOCUMENTS = [
     "docs/error-rates.md",
     "docs/probabilities.md",
     "docs/report.md",
+    "docs/notebook.md",
     "docs/pu-guide.md",
     "docs/pu-ensemble.md",
     "docs/pu-model-selection.md",

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from .demo import demo
+from .demo.command import demo
 from .errors import EXPLAINED, Commands
 from .explain import explain
 from .export import export

@@ -23,10 +23,6 @@ EXPLAINED = (
 )
 
 
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, with a sentence on what it left behind."""
-
-
 class Commands(TyperGroup):
     """The group of commands; turns what the user can repair into a sentence and a code."""
 

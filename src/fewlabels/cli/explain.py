@@ -8,18 +8,12 @@ from typing import Annotated
 import typer
 
 from ..io.errors import UserError
-from . import show
-from .explaining import explain_rows
-from .parameters import check_range
+from .options import Model, Threads
+from .terminal import progress, show
 
 
 def explain(
-    model: Annotated[
-        Path,
-        typer.Argument(
-            metavar="MODEL", help="Model that 'fewlabels fit' wrote.", show_default=False
-        ),
-    ],
+    model: Model,
     data: Annotated[
         Path,
         typer.Argument(
@@ -44,7 +38,7 @@ def explain(
     ] = None,
     top: Annotated[int, typer.Option(help="Columns to show; the others are summed up.")] = 10,
     seed: Annotated[int, typer.Option(help="Seed of the draw of the rows to compare with.")] = 0,
-    n_jobs: Annotated[int | None, typer.Option(help="Threads. [default: all cores]")] = None,
+    n_jobs: Threads = None,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ):
     """Show which columns drive the score of a row, and which way.
@@ -56,10 +50,12 @@ def explain(
     """
     if top < 1:
         raise UserError(f"--top {top} is out of range; it must be 1 or more.")
-    check_range("random_state", seed)
-    if n_jobs is not None:
-        check_range("n_jobs", n_jobs)
-    found = explain_rows(model, data, row, background=background, seed=seed, n_jobs=n_jobs)
+    from ..jobs.explaining import explain as explain_rows
+
+    found = explain_rows(
+        model, data, row, background=background, seed=seed, n_jobs=n_jobs,
+        observer=progress.Quiet(),
+    )  # fmt: skip
     if json:
         show.as_json({**found, "rows": [_cut(told, top) for told in found["rows"]]})
         return

@@ -2,26 +2,247 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from . import parameters as options
-from . import progress, show
+from ..io.errors import UserError
+from ..io.models.machines import MACHINES
+from ..jobs.training.parameters import ONE_CLASS_NU, TARGET_FPR
+from ..jobs.training.search import DEFAULT_BUDGET
 from .errors import NOT_CONVERGED
-from .parameters import Kernel, Loss, Machine, Missing, Slack, Threshold
-from .reporting import page_path
-from .results import summary_lines
-from .settings import DEFAULT_BUDGET
-from .train import train
+from .options import (
+    ROWS_PANEL,
+    Categorical,
+    Drop,
+    Keep,
+    Missing,
+    Quiet,
+    Scale,
+    SummaryAsJson,
+    grouped,
+    parse_number,
+    values_of,
+)
+from .terminal import progress, show
+from .terminal.summary import summary_lines
 
-_ROWS = "Rows and columns"
-_MACHINE = "Machine"
-_EFFORT = "Effort"
-_REPORT = "Report"
+Machine = StrEnum("Machine", [(name.replace("-", "_"), name) for name in MACHINES])  # type: ignore[misc]
+Slack = StrEnum("Slack", ["squared", "linear"])
+Kernel = StrEnum("Kernel", ["rbf", "linear", "poly", "sigmoid"])
+Loss = StrEnum("Loss", [("double_hinge", "double-hinge"), ("ramp", "ramp")])
+Threshold = StrEnum(
+    "Threshold", [("leave_one_out", "leave-one-out"), ("prior", "prior"), ("risk", "risk")]
+)
+
+_rows = partial(typer.Option, rich_help_panel=ROWS_PANEL)
+_machine = partial(typer.Option, rich_help_panel="Machine")
+_effort = partial(typer.Option, rich_help_panel="Effort")
+_report = partial(typer.Option, rich_help_panel="Report")
 
 
+@dataclass(frozen=True)
+class RowOptions:
+    """Which rows and columns are learnt from."""
+
+    target: Annotated[
+        str | None,
+        _rows(
+            help="Column with the class of each row, blank where it is unknown. Without it all "
+            "rows are normal. (npz: an array; svmlight: y.)"
+        ),
+    ] = None
+    normal: Annotated[
+        str | None, _rows(help="The class that is normal; it alone is learnt from.")
+    ] = None
+    positive: Annotated[
+        str | None,
+        _rows(
+            help="The class to look for; all other rows, blank or with one other value, are "
+            "unlabelled."
+        ),
+    ] = None
+    unlabeled: Annotated[
+        str | None,
+        _rows(help="A value of the target that marks rows of unknown class, as a blank does."),
+    ] = None
+    drop: Drop = None
+    categorical: Categorical = None
+    keep: Keep = None
+    missing: Annotated[
+        Missing,
+        _rows(
+            help="Missing numbers: impute fills them in with the median and tells the machine "
+            "where; skip leaves out rows that have some; refuse stops."
+        ),
+    ] = Missing.impute
+    scale: Scale = True
+    clean: Annotated[
+        bool,
+        _rows(
+            "--clean",
+            help="svdd, one-class: no training row is an anomaly, so all are trained on.",
+        ),
+    ] = False
+
+
+@dataclass(frozen=True)
+class MachineOptions:
+    """The machine and its parameters, by their names."""
+
+    machine: Annotated[
+        Machine | None,
+        _machine(
+            help="svdd: smallest ball around the rows; one-class: one-class SVM; pusvm: SVM for "
+            "positive and unlabelled rows; pu-ensemble: many of them, slower and often better; "
+            "s3vm: SVM for two classes and unlabelled rows. (default: svdd without blanks in the "
+            "target, pusvm with one class and blanks, s3vm with two)"
+        ),
+    ] = None
+    target_fpr: Annotated[
+        str | None,
+        _machine(
+            metavar="RATE|none",
+            help="svdd, one-class: share of normal rows that may be called outside; none: the "
+            f"machine's own threshold. (default: {TARGET_FPR}; none with --nu)",
+        ),
+    ] = None
+    C: Annotated[
+        float | None,
+        _machine(
+            "--C",
+            help="svdd: price of rows outside; smaller lets more outside. (default: 2) s3vm: "
+            "price of labelled rows inside the margin. (default: 10)",
+        ),
+    ] = None
+    C_star: Annotated[
+        float | None,
+        _machine(
+            "--C-star",
+            help="s3vm: price of unlabelled rows inside the margin. (default: 5)",
+        ),
+    ] = None
+    balance: Annotated[
+        str | None,
+        _machine(
+            metavar="NUMBER|labels|none",
+            help="s3vm: mean score of the unlabelled rows: a number, that of the labels (greater "
+            "class 1, other -1), or whatever it comes to. (default: labels)",
+        ),
+    ] = None
+    nu: Annotated[
+        float | None,
+        _machine(
+            help="Share of training rows that may lie outside, in (0, 1]; svdd: with linear "
+            f"slack, in place of C. (default for one-class: {ONE_CLASS_NU})"
+        ),
+    ] = None
+    slack: Annotated[
+        Slack | None, _machine(help="svdd: how rows outside are charged. (default: squared)")
+    ] = None
+    prior: Annotated[
+        str | None,
+        _machine(
+            metavar="NUMBER|estimate",
+            help="pusvm, pu-ensemble: share of positives among the unlabelled rows, in (0, 1). "
+            "(default: estimate)",
+        ),
+    ] = None
+    n_bags: Annotated[
+        int | None,
+        _machine(
+            "--bags",
+            help="pu-ensemble: how many samples of the rows are learnt from. (default: 30)",
+        ),
+    ] = None
+    lam: Annotated[
+        str | None,
+        _machine(
+            metavar="NUMBER|auto",
+            help="pusvm: weight of the norm; larger values give smoother functions; auto: 0.15 "
+            "divided by the number of positive rows. (default: auto)",
+        ),
+    ] = None
+    loss: Annotated[
+        Loss | None, _machine(help="pusvm: what errors cost. (default: double-hinge)")
+    ] = None
+    threshold: Annotated[
+        Threshold | None,
+        _machine(
+            help="pusvm: where scores turn positive: such that the prior is the share of "
+            "positives found, the same for rows not trained on, or where the risk is smallest. "
+            "(default: leave-one-out)"
+        ),
+    ] = None
+    kernel: Annotated[Kernel | None, _machine(help="(default: rbf)")] = None
+    gamma: Annotated[
+        str | None,
+        _machine(help="Kernel width: scale, auto or a number. (default: scale, s3vm distance)"),
+    ] = None
+    degree: Annotated[int | None, _machine(help="Degree of poly. (default: 3)")] = None
+    coef0: Annotated[
+        float | None, _machine(help="Constant of poly and sigmoid. (default: 1, one-class 0)")
+    ] = None
+
+
+@dataclass(frozen=True)
+class EffortOptions:
+    """Time, accuracy and memory; all but the time budget are parameters of the machine."""
+
+    time_budget: Annotated[
+        float,
+        _effort(
+            metavar="SECONDS",
+            help="Time for choosing settings from the data; 0: none are chosen. A setting that "
+            "would be chosen (kernel, gamma, C, C-star, nu, lam) and is given ends the choice.",
+        ),
+    ] = DEFAULT_BUDGET
+    tol: Annotated[float | None, _effort(help="Accuracy. (default: 0.001, pu-ensemble 0.01)")] = (
+        None
+    )
+    max_iter: Annotated[int | None, _effort(help="Limit on iterations. (default: none)")] = None
+    max_time: Annotated[
+        float | None, _effort(help="Limit on the seconds of fitting. (default: none)")
+    ] = None
+    cache_size: Annotated[
+        float | None, _effort(help="Memory for kernel values, in MB. (default: 200)")
+    ] = None
+    n_jobs: Annotated[int | None, _effort(help="Threads. (default: all cores)")] = None
+    random_state: Annotated[
+        int | None,
+        _effort(
+            "--seed", help="Seed of the sample that a large fit starts from, and of the prior."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """The report, and the comparison that it shows."""
+
+    report: Annotated[
+        Path | None,
+        _report(
+            help="Report to write. (default: MODEL with the ending .html)", show_default=False
+        ),
+    ] = None
+    no_report: Annotated[bool, _report("--no-report", help="Write no report.")] = False
+    baselines: Annotated[
+        bool | None,
+        _report(
+            "--baselines/--no-baselines",
+            help="Compare with other methods, such as an isolation forest or an SVM of the labels "
+            "alone, for half of the time budget. (default: if there is a report and a budget)",
+            show_default=False,
+        ),
+    ] = None
+
+
+@grouped
 def fit(
     context: typer.Context,
     data: Annotated[
@@ -37,255 +258,10 @@ def fit(
         Path,
         typer.Option("-o", "--output", help="Model file to write.", show_default=False),
     ],
-    target: Annotated[
-        str | None,
-        typer.Option(
-            help="Column with the class of each row, blank where it is unknown. Without it all "
-            "rows are normal. (npz: an array; svmlight: y.)",
-            rich_help_panel=_ROWS,
-        ),
-    ] = None,
-    normal: Annotated[
-        str | None,
-        typer.Option(
-            help="The class that is normal; it alone is learnt from.", rich_help_panel=_ROWS
-        ),
-    ] = None,
-    positive: Annotated[
-        str | None,
-        typer.Option(
-            help="The class to look for; all other rows, blank or with one other value, are "
-            "unlabelled.",
-            rich_help_panel=_ROWS,
-        ),
-    ] = None,
-    unlabeled: Annotated[
-        str | None,
-        typer.Option(
-            help="A value of the target that marks rows of unknown class, as a blank does.",
-            rich_help_panel=_ROWS,
-        ),
-    ] = None,
-    machine: Annotated[
-        Machine | None,
-        typer.Option(
-            help="svdd: smallest ball around the rows; one-class: one-class SVM; pusvm: SVM for "
-            "positive and unlabelled rows; pu-ensemble: many of them, slower and often better; "
-            "s3vm: SVM for two classes and unlabelled rows. (default: svdd without blanks in the "
-            "target, pusvm with one class and blanks, s3vm with two)",
-            rich_help_panel=_MACHINE,
-        ),
-    ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(help="Column to leave out; can be repeated.", rich_help_panel=_ROWS),
-    ] = None,
-    categorical: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Column of categories although it holds numbers; can be repeated.",
-            rich_help_panel=_ROWS,
-        ),
-    ] = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Column to learn from although it looks like an identifier, a date, free text or "
-            "a constant; can be repeated.",
-            rich_help_panel=_ROWS,
-        ),
-    ] = None,
-    missing: Annotated[
-        Missing,
-        typer.Option(
-            help="Missing numbers: impute fills them in with the median and tells the machine "
-            "where; skip leaves out rows that have some; refuse stops.",
-            rich_help_panel=_ROWS,
-        ),
-    ] = Missing.impute,
-    scale: Annotated[
-        bool,
-        typer.Option(
-            help="Scale numbers to mean 0 and variance 1 (sparse: to 1).", rich_help_panel=_ROWS
-        ),
-    ] = True,
-    time_budget: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS",
-            help="Time for choosing settings from the data; 0: none are chosen. A setting that "
-            "would be chosen (kernel, gamma, C, C-star, nu, lam) and is given ends the choice.",
-            rich_help_panel=_EFFORT,
-        ),
-    ] = DEFAULT_BUDGET,
-    clean: Annotated[
-        bool,
-        typer.Option(
-            "--clean",
-            help="svdd, one-class: no training row is an anomaly, so all are trained on.",
-            rich_help_panel=_ROWS,
-        ),
-    ] = False,
-    target_fpr: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RATE|none",
-            help="svdd, one-class: share of normal rows that may be called outside; none: the "
-            f"machine's own threshold. (default: {options.TARGET_FPR}; none with --nu)",
-            rich_help_panel=_MACHINE,
-        ),
-    ] = None,
-    C: Annotated[
-        float | None,
-        typer.Option(
-            "--C",
-            help="svdd: price of rows outside; smaller lets more outside. (default: 2) s3vm: "
-            "price of labelled rows inside the margin. (default: 10)",
-            rich_help_panel=_MACHINE,
-        ),
-    ] = None,
-    C_star: Annotated[
-        float | None,
-        typer.Option(
-            "--C-star",
-            help="s3vm: price of unlabelled rows inside the margin. (default: 5)",
-            rich_help_panel=_MACHINE,
-        ),
-    ] = None,
-    balance: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBER|labels|none",
-            help="s3vm: mean score of the unlabelled rows: a number, that of the labels (greater "
-            "class 1, other -1), or whatever it comes to. (default: labels)",
-            rich_help_panel=_MACHINE,
-        ),
-    ] = None,
-    nu: Annotated[
-        float | None,
-        typer.Option(
-            help="Share of training rows that may lie outside, in (0, 1]; svdd: with linear "
-            f"slack, in place of C. (default for one-class: {options.ONE_CLASS_NU})",
-            rich_help_panel=_MACHINE,
-        ),
-    ] = None,
-    slack: Annotated[
-        Slack | None,
-        typer.Option(
-            help="svdd: how rows outside are charged. (default: squared)", rich_help_panel=_MACHINE
-        ),
-    ] = None,
-    prior: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBER|estimate",
-            help="pusvm, pu-ensemble: share of positives among the unlabelled rows, in (0, 1). "
-            "(default: estimate)",
-            rich_help_panel=_MACHINE,
-        ),
-    ] = None,
-    bags: Annotated[
-        int | None,
-        typer.Option(
-            help="pu-ensemble: how many samples of the rows are learnt from. (default: 30)",
-            rich_help_panel=_MACHINE,
-        ),
-    ] = None,
-    lam: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBER|auto",
-            help="pusvm: weight of the norm; larger values give smoother functions; auto: 0.15 "
-            "divided by the number of positive rows. (default: auto)",
-            rich_help_panel=_MACHINE,
-        ),
-    ] = None,
-    loss: Annotated[
-        Loss | None,
-        typer.Option(
-            help="pusvm: what errors cost. (default: double-hinge)", rich_help_panel=_MACHINE
-        ),
-    ] = None,
-    threshold: Annotated[
-        Threshold | None,
-        typer.Option(
-            help="pusvm: where scores turn positive: such that the prior is the share of "
-            "positives found, the same for rows not trained on, or where the risk is smallest. "
-            "(default: leave-one-out)",
-            rich_help_panel=_MACHINE,
-        ),
-    ] = None,
-    kernel: Annotated[
-        Kernel | None, typer.Option(help="(default: rbf)", rich_help_panel=_MACHINE)
-    ] = None,
-    gamma: Annotated[
-        str | None,
-        typer.Option(
-            help="Kernel width: scale, auto or a number. (default: scale, s3vm distance)",
-            rich_help_panel=_MACHINE,
-        ),
-    ] = None,
-    degree: Annotated[
-        int | None, typer.Option(help="Degree of poly. (default: 3)", rich_help_panel=_MACHINE)
-    ] = None,
-    coef0: Annotated[
-        float | None,
-        typer.Option(
-            help="Constant of poly and sigmoid. (default: 1, one-class 0)",
-            rich_help_panel=_MACHINE,
-        ),
-    ] = None,
-    tol: Annotated[
-        float | None,
-        typer.Option(help="Accuracy. (default: 0.001, pu-ensemble 0.01)", rich_help_panel=_EFFORT),
-    ] = None,
-    max_iter: Annotated[
-        int | None,
-        typer.Option(help="Limit on iterations. (default: none)", rich_help_panel=_EFFORT),
-    ] = None,
-    max_time: Annotated[
-        float | None,
-        typer.Option(
-            help="Limit on the seconds of fitting. (default: none)", rich_help_panel=_EFFORT
-        ),
-    ] = None,
-    cache_size: Annotated[
-        float | None,
-        typer.Option(
-            help="Memory for kernel values, in MB. (default: 200)", rich_help_panel=_EFFORT
-        ),
-    ] = None,
-    n_jobs: Annotated[
-        int | None, typer.Option(help="Threads. (default: all cores)", rich_help_panel=_EFFORT)
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            help="Seed of the sample that a large fit starts from, and of the prior.",
-            rich_help_panel=_EFFORT,
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            help="Report to write. (default: MODEL with the ending .html)",
-            show_default=False,
-            rich_help_panel=_REPORT,
-        ),
-    ] = None,
-    no_report: Annotated[
-        bool, typer.Option("--no-report", help="Write no report.", rich_help_panel=_REPORT)
-    ] = False,
-    baselines: Annotated[
-        bool | None,
-        typer.Option(
-            "--baselines/--no-baselines",
-            help="Compare with other methods, such as an isolation forest or an SVM of the labels "
-            "alone, for half of the time budget. (default: if there is a report and a budget)",
-            show_default=False,
-            rich_help_panel=_REPORT,
-        ),
-    ] = None,
+    of_rows: RowOptions,
+    of_machine: MachineOptions,
+    of_effort: EffortOptions,
+    of_report: ReportOptions,
     rows: Annotated[
         bool | None,
         typer.Option(
@@ -299,13 +275,11 @@ def fit(
         bool,
         typer.Option("--force", help="Replace the output even if it is no model, and no report."),
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
+    quiet: Quiet = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print a line per step and round, on stderr.")
     ] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print the summary as JSON on stdout.")
-    ] = False,
+    json: SummaryAsJson = False,
 ):
     """Fit a machine to the rows of DATA and save it as a model.
 
@@ -319,54 +293,19 @@ def fit(
     model. Settings are chosen from the data. An existing model is replaced, at the moment the new
     one is complete; then a report is written beside it, a web page that needs no network.
     """
-    given = {
-        "C": C,
-        "C_star": C_star,
-        "balance": options.parse_balance(balance),
-        "nu": nu,
-        "target_fpr": options.parse_number("target_fpr", target_fpr, ("none",)),
-        "slack": slack and slack.value,
-        "prior": options.parse_number("prior", prior, ("estimate",)),
-        "n_bags": bags,
-        "lam": options.parse_number("lam", lam, ("auto",)),
-        "loss": loss and loss.value,
-        "threshold": threshold and threshold.value,
-        "kernel": kernel and kernel.value,
-        "gamma": options.parse_number("gamma", gamma, ("distance", "scale", "auto")),
-        "degree": degree,
-        "coef0": coef0,
-        "tol": tol,
-        "max_iter": max_iter,
-        "max_time": max_time,
-        "cache_size": cache_size,
-        "n_jobs": n_jobs,
-        "random_state": seed,
-    }
-    options.check_ranges({**given, "time_budget": time_budget})
-    page = page_path(model, report, not no_report)
-    with progress.fitting(quiet, verbose) as watch:
-        summary = train(
+    from ..jobs.training.train import train_file
+
+    request = _request(of_rows, of_machine, of_effort, baselines=of_report.baselines, rows=rows)
+    page = page_path(model, of_report.report, not of_report.no_report)
+    with progress.fitting(quiet, verbose) as observer:
+        summary = train_file(
             data,
             model,
-            machine=machine and machine.value,
-            parameters=given,
-            target=target,
-            normal=normal,
-            positive=positive,
-            unlabeled=unlabeled,
-            drop=drop or (),
-            categorical=categorical or (),
-            keep=keep or (),
-            missing=missing.value,
-            scale=scale,
-            time_budget=time_budget,
-            clean=clean,
-            baselines=baselines,
+            request,
             report=page,
             command=show.command_line(context),
-            keep_rows=rows,
             force=force,
-            watch=watch,
+            observer=observer,
         )
     if not quiet:
         for message in summary["training"]["notes"]:
@@ -381,3 +320,57 @@ def fit(
             typer.echo(f"report written to {page}")
     if not summary["training"]["converged"]:
         raise typer.Exit(NOT_CONVERGED)
+
+
+def _request(of_rows, of_machine, of_effort, **others):
+    """What the options ask for."""
+    from ..jobs.training.request import Request
+
+    given = values_of(of_machine) | values_of(of_effort)
+    for name, words in _WORDS.items():
+        given[name] = parse_number(name, given[name], words)
+    given["balance"] = _BALANCE.get(given["balance"], given["balance"])
+    asked = {name: value for name, value in values_of(of_rows).items() if value is not None}
+    return Request(
+        **asked,
+        machine=given.pop("machine"),
+        time_budget=given.pop("time_budget"),
+        parameters=given,
+        **others,
+    )
+
+
+# Options that are numbers or words.
+_WORDS = {
+    "balance": ("labels", "none"),
+    "target_fpr": ("none",),
+    "prior": ("estimate",),
+    "lam": ("auto",),
+    "gamma": ("distance", "scale", "auto"),
+}
+_BALANCE = {"labels": True, "none": False}
+
+
+def page_path(model, report, wanted):
+    """Where the report goes; None for nowhere.
+
+    Parameters
+    ----------
+    model : path-like
+        The model file.
+    report : path-like or None
+        What the user said.
+    wanted : bool
+        False for ``--no-report``.
+    """
+    if not wanted:
+        if report is not None:
+            raise UserError("--report asks for a report and --no-report for none; pass one.")
+        return None
+    path = Path(report or f"{str(model).removesuffix('.fewlabels')}.html")
+    if path == Path(model):
+        raise UserError(
+            f"The model and its report cannot both be {model}; name the report with --report, or "
+            "pass --no-report."
+        )
+    return path

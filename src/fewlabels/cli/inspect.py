@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from . import show
-from .results import summary_lines
+from .options import Model
+from .terminal import show
+from .terminal.summary import summary_lines
 
 
 def inspect(
-    model: Annotated[
-        Path,
-        typer.Argument(
-            metavar="MODEL", help="Model that 'fewlabels fit' wrote.", show_default=False
-        ),
-    ],
+    model: Model,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ):
     """Show what a model was fitted to, how, and with what result."""

@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from ..io.errors import UserError
-from . import progress, show
 from .errors import NOT_CONVERGED
-from .updating import update_model
+from .options import Force, Quiet, SummaryAsJson
+from .terminal import progress, show
 
 
 def update(
@@ -71,13 +70,9 @@ def update(
             "some fits. Without it 'predict' gives none afterwards.",
         ),
     ] = True,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the output even if it is no model.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print the summary as JSON on stdout.")
-    ] = False,
+    force: Force = False,
+    quiet: Quiet = False,
+    json: SummaryAsJson = False,
 ):
     """Add the rows of MORE to MODEL and follow its solution to where they move it.
 
@@ -87,15 +82,13 @@ def update(
 
     Rows count as new, also those that are in the model already.
     """
-    if data is None and not consolidate:
-        raise UserError("There is nothing to do; name a file with rows to add, or --consolidate.")
-    if target is not None and no_labels:
-        raise UserError("--target reads labels and --no-labels none; pass one of them.")
-    with progress.updating(quiet) as callback:
+    from ..jobs.updating import update as update_model
+
+    with progress.updating(quiet) as observer:
         summary = update_model(
             model,
             data,
-            output or model,
+            output,
             target=target,
             no_labels=no_labels,
             skip_missing=skip_missing,
@@ -103,7 +96,7 @@ def update(
             consolidate=consolidate,
             probability=probability,
             force=force,
-            callback=callback,
+            observer=observer,
         )
     if not quiet:
         for message in summary["notes"]:

@@ -43,8 +43,8 @@ def read_arrays(path, form, *, n_columns=None, zero_based=None):
     Parameters
     ----------
     path : path-like
-        A file that :func:`fewlabels.io.paths.input_format` has accepted.
-    form : {"npz", "npy", "svmlight"}
+        A file that :func:`fewlabels.io.paths.input_format` has accepted, or rows in memory.
+    form : {"npz", "npy", "svmlight", "matrix"}
         Its format.
     n_columns : int, optional
         svmlight: how many columns there are, since trailing zeros are not written.
@@ -53,6 +53,8 @@ def read_arrays(path, form, *, n_columns=None, zero_based=None):
     """
     if form == "svmlight":
         data = _read_svmlight(path, n_columns, zero_based)
+    elif form == "matrix":
+        data = _checked(path.content, path)
     else:
         data = _read_numpy(path, form)
     if data.X.shape[0] == 0:
@@ -77,15 +79,20 @@ def _read_numpy(path, form):
             f"{path} cannot be read as {form}: {reason}; write plain numbers with "
             f"numpy.{'save' if form == 'npy' else 'savez'}."
         ) from error
-    if isinstance(X, np.ndarray):
-        if X.ndim != 2:
-            raise UserError(
-                f"The array in {path} has {plural(X.ndim, 'dimension')}; it needs 2, one row per "
-                "example and one column per measurement."
-            )
-        if X.dtype.kind not in "biuf":
-            raise UserError(f"The array in {path} holds {X.dtype} values; it needs numbers.")
-    return ArrayData(X, labels)
+    return _checked(X, path, labels)
+
+
+def _checked(X, path, labels=None):
+    if not isinstance(X, np.ndarray):
+        return ArrayData(as_sparse(X), labels or {})
+    if X.ndim != 2:
+        raise UserError(
+            f"The array in {path} has {plural(X.ndim, 'dimension')}; it needs 2, one row per "
+            "example and one column per measurement."
+        )
+    if X.dtype.kind not in "biuf":
+        raise UserError(f"The array in {path} holds {X.dtype} values; it needs numbers.")
+    return ArrayData(X, labels or {})
 
 
 def _from_npz(path, file):
@@ -93,7 +100,7 @@ def _from_npz(path, file):
     if _SPARSE_KEYS.issubset(names):
         import scipy.sparse as sp
 
-        return _narrow(sp.csr_array(sp.load_npz(path))), {}
+        return sp.csr_array(sp.load_npz(path)), {}
     if "X" not in names and len(names) != 1:
         raise UserError(
             f"{path} has no array named 'X' but {listing(names)}; save the rows with "
@@ -136,7 +143,7 @@ def _read_svmlight(path, n_columns, zero_based):
 
 
 def as_sparse(X):
-    """Turn a dense matrix into a CSR array."""
+    """Turn any matrix into a CSR array."""
     import scipy.sparse as sp
 
     return _narrow(sp.csr_array(X))

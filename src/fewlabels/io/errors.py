@@ -1,10 +1,14 @@
-"""The one exception that reaches the user as a sentence."""
+"""The exceptions that reach the user as a sentence."""
 
 from __future__ import annotations
 
 
 class UserError(Exception):
     """What was given cannot be used; the message says what is wrong and what to do."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with a sentence on what it left behind."""
 
 
 def listing(names, limit=8):

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from .errors import UserError
+from .memory import InMemory
 
 INPUTS = {
     ".csv": "csv",
@@ -29,12 +30,14 @@ OUTPUTS = {
     ".csv.gz": "csv",
     ".tsv.gz": "tsv",
 }
-TABLES = frozenset({"csv", "tsv", "parquet"})
+TABLES = frozenset({"csv", "tsv", "parquet", "frame"})
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 
 
 def input_format(path):
-    """Format of a data file that exists and is not empty."""
+    """Format of a data file that exists and is not empty, or of rows in memory."""
+    if isinstance(path, InMemory):
+        return path.form
     path = Path(path)
     existing_file(path, "data")
     suffix = _extension(path)
@@ -84,8 +87,8 @@ def check_output(path, inputs=()):
     ----------
     path : path-like
         The output.
-    inputs : sequence of path-like
-        Files that are read and must therefore not be replaced.
+    inputs : sequence
+        Files that are read and must therefore not be replaced; what is no path is passed over.
     """
     path = Path(path)
     folder = path.resolve().parent
@@ -99,7 +102,8 @@ def check_output(path, inputs=()):
     if not os.access(folder, os.W_OK):
         raise UserError(f"The folder {path.parent} cannot be written to; choose another.")
     for source in inputs:
-        if path.exists() and os.path.samefile(path, source):
+        is_file = isinstance(source, str | os.PathLike) and os.path.exists(source)
+        if is_file and path.exists() and os.path.samefile(path, source):
             raise UserError(f"{path} is an input of this command; choose another output.")
 
 

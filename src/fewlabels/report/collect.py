@@ -26,7 +26,7 @@ def collect(
     profile=None,
     tuning=None,
     comparison=None,
-    model_path,
+    model_path=None,
     command="",
 ):
     """Everything that a report says of a fit.
@@ -53,8 +53,8 @@ def collect(
         The search for the settings.
     comparison : BaselineComparison, default=None
         The comparison with other methods.
-    model_path : path-like
-        The model file.
+    model_path : path-like, default=None
+        The model file; None for a model that is not saved.
     command : str, default=""
         The command line that did the fit.
 
@@ -78,8 +78,8 @@ def collect(
             "'fewlabels predict' scores all."
         )
     return Contents(
-        source=Path(file.path).name,
-        model=Path(model_path).name,
+        source=file.name,
+        model="" if model_path is None else Path(model_path).name,
         created=metadata["created"],
         version=metadata["versions"]["fewlabels"],
         command=command,

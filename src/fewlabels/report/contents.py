@@ -111,7 +111,7 @@ class Contents:
     Attributes
     ----------
     source, model : str
-        Names of the data and the model file.
+        Names of the data and the model file; empty for a model that is not saved.
     created, version : str
         When, and by which fewlabels.
     command : str

@@ -7,6 +7,13 @@ from pathlib import Path
 
 from ..io.paths import is_compressed
 
+# ``found`` is what ``fit_table`` gave.
+_IN_MEMORY = [
+    ("Score new rows", "scored = new.join(found.predict(new))"),
+    ("Keep the model, also for the command line", 'found.save("model.fewlabels")'),
+    ("Keep this report", 'found.report.save("report.html")'),
+]
+
 
 def usage(metadata, model_path, file, findings):
     """Commands and Python for a model.
@@ -15,8 +22,8 @@ def usage(metadata, model_path, file, findings):
     ----------
     metadata : dict
         What the model says of itself.
-    model_path : path-like
-        The model file.
+    model_path : path-like or None
+        The model file; None for a model that is not saved.
     file : TrainingFile
         What it was fitted to.
     findings : Findings
@@ -27,7 +34,9 @@ def usage(metadata, model_path, file, findings):
     list of (str, str)
         What it does, and the code.
     """
-    model, data = Path(model_path).name, Path(file.path).name
+    if model_path is None:
+        return _IN_MEMORY
+    model, data = Path(model_path).name, file.name
     suffix = "".join(Path(data).suffixes[-2:]) if is_compressed(data) else Path(data).suffix
     new, quoted = f"new{suffix}", shlex.quote(model)
     code = [("Score new rows", f"fewlabels predict {quoted} {new} -o scored.csv")]

@@ -54,8 +54,8 @@ def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=Fa
 
     Parameters
     ----------
-    path : path-like
-        Data file. Only npz and svmlight files are read as a whole.
+    path : path-like or InMemory
+        Data file, or rows in memory. Only npz and svmlight files are read as a whole.
     schema : Schema
         Columns of the model.
     tally : Tally

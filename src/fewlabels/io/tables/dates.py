@@ -48,7 +48,7 @@ def days(cells, name="", source=""):
         cells = cells.cast(pa.date32()).cast(pa.int32())
         return cells.cast(pa.float64()).to_numpy(zero_copy_only=False)
     if pt.is_timestamp(cells.type):
-        seconds = cells.cast(pa.timestamp("us", cells.type.tz)).cast(pa.int64())
+        seconds = cells.cast(pa.timestamp("us", cells.type.tz), safe=False).cast(pa.int64())
         values = seconds.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         return values / (1e6 * _DAY_SECONDS)
     raise UserError(

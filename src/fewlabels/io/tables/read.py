@@ -26,12 +26,14 @@ def column_names(path, form):
     Parameters
     ----------
     path : path-like
-        A file that :func:`fewlabels.io.paths.input_format` has accepted.
-    form : {"csv", "tsv", "parquet"}
+        A file that :func:`fewlabels.io.paths.input_format` has accepted, or rows in memory.
+    form : {"csv", "tsv", "parquet", "frame"}
         Its format.
     """
     with readable(path):
-        if form == "parquet":
+        if form == "frame":
+            names = path.content.column_names
+        elif form == "parquet":
             names = pq.read_schema(path).names
         else:
             names = _header(next(_blocks(path), (b"", 1.0))[0], form)[0]
@@ -41,7 +43,7 @@ def column_names(path, form):
             f"Columns of {path} share a name ({listing(twice)}); rename them so that each name "
             "occurs once."
         )
-    if len(names) == 1 and form != "parquet":
+    if len(names) == 1 and form in SEPARATORS:
         for separator, word in ((";", "semicolons"), ("\t", "tabs"), (",", "commas")):
             if separator in names[0]:
                 raise UserError(
@@ -55,7 +57,9 @@ def read_table(path, form):
     """Read the whole table; cells of delimited text stay text."""
     column_names(path, form)
     with readable(path):
-        if form == "parquet":
+        if form == "frame":
+            table = path.content
+        elif form == "parquet":
             table = pq.ParquetFile(path).read()
         else:
             parsed = [parse(block, names, form) for names, block, _ in data_blocks(path, form)]
@@ -78,7 +82,9 @@ def iterate_tables(path, form, rows):
     column_names(path, form)
     empty = True
     with readable(path), contextlib.ExitStack() as stack:
-        if form == "parquet":
+        if form == "frame":
+            parsed = [(path.content, 1.0)]
+        elif form == "parquet":
             parsed = _parquet_pieces(stack.enter_context(pq.ParquetFile(path)), rows)
         else:
             parsed = (

@@ -103,6 +103,15 @@ def filled_words(filled):
     return f"{plural(total, 'missing number')} filled in with the median ({_shown(filled)})"
 
 
+def unseen_words(unseen):
+    """What to say of categories that the model does not know, by column."""
+    counts = ", ".join(f"{count} in '{name}'" for name, count in unseen.items())
+    return (
+        "some categories do not occur in the training rows and count as none of them (rows: "
+        f"{counts})"
+    )
+
+
 def _found(counts, what, source, first):
     total = sum(counts.values())
     verb = "is" if total == 1 else "are"

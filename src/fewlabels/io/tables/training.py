@@ -64,7 +64,7 @@ class TrainingFile:
 
     Attributes
     ----------
-    path : path-like
+    path : path-like or InMemory
         The file.
     content : pyarrow.Table or ArrayData
         Columns to learn from.
@@ -87,6 +87,11 @@ class TrainingFile:
     categorical: tuple[str, ...] = ()
     unlabeled: str | None = None
     keep: tuple[str, ...] = ()
+
+    @property
+    def name(self):
+        """The file, without its folder."""
+        return Path(str(self.path)).name
 
     @property
     def n_rows(self):
@@ -135,8 +140,8 @@ def read_training(path, *, target=None, drop=(), categorical=(), keep=(), unlabe
 
     Parameters
     ----------
-    path : path-like
-        Data file.
+    path : path-like or InMemory
+        Data file, or rows in memory.
     target : str, optional
         Column (or array in an npz file, or "y" in an svmlight file) with the classes.
     drop, categorical : sequence of str

@@ -32,13 +32,15 @@ def write_report(path, contents):
         temporary.write_text(page(contents), encoding="utf-8")
 
 
-def page(contents):
+def page(contents, inline=False):
     """A report as text.
 
     Parameters
     ----------
     contents : Contents
         What it says.
+    inline : bool, default=False
+        Whether it will be shown within another page, where links to its own parts lead nowhere.
 
     Returns
     -------
@@ -55,11 +57,12 @@ def page(contents):
         tag("title", title),
         Html(f"<style>{STYLE}</style>"),
     )
+    made = contents.created[:10]
     header = tag(
         "header",
         tag("h1", title),
-        tag("p", f"{contents.created[:10]}, model {contents.model}", class_="muted"),
-        navigation(parts),
+        tag("p", ", model ".join(filter(None, (made, contents.model))), class_="muted"),
+        None if inline else navigation(parts),
     )
     body = tag("body", header, tag("main", *parts))
     return f'{START}<html lang="en">\n{head}\n{body}\n</html>\n'

@@ -361,7 +361,9 @@ def glossary(contents):
 
 def made(contents):
     """How the report came to be."""
-    lines = [("Data", contents.source), ("Model", contents.model)]
+    lines = [("Data", contents.source)]
+    if contents.model:
+        lines.append(("Model", contents.model))
     if contents.command:
         lines.append(("Command", tag("code", contents.command)))
     lines += [("Made", contents.created), ("By", f"fewlabels {contents.version}")]

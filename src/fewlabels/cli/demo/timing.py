@@ -29,7 +29,7 @@ def side_by_side(rows, nu=0.5):
     """
     from sklearn.svm import OneClassSVM as Peer
 
-    from ..io.models.machines import machine_class
+    from ...io.models.machines import machine_class
 
     ours = machine_class("one-class")
     ours(nu=nu).fit(rows[:3000]).decision_function(rows[:100])  # compiles what this size takes

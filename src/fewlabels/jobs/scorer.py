@@ -1,20 +1,27 @@
-"""A loaded model and what it says of rows: scores, and p-values or probabilities."""
+"""A model and what it says of rows: scores, and p-values or probabilities."""
 
 from __future__ import annotations
 
+import copy
+import os
 from functools import partial
 
+import numpy as np
+from sklearn.pipeline import Pipeline
+
 from ..io.errors import UserError
+from ..io.models.files import load_model
+from ..io.tables.encoding import known_categories
 from .answers import answer_of
 
 
 class Scorer:
-    """A model from a file, ready to score.
+    """A model, ready to score.
 
     Parameters
     ----------
-    model : path-like
-        Model file.
+    model : path-like or TableFit
+        Model file, or what :func:`fewlabels.fit_table` gave.
     n_jobs : int, optional
         Threads.
 
@@ -22,17 +29,26 @@ class Scorer:
     ----------
     pipeline, schema, metadata
         What the file holds.
+    source : str
+        The file, for messages.
     answer : Answer
         What its scores mean.
+    known : dict
+        Categories seen in training, by column.
     """
 
     def __init__(self, model, n_jobs=None):
-        from ..io.models.files import load_model
-
-        self.pipeline, self.schema, self.metadata = load_model(model)
+        is_file = isinstance(model, str | os.PathLike)
+        self.source = str(model) if is_file else "the model"
+        if is_file:
+            self.pipeline, self.schema, self.metadata = load_model(model)
+        else:
+            self.pipeline, self.schema, self.metadata = model.model, model.schema, model.metadata
         self._machine = self.pipeline[-1]
         if n_jobs is not None:
-            self._machine.set_params(n_jobs=n_jobs)
+            self._machine = copy.copy(self._machine).set_params(n_jobs=n_jobs)
+            self.pipeline = Pipeline([*self.pipeline.steps[:-1], ("machine", self._machine)])
+        self.known = known_categories(self.pipeline[0], self.schema)
         more = _more(self._machine)
         self._scores = partial(_SCORES[more], self._machine)
         self.answer = answer_of(self.metadata, more)
@@ -44,7 +60,7 @@ class Scorer:
         ----------
         chunk : Chunk
             Rows.
-        data : path-like
+        data : path-like or InMemory
             Their file, for messages.
         done : int
             How many rows of it came before.
@@ -56,8 +72,6 @@ class Scorer:
         more : ndarray of shape (n,) or None
             p-values or probabilities, where the model has any.
         """
-        import numpy as np
-
         complete = chunk.complete
         scores = np.full(len(complete), np.nan)
         more = None if self.answer.more is None else np.full(len(complete), np.nan)

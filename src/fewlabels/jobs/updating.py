@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import warnings
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..io.errors import UserError
-from .errors import Interrupted
-from .fitting import spoken
+import numpy as np
+
+from ..io.errors import Interrupted, UserError
+from ..io.memory import source_of
+from ..io.models.files import describe, load_model, read_metadata, save_model
+from ..io.models.machines import MACHINES
+from ..io.paths import input_format
 from .more_rows import MoreRows
-from .parameters import as_options
-from .results import figures_of
-from .train import check_model_output
+from .observer import job
+from .training.figures import figures_of
+from .training.fitting import spoken
+from .training.outputs import check_model_output
+from .wording import as_options
 
 # What says how a model was fitted, and is left as it is by rows that are added.
 _OF_THE_FIT = ("rounds", "iterations")
 
 
-def update_model(
+@job
+def update(
     model,
-    data,
-    output,
+    data=None,
+    output=None,
     *,
     target=None,
     no_labels=False,
@@ -31,21 +39,23 @@ def update_model(
     consolidate=False,
     probability=True,
     force=False,
-    callback=None,
     chunk_rows=None,
+    observer=None,
 ):
-    """Add the rows of a file to a model that holds its own, and save it.
+    """Add rows to a model that holds its own, and save it.
 
     Parameters
     ----------
-    model, output : path-like
-        Model to read and to write; may be the same.
-    data : path-like or None
-        Rows to add; None for none.
+    model : path-like
+        The model file.
+    data : path-like, DataFrame, ndarray or sparse matrix, optional
+        Rows to add; none to consolidate only.
+    output : path-like, optional
+        The model file to write; else the model's own.
     target : str, optional
-        Column with their labels; else the model's, where the file has it.
+        Column with their labels; else the model's, where the data have it.
     no_labels : bool
-        Whether all rows are unlabelled whatever the file says.
+        Whether all rows are unlabelled whatever the data say.
     skip_missing : bool
         Leave out rows with missing numbers instead of refusing them.
     block : int
@@ -56,69 +66,76 @@ def update_model(
         Whether probabilities are calibrated anew, where the model has them.
     force : bool
         Whether a file that is no model may be replaced.
-    callback : callable, optional
-        Gets the rows added so far and all that will be.
     chunk_rows : int, optional
-        Rows of the file held at a time.
+        Rows of a file held at a time.
+    observer : Observer, optional
+        Hears how many rows are added.
 
     Returns
     -------
     dict
         Counts, figures and seconds.
     """
-    try:
-        return _update(
-            model, data, output, target, no_labels, skip_missing, block, consolidate, probability,
-            force, callback, chunk_rows,
-        )  # fmt: skip
-    except KeyboardInterrupt:
-        before = f", and {output} is as it was before" if Path(output).exists() else ""
-        raise Interrupted(f"no row was added{before}.") from None
-
-
-def _update(
-    model, data, output, target, no_labels, skip_missing, block, consolidate, probability, force,
-    callback, chunk_rows,
-):  # fmt: skip
-    from ..io.models.files import describe, load_model, read_metadata, save_model
-    from ..io.paths import input_format
-
+    if data is None and not consolidate:
+        raise UserError("There is nothing to do; name a file with rows to add, or --consolidate.")
+    if target is not None and no_labels:
+        raise UserError("--target reads labels and --no-labels none; pass one of them.")
     started = time.perf_counter()
-    read_metadata(model)  # whether it is a model at all is said first
-    if data is not None:
-        input_format(data)
-    check_model_output(output, force, inputs=[] if data is None else [data])
-    unchanged = _stamp(model)
-    pipeline, schema, metadata = load_model(model)
-    machine, before = pipeline[-1], metadata["training"]
-    _check_machine(model, metadata["machine"], machine, consolidate)
-    more = None
-    if data is not None:
+    output = model if output is None else output
+    with _or_nothing(output):
+        read_metadata(model)  # whether it is a model at all is said first
+        data = None if data is None else source_of(data)
+        if data is not None:
+            input_format(data)
+        check_model_output(output, force, inputs=[] if data is None else [data])
+        unchanged = _stamp(model)
+        pipeline, schema, metadata = load_model(model)
+        machine = pipeline[-1]
+        _check_machine(model, metadata["machine"], machine, consolidate)
         more = MoreRows(
             pipeline, schema, metadata, data, target, no_labels, skip_missing, chunk_rows
         )
-    probability = (
-        probability
-        and hasattr(machine, "predict_proba")
-        and machine.__dict__.get("_curve") is not None
-    )
-    went = _follow(machine, more, block, consolidate, callback)
-    went["seconds_calibrating"], remarks = _calibrate(machine, probability)
-    training = _described(metadata, machine, more, data)
-    described = describe(metadata["machine"], metadata["parameters"], schema, training)
-    if _stamp(model) != unchanged:
-        raise UserError(
-            f"{model} was changed by another command meanwhile, so no row was added; run the "
-            "command again."
-        )
-    save_model(output, pipeline, {**described, "created": metadata["created"]})
-    counted = more is not None and "rows_labeled" in training
+        calibrates = probability and _is_calibrated(machine)
+        went = _follow(machine, more, block, consolidate, observer)
+        went["seconds_calibrating"], remarks = _calibrate(machine, calibrates)
+        training = _described(metadata, machine, more)
+        described = describe(metadata["machine"], metadata["parameters"], schema, training)
+        if _stamp(model) != unchanged:
+            raise UserError(
+                f"{model} was changed by another command meanwhile, so no row was added; run the "
+                "command again."
+            )
+        save_model(output, pipeline, {**described, "created": metadata["created"]})
+    notes = more.notes + went["notes"] + remarks
+    went["notes"] = [observer.words(note) for note in notes]
     return {
         "model": str(model),
         "data": None if data is None else str(data),
         "output": str(output),
         "machine": metadata["machine"],
-        "rows": 0 if more is None else more.n_rows,
+        **_counts(metadata["training"], training, more),
+        **went,
+        "unseen_categories": more.unseen,
+        "bytes": Path(output).stat().st_size,
+        "seconds": time.perf_counter() - started,
+    }
+
+
+@contextlib.contextmanager
+def _or_nothing(output):
+    """Say what Ctrl-C leaves behind."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        before = f", and {output} is as it was before" if Path(output).exists() else ""
+        raise Interrupted(f"no row was added{before}.") from None
+
+
+def _counts(before, training, more):
+    """Rows and figures of the summary."""
+    counted = "rows_labeled" in training
+    return {
+        "rows": more.n_rows,
         "rows_labeled": dict(more.labels.n_labeled) if counted else {},
         "rows_unlabeled": more.labels.n_unlabeled if counted else 0,
         "rows_before": before["rows"],
@@ -128,18 +145,12 @@ def _update(
         "duality_gap": training["duality_gap"],
         "converged": training["converged"],
         "consolidation_due": training.get("consolidation_due"),
-        **went,
-        "unseen_categories": {} if more is None else more.unseen,
-        "notes": ([] if more is None else more.notes) + went["notes"] + remarks,
-        "bytes": Path(output).stat().st_size,
-        "seconds": time.perf_counter() - started,
     }
 
 
 def _check_machine(model, name, machine, consolidate):
     """Refuse a model that cannot be updated as asked."""
     from ..estimators._stream_state import holds_rows
-    from ..io.models.machines import MACHINES
 
     if not hasattr(machine, "partial_fit"):
         raise UserError(
@@ -158,7 +169,7 @@ def _check_machine(model, name, machine, consolidate):
         )
 
 
-def _follow(machine, more, block, consolidate, callback):
+def _follow(machine, more, block, consolidate, observer):
     """Add the rows and consolidate; gives what it took."""
     replaced = consolidating = None
     try:
@@ -167,7 +178,7 @@ def _follow(machine, more, block, consolidate, callback):
             if hasattr(machine, "resume"):
                 machine.resume()  # the path begins here and not with the first row
             before = _path(machine)
-            times = [] if more is None else _add(machine, more, block, callback)
+            times = _add(machine, more, block, observer)
             after = _path(machine)
             if consolidate:
                 since = time.perf_counter()
@@ -196,6 +207,10 @@ def _follow(machine, more, block, consolidate, callback):
     }
 
 
+def _is_calibrated(machine):
+    return hasattr(machine, "predict_proba") and machine.__dict__.get("_curve") is not None
+
+
 def _calibrate(machine, wanted):
     """Have the curve to probabilities fitted, which the model then keeps."""
     if not wanted:
@@ -207,26 +222,25 @@ def _calibrate(machine, wanted):
     return time.perf_counter() - since, spoken(caught)
 
 
-def _described(metadata, machine, more, data):
+def _described(metadata, machine, more):
     """What the updated model says of its training."""
     training = metadata["training"]
     updates = training.get("updates", {"count": 0, "rows": 0})
-    n_rows, n_read = (0, 0) if more is None else (more.n_rows, more.n_read)
     return {
         **training,
         **_figures(metadata["machine"], machine, training, more),
-        "rows": training["rows"] + n_rows,
-        "rows_read": training["rows_read"] + n_read,
+        "rows": training["rows"] + more.n_rows,
+        "rows_read": training["rows_read"] + more.n_read,
         "updates": {
             "count": updates["count"] + 1,
-            "rows": updates["rows"] + n_rows,
-            "data": None if data is None else Path(data).name,
+            "rows": updates["rows"] + more.n_rows,
+            "data": None if more.data is None else Path(str(more.data)).name,
             "last": datetime.now(UTC).isoformat(timespec="seconds"),
         },
     }
 
 
-def _add(machine, more, block, callback):
+def _add(machine, more, block, observer):
     """Add all rows; gives the rows and seconds of every call."""
     times = []
     done = 0
@@ -238,15 +252,12 @@ def _add(machine, more, block, callback):
             machine.partial_fit(X, y)
         times.append((X.shape[0], time.perf_counter() - since))
         done += X.shape[0]
-        if callback:
-            callback(done, more.n_rows)
+        observer.rows(done, done / more.n_rows, more.n_rows)
     return times
 
 
 def _milliseconds(times):
     """Milliseconds per row; None where none was added."""
-    import numpy as np
-
     if not times:
         return None
     rows, seconds = np.array(times).T
@@ -268,14 +279,13 @@ def _figures(name, machine, training, more):
     labeled = training.get("rows_labeled", {})
     if "positive" in training:
         labeled = {training["positive"]: labeled}
-    if more is not None:
-        labeled = {key: count + more.labels.n_labeled[key] for key, count in labeled.items()}
+    labeled = {key: count + more.labels.n_labeled[key] for key, count in labeled.items()}
     figures = figures_of(name, machine, _held(machine), labeled)
     return {key: value for key, value in figures.items() if key not in _OF_THE_FIT}
 
 
 def _stamp(path):
-    """Changes when the file is written anew."""
+    """What changes when the file is written anew."""
     found = Path(path).stat()
     return found.st_mtime_ns, found.st_size, found.st_ino
 

@@ -22,7 +22,7 @@ def save_picture(path, split, scores):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from ..io.atomic import replacing
+    from ...io.atomic import replacing
 
     # No pyplot: it looks for a screen and keeps global state.
     figure = Figure(figsize=(11, 4.8), layout="constrained")

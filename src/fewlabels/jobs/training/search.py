@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..io.errors import UserError
-from ..io.models.machines import MACHINES
-from .parameters import option
+from ...io.errors import UserError
+from ...io.models.machines import MACHINES
+from ..settings import option
 
 DEFAULT_BUDGET = 60.0
 # What a search would choose.

@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from ..io.errors import UserError
-from . import show
+from ...io.errors import UserError
+from ..terminal import show
 
 Data = StrEnum("Data", [("digits", "digits"), ("breast_cancer", "breast-cancer")])
 
@@ -39,9 +39,9 @@ def demo(
     "predict" run, once with settings chosen and a report, once as scikit-learn has them; the
     rest of them and all other rows are scored.
     """
-    from .demo_data import split_data, write_split
-    from .demo_picture import save_picture
-    from .demo_timing import moved_images, side_by_side
+    from .data import split_data, write_split
+    from .picture import save_picture
+    from .timing import moved_images, side_by_side
 
     if output.exists() and not output.is_dir():
         raise UserError(f"{output} is a file; name a folder with --output.")
@@ -94,7 +94,7 @@ def _warm_up():
     """Compile, or load what was compiled, so that no fit below is charged for it."""
     import numpy as np
 
-    from ..io.models.machines import machine_class, machines_from
+    from ...io.models.machines import machine_class, machines_from
 
     started = time.perf_counter()
     rows = np.random.default_rng(0).normal(size=(200, 5))
@@ -112,27 +112,28 @@ def _ours(machine, parameters, report, split, output, train_file, test_file):
     """
     import pandas as pd
 
-    from .parameters import option
-    from .predict import score_file
-    from .train import train
+    from ...jobs.scoring import score_file
+    from ...jobs.settings import option
+    from ...jobs.training.request import Request
+    from ...jobs.training.train import train_file as train
+    from ..terminal.progress import Quiet
 
     model = output / f"{machine}.skops"
     scored = output / f"{machine}-scores.csv"
     words = "".join(f" {option(name)} {value}" for name, value in parameters.items())
-    chosen = {"time_budget": BUDGET, "clean": True, "report": report, "baselines": True}
+    chosen = {"time_budget": BUDGET, "clean": True, "baselines": True}
+    effort = f" --clean --time-budget {BUDGET:g} --report {report}"
     if report is None:
-        chosen, effort = {}, " --time-budget 0 --no-report"
-    else:
-        effort = f" --clean --time-budget {BUDGET:g} --report {report}"
+        chosen, effort = {"time_budget": 0.0}, " --time-budget 0 --no-report"
     scale = "" if split.scale else " --no-scale"
     command = f"fewlabels fit {train_file} --machine {machine}{words}{scale}{effort} -o {model}"
     typer.echo(f"$ {command}")
+    request = Request(machine=machine, parameters=parameters, scale=split.scale, **chosen)
     summary = train(
-        train_file, model, machine=machine, parameters=parameters, scale=split.scale, force=True,
-        command=command, **chosen,
-    )  # fmt: skip
+        train_file, model, request, report=report, command=command, force=True, observer=Quiet()
+    )
     typer.echo(f"$ fewlabels predict {model} {test_file} -o {scored}")
-    score_file(model, test_file, scored)
+    score_file(model, test_file, scored, observer=Quiet())
     training = summary["training"]
     return {
         **_quality(pd.read_csv(scored)["score"].to_numpy(), split.is_normal),
@@ -148,7 +149,7 @@ def _peer(split, output):
     import numpy as np
     from sklearn.svm import OneClassSVM
 
-    from ..io.models.files import load_model
+    from ...io.models.files import load_model
 
     pipeline, _, _ = load_model(output / "one-class.skops")
     rows = pipeline[:-1].transform(split.train)
@@ -204,7 +205,7 @@ def _print_table(results):
 
 
 def _write_json(path, figures):
-    from ..io.atomic import replacing
+    from ...io.atomic import replacing
 
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(figures, indent=1), encoding="utf-8")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+import pyarrow as pa
+
 from ..io.models.machines import MACHINES
 
 
@@ -42,9 +45,6 @@ class Answer(NamedTuple):
 
     def arrays(self, scores, more=None):
         """Arrow arrays for :attr:`columns`; rows without a score are blank in all."""
-        import numpy as np
-        import pyarrow as pa
-
         unknown = np.isnan(scores)
         above = self.above(scores)
         names = pa.array([name or None for name in self.labels], pa.string())
@@ -58,8 +58,6 @@ class Answer(NamedTuple):
 
     def count(self, scores):
         """Rows by name, and those without a score."""
-        import numpy as np
-
         above = int(np.count_nonzero(self.above(scores)))
         skipped = int(np.count_nonzero(np.isnan(scores)))
         counts = above, len(scores) - above - skipped, skipped

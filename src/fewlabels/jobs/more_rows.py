@@ -1,11 +1,14 @@
-"""Rows of a file on their way into a model."""
+"""Rows of a table on their way into a model."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 from ..io.errors import UserError, plural
-from . import show
+from ..io.tables.chunks import iterate_chunks
+from ..io.tables.encoding import known_categories
+from ..io.tables.new_labels import NewLabels
+from ..io.tables.tally import Tally, filled_words, unseen_words
 
 
 class MoreRows:
@@ -15,8 +18,8 @@ class MoreRows:
     ----------
     pipeline, schema, metadata
         The model.
-    data : path-like
-        The file.
+    data : path-like or InMemory or None
+        The table; None for no rows.
     target : str or None
         Column with labels; else the model's, where the file has it.
     no_labels : bool
@@ -43,13 +46,11 @@ class MoreRows:
     def __init__(
         self, pipeline, schema, metadata, data, target, no_labels, skip_missing, chunk_rows
     ):
-        from ..io.tables.encoding import known_categories
-
         self.encoder, self.schema, self.data = pipeline[:-1], schema, data
         self.metadata, self.skip_missing, self.chunk_rows = metadata, skip_missing, chunk_rows
         known = known_categories(pipeline[0], schema)
         fitted_to = metadata["training"]["target"]
-        if target is not None and fitted_to is None:
+        if target is not None and fitted_to is None and data is not None:
             raise UserError(
                 f"The model was fitted without a target, so labels mean nothing to it; leave "
                 f"--target '{target}' out."
@@ -70,13 +71,11 @@ class MoreRows:
 
     def _pieces(self):
         """Pieces of the file with the rows kept and their labels; raises at the end."""
-        from ..io.tables.chunks import iterate_chunks
-        from ..io.tables.new_labels import NewLabels
-        from ..io.tables.tally import Tally
-
         tally = Tally(self.data, self.skip_missing)
         self.filled = tally.filled
         self.labels = NewLabels(self.metadata, self.data, self.target)
+        if self.data is None:
+            return
         done = 0
         for chunk in iterate_chunks(
             self.data, self.schema, tally, self.chunk_rows, self.target, self.needed
@@ -86,16 +85,16 @@ class MoreRows:
         tally.check()
 
     def _check(self):
-        if not self.n_rows:
+        if not self.n_rows and self.data is not None:
             raise UserError(
                 f"{self.data} has no row that could be added: {plural(self.n_read, 'row')} with "
                 "missing numbers or of other classes; check the file."
             )
 
     def _notes(self):
-        notes = [show.unseen_words(self.unseen)] if self.unseen else []
+        notes = [unseen_words(self.unseen)] if self.unseen else []
         if self.filled:
-            notes.append(show.filled_words(self.filled))
+            notes.append(filled_words(self.filled))
         n_missing = self.n_read - self.n_rows - self.labels.n_left_out
         if n_missing:
             notes.append(f"{plural(n_missing, 'row')} with missing numbers not added")

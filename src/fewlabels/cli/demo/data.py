@@ -68,7 +68,7 @@ def split_data(name, digit):
 
 def write_split(split, folder):
     """Write the rows as tables: train.csv, and test.csv with the column "class"."""
-    from ..io.atomic import replacing
+    from ...io.atomic import replacing
 
     files = folder / "train.csv", folder / "test.csv"
     for path, frame in zip(

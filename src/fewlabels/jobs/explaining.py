@@ -1,49 +1,65 @@
-"""From a model, a file and numbers of rows to what drives their scores."""
+"""From a model, a table and numbers of rows to what drives their scores."""
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from ..inspection import explain as explain_model
 from ..io.errors import UserError, plural
-from . import show
-from .parameters import as_options
-from .scoring import Scorer
+from ..io.memory import source_of
+from ..io.tables.chunks import iterate_chunks
+from ..io.tables.schema import REFUSE
+from ..io.tables.tally import Tally
+from .observer import job
+from .scorer import Scorer
+from .settings import check_ranges
+from .training.figures import finite
+from .wording import as_options
 
 # Rows to compare with, and how many there have to be.
 _BACKGROUND, _FEWEST = 50, 5
 
 
-def explain_rows(model, data, numbers, *, background=None, seed=0, n_jobs=None):
-    """Explain rows of a file.
+@job
+def explain(model, data, rows, *, background=None, seed=0, n_jobs=None, observer=None):
+    """Explain the scores of rows of a table.
 
     Parameters
     ----------
-    model, data : path-like
-        Model and file with the rows.
-    numbers : sequence of int
+    model : path-like or TableFit
+        The model.
+    data : path-like, DataFrame, ndarray or sparse matrix
+        The table.
+    rows : sequence of int
         Rows to explain, counted from 1.
-    background : path-like, optional
-        File with rows to compare with; else other rows of the data, among those read up to the
+    background : path-like, DataFrame, ndarray or sparse matrix, optional
+        Rows to compare with; else other rows of the data, among those read up to the
         last row to explain and at least a piece of the file.
     seed : int
         Seed of their draw.
     n_jobs : int, optional
         Threads.
+    observer : Observer, optional
+        Names settings in errors.
 
     Returns
     -------
     dict
         Plain values.
     """
-    from ..inspection import explain
-
-    numbers = list(dict.fromkeys(numbers))
+    check_ranges({"random_state": seed, "n_jobs": n_jobs})
+    numbers = list(dict.fromkeys(rows))
     if min(numbers) < 1:
         raise UserError(f"--row {min(numbers)} is out of range; rows are counted from 1.")
+    data = source_of(data)
     scorer = Scorer(model, n_jobs)
     rows, usual = _read(data, scorer.schema, numbers, background is None, seed)
     source = data
     if background is not None:
-        source = background
-        _, usual = _read(background, scorer.schema, [], True, seed)
+        source = source_of(background)
+        _, usual = _read(source, scorer.schema, [], True, seed)
     if usual is None or usual.shape[0] < _FEWEST:
         found = 0 if usual is None else usual.shape[0]
         raise UserError(
@@ -51,7 +67,7 @@ def explain_rows(model, data, numbers, *, background=None, seed=0, n_jobs=None):
             "needed; pass a file with usual rows, such as the training file, as --background."
         )
     try:
-        told = explain(
+        told = explain_model(
             scorer.pipeline, rows, background=usual, columns=_names(scorer.schema),
             random_state=seed,
         )  # fmt: skip
@@ -61,18 +77,18 @@ def explain_rows(model, data, numbers, *, background=None, seed=0, n_jobs=None):
     answer = scorer.answer
     labels = answer.arrays(scores, more)[1].to_pylist()
     return {
-        "model": str(model),
+        "model": scorer.source,
         "data": str(data),
         "background": str(source),
         "background_rows": int(usual.shape[0]),
         "method": told.method,
-        "usual_score": show.finite(told.base),
+        "usual_score": finite(told.base),
         "rows": [
             {
                 "row": number,
-                "score": show.finite(scores[k]),
+                "score": finite(scores[k]),
                 "label": labels[k],
-                **({} if more is None else {answer.more: show.finite(more[k])}),
+                **({} if more is None else {answer.more: finite(more[k])}),
                 "contributions": [
                     {name: _plain(value) for name, value in line.items()}
                     for line in told.frame(k).to_dict("records")
@@ -89,12 +105,6 @@ def _names(schema):
 
 def _read(data, schema, numbers, draws, seed):
     """The rows with these numbers, and others drawn at random to compare with."""
-    import numpy as np
-
-    from ..io.tables.chunks import iterate_chunks
-    from ..io.tables.schema import REFUSE
-    from ..io.tables.tally import Tally
-
     tally = Tally(data, skip_missing=schema.missing == REFUSE)
     rng = np.random.default_rng(seed)
     wanted = np.array(sorted(numbers), dtype=int)
@@ -138,27 +148,19 @@ def _take(rows, places):
 
 
 def _stack(parts):
-    import numpy as np
-
     if hasattr(parts[0], "iloc"):
-        import pandas as pd
-
         return pd.concat(parts, ignore_index=True)
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)
-    import scipy.sparse as sp
-
     return sp.csr_array(sp.vstack(parts))
 
 
 def _plain(value):
     """A value for JSON."""
-    import numpy as np
-
     if value is None or isinstance(value, str | bool):
         return value
     if isinstance(value, np.bool_):
         return bool(value)
     if isinstance(value, int | np.integer):
         return int(value)
-    return show.finite(value)
+    return finite(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
 
 import typer
@@ -41,22 +40,6 @@ def command_line(context):
             for item in value if isinstance(value, list | tuple) else [value]:
                 words += [max(parameter.opts, key=len), str(getattr(item, "value", item))]
     return shlex.join(words)
-
-
-def filled_words(filled):
-    """What to say of missing numbers that a model filled in, by column."""
-    from ..io.tables.tally import filled_words as words
-
-    return words(filled)
-
-
-def unseen_words(unseen):
-    """What to say of categories that the model does not know, by column."""
-    counts = ", ".join(f"{count} in '{name}'" for name, count in unseen.items())
-    return (
-        "some categories do not occur in the training rows and count as none of them (rows: "
-        f"{counts})"
-    )
 
 
 def lines(pairs):
@@ -100,14 +83,6 @@ def counted(counts):
 def share(part, whole):
     """Write a count with its percentage."""
     return f"{part:,} ({100 * part / whole:.1f} %)" if whole else f"{part:,}"
-
-
-def finite(value):
-    """Turn a NumPy number into a plain one; None for what JSON cannot say."""
-    if value is None:
-        return None
-    value = float(value)
-    return value if math.isfinite(value) else None
 
 
 def size(n_bytes):

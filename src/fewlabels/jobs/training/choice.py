@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..io.errors import UserError
-from ..io.models.machines import MACHINES, machines_from
+from ...io.errors import UserError, listing
+from ...io.models.machines import MACHINES, machine_class, machines_from
+from ...io.tables.target import (
+    class_rows,
+    every_row,
+    greater_value,
+    normal_rows,
+    positive_rows,
+)
 
 MANY = 3
 
@@ -36,6 +43,8 @@ class Choice(NamedTuple):
 
 def check_options(machine, target, normal, positive, unlabeled=None):
     """Refuse options that contradict each other, before a file is read."""
+    if machine is not None and machine not in MACHINES:
+        raise UserError(f"There is no machine '{machine}'; there are {listing(MACHINES)}.")
     for option, value, *learns_from in (
         ("--normal", normal, "normal"),
         ("--positive", positive, "positive"),
@@ -111,6 +120,32 @@ def choose_machine(labels, *, machine=None, normal=None, positive=None):
     )
 
 
+def choose_roles(file, machine, normal=None, positive=None):
+    """Which rows of the file the machine learns from, and as what.
+
+    Returns
+    -------
+    Roles
+    """
+    if MACHINES[machine].learns_from == "positive":
+        return positive_rows(file.labels, positive)
+    if MACHINES[machine].learns_from == "classes":
+        return class_rows(file.labels)
+    if file.labels is None:
+        return every_row(file.n_rows)
+    return normal_rows(file.labels, normal)
+
+
+def keeps_rows(choice, asked):
+    """Whether the model will hold its training rows."""
+    if asked and not hasattr(machine_class(choice.machine), "partial_fit"):
+        raise UserError(
+            f"--rows keeps rows for 'update', which cannot add to {choice.machine} models; leave "
+            "the option out."
+        )
+    return MACHINES[choice.machine].keeps_rows if asked is None else asked
+
+
 def _why(labels):
     names = " and ".join(f"'{name}'" for name in sorted(labels.names))
     classes = f"one class, {names}," if len(labels.names) == 1 else f"two classes, {names},"
@@ -122,8 +157,6 @@ def _why(labels):
 
 def _unlabeled_advice(labels):
     """How to say that one of two values marks unlabelled rows."""
-    from ..io.tables.target import greater_value
-
     greater = greater_value(labels)
     if greater is None:
         return "--positive VALUE if the other value"

@@ -8,9 +8,8 @@ import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..io.errors import UserError
-from .errors import Interrupted
-from .parameters import as_options
+from ...io.errors import Interrupted, UserError
+from ..wording import as_options
 
 
 class Fitted(NamedTuple):
@@ -34,7 +33,7 @@ class Fitted(NamedTuple):
     messages: list[str]
 
 
-def fit_machine(estimator, X, y, *, model, search, seed=None, watch):
+def fit_machine(estimator, X, y, *, model, search, seed=None, observer):
     """Search for settings, fit, and calibrate probabilities.
 
     Parameters
@@ -43,14 +42,14 @@ def fit_machine(estimator, X, y, *, model, search, seed=None, watch):
         With the settings that were given.
     X, y
         Training rows and labels.
-    model : path-like
+    model : path-like or None
         What is to be written, for messages.
     search : Search
         Whether settings are searched for.
     seed : int or None
         Seed of the search.
-    watch : Watch
-        Shows what is going on.
+    observer : Observer
+        Hears what is going on.
 
     Returns
     -------
@@ -60,10 +59,12 @@ def fit_machine(estimator, X, y, *, model, search, seed=None, watch):
         warnings.simplefilter("always")
         try:
             if search.seconds:
-                estimator, tuning, seconds = _tuned(estimator, X, y, search, seed, watch)
+                estimator, tuning, seconds = _tuned(estimator, X, y, search, seed, observer)
             else:
-                tuning, seconds = None, _fit(estimator, X, y, watch)
+                tuning, seconds = None, _fit(estimator, X, y, observer)
         except KeyboardInterrupt:
+            if model is None:
+                raise
             before = f", and {model} is as it was before" if Path(model).exists() else ""
             raise Interrupted(
                 f"no model was written{before}. (--max-time SECONDS stops by itself and keeps "
@@ -80,13 +81,15 @@ def fit_machine(estimator, X, y, *, model, search, seed=None, watch):
     messages = spoken(caught)
     if tuning is not None and tuning.stopped == "Ctrl-C":
         messages.append("Ctrl-C ended the search; the best settings until then are taken")
-    return Fitted(estimator, tuning, seconds, messages + _calibrate(estimator, X, watch))
+    return Fitted(estimator, tuning, seconds, messages + _calibrate(estimator, X, observer))
 
 
-def _tuned(estimator, X, y, search, seed, watch):
-    from ..model_selection import tune
+def _tuned(estimator, X, y, search, seed, observer):
+    from ...model_selection import tune
 
-    with watch.handed_over(f"choosing settings, at most {search.seconds:g} s, and fitting") as bar:
+    with observer.handed_over(
+        f"choosing settings, at most {search.seconds:g} s, and fitting"
+    ) as bar:
         estimator = tune(
             estimator,
             X,
@@ -99,20 +102,20 @@ def _tuned(estimator, X, y, search, seed, watch):
     return estimator, estimator.tuning_, estimator.tuning_.fit_seconds
 
 
-def _fit(estimator, X, y, watch):
+def _fit(estimator, X, y, observer):
     started = time.perf_counter()
     arguments = {}
     if "callback" in inspect.signature(estimator.fit).parameters:
-        arguments["callback"] = watch.round
+        arguments["callback"] = observer.round
     estimator.fit(X, y, **arguments)
     return time.perf_counter() - started
 
 
-def _calibrate(estimator, X, watch):
+def _calibrate(estimator, X, observer):
     """Have the map to probabilities made, which needs the training rows and is kept."""
     if not hasattr(estimator, "predict_proba"):
         return []
-    watch.step("calibrating probabilities")
+    observer.step("calibrating probabilities")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

@@ -1,55 +1,19 @@
-"""After the fit: the comparison with other methods, and the report."""
+"""After the fit: the comparison with other methods."""
 
 from __future__ import annotations
 
+import json
 import warnings
-from pathlib import Path
 
-from ..io.errors import UserError
-from .errors import Interrupted
+import numpy as np
+
+from ...io.errors import UserError
+from ...io.tables.training import encoded_rows
+from ..wording import as_options
 from .fitting import spoken
-from .parameters import as_options
 
 # Share of the time budget that the comparison may take, and its least when asked for.
 _SHARE, _LEAST = 0.5, 10.0
-
-
-def page_path(model, report, wanted):
-    """Where the report goes; None for nowhere.
-
-    Parameters
-    ----------
-    model : path-like
-        The model file.
-    report : path-like or None
-        What the user said.
-    wanted : bool
-        False for ``--no-report``.
-    """
-    if not wanted:
-        if report is not None:
-            raise UserError("--report asks for a report and --no-report for none; pass one.")
-        return None
-    path = Path(report or f"{str(model).removesuffix('.fewlabels')}.html")
-    if path == Path(model):
-        raise UserError(
-            f"The model and its report cannot both be {model}; name the report with --report, or "
-            "pass --no-report."
-        )
-    return path
-
-
-def check_report_output(path, force, inputs):
-    """Refuse a report that cannot be written, or that would replace another file."""
-    from ..io.paths import check_output
-    from ..report import is_report
-
-    check_output(path, inputs=[name for name in inputs if Path(name).exists()])
-    if path.exists() and not (force or is_report(path)):
-        raise UserError(
-            f"{path} exists and is not a report of fewlabels; name another file with --report, "
-            "pass --no-report, or --force to replace it."
-        )
 
 
 def comparison_seconds(asked, reported, time_budget):
@@ -70,7 +34,7 @@ def comparison_seconds(asked, reported, time_budget):
     return max(_LEAST, seconds) if asked else 0.0
 
 
-def compare(estimator, X, y, *, others, classes, seconds, seed, watch):
+def compare(estimator, X, y, *, others, classes, seconds, seed, observer):
     """Compare a machine with other methods.
 
     Parameters
@@ -87,8 +51,8 @@ def compare(estimator, X, y, *, others, classes, seconds, seed, watch):
         Time for it.
     seed : int or None
         Seed of the splits.
-    watch : Watch
-        Shows what is going on.
+    observer : Observer
+        Hears what is going on.
 
     Returns
     -------
@@ -96,10 +60,10 @@ def compare(estimator, X, y, *, others, classes, seconds, seed, watch):
     messages : list of str
         What the user should know.
     """
-    from ..model_selection import compare_with_baselines
+    from ...model_selection import compare_with_baselines
 
     title = f"comparing with other methods, at most {seconds:.0f} s"
-    with warnings.catch_warnings(record=True) as caught, watch.handed_over(title) as bar:
+    with warnings.catch_warnings(record=True) as caught, observer.handed_over(title) as bar:
         warnings.simplefilter("always")
         try:
             comparison = compare_with_baselines(
@@ -121,8 +85,6 @@ def compare(estimator, X, y, *, others, classes, seconds, seed, watch):
 
 def comparison_facts(comparison):
     """What a model keeps of the comparison, plain values only."""
-    import json
-
     if comparison is None:
         return None
     table = json.loads(comparison.table.to_json(orient="records"))
@@ -144,10 +106,6 @@ def rows_of_others(file, roles, encoder, schema):
     messages : list of str
         What the user should know.
     """
-    import numpy as np
-
-    from ..io.tables.training import encoded_rows
-
     if roles.y is not None or file.labels is None:
         return None, []
     others = np.flatnonzero(~roles.keep & (file.labels.index >= 0))
@@ -157,31 +115,3 @@ def rows_of_others(file, roles, encoder, schema):
         return encoded_rows(file, others, encoder, schema), []
     except UserError as error:
         return None, [f"rows of other classes not used for the comparison: {str(error)[:-1]}"]
-
-
-def write_report_of(path, model, **parts):
-    """Write the report of a model that is saved already.
-
-    Parameters
-    ----------
-    path : path-like
-        The report.
-    model : path-like
-        The model file.
-    **parts
-        What :func:`fewlabels.report.collect.collect` asks for.
-
-    Returns
-    -------
-    list of str
-        What the user should know.
-    """
-    from ..report import collect, write_report
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            write_report(path, collect(model_path=model, **parts))
-        except KeyboardInterrupt:
-            raise Interrupted(f"{model} is written, but not its report.") from None
-    return spoken(caught)

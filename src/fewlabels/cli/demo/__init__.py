@@ -1,0 +1,1 @@
+"""``fewlabels demo``: its data, its picture and its timing."""

@@ -1,0 +1,1 @@
+"""What people see of a command: figures, summaries and progress."""

@@ -1,0 +1,85 @@
+"""Rows that are in memory already, read as those of a file are."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import UserError
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory:
+    """Rows in memory.
+
+    Attributes
+    ----------
+    form : {"frame", "matrix"}
+        Named columns or a matrix.
+    content : pyarrow.Table, ndarray or sparse matrix
+        The rows.
+    """
+
+    form: str
+    content: Any
+
+    def __str__(self):
+        return "the data frame" if self.form == "frame" else "the matrix"
+
+
+def source_of(data):
+    """What the readers take: a path as it is, everything else as rows in memory.
+
+    Parameters
+    ----------
+    data : path-like, DataFrame of pandas or polars, pyarrow.Table, ndarray or sparse matrix
+        The rows.
+    """
+    if isinstance(data, str | os.PathLike | InMemory):
+        return data
+    import numpy as np
+    import pandas as pd
+    import pyarrow as pa
+    import scipy.sparse as sp
+
+    if isinstance(data, np.ndarray) or sp.issparse(data):
+        return InMemory("matrix", data)
+    if isinstance(data, pd.DataFrame):
+        names = [str(name) for name in data.columns]
+        columns = [_column(data.iloc[:, k]) for k in range(len(names))]
+        return InMemory("frame", pa.Table.from_arrays(columns, names=names))
+    if hasattr(data, "collect"):  # polars' lazy frames
+        data = data.collect()
+    if isinstance(data, pa.Table) or hasattr(data, "__arrow_c_stream__"):
+        return InMemory("frame", _without_views(pa.table(data)))
+    raise UserError(
+        f"Rows can be a file, a data frame or a matrix of numbers, but not {type(data).__name__}; "
+        "pandas.DataFrame(...) makes a data frame."
+    )
+
+
+def _without_views(table):
+    """A table whose texts Arrow can filter, which it cannot where they are views."""
+    import pyarrow as pa
+
+    fields = [
+        field.with_type(pa.large_string()) if pa.types.is_string_view(field.type) else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))
+
+
+def _column(series):
+    """A column of pandas as Arrow data; mixed values become text, as in a file."""
+    import pandas as pd
+    import pyarrow as pa
+
+    if isinstance(series.dtype, pd.SparseDtype):
+        series = series.sparse.to_dense()
+    try:
+        found = pa.array(series, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        texts = [None if value is None or value != value else str(value) for value in series]
+        found = pa.array(texts, pa.large_string())
+    return found

@@ -1,0 +1,79 @@
+"""A model as an ONNX file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ..io.atomic import replacing
+from ..io.errors import UserError
+from ..io.paths import check_output
+from .observer import job
+from .scorer import Scorer
+
+
+@job
+def export(model, out, *, dtype="float64", observer=None):
+    """Write a model as an ONNX file.
+
+    Parameters
+    ----------
+    model : path-like or TableFit
+        The model.
+    out : path-like
+        The file to write.
+    dtype : {"float64", "float32"}, default="float64"
+        Type of numbers.
+    observer : Observer, optional
+        Names settings in errors.
+
+    Returns
+    -------
+    dict
+        What was written, and what goes in and comes out of it.
+    """
+    if Path(out).suffix.lower() != ".onnx":
+        raise UserError(f"The extension '{Path(out).suffix}' of {out} is not .onnx; name it so.")
+    check_output(out, inputs=[model])
+    scorer = Scorer(model)
+    schema, metadata = scorer.schema, scorer.metadata
+    above, below = scorer.answer.labels
+    try:
+        from ..onnx import to_onnx
+
+        graph = to_onnx(scorer.pipeline, dtype=dtype, labels=(below, above))
+    except (ImportError, ValueError) as error:
+        raise UserError(f"{scorer.source} cannot be exported: {error}") from error
+    for key, value in {
+        "model": Path(scorer.source).name,
+        "created": metadata["created"],
+        "columns": json.dumps(schema.to_dict()["columns"]),
+    }.items():
+        graph.metadata_props.add(key=key, value=value)
+    content = graph.SerializeToString()
+    with replacing(out) as temporary:
+        temporary.write_bytes(content)
+    kinds = {column.name: column.kind for column in schema.columns}
+    return {
+        "model": scorer.source,
+        "output": str(out),
+        "machine": metadata["machine"],
+        "dtype": dtype,
+        "bytes": len(content),
+        "inputs": [_value(value, kinds.get(value.name)) for value in graph.graph.input],
+        "outputs": [_value(value) for value in graph.graph.output],
+    }
+
+
+def _value(value, kind=None):
+    """Name, type and shape of an input or output; None stands for any number of rows."""
+    from onnx import TensorProto
+
+    tensor = value.type.tensor_type
+    shape = [d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim]
+    described = {
+        "name": value.name,
+        "type": TensorProto.DataType.Name(tensor.elem_type).lower(),
+        "shape": shape,
+    }
+    return {**described, "kind": kind} if kind else described

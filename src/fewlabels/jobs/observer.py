@@ -1,0 +1,56 @@
+"""Who hears what a job is doing, and how jobs name settings when they talk about them."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+
+from ..io.errors import UserError
+from .wording import as_arguments
+
+
+class Observer:
+    """Hears what a job is doing; this one keeps it to itself."""
+
+    def step(self, text):
+        """Hear what is done next."""
+
+    def round(self, entry):
+        """Hear the newest entry of ``history_``."""
+
+    def rows(self, done, share, total=None):
+        """Hear how many rows are done, and what share of them all, from 0 to 1."""
+
+    @contextlib.contextmanager
+    def handed_over(self, text):
+        """Let a function show its progress itself, if it may (bool)."""
+        self.step(text)
+        yield False
+
+    def words(self, message):
+        """A message as it is passed on; here settings are arguments of functions."""
+        return as_arguments(message)
+
+
+@contextlib.contextmanager
+def in_words_of(observer):
+    """Pass errors on in the words of an observer."""
+    try:
+        yield
+    except UserError as error:
+        message = observer.words(str(error))
+        if message.startswith("the "):  # data frame, matrix
+            message = "T" + message[1:]
+        raise UserError(message) from error.__cause__
+
+
+def job(function):
+    """Make a function a job: it has an observer, and its errors are in the observer's words."""
+
+    @functools.wraps(function)
+    def run(*arguments, observer=None, **options):
+        observer = observer or Observer()
+        with in_words_of(observer):
+            return function(*arguments, observer=observer, **options)
+
+    return run

@@ -1,0 +1,106 @@
+"""The share of positives among the unlabelled rows of a table."""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+import numpy as np
+
+from ..class_prior import METHODS, estimate_prior
+from ..io.errors import UserError, listing
+from ..io.memory import source_of
+from ..io.tables.encoding import fit_encoder
+from ..io.tables.training import read_training
+from ..training.row_order import value_order
+from .observer import job
+from .settings import check_ranges
+from .training.choice import check_options, choose_roles
+from .training.figures import finite
+from .training.fitting import spoken
+from .wording import as_options
+
+
+@job
+def prior(
+    data,
+    target,
+    *,
+    positive=None,
+    drop=(),
+    categorical=(),
+    keep=(),
+    missing="impute",
+    scale=True,
+    method="auto",
+    confidence=0.9,
+    convention="unlabeled",
+    n_jobs=None,
+    seed=0,
+    observer=None,
+):
+    """Estimate the class prior of a table.
+
+    Parameters
+    ----------
+    data : path-like, DataFrame, ndarray or sparse matrix
+        The rows.
+    target, positive, drop, categorical, keep, missing, scale
+        As in :class:`fewlabels.jobs.Request`.
+    method, confidence, convention, n_jobs
+        As in :func:`fewlabels.class_prior.estimate_prior`.
+    seed : int
+        Its ``random_state``.
+    observer : Observer, optional
+        Names settings in errors and notes.
+
+    Returns
+    -------
+    dict
+        Estimate, interval, counts and seconds.
+    """
+    check_ranges({"confidence": confidence, "n_jobs": n_jobs, "random_state": seed})
+    if method not in ("auto", *METHODS):
+        raise UserError(
+            f"--method '{method}' is not known; use {listing(['auto', *METHODS], limit=20)}."
+        )
+    check_options("pusvm", target, None, positive)
+    started = time.perf_counter()
+    data = source_of(data)
+    file = read_training(data, target=target, drop=drop, categorical=categorical, keep=keep)
+    roles = choose_roles(file, "pusvm", positive=positive)
+    found = file.choose(roles, missing)
+    _, X, _ = fit_encoder(schema=found.schema, rows=found.rows, source=data, scale=scale)
+    # As a fit gives them to the estimator, so that both find the same prior.
+    order = value_order(X, found.y > 0, np.ones(X.shape[0]))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = estimate_prior(
+                X[order],
+                found.y[order],
+                method,
+                confidence=confidence,
+                convention=convention,
+                random_state=seed,
+                n_jobs=n_jobs,
+            )
+        except ValueError as error:
+            raise UserError(as_options(str(error))) from error
+    n_positive = int(found.y.sum())
+    return {
+        "data": str(data),
+        "target": target,
+        **roles.facts,
+        "prior": finite(result.prior),
+        "low": finite(result.low),
+        "high": finite(result.high),
+        "confidence": result.confidence,
+        "convention": result.convention,
+        "method": result.method,
+        "rows_read": file.n_rows,
+        "rows_labeled": n_positive,
+        "rows_unlabeled": len(found.y) - n_positive,
+        "seconds": time.perf_counter() - started,
+        "notes": [observer.words(note) for note in found.notes + spoken(caught)],
+    }

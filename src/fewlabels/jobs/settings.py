@@ -1,0 +1,114 @@
+"""Settings that a caller may give: their ranges, their machines, and their options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ..io.errors import UserError
+
+_STEPWISE = ("svdd", "one-class", "pusvm", "s3vm")
+_INF = float("inf")
+
+
+class Setting(NamedTuple):
+    """A setting.
+
+    Attributes
+    ----------
+    machines : tuple of str
+        The machines that have it; empty for all.
+    allowed : callable or None
+        Whether a number is in its range.
+    words : str
+        The range in words.
+    option : str
+        Its name on the command line, where that is not its own.
+    """
+
+    machines: tuple[str, ...] = ()
+    allowed: Callable[[float], bool] | None = None
+    words: str = ""
+    option: str = ""
+
+
+def _positive(value):
+    return 0 < value < _INF
+
+
+def _share(value):
+    return 0 < value < 1
+
+
+SETTINGS = {
+    "C": Setting(("svdd", "s3vm"), _positive, "greater than 0", "--C"),
+    "C_star": Setting(("s3vm",), _positive, "greater than 0", "--C-star"),
+    "balance": Setting(("s3vm",), lambda value: abs(value) < _INF, "'labels', 'none' or a number"),
+    "n_bags": Setting(("pu-ensemble",), lambda value: value >= 1, "1 or more", "--bags"),
+    "nu": Setting(
+        ("svdd", "one-class"), lambda value: 0 < value <= 1, "greater than 0 and at most 1"
+    ),
+    "slack": Setting(("svdd",)),
+    "prior": Setting(
+        ("pusvm", "pu-ensemble"), _share, "'estimate' or a number between 0 and 1"
+    ),
+    "lam": Setting(("pusvm",), _positive, "'auto' or a number greater than 0"),
+    "loss": Setting(("pusvm",)),
+    "threshold": Setting(("pusvm",)),
+    "target_fpr": Setting(("svdd", "one-class"), _share, "'none' or a number between 0 and 1"),
+    "gamma": Setting(
+        (), lambda value: 0 <= value < _INF,
+        "'scale', 'auto', with s3vm 'distance', or a number from 0 on",
+    ),
+    "degree": Setting((), lambda value: value >= 0, "0 or more"),
+    "tol": Setting((), _positive, "greater than 0"),
+    "max_iter": Setting(_STEPWISE, lambda value: value >= -1, "-1 (no limit) or more"),
+    "max_time": Setting(_STEPWISE, lambda value: value > 0, "greater than 0"),
+    "cache_size": Setting((), lambda value: value > 0, "greater than 0"),
+    "n_jobs": Setting(
+        (), lambda value: value != 0, "a number of threads, or -1 for all cores"
+    ),
+    "random_state": Setting(
+        (), lambda value: 0 <= value < 2**32, "between 0 and 4294967295", "--seed"
+    ),
+}  # fmt: skip
+# Parameters of all machines, in any range.
+FREE = ("kernel", "coef0")
+# What is no parameter of a machine.
+_OTHERS = {
+    "time_budget": Setting(
+        (), lambda value: 0 <= value < _INF, "0 (settings as given) or a number of seconds"
+    ),
+    "confidence": Setting((), _share, "between 0 and 1"),
+    "pos_label": Setting(option="--positive"),
+}
+_ALL = {**SETTINGS, **_OTHERS}
+
+
+def option(name):
+    """Option on the command line of a setting."""
+    known = _ALL.get(name)
+    return known.option if known and known.option else "--" + name.replace("_", "-")
+
+
+def known_names():
+    """Arguments of estimators and functions that are options too."""
+    return _ALL.keys()
+
+
+def check_ranges(given):
+    """Refuse numbers outside the ranges of their settings.
+
+    Parameters
+    ----------
+    given : dict
+        Name to value; None and texts are passed over.
+    """
+    for name, value in given.items():
+        setting = _ALL.get(name)
+        if value is None or isinstance(value, str) or not (setting and setting.allowed):
+            continue
+        if not setting.allowed(value):
+            raise UserError(
+                f"{option(name)} {value:g} is out of range; it must be {setting.words}."
+            )

@@ -1,0 +1,1 @@
+"""What a training does, step by step."""

@@ -1,0 +1,120 @@
+"""What came out of a fit: figures for the model file."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...io.models.machines import MACHINES
+
+# Level of the interval that PUSVM gives with an estimated prior.
+PRIOR_CONFIDENCE = 0.9
+
+# Rows of training whose side is counted for the summary.
+_COUNTED_ROWS = 20_000
+
+
+def figures_of(machine, estimator, X, labeled):
+    """Figures of a fitted machine, plain values only.
+
+    Parameters
+    ----------
+    machine : str
+        Its name.
+    estimator : estimator
+        Fitted.
+    X : ndarray or CSR array
+        Training rows.
+    labeled : dict
+        How many of them have a label, by class.
+    """
+    history = estimator.history_
+    special = _OF_KIND[MACHINES[machine].learns_from](estimator, X, labeled)
+    violation = history[-1].get("violation") if history else None
+    return {
+        "support_vectors": len(estimator.support_),
+        "objective": finite(getattr(estimator, "objective_", None)),
+        "duality_gap": finite(getattr(estimator, "duality_gap_", None)),
+        "violation": finite(getattr(estimator, "kkt_violation_", violation)),
+        "rounds": len(history),
+        "iterations": int(estimator.n_iter_),
+        "converged": estimator.fit_status_ == 0,
+        **special,
+    }
+
+
+def count_labels(facts, y):
+    """Training rows with a label, by class.
+
+    Parameters
+    ----------
+    facts : dict
+        What the model keeps of the roles of its rows.
+    y : ndarray or None
+        Their labels.
+    """
+    if "classes" in facts:
+        return {name: int((y == k).sum()) for k, name in enumerate(facts["classes"])}
+    return {facts["positive"]: int((y == 1).sum())} if "positive" in facts else {}
+
+
+def _of_normal(estimator, X, labeled):
+    step = -(-X.shape[0] // _COUNTED_ROWS)
+    decision = estimator.decision_function(X[::step])
+    target_fpr = estimator.target_fpr
+    calibrated = {}
+    if target_fpr is not None:
+        calibrated = {"calibration_rows": len(estimator.calibration_scores_)}
+    return {
+        "target_fpr": target_fpr,
+        **calibrated,
+        "radius": finite(getattr(estimator, "radius_", None)),
+        "rows_outside": int(np.count_nonzero(decision < 0)),
+        "rows_counted": len(decision),
+    }
+
+
+def _of_positive(estimator, X, labeled):
+    (n_labeled,) = labeled.values()
+    interval = estimator.prior_interval_
+    # The transduction gives labelled rows their own labels.
+    found = int((estimator.transduction_ == estimator.classes_[1]).sum()) - n_labeled
+    return {
+        "rows_labeled": n_labeled,
+        "rows_unlabeled": len(estimator.transduction_) - n_labeled,
+        "unlabeled_predicted_positive": found,
+        "prior": finite(estimator.prior_),
+        "prior_estimated": interval is not None,
+        "prior_low": None if interval is None else finite(interval[0]),
+        "prior_high": None if interval is None else finite(interval[1]),
+        "prior_confidence": None if interval is None else PRIOR_CONFIDENCE,
+        "lam": finite(getattr(estimator, "lam_", None)),
+        "support_vectors_unlabeled": int(estimator.n_support_[0]),
+    }
+
+
+def _of_classes(estimator, X, labeled):
+    found = {
+        name: int((estimator.transduction_ == k).sum()) - n_labeled
+        for k, (name, n_labeled) in enumerate(labeled.items())
+    }
+    return {
+        "rows_labeled": labeled,
+        "rows_unlabeled": sum(found.values()),
+        "unlabeled_predicted": found,
+        "steps": getattr(estimator, "n_steps_", None),
+        "flips": getattr(estimator, "n_flips_", None),
+        "consolidation_due": getattr(estimator, "consolidation_due_", None),
+    }
+
+
+_OF_KIND = {"normal": _of_normal, "positive": _of_positive, "classes": _of_classes}
+
+
+def finite(value):
+    """Turn a NumPy number into a plain one; None for what JSON cannot say."""
+    if value is None:
+        return None
+    value = float(value)
+    return value if math.isfinite(value) else None

@@ -1,0 +1,61 @@
+"""The files that a training leaves: the model and its report."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+from ...io.errors import Interrupted, UserError
+from ...io.models.files import is_model
+from ...io.paths import check_output
+from .fitting import spoken
+
+
+def write_report_of(path, model, **parts):
+    """Write the report of a model that is saved already.
+
+    Parameters
+    ----------
+    path : path-like
+        The report.
+    model : path-like
+        The model file.
+    **parts
+        What :func:`fewlabels.report.collect` asks for.
+
+    Returns
+    -------
+    list of str
+        What the user should know.
+    """
+    from ...report import collect, write_report
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            write_report(path, collect(model_path=model, **parts))
+        except KeyboardInterrupt:
+            raise Interrupted(f"{model} is written, but not its report.") from None
+    return spoken(caught)
+
+
+def check_model_output(model, force, inputs):
+    """Refuse a model file that cannot be written, or that would replace another file."""
+    check_output(model, inputs=inputs)
+    if Path(model).exists() and not (force or is_model(model)):
+        raise UserError(
+            f"{model} exists and is not a fewlabels model; choose another name, or pass --force "
+            "to replace it."
+        )
+
+
+def check_report_output(path, force, inputs):
+    """Refuse a report that cannot be written, or that would replace another file."""
+    from ...report import is_report
+
+    check_output(path, inputs=inputs)
+    if path.exists() and not (force or is_report(path)):
+        raise UserError(
+            f"{path} exists and is not a report of fewlabels; name another file with --report, "
+            "pass --no-report, or --force to replace it."
+        )

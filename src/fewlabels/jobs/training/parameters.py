@@ -1,0 +1,112 @@
+"""Parameters of the machine: those given, and defaults that its own are not."""
+
+from __future__ import annotations
+
+import difflib
+import math
+
+from ...io.errors import UserError
+from ...io.models.machines import MACHINES
+from ..settings import FREE, SETTINGS, option
+
+# scikit-learn's default of 0.5 would reject half of the training rows.
+ONE_CLASS_NU = 0.05
+# Curves from scores to probabilities, by machine: the better one on real sets.
+PROBABILITY = {"pusvm": "isotonic", "s3vm": "sigmoid"}
+# Share of normal rows that machines of one class may call outside.
+TARGET_FPR = 0.05
+
+
+def check_names(given):
+    """Refuse parameters that no machine has."""
+    known = [*SETTINGS, *FREE]
+    for name in given:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"is '{close[0]}' meant?" if close else f"there are {', '.join(known)}."
+            raise UserError(f"There is no option '{name}'; {hint}")
+
+
+def machine_parameters(choice, given):
+    """Parameters of the estimator from the settings that were given.
+
+    Parameters
+    ----------
+    choice : Choice
+        The machine.
+    given : dict
+        Parameter to value, None where nothing was said.
+
+    Returns
+    -------
+    parameters : dict
+        What to pass to the estimator.
+    notes : list of str
+        What was decided for the user.
+    """
+    parameters = {name: value for name, value in given.items() if value is not None}
+    notes = []
+    for name in parameters:
+        machines = SETTINGS[name].machines if name in SETTINGS else ()
+        if machines and choice.machine not in machines:
+            raise UserError(
+                f"{option(name)} belongs to --machine {' or '.join(machines)}, but the machine is "
+                f"{choice.machine}, {choice.why}; leave the option out or pass another --machine."
+            )
+    if choice.machine in PROBABILITY:
+        parameters.setdefault("probability", PROBABILITY[choice.machine])
+    if choice.machine == "one-class":
+        parameters.setdefault("nu", ONE_CLASS_NU)
+    elif "nu" in parameters:
+        if "C" in parameters:
+            raise UserError("--nu and --C set the same price in two ways; pass one of them.")
+        if parameters.setdefault("slack", "linear") != "linear":
+            raise UserError("--nu needs --slack linear; with --slack squared pass --C.")
+        if given.get("slack") is None:
+            notes.append("--nu was given, so slack is linear")
+    return parameters, notes
+
+
+def with_target_fpr(machine, parameters, n_rows):
+    """Parameters with a rate of false alarms, for machines that have a threshold for it.
+
+    By default :data:`TARGET_FPR`, except where ``nu`` says itself how many rows may lie outside,
+    and where there are too few rows to say what is rare.
+
+    Parameters
+    ----------
+    machine : str
+        Its name.
+    parameters : dict
+        From :func:`machine_parameters`; "none" stands for the machine's own threshold.
+    n_rows : int
+        Training rows.
+
+    Returns
+    -------
+    parameters : dict
+        What to pass to the estimator.
+    notes : list of str
+        What was decided for the user.
+    """
+    if MACHINES[machine].learns_from != "normal":
+        return parameters, []
+    parameters, notes = dict(parameters), []
+    asked = parameters.pop("target_fpr", None)
+    if asked is None and "nu" in parameters:
+        return parameters, []
+    if asked is None and n_rows + 1 < 1 / TARGET_FPR:
+        notes.append(
+            f"{n_rows} rows are too few for a threshold that {100 * TARGET_FPR:g} % of normal "
+            "rows miss, so it is the machine's own; --target-fpr RATE asks for another rate"
+        )
+    elif asked != "none":
+        fewest = 0 if asked is None else math.ceil((1.0 - 1e-12) / asked) - 1
+        if n_rows < fewest:
+            raise UserError(
+                f"--target-fpr {asked:g} takes at least {fewest} training rows, and there are "
+                f"{n_rows}: no row could be called outside; pass a greater rate, or none for the "
+                "machine's own threshold."
+            )
+        parameters["target_fpr"] = TARGET_FPR if asked is None else asked
+    return parameters, notes

@@ -1,0 +1,297 @@
+"""From a table to a machine that has learnt from it: the main job."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+
+from ...io.memory import source_of
+from ...io.models.files import describe, save_model
+from ...io.models.machines import machine_class
+from ...io.paths import input_format
+from ...io.tables.encoding import fit_encoder
+from ...io.tables.schema import Schema
+from ...io.tables.target import Roles
+from ...io.tables.training import TrainingFile, TrainingRows, read_training
+from ..observer import job
+from .choice import Choice, choose_machine, choose_roles, keeps_rows
+from .comparison import compare, comparison_facts, comparison_seconds, rows_of_others
+from .figures import count_labels, figures_of
+from .fitting import Fitted, fit_machine
+from .outputs import check_model_output, check_report_output, write_report_of
+from .parameters import machine_parameters, with_target_fpr
+from .search import Search, plan_search, tuning_facts, why_settings
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A table that is ready to be learnt from.
+
+    Attributes
+    ----------
+    file : TrainingFile
+        What was read.
+    choice : Choice
+        The machine.
+    roles : Roles
+        Which rows are learnt from, and as what.
+    found : TrainingRows
+        These rows.
+    encoder : estimator
+        Fitted, from ``found.rows`` to ``X``.
+    X : ndarray or CSR array of shape (n, d)
+        Encoded rows.
+    schema : Schema
+        Their columns.
+    settings : dict
+        Parameters of the machine.
+    search : Search
+        Whether settings are searched for.
+    keeps_rows : bool
+        Whether the model will hold its rows.
+    notes : list of str
+        What the user should know.
+    """
+
+    file: TrainingFile
+    choice: Choice
+    roles: Roles
+    found: TrainingRows
+    encoder: Any
+    X: Any
+    schema: Schema
+    settings: dict[str, Any]
+    search: Search
+    keeps_rows: bool
+    notes: list[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """A machine that has learnt from a table.
+
+    Attributes
+    ----------
+    prepared : Prepared
+        What it was learnt from.
+    fitted : Fitted
+        The machine.
+    metadata : dict
+        What its model file says of it.
+    comparison : BaselineComparison or None
+        Other methods on the same rows.
+    """
+
+    prepared: Prepared
+    fitted: Fitted
+    metadata: dict[str, Any]
+    comparison: Any = None
+
+    @property
+    def pipeline(self):
+        """Encoder and machine."""
+        steps = [("columns", self.prepared.encoder), ("machine", self.fitted.estimator)]
+        return Pipeline(steps)
+
+    def parts_of_report(self):
+        """What :func:`fewlabels.report.collect` asks for of a training."""
+        prepared, found = self.prepared, self.prepared.found
+        return {
+            "file": prepared.file,
+            "found": found,
+            "encoder": prepared.encoder,
+            "estimator": self.fitted.estimator,
+            "X": prepared.X,
+            "y": found.y,
+            "metadata": self.metadata,
+            "profile": found.profile,
+            "tuning": self.fitted.tuning,
+            "comparison": self.comparison,
+        }
+
+
+@job
+def train(data, request, *, reported=False, model=None, save=None, observer=None):
+    """Learn from a table.
+
+    Parameters
+    ----------
+    data : path-like, DataFrame, ndarray or sparse matrix
+        The rows.
+    request : Request
+        What is asked for.
+    reported : bool
+        Whether a report will follow, for which methods are compared.
+    model : path-like, optional
+        What will be written, for messages.
+    save : callable, optional
+        Gets the training when the machine has learnt, and again when methods were compared.
+    observer : Observer, optional
+        Hears what is going on.
+
+    Returns
+    -------
+    Training
+    """
+    data = source_of(data)
+    request.check()
+    input_format(data)
+    observer.step("reading")
+    prepared = prepare(data, request)
+    fitted = fit_machine(
+        machine_class(prepared.choice.machine)(**prepared.settings),
+        prepared.X,
+        prepared.found.y,
+        model=model,
+        search=prepared.search,
+        seed=prepared.settings.get("random_state"),
+        observer=observer,
+    )
+    training = Training(prepared, fitted, _described(prepared, fitted, request, observer))
+    if save:
+        save(training)
+    seconds = comparison_seconds(request.baselines, reported, request.time_budget)
+    if seconds:
+        training = _compared(training, seconds, observer)
+        if save:
+            save(training)
+    return training
+
+
+@job
+def train_file(data, model, request, *, report=None, command="", force=False, observer=None):
+    """Learn from a table, and write the model and its report.
+
+    Parameters
+    ----------
+    data : path-like, DataFrame, ndarray or sparse matrix
+        The rows.
+    model : path-like
+        The file to write. It is there before methods are compared.
+    request : Request
+        What is asked for.
+    report : path-like, optional
+        The report to write.
+    command : str
+        What did the fit, for the report.
+    force : bool
+        Whether a file that is no model, or no report, may be replaced.
+    observer : Observer, optional
+        Hears what is going on.
+
+    Returns
+    -------
+    dict
+        What the model file says about itself.
+    """
+    started = time.perf_counter()
+    request.check()
+    input_format(data)
+    check_model_output(model, force, inputs=[data])
+    if report is not None:
+        check_report_output(report, force, inputs=[data, model])
+    training = train(
+        data,
+        request,
+        reported=report is not None,
+        model=model,
+        save=lambda training: save_model(model, training.pipeline, training.metadata),
+        observer=observer,
+    )
+    facts = training.metadata["training"]
+    if report is not None:
+        observer.step("writing the report")
+        parts = training.parts_of_report()
+        facts["notes"] += write_report_of(report, model, **parts, command=command)
+    facts["seconds_in_all"] = time.perf_counter() - started
+    return training.metadata
+
+
+def prepare(data, request):
+    """Read a table, and choose the machine and the rows it learns from.
+
+    Parameters
+    ----------
+    data : path-like or InMemory
+        The rows.
+    request : Request
+        What is asked for.
+
+    Returns
+    -------
+    Prepared
+    """
+    file = read_training(
+        data,
+        target=request.target,
+        drop=request.drop,
+        categorical=request.categorical,
+        keep=request.keep,
+        unlabeled=request.unlabeled,
+    )
+    normal, positive = request.normal, request.positive
+    choice = choose_machine(file.labels, machine=request.machine, normal=normal, positive=positive)
+    settings, notes = machine_parameters(choice, request.parameters)
+    search = plan_search(choice.machine, request.parameters, request.time_budget, request.clean)
+    held = keeps_rows(choice, request.rows)
+    roles = choose_roles(file, choice.machine, normal, positive)
+    found = file.choose(roles, request.missing)
+    settings, more = with_target_fpr(choice.machine, settings, found.rows.shape[0])
+    encoder, X, schema = fit_encoder(
+        schema=found.schema, rows=found.rows, source=data, scale=request.scale
+    )
+    return Prepared(
+        file, choice, roles, found, encoder, X, schema, settings, search, held,
+        notes + found.notes + more,
+    )  # fmt: skip
+
+
+def _described(prepared, fitted, request, observer):
+    """What the model file says of a machine that has learnt."""
+    machine, estimator = prepared.choice.machine, fitted.estimator
+    facts, X = prepared.roles.facts, prepared.X
+    why = why_settings(machine, estimator, fitted.tuning, prepared.search)
+    notes = prepared.notes + fitted.messages
+    training = {
+        "data": prepared.file.name,
+        "choice": observer.words(prepared.choice.why),
+        "settings": observer.words(why),
+        "rows_read": prepared.file.n_rows,
+        "rows": X.shape[0],
+        "features": X.shape[1],
+        "rows_held": prepared.keeps_rows,
+        "target": request.target,
+        **facts,
+        **figures_of(machine, estimator, X, count_labels(facts, prepared.found.y)),
+        "profile": [asdict(column) for column in prepared.found.profile],
+        "tuning": tuning_facts(fitted.tuning),
+        "baselines": None,
+        "seconds": fitted.seconds,
+        "notes": [observer.words(note) for note in notes],
+    }
+    parameters = {
+        name: value
+        for name, value in sorted(estimator.get_params().items())
+        if value is None or isinstance(value, str | int | float | bool)
+    }
+    return describe(machine, parameters, prepared.schema, training)
+
+
+def _compared(training, seconds, observer):
+    """The training with other methods beside it."""
+    prepared = training.prepared
+    others, unusable = rows_of_others(
+        prepared.file, prepared.roles, prepared.encoder, prepared.schema
+    )
+    comparison, said = compare(
+        training.fitted.estimator, prepared.X, prepared.found.y, others=others,
+        classes=prepared.roles.facts.get("classes"), seconds=seconds,
+        seed=prepared.settings.get("random_state"), observer=observer,
+    )  # fmt: skip
+    facts = training.metadata["training"]
+    facts["baselines"] = comparison_facts(comparison)
+    facts["notes"] += [observer.words(note) for note in unusable + said]
+    return replace(training, comparison=comparison)
