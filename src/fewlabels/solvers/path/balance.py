@@ -17,16 +17,7 @@ ROW = np.array([0])
 
 
 class VirtualRow:
-    """Row 0 of a path with a balancing constraint.
-
-    Parameters
-    ----------
-    state : State
-    clock : Clock
-    placement : Placement
-    balance : {None, "keep", "paper"}
-        See ``PathFollower``.
-    """
+    """Row 0 of a path with a balancing constraint; for ``balance`` see ``PathFollower``."""
 
     def __init__(self, state, clock, placement, balance):
         self.state, self.clock, self.placement = state, clock, placement

@@ -10,12 +10,6 @@ from . import _steps as st
 class Clock:
     """Totals, targets and penalties that reach their new values together.
 
-    Parameters
-    ----------
-    state : State
-    total : float
-        Sum of the variables.
-
     Attributes
     ----------
     left : float

@@ -18,14 +18,7 @@ _NOTHING = 1e-14
 
 
 class Correction:
-    """Fresh gradients, a fresh factor, and the way back to the conditions.
-
-    Parameters
-    ----------
-    state : State
-    clock : Clock
-    placement : Placement
-    """
+    """Fresh gradients, a fresh factor, and the way back to the conditions."""
 
     def __init__(self, state, clock, placement):
         self.state, self.clock, self.placement = state, clock, placement

@@ -23,30 +23,7 @@ _ABSENT_SHARE, _FEW = 0.25, 64
 
 
 class PathEngine:
-    """A path from one optimum to another.
-
-    Parameters
-    ----------
-    kernel, scale, total, balance, cache_size, n_jobs, refresh_at
-        As for ``PathFollower``.
-
-    Attributes
-    ----------
-    state : State
-        Rows and their numbers.
-    factor : Factor
-        The free rows and the factor of their kernel matrix.
-    clock : Clock
-        What moves by itself.
-    placement : Placement
-        Free rows, rows at breakpoints and moving ones.
-    correction : Correction
-        Against rounding.
-    virtual : VirtualRow
-        The balancing constraint.
-    events : Events
-        The steps.
-    """
+    """A path from one optimum to another; for its parameters see ``PathFollower``."""
 
     def __init__(self, kernel, scale, total, balance, cache_size, n_jobs, refresh_at):
         self.state = State(kernel, scale, balance is not None, cache_size, n_jobs)

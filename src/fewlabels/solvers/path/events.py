@@ -31,15 +31,7 @@ _IDLE_STEPS, _IDLE_PER_ROW, _WIDENED, _PERTURBATIONS = 200, 2, 1e-7, 20
 
 
 class Events:
-    """One event after another.
-
-    Parameters
-    ----------
-    state : State
-    factor : Factor
-    clock : Clock
-    placement : Placement
-    """
+    """One event after another."""
 
     def __init__(self, state, factor, clock, placement):
         self.state, self.factor, self.clock, self.placement = state, factor, clock, placement

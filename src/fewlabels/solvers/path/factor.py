@@ -95,13 +95,10 @@ def solve_directions(L, m, corner, d, total):
 
 
 class Factor:
-    """The free rows and their factor.
+    """The free rows, and the factor of their matrix with the constant ``corner`` added to it.
 
-    Attributes
-    ----------
-    L : ndarray of shape (capacity, capacity)
-    corner : float
-        Constant that is added to the matrix: the equality makes directions along it definite.
+    Directions do not depend on the constant, as the equality fixes their sum; it makes the matrix
+    definite where Q alone is so only for directions that sum to zero.
     """
 
     def __init__(self):

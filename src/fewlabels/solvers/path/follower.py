@@ -103,17 +103,17 @@ class PathFollower:
         self.engine = PathEngine(
             kernel, self.scale, total, balance, cache_size, n_jobs, refresh_at
         )
+        self._state = self.engine.state
         self.broken = False
         self._history = deque(maxlen=_OPERATIONS_KEPT)
 
     # -- what others read -------------------------------------------------------------------
 
     def __len__(self):
-        return len(self.engine.state.present)
+        return len(self._state.present)
 
     def _values(self, line):
-        state = self.engine.state
-        return state.F[line, state.present]
+        return self._state.F[line, self._state.present]
 
     @property
     def a(self):
@@ -128,17 +128,17 @@ class PathFollower:
     @property
     def multiplier(self):
         """Multiplier of the equality; f has the intercept ``-multiplier``."""
-        return -self.scale * self.engine.state.shift
+        return -self.scale * self._state.shift
 
     @property
     def signs(self):
         """Current sign of rows with the symmetric hinge, 0 for the others."""
-        return self.engine.state.S[st.SIGN, self.engine.state.present]
+        return self._state.S[st.SIGN, self._state.present]
 
     @property
     def virtual(self):
         """Variable of the virtual row of the balancing constraint."""
-        return float(self.engine.state.F[st.A, 0]) if self.engine.state.bordered else 0.0
+        return float(self._state.F[st.A, 0]) if self._state.bordered else 0.0
 
     @property
     def balance(self):
@@ -157,20 +157,19 @@ class PathFollower:
     @property
     def n_values(self):
         """Kernel values evaluated so far."""
-        gram = self.engine.state.gram
-        return 0 if gram is None else gram.n_values
+        return 0 if self._state.gram is None else self._state.gram.n_values
 
     @property
     def n_steps(self):
-        return self.engine.state.n_steps
+        return self._state.n_steps
 
     @property
     def n_flips(self):
-        return self.engine.state.n_flips
+        return self._state.n_flips
 
     @property
     def n_exchanges(self):
-        return self.engine.state.n_exchanges
+        return self._state.n_exchanges
 
     @property
     def finished(self):
@@ -190,16 +189,16 @@ class PathFollower:
 
     def penalty_arrays(self):
         """The five arrays of ``penalty``, shape (5, n_rows)."""
-        return self.engine.state.penalty_lines(self._penalty_line())
+        return self._state.penalty_lines(self._penalty_line())
 
     @property
     def resolution(self):
         """Violations below this may be rounding; known without looking at the rows."""
-        return self.scale * self.engine.state.tol(0.0)
+        return self.scale * self._state.tol(0.0)
 
     def violation(self):
         """Largest violation of an optimality condition, from the h that is carried along."""
-        state = self.engine.state
+        state = self._state
         rows = np.append(0, state.present) if self.engine.virtual.active else state.present
         return self.scale * st.violation(state.F, state.S, rows, self._penalty_line())
 
@@ -340,7 +339,7 @@ class PathFollower:
         """
         numbers = np.zeros(0, np.int64) if indices is None else self._numbers(indices)
         if rows is not None:
-            state = self.engine.state
+            state = self._state
             if np.any(rows.symmetric != (state.S[st.SIGN, numbers] != 0)):
                 raise ValueError(
                     "move cannot turn a symmetric hinge into a convex penalty, or back; "
@@ -409,12 +408,12 @@ class PathFollower:
         """
         if not self.finished:
             raise ValueError("the path is not at its end; call run first.")
-        if self.signs.any() or self.engine.state.bordered:
+        if self.signs.any() or self._state.bordered:
             raise ValueError(
                 "leaving rows out is exact for convex machines only; with unlabelled rows the "
                 "local minimum depends on the way there."
             )
-        rows = self.engine.state.present
+        rows = self._state.present
         numbers = rows if indices is None else self._numbers(indices)
         self._check_reachable(total, gone=numbers[:1])
         move = Move(rows, None if factor == 1.0 else self._scaled(factor), total)
@@ -426,7 +425,7 @@ class PathFollower:
 
         For penalties without kinks, which have no sign of their own to flip.
         """
-        rows, gram = self.engine.state.present, self.engine.state.gram
+        rows, gram = self._state.present, self._state.gram
 
         def columns(indices):
             return self.scale * gram.columns(rows[indices])[:, rows]
@@ -438,8 +437,8 @@ class PathFollower:
 
     def inner(self, indices, a):
         """``sum_j a_j scale K_ij`` over the present rows, summed afresh, at some of them."""
-        used, rows = np.flatnonzero(a), self.engine.state.present
-        return self.scale * self.engine.state.gram.product_at(rows[indices], rows[used], a[used])
+        used, rows = np.flatnonzero(a), self._state.present
+        return self.scale * self._state.gram.product_at(rows[indices], rows[used], a[used])
 
     # -- how operations run ---------------------------------------------------------------------
 
@@ -502,14 +501,14 @@ class PathFollower:
         n = len(self)
         if len(indices) and (indices.min() < -n or indices.max() >= n):
             raise IndexError(f"row {indices[np.abs(indices).argmax()]} is not among {n} rows.")
-        numbers = self.engine.state.present[indices]
+        numbers = self._state.present[indices]
         if len(np.unique(numbers)) < len(numbers):
             raise ValueError("the same row is named twice; name every row once.")
         return numbers
 
     def _check_reachable(self, total, added=None, gone=None):
         """Refuse what has no solution, before anything changes."""
-        state, clock = self.engine.state, self.engine.clock
+        state, clock = self._state, self.engine.clock
         if state.bordered and (
             self.engine.virtual.n_mean or (added is not None and added.symmetric.any())
         ):

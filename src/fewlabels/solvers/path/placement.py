@@ -14,14 +14,7 @@ _REACHED, RESIDUE = 1e-13, 1e-14
 
 
 class Placement:
-    """Rows become free, are held at breakpoints, or move.
-
-    Parameters
-    ----------
-    state : State
-    factor : Factor
-    clock : Clock
-    """
+    """Rows become free, are held at breakpoints, or move."""
 
     def __init__(self, state, factor, clock):
         self.state, self.factor, self.clock = state, factor, clock

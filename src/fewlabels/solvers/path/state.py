@@ -17,15 +17,10 @@ _FEW = 64
 class State:
     """Rows and their numbers. Slopes, h and shift are those of the problem divided by ``scale``.
 
-    Parameters
-    ----------
-    kernel, scale, cache_size, n_jobs
-        As for ``PathFollower``.
-    bordered : bool
-        Whether row 0 is the virtual row of the balancing constraint.
-
     Attributes
     ----------
+    bordered : bool
+        Whether row 0 is the virtual row of the balancing constraint.
     gram : GrowingGram or None
         Kernel matrix; None until the first rows arrive.
     F, S : ndarray of shape (lines, capacity)
