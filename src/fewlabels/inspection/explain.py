@@ -11,7 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from .explanation import Explanation
 from .shapley.encoded import sources
-from .shapley.inputs import as_rows, column_names, drawn, held_rows, players_of, unwrapped
+from .shapley.inputs import (
+    as_rows,
+    column_names,
+    dense,
+    drawn,
+    held_rows,
+    players_of,
+    unwrapped,
+)
 from .shapley.sampled import sampled_values
 from .shapley.values import exact_values, terms_of
 
@@ -201,7 +209,7 @@ def _plain(X):
 def _values(rows, names, player, players):
     """What the rows have, by player."""
     if not isinstance(rows, pd.DataFrame):
-        rows = pd.DataFrame(rows.toarray() if sp.issparse(rows) else rows)
+        rows = pd.DataFrame(dense(rows))
     shown = {}
     for k, name in enumerate(players):
         members = np.flatnonzero(player == k)
@@ -220,8 +228,7 @@ def _values(rows, names, player, players):
 def _usual(background, player, players):
     """Median or most frequent value of the background, by player."""
     if not isinstance(background, pd.DataFrame):
-        dense = background.toarray() if sp.issparse(background) else background
-        background = pd.DataFrame(dense)
+        background = pd.DataFrame(dense(background))
     usual = []
     for k in range(len(players)):
         members = np.flatnonzero(player == k)

@@ -46,8 +46,7 @@ def find(fit):
             f" About {words.percent(rates[0].value)} of the answers for such rows should be right "
             f"({words.span(rates[0].interval)})."
         )
-        answer += [(rate.name, f"{words.percent(rate.value)} ({words.span(rate.interval)})")
-                   for rate in rates]  # fmt: skip
+        answer += [(rate.name, words.estimate(rate.value, rate.interval)) for rate in rates]
     answer.append(("Rows with a label", words.listing(
         f"{words.count(int(np.sum(y == k)))} '{name}'" for k, name in enumerate(names)
     )))  # fmt: skip

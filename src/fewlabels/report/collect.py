@@ -108,7 +108,7 @@ def collect(
 
 
 def _sentence(note):
-    return note[:1].upper() + note[1:].rstrip(".") + "."
+    return words.capital(note).rstrip(".") + "."
 
 
 def _rows(file, training, X):

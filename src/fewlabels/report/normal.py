@@ -31,24 +31,13 @@ def find(fit):
     -------
     Findings
     """
-    scores = fit.decisions
-    outside = int(np.count_nonzero(scores < 0))
-    normal = fit.training.get("normal")
+    scores, normal = fit.decisions, fit.training.get("normal")
     name = "training rows" if normal is None else f"rows labelled '{normal}'"
     groups = [Group(name, scores, "Scored by the machine that was trained on them.")]
-    rates, notes = [], []
-    held = _calibration(fit)
-    if held is None:
-        notes.append(
-            "No threshold was calibrated (--target-fpr none): how many new normal rows will be "
-            "called outside is not known."
-        )
-    else:
-        group, rate, note = held
-        groups.append(group)
-        rates.append(rate)
-        notes += [note] if note else []
-    rankings, answer, blank = [], [], None
+    rates, notes, rankings, answer, blank = [], [], [], [], None
+    expected = _calibration(fit, groups, notes)
+    if expected is not None:
+        rates.append(expected)
     for title, rows in _others(fit, notes):
         found = fit.estimator.decision_function(rows.X)
         groups.append(Group(title, found, "Not trained on."))
@@ -56,31 +45,16 @@ def find(fit):
             rates.append(_caught(title, found))
             continue
         rankings.append(_strangest(fit, rows, found, title))
-        blank = int(np.count_nonzero(found < 0)), len(found)
-        answer.append(("Rows without a label outside", words.of_all(*blank)))
-        if held is not None:
+        blank = words.of_all(int(np.count_nonzero(found < 0)), len(found))
+        answer.append(("Rows without a label outside", blank))
+        if expected is not None:
             answer.append(_standing_out(fit, rows))
-    trained = np.arange(len(fit.scored))
-    rankings.append(_strangest(fit, _part(fit, trained), scores, name))
-    share = words.of_all(outside, len(scores))
-    headline = (
-        f"A boundary was drawn around {words.rows(fit.X.shape[0])} taken as normal"
-        f"{_drawn_by(fit.estimator)}. {share} lie outside it."
-    )
-    answer.append((f"{name[:1].upper()}{name[1:]} outside", share))
-    if held is not None:
-        headline += (
-            f" It was set so that about {words.percent(rate.value)} of normal rows do, so this "
-            "number alone does not mean that something is wrong with them."
-        )
-    if blank is not None:
-        headline += f" Of the rows without a label {words.of_all(*blank)} lie outside."
-    headline += " Look at the strangest first."
-    for rate in rates:
-        interval = "" if rate.interval is None else f" ({words.span(rate.interval)})"
-        answer.append((rate.name, f"{words.percent(rate.value)}{interval}"))
+    rankings.append(_strangest(fit, _scored(fit), scores, name))
+    outside = words.of_all(int(np.count_nonzero(scores < 0)), len(scores))
+    answer.append((f"{words.capital(name)} outside", outside))
+    answer += [(rate.name, words.estimate(rate.value, rate.interval)) for rate in rates]
     return Findings(
-        headline=headline,
+        headline=_headline(fit, outside, expected, blank),
         answer=answer,
         sides=("outside", "inside"),
         groups=groups,
@@ -88,6 +62,21 @@ def find(fit):
         rates=rates,
         notes=tuple(notes),
     )
+
+
+def _headline(fit, outside, expected, blank):
+    told = (
+        f"A boundary was drawn around {words.rows(fit.X.shape[0])} taken as normal"
+        f"{_drawn_by(fit.estimator)}. {outside} lie outside it."
+    )
+    if expected is not None:
+        told += (
+            f" It was set so that about {words.percent(expected.value)} of normal rows do, so "
+            "this number alone does not mean that something is wrong with them."
+        )
+    if blank is not None:
+        told += f" Of the rows without a label {blank} lie outside."
+    return f"{told} Look at the strangest first."
 
 
 def _drawn_by(machine):
@@ -104,30 +93,36 @@ def _drawn_by(machine):
 # -- the rate of false alarms --------------------------------------------------------------------
 
 
-def _calibration(fit):
-    """Scores of the rows that calibrate, the rate that follows, and a remark; None without."""
+def _calibration(fit, groups, notes):
+    """The rate that follows from the rows that calibrate; None without. Adds their scores."""
     machine = fit.estimator
     if machine.target_fpr is None:
+        notes.append(
+            "No threshold was calibrated (--target-fpr none): how many new normal rows will be "
+            "called outside is not known."
+        )
         return None
     conformal = machine.conformal_
-    # What ``predict`` would have written for the rows that calibrate.
-    held = conformal.as_scored(conformal.scores) - float(np.ravel(machine.offset_)[0])
-    n, target, rank = len(held), conformal.rate, conformal.rank
+    n, target, rank = len(conformal.scores), conformal.rate, conformal.rank
     if n < fit.X.shape[0]:
         title, how = "kept out of training", f"{words.rows(n)} that were kept out of training"
     else:
         title = "each as if it had not been trained on"
         how = f"all {words.rows(n)}, each scored as if it had not been trained on"
-    group = Group(f"The same, {title}", held, "New normal rows will look like this.")
-    source = f"Asked for (--target-fpr {target:g}); the threshold was set on {how}."
-    name = "New normal rows called outside"
+    # What ``predict`` would have written for these rows.
+    held = conformal.as_scored(conformal.scores) - float(np.ravel(machine.offset_)[0])
+    groups.append(Group(f"The same, {title}", held, "New normal rows will look like this."))
     if not rank:
-        note = (
+        notes.append(
             f"{words.rows(n)} are too few for a rate of {words.percent(target)}: no row will be "
             "called outside."
         )
-        return group, Rate(name, 0.0, None, source), note
-    return group, Rate(name, rank / (n + 1), threshold_interval(rank, n), source), ""
+    return Rate(
+        "New normal rows called outside",
+        rank / (n + 1),
+        threshold_interval(rank, n) if rank else None,
+        f"Asked for (--target-fpr {target:g}); the threshold was set on {how}.",
+    )
 
 
 # -- rows that were not trained on ---------------------------------------------------------------
@@ -149,7 +144,7 @@ def _others(fit, notes):
         try:
             rows = fit.others(positions)
         except UserError as error:
-            notes.append(f"{title[:1].upper()}{title[1:]} are not in this report: {error}")
+            notes.append(f"{words.capital(title)} are not in this report: {error}")
             continue
         if len(rows.numbers):
             yield title, rows
@@ -167,7 +162,7 @@ def _standing_out(fit, rows):
 def _caught(title, scores):
     outside, n = int(np.count_nonzero(scores < 0)), len(scores)
     return Rate(
-        f"{title[:1].upper()}{title[1:]} called outside",
+        f"{words.capital(title)} called outside",
         outside / n,
         counted_interval(outside, n),
         f"{words.count(outside)} of {words.count(n)} rows of the file, not trained on.",
@@ -177,11 +172,11 @@ def _caught(title, scores):
 # -- rows to look at -----------------------------------------------------------------------------
 
 
-def _part(fit, trained):
-    rows = fit.trained
+def _scored(fit):
+    """The training rows that are scored."""
+    rows, order = fit.trained, fit.scored
     if not fit.is_sampled:
         return rows
-    order = fit.scored[trained]
     inputs = rows.inputs.iloc[order] if hasattr(rows.inputs, "iloc") else rows.inputs[order]
     return rows._replace(inputs=inputs, X=rows.X[order], numbers=rows.numbers[order])
 

@@ -45,10 +45,9 @@ def find(fit):
     )
     answer = [
         (f"Rows marked as '{name}'", words.of_all(marked, n_unlabelled)),
-        (f"Share of '{name}' expected", _with_interval(prior)),
+        (f"Share of '{name}' expected", words.estimate(prior.value, prior.interval)),
+        *((rate.name, words.estimate(rate.value, rate.interval)) for rate in rates),
     ]
-    for rate in rates:
-        answer.append((rate.name, _with_interval(rate)))
     if rates:
         headline += (
             f" Of the rows it marks about {words.percent(rates[0].value)} should really be "
@@ -70,11 +69,6 @@ def find(fit):
         prior=prior,
         notes=tuple(notes),
     )
-
-
-def _with_interval(rate):
-    interval = "" if rate.interval is None else f" ({words.span(rate.interval)})"
-    return words.percent(rate.value) + interval
 
 
 def _prior(machine, name):

@@ -7,6 +7,8 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
+from .inputs import dense
+
 # Mixed rows that the finding is tried on.
 _TRIALS = 64
 _SAME = 1e-9
@@ -31,7 +33,7 @@ def sources(steps, rows, background):
         None where an encoded column depends on several input columns.
     """
     together = _stacked(rows, background)
-    encoded = _dense(steps.transform(together))
+    encoded = dense(steps.transform(together)).astype(float)
     n, n_columns = together.shape
     rng = check_random_state(0)
     if encoded.shape[1] == n_columns:
@@ -43,7 +45,8 @@ def sources(steps, rows, background):
         order = rng.permutation(n)
         whose = np.tile(np.arange(n)[:, None], n_columns)
         whose[:, column] = order
-        changed = _differs(_dense(steps.transform(_picked(together, whose))), encoded).any(axis=0)
+        found = dense(steps.transform(_picked(together, whose))).astype(float)
+        changed = _differs(found, encoded).any(axis=0)
         if (source[changed] >= 0).any():
             return None
         source[changed] = column
@@ -56,7 +59,7 @@ def _holds(steps, together, encoded, source, rng):
     n, n_columns = together.shape
     whose = rng.randint(n, size=(_TRIALS, n_columns))
     expected = encoded[whose[:, source], np.arange(encoded.shape[1])]
-    found = _dense(steps.transform(_picked(together, whose)))
+    found = dense(steps.transform(_picked(together, whose))).astype(float)
     return found.shape == expected.shape and not _differs(found, expected).any()
 
 
@@ -85,8 +88,3 @@ def _picked(together, whose):
     if sp.issparse(together):
         return sp.csr_array(together.toarray()[whose, columns])
     return together[whose, columns]
-
-
-def _dense(X):
-    X = X.toarray() if sp.issparse(X) else np.asarray(X)
-    return X.astype(float)

@@ -25,6 +25,11 @@ def as_rows(X, what, missing=False):
     return sp.csr_array(X) if sp.issparse(X) else X
 
 
+def dense(X):
+    """Rows as an array."""
+    return X.toarray() if sp.issparse(X) else np.asarray(X)
+
+
 def column_names(X, columns, model):
     """Names of the columns of X."""
     if columns is not None:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from ..._threads import resolve_n_jobs, run_ranges
 from ...kernels import RBF, Linear
 from ._product_games import product_values
+from .inputs import dense
 
 # Numbers held for a block of support vectors and background rows.
 _NUMBERS = 4_000_000
@@ -52,10 +53,6 @@ def terms_of(function):
         for kernel, coef in zip(function.kernels, function.coef, strict=True)
         if coef.any()
     ]
-
-
-def _dense(X):
-    return X.toarray() if sp.issparse(X) else np.asarray(X)
 
 
 def exact_values(terms, rows, background, group, n_groups, n_jobs=None):
@@ -127,7 +124,7 @@ def _add_gaussians(term, rows, background, group, values, n_jobs):
         others, part = background[start : start + at_a_time], slice(first, first + step)
         if not first:
             unequal = [np.logical_or.reduceat(row != others, starts, axis=1) for row in rows]
-        block = np.ascontiguousarray(_dense(vectors[part])[:, order].T, dtype=float)
+        block = np.ascontiguousarray(dense(vectors[part])[:, order].T, dtype=float)
         of_background = _factors(term.gamma, others, block, starts)
         found = np.zeros((n, len(players)))
 
@@ -152,16 +149,16 @@ def _columns_that_matter(term, rows, background, group, coef):
     """
     vectors = term.vectors
     if not sp.issparse(vectors):
-        dense = (np.asarray(_dense(X), dtype=float) for X in (rows, background))
-        return *dense, vectors, coef, group
+        both = (dense(X).astype(float) for X in (rows, background))
+        return *both, vectors, coef, group
     rows, background = sp.csr_array(rows), sp.csr_array(background)
     vectors = sp.csr_array(vectors, dtype=float)
     used = np.union1d(rows.indices, background.indices)
     inside = vectors[:, used]
     outside = vectors.multiply(vectors).sum(axis=1) - inside.multiply(inside).sum(axis=1)
     coef = coef * np.exp(-term.gamma * np.maximum(np.asarray(outside).ravel(), 0.0))
-    dense = (X[:, used].toarray().astype(float) for X in (rows, background))
-    return *dense, inside, coef, group[used]
+    both = (X[:, used].toarray().astype(float) for X in (rows, background))
+    return *both, inside, coef, group[used]
 
 
 def _factors(gamma, rows, block, starts):

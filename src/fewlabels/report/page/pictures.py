@@ -173,7 +173,7 @@ def _histogram(group, edges, sides):
     picture = _picture(_HEIGHT + _TICKS, f"Histogram of scores, {group.name}: {told}", *parts)
     return tag(
         "figure",
-        tag("h3", group.name[:1].upper() + group.name[1:]),
+        tag("h3", words.capital(group.name)),
         picture,
         tag("figcaption", f"{told} {group.about}"),
     )

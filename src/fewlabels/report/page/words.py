@@ -23,6 +23,11 @@ def span(interval):
     return f"{percent(low)} to {percent(high)}"
 
 
+def estimate(value, interval):
+    """Write a share, and where it lies if that is known."""
+    return percent(value) if interval is None else f"{percent(value)} ({span(interval)})"
+
+
 def count(number):
     """Write a count with separators of thousands."""
     return f"{number:,}"
@@ -72,6 +77,11 @@ def seconds(value):
     if value < 10:
         return f"{value:.2g}{_SPACE}s"
     return f"{value:,.0f}{_SPACE}s" if value < 600 else f"{value / 60:,.0f}{_SPACE}min"
+
+
+def capital(text):
+    """Begin with a capital letter."""
+    return text[:1].upper() + text[1:]
 
 
 def listing(names):
