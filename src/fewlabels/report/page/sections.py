@@ -250,16 +250,14 @@ def machine(contents):
         for name, value in contents.settings.items()
         if value is not None and name not in chosen and name not in _NO_SETTINGS
     ]
+    reason = words.capital(contents.why)
     return section(
         "machine",
         "Machine and settings",
-        tag(
-            "p",
-            f"Machine: {contents.machine}, the {contents.title}. Why: {words.capital(contents.why)}.",
-        ),
+        tag("p", f"Machine: {contents.machine}, the {contents.title}. Why: {reason}."),
         facts(taken) if taken else None,
         tag("details", tag("summary", "Other settings" if taken else "Settings"), facts(others)),
-    )  # fmt: skip
+    )
 
 
 def _setting(value):
