@@ -4,6 +4,7 @@ import pytest
 
 from fewlabels.solvers.path import _steps as st
 from fewlabels.solvers.path import events
+from fewlabels.solvers.path.engine import PathEngine
 from path.programs import DATA, MACHINES, TOLERANCE, Program
 
 PER_MACHINE = 12
@@ -18,12 +19,18 @@ def test_random_programs(machine, seed):
             assert violation <= TOLERANCE, f"{program.describe()}; {program.log}"
 
 
-def test_breaking_cycles_changes_no_result(seed, monkeypatch):
+@pytest.mark.parametrize("paused", [False, True])
+def test_breaking_cycles_changes_no_result(paused, seed, monkeypatch):
     # Ranges are widened after a few steps of no length, as if every path went in circles.
     monkeypatch.setattr(events, "_IDLE_STEPS", 4)
     monkeypatch.setattr(events, "_IDLE_PER_ROW", 0)
     widened, once = [], events.Events._perturb
     monkeypatch.setattr(events.Events, "_perturb", lambda e: (widened.append(1), once(e)))
+    if paused:  # after every step
+        run = PathEngine.run
+        monkeypatch.setattr(
+            PathEngine, "run", lambda e, _=None: any(run(e, 1) for _ in range(10_000))
+        )
     for k in range(20):
         program = Program(30_000_000 + 1000 * seed + k, size=40, machine="s3vm paper")
         for _ in range(14):

@@ -35,11 +35,12 @@ class Events:
 
     def __init__(self, state, factor, clock, placement):
         self.state, self.factor, self.clock, self.placement = state, factor, clock, placement
+        self._idle = 0  # steps of no length in a row
         self.begin()
 
     def begin(self):
-        """Count idle steps from here."""
-        self._idle = self._perturbations = 0
+        """Begin another run."""
+        self._perturbations = 0
         self._waiting = None  # moving rows that wait until a cycle is broken
 
     # -- the direction -----------------------------------------------------------------------

@@ -24,7 +24,7 @@ def values_without(engine, rows, move):
     """
 
     def after(engine, operation):
-        # The kernel matrix, whose columns are dear, is that of the original.
+        # The kernel matrix, whose columns are dear, is that of the original: no row is dropped.
         other = copy.deepcopy(engine, {id(engine.state.gram): engine.state.gram})
         other.queue([operation])
         other.run()
