@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Self
 
 import numpy as np
-from sklearn.base import _fit_context
+from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._threads import one_blas_thread, resolve_n_jobs
+from ..class_prior.finding import check_prior
 from ..fitted import TwoSidedCurve
-from ..gram import Expansion, RowMap
-from ..kernels import make_kernel
+from ..kernels import KERNELS, Linear, make_kernel
+from ..kernels.width import resolve_gamma
 from ..solvers import Settings
 from ..training.positive_unlabelled.bags import DistinctRows
 from ..training.positive_unlabelled.ensemble import (
@@ -22,16 +24,28 @@ from ..training.positive_unlabelled.ensemble import (
     two_sided_curve,
 )
 from ..training.positive_unlabelled.scores import quantile_cut
-from ._pu_machine import PUMachine
-from ._validation import resolve_gamma
+from . import positive_unlabelled, two_classes
+from .kernel_machine import ROUNDING, KernelMachine, function_of, largest_value, shown
+from .positive_unlabelled import PUFit, centre_of
 
 # The grid: gamma times these, each twice the one before.
 _FACTORS = np.array([0.125, 0.25, 0.5, 1.0, 2.0])
-# Scores nearer to each other than this share of the largest are equal.
-_ROUNDING = 1e-12
 
 
-class PUEnsemble(PUMachine):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EnsembleFit(PUFit):
+    """Decision and probabilities of a PUEnsemble.
+
+    Attributes
+    ----------
+    curve : TwoSidedCurve
+        From decisions to probabilities.
+    """
+
+    curve: TwoSidedCurve
+
+
+class PUEnsemble(ClassifierMixin, KernelMachine):
     r"""Composite classifier for positive and unlabelled rows: bags, then soft labels.
 
     First stage: support vector machines tell bootstrap samples of the positive rows from
@@ -220,94 +234,92 @@ class PUEnsemble(PUMachine):
         -------
         self : PUEnsemble
         """
-        self._check_prior()
-        data = self._read(X, y, sample_weight)
-        self._set_prior(data)
-        rows = DistinctRows(data, data.rows)
+        check_prior(self.prior)
+        rows = self._read(X, y, sample_weight)
+        self.prior_, self.prior_interval_ = self._find_prior(rows)
+        distinct = DistinctRows(rows.data, rows.X)
+        engine = Settings(
+            tol=self.tol,
+            cache_size=self.cache_size * 1e6,
+            callback=self._reporter(None),
+            random_state=self._seed(),
+        )
         with one_blas_thread():
-            grams = self._grams(data, rows)
-            settings = EnsembleSettings(
-                self.prior_,
-                self.n_bags,
-                self.kernel == "linear",
-                Settings(
-                    tol=self.tol,
-                    cache_size=self.cache_size * 1e6,
-                    callback=self._reporter(None),
-                    random_state=self._seed(),
-                ),
-            )
-            found = solve_ensemble(grams, rows, settings)
+            kernels, shift, grams = self._grams(rows, distinct)
+            is_linear = isinstance(kernels[0], Linear)
+            settings = EnsembleSettings(self.prior_, self.n_bags, is_linear, engine)
+            found = solve_ensemble(grams, distinct, settings)
         self.prices_, self.auc_, self.weights_ = found.costs, found.auc, found.weights
-        self._store_machine(data, rows, grams, found)
-        result, unfinished = found.result, found.bags.unfinished
-        self.n_iter_ = max(1, found.bags.n_iter + result.n_iter)
-        worst = unfinished if result.converged and unfinished else result
-        self.fit_status_ = 0 if worst.converged else 1
+        bags, result = found.bags, found.result
+        worst = bags.unfinished if result.converged and bags.unfinished else result
+        self._keep(
+            EnsembleFit(
+                **self._described(rows, distinct, found, kernels, shift, grams[0]),
+                n_iter=max(1, bags.n_iter + result.n_iter),
+                history=result.history,
+                converged=worst.converged,
+            )
+        )
         self._report_status(worst, self.tol)
         return self
 
-    def _grams(self, data, rows):
-        """One operator per kernel of the grid, over the distinct rows."""
-        vectors = data.rows[rows.index] if self.kernel != "precomputed" else data.X
-        if self.kernel in ("rbf", "poly"):
+    def _grams(self, rows, distinct):
+        """Kernels of the grid, what rows are taken around, and operators over distinct rows."""
+        is_matrix = self.kernel == "precomputed"
+        vectors = rows.X if is_matrix else rows.X[distinct.index]
+        if "gamma" in KERNELS[self.kernel].takes:
             # Again, so that repetitions and weights give the same to the last bit.
-            self.gamma_ = resolve_gamma(self.gamma, vectors, rows.total_weight)
-        if self.kernel == "rbf":
-            self.gammas_ = self.gamma_ * _FACTORS
-        else:
-            self.gammas_ = np.array([self.gamma_])
-        kernels = [self._kernel_of(gamma) for gamma in self.gammas_]
-        grams = ensemble_grams(kernels, self._centred(vectors), resolve_n_jobs(self.n_jobs))
-        return [grams[0].take(rows.index)] if self.kernel == "precomputed" else grams
-
-    def _kernel_of(self, gamma):
-        return make_kernel(self.kernel, gamma, self.degree, self.coef0)
-
-    def _store_machine(self, data, rows, grams, found):
-        final, result = found.function, found.result
-        coef = np.zeros((len(grams), data.X.shape[0]))
-        coef[:, rows.index] = final.coef
-        one = coef[0] if len(grams) == 1 else np.abs(coef).sum(axis=0)
-        support = self._store_function(data.rows, one, result, grams[0])
-        self.dual_coef_ = coef[:, support]
-        among = np.isin(support, data.positive, assume_unique=True)
-        self.n_support_ = np.array([np.sum(~among), np.sum(among)], dtype=np.int32)
-        unlabeled = rows.label < 0
-        scores = final.held_out[unlabeled]
-        rounding = max(self._rounding, _ROUNDING * float(np.abs(scores).max()))
-        self._cut = quantile_cut(scores, rows.weight[unlabeled], self.prior_, rounding)
-        self._store_bias(final.bias - self._cut)
-        self._store_transduction(data, final.held_out[rows.place] - self._cut)
-        curve = two_sided_curve(
-            scores, self._cut, found.posterior[unlabeled], rows.weight[unlabeled]
+            self.gamma_ = resolve_gamma(self.gamma, vectors, distinct.total_weight)
+        several = KERNELS[self.kernel].is_similarity
+        self.gammas_ = self.gamma_ * _FACTORS if several else np.array([self.gamma_])
+        kernels = tuple(
+            make_kernel(self.kernel, gamma, self.degree, self.coef0) for gamma in self.gammas_
         )
-        self._spread, self._slopes = curve.spread, curve.slopes
+        shift = centre_of(kernels[0], vectors)
+        centred = vectors if shift is None else vectors - shift
+        grams = ensemble_grams(kernels, centred, resolve_n_jobs(self.n_jobs))
+        return kernels, shift, [grams[0].take(distinct.index)] if is_matrix else grams
+
+    def _described(self, rows, distinct, found, kernels, shift, gram):
+        """The function, cut where the held-out scores say, and what follows from it."""
+        coef = np.zeros((len(kernels), rows.X.shape[0]))
+        coef[:, distinct.index] = found.function.coef
+        size = float(np.abs(coef).sum(axis=0).sum()) * largest_value(gram)
+        unlabeled = distinct.label < 0
+        weight = distinct.weight[unlabeled]
+        scores = found.function.held_out[unlabeled]
+        rounding = ROUNDING * max(size, float(np.abs(scores).max()))
+        cut = quantile_cut(scores, weight, self.prior_, rounding)
+        function, places, support = function_of(
+            kernels, gram, rows.X, coef, rows.numbers,
+            bias=found.function.bias - cut, shift=shift, rounding=ROUNDING * size,
+        )  # fmt: skip
+        return {
+            "function": function,
+            "support": support,
+            "n_support": rows.number_of_support(places),
+            "is_positive": rows.predicted(
+                function, found.function.held_out[distinct.place] - cut
+            ),
+            "curve": two_sided_curve(scores, cut, found.posterior[unlabeled], weight),
+        }
+
+    _read = positive_unlabelled.read
+    _find_prior = positive_unlabelled.found_prior
+    transduction_ = property(positive_unlabelled.transduction)
+    curve_ = shown("curve")
+    coef_ = two_classes.coef_
+    intercept_ = two_classes.intercept_
 
     # -- evaluating ------------------------------------------------------------------
 
-    def _decision(self, X):
-        """The decision at validated rows."""
-        if self.kernel == "linear":
-            return super()._decision(X)
-        decision = np.full(X.shape[0], self._bias)
-        for k in np.flatnonzero(self.dual_coef_.any(axis=1)):
-            decision += self._function(k)(X)
-        return self._snapped(decision)
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
 
-    def _function(self, k):
-        """The part of the function in the span of the k-th kernel."""
-        kernel = self._kernel_of(self.gammas_[k])
-        row_map = columns = None
-        if self.kernel == "precomputed":
-            columns = self.support_
-        else:
-            dtype = np.float64 if self._float64 else np.float32
-            row_map = RowMap.restored(kernel, self._center, dtype)
-        return Expansion(
-            kernel, self.support_vectors_, self.dual_coef_[k],
-            columns=columns, row_map=row_map, n_jobs=resolve_n_jobs(self.n_jobs),
-        )  # fmt: skip
+    decision_function = two_classes.decision_function
+    predict = two_classes.predict
 
     def predict_proba(self, X) -> np.ndarray:
         """Probabilities of the two classes, for rows drawn as the unlabelled ones were.
@@ -327,5 +339,4 @@ class PUEnsemble(PUMachine):
         ndarray of shape (n_samples, 2)
             Columns in the order of ``classes_``; rows sum to 1.
         """
-        decision = self.decision_function(X)
-        return TwoSidedCurve(self._spread, self._slopes)(decision)
+        return self.curve_(self.decision_function(X))
