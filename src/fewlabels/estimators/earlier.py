@@ -11,16 +11,28 @@ import json
 
 import numpy as np
 
-from ..fitted import Conformal, Function, Late, OneClassSolution
+from ..fitted import (
+    Conformal,
+    Curve,
+    Function,
+    Late,
+    OneClassSolution,
+    PUEnsembleFit,
+    PUSVMFit,
+    TwoSidedCurve,
+)
 from ..fitted.conformal import TIE, TIE_FLOAT32
 from ..kernels import Precomputed, make_kernel
 from ..problem import LinearSlackBall, OneClass, SquaredSlackBall
+from ..problem.positive_unlabelled import DoubleHinge
 from ..streams.convex import ConvexStream
+from ..streams.positive_unlabelled import PUStream
 from ..streams.rows import HeldRows
 
 # Attributes that machines still have, besides their parameters.
 _KEPT = (
-    "n_features_in_ feature_names_in_ shape_fit_ gamma_ classes_ tuning_ _sklearn_version"
+    "n_features_in_ feature_names_in_ shape_fit_ gamma_ classes_ tuning_ _sklearn_version "
+    "prior_ prior_interval_ gammas_ prices_ auc_ weights_"
 ).split()
 ROUNDING = 1e-12
 
@@ -92,7 +104,7 @@ def solution_before(state):
         "n_iter": state["n_iter_"],
         "history": state["history_"],
         "converged": state["fit_status_"] == 0,
-        "objective": state["objective_"],
+        "objective": state.get("objective_", np.nan),
         "duality_gap": state.get("duality_gap_", np.inf),
     }
 
@@ -173,4 +185,67 @@ def _one_class(state, kernel, coef, boundary, formulation, variables, scale, opt
     return new
 
 
-_UPGRADES = {"SVDD": _ball, "OneClassSVM": _one_class_svm}
+# -- machines of positive and unlabelled rows ----------------------------------------------------
+
+
+def _pu_fit(state, **options):
+    """What the two have in common: arguments of their solutions."""
+    coef, rounding = state["dual_coef_"], ROUNDING * state["_decision_size"]
+    function = function_before(
+        state, coef, bias=float(state["_bias"]), rounding=rounding,
+        weights=state.get("_weights"), **options,
+    )  # fmt: skip
+    is_positive = np.asarray(state["transduction_"] == state["classes_"][1])
+    return {**solution_before(state), "function": function, "is_positive": is_positive}
+
+
+def _pu_svm(state):
+    if "dual_coef_" not in state:
+        return state
+    state, held_out = with_vectors(state), None
+    curve, stream = dict(state.get("_curve") or {}), state.get("_stream")
+    values = {}
+    if "slope" in curve:
+        curve.setdefault("kind", state["probability"])
+        values[f"{curve['kind']} curve"] = (0, Curve(**curve))
+    elif curve:
+        names = ("positive", "unlabeled")
+        held_out = tuple((curve[name], curve[f"{name}_weight"]) for name in names)
+    solution = PUSVMFit(
+        **_pu_fit(state),
+        lam=state["lam_"],
+        risk_intercept=state["risk_intercept_"],
+        objectives=state["objectives_"],
+        held_out=held_out,
+    )
+    late = Late({"solution": (0, solution), **values})
+    new = {**still_there(state), "_late": late, "_stream": None}
+    if stream is not None:
+        X, weight, lam = stream["X"], stream["weight"], stream["parameters"]["lam"]
+        weight = np.ones(X.shape[0]) if weight is None else weight
+        new["_fixed"] = stream["parameters"]
+        new["_stream"] = PUStream(
+            DoubleHinge(state["prior_"], solution.lam, follows=lam == "auto"),
+            kernel_before(state), HeldRows(X, weight=weight, positive=stream["positive"]),
+            (start_before(state, -state["dual_coef_"][0]), stream["multiplier"]),
+            shift=state["_shift"], n_steps=solution.n_iter, history=solution.history,
+        )  # fmt: skip
+    return new
+
+
+def _pu_ensemble(state):
+    if "dual_coef_" not in state:
+        return state
+    gammas, degree, coef0 = state["gammas_"], state["degree"], state["coef0"]
+    kernels = tuple(make_kernel(state["kernel"], gamma, degree, coef0) for gamma in gammas)
+    curve = TwoSidedCurve(state["_spread"], state["_slopes"])
+    solution = PUEnsembleFit(**_pu_fit(state, kernels=kernels), curve=curve)
+    return {**still_there(state), "_late": Late({"solution": (0, solution)})}
+
+
+_UPGRADES = {
+    "SVDD": _ball,
+    "OneClassSVM": _one_class_svm,
+    "PUSVM": _pu_svm,
+    "PUEnsemble": _pu_ensemble,
+}

@@ -2,32 +2,71 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Self
 
 import numpy as np
-from sklearn.base import _fit_context, clone
+from sklearn.base import ClassifierMixin, _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
+from ..class_prior.finding import check_prior
+from ..fitted import PUSVMFit
+from ..gram import row_products
+from ..labels.positive_unlabelled import check_classes, read_more_labels
+from ..problem.positive_unlabelled import DoubleHinge, weight_of_norm
 from ..solvers import Status
-from ..training.positive_unlabelled.double_hinge import solve_double_hinge
-from ..training.positive_unlabelled.leave_one_out import unlabeled_left_out
+from ..streams.positive_unlabelled import PUStream
+from ..streams.rows import HeldRows, read_indices
+from ..training.curves import curve_with_prior
+from ..training.positive_unlabelled.double_hinge import double_hinge_solution, solve_double_hinge
+from ..training.positive_unlabelled.leave_one_out import positives_left_out, unlabeled_left_out
 from ..training.positive_unlabelled.ramp import solve_ramp
 from ..training.positive_unlabelled.scores import quantile_cut
-from ..training.positive_unlabelled.settings import PUSettings, weight_of_norm
-from ._probability import PROBABILITY
-from ._probability_pu import PUProbability
-from ._pu_machine import PUMachine
-from ._pu_updates import PUStreaming
+from ..training.positive_unlabelled.settings import PUSettings
+from . import positive_unlabelled, two_classes
+from .kernel_machine import ROUNDING, function_of, largest_value, shown
+from .rows import FitRows, check_weight
+from .updatable import UpdatableMachine
 
-# Attributes that do not depend on prior, lambda or loss.
-_FOUND_IN_READING = (
-    "classes_", "shape_fit_", "gamma_", "n_features_in_", "feature_names_in_",
-    "_kept", "_sparse", "_shift",
-)  # fmt: skip
+# Rounding errors of kernel values are independent; a sum of them rarely is larger by this.
+_ROOM = 8.0
+
+CONSTRAINTS: dict = {
+    "prior": [StrOptions({"estimate"}), Real],
+    "lam": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither")],
+    "loss": [StrOptions({"double-hinge", "ramp"})],
+    "threshold": [StrOptions({"leave-one-out", "prior", "risk"})],
+    "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
+    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+    "degree": [Interval(Integral, 0, None, closed="left")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+    "solver": [StrOptions({"auto", "decomposition", "usmo", "qp"})],
+    "tol": [Interval(Real, 0.0, None, closed="neither")],
+    "max_iter": [Interval(Integral, -1, None, closed="left")],
+    "pos_label": "no_validation",
+    "max_time": [Interval(Real, 0, None, closed="neither"), None],
+    "cache_size": [Interval(Real, 0, None, closed="neither")],
+    "max_steps": [Interval(Integral, 1, None, closed="left"), None],
+    "n_jobs": [Integral, None],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+    "probability": two_classes.PROBABILITY,
+}
 
 
-class PUSVM(PUProbability, PUStreaming, PUMachine):
+def _refuse_ramp(machine):
+    if machine.loss == "ramp":
+        raise ValueError(
+            "loss='ramp' has many local minima, and updates are for machines with one; fit again, "
+            "or use loss='double-hinge'."
+        )
+    return True
+
+
+class PUSVM(ClassifierMixin, UpdatableMachine):
     r"""Support vector machine that learns from positive and unlabelled rows.
 
     Finds f(x) = <w, phi(x)> + b that minimises (Sansone et al. 2019, eq. (4))
@@ -168,27 +207,7 @@ class PUSVM(PUProbability, PUStreaming, PUMachine):
     array([1., 0.])
     """
 
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "prior": [StrOptions({"estimate"}), Real],
-        "lam": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither")],
-        "loss": [StrOptions({"double-hinge", "ramp"})],
-        "threshold": [StrOptions({"leave-one-out", "prior", "risk"})],
-        "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
-        "degree": [Interval(Integral, 0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "solver": [StrOptions({"auto", "decomposition", "usmo", "qp"})],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "max_iter": [Interval(Integral, -1, None, closed="left")],
-        "pos_label": "no_validation",
-        "max_time": [Interval(Real, 0, None, closed="neither"), None],
-        "cache_size": [Interval(Real, 0, None, closed="neither")],
-        "max_steps": [Interval(Integral, 1, None, closed="left"), None],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-        "probability": PROBABILITY,
-    }
+    _parameter_constraints: dict = CONSTRAINTS
 
     def __init__(
         self,
@@ -257,9 +276,8 @@ class PUSVM(PUProbability, PUStreaming, PUMachine):
         self : PUSVM
         """
         self._check_settings()
-        data = self._read(X, y, sample_weight)
-        self._set_prior(data)
-        self._report(self._fit_data(data, None, callback), stacklevel=5)
+        rows = self._read(X, y, sample_weight)
+        self._fit_rows(rows, self._find_prior(rows), callback=callback)
         return self
 
     def path(self, X, y, *, lam=None, prior=None, sample_weight=None):
@@ -281,91 +299,275 @@ class PUSVM(PUProbability, PUStreaming, PUMachine):
         list of PUSVM
             One fitted machine per setting, in the order given.
         """
-        settings = _zipped(lam, prior)
-        machines = [clone(self).set_params(**setting) for setting in settings]
-        for machine in machines:
-            machine._validate_params()
-            machine._check_settings()
-        data = before = None
-        for machine in machines:
-            if data is None:
-                data = machine._read(X, y, sample_weight)
-            else:
-                machine._copy_reading(machines[0])
-            first = machines[0] if machine.prior == "estimate" else None
-            machine._set_prior(data, first)
-            found = machine._fit_data(data, before, None)
-            machine._report(found, stacklevel=4)
-            before = machine.lam_, found
-        return machines
+        machines = [clone(self).set_params(**setting) for setting in _zipped(lam, prior)]
+        return fit_settings(machines, X, y, sample_weight)
 
     def _check_settings(self):
-        self._check_prior()
+        check_prior(self.prior)
         if self.loss == "ramp" and self.solver == "usmo":
             raise ValueError(
                 "solver='usmo' is for loss='double-hinge'; with loss='ramp' pass "
                 "solver='decomposition' or 'qp'."
             )
 
-    def _copy_reading(self, other):
-        for name in (
-            "classes_",
-            "shape_fit_",
-            "gamma_",
-            "_kept",
-            "_sparse",
-            "_shift",
-            "n_features_in_",
-        ):
-            setattr(self, name, getattr(other, name))
-        if hasattr(other, "feature_names_in_"):
-            self.feature_names_in_ = other.feature_names_in_
-
-    def _fit_data(self, data, before, callback):
+    def _fit_rows(self, rows, prior, before=None, callback=None):
         """Solve; ``before`` is None or lambda and solution of a machine over the same rows."""
-        self._stream = None
-        self.lam_ = weight_of_norm(self.lam, float(data.weight_positive.sum()))
-        settings = PUSettings(
-            self.prior_, self.lam_, self.loss, self.solver, self.threshold,
-            self._settings(self.tol, 0.0, callback),
-        )  # fmt: skip
-        if self.loss == "ramp":
+        self.prior_, self.prior_interval_ = prior
+        data, is_ramp = rows.data, self.loss == "ramp"
+        lam = weight_of_norm(self.lam, float(data.weight_positive.sum()))
+        engine = self._settings(self.tol, 0.0, callback)
+        settings = PUSettings(self.prior_, lam, self.solver, engine)
+        if is_ramp:
             found = solve_ramp(data, settings)
         else:
             found = solve_double_hinge(data, settings, before)
-        self._store_machine(data, found)
-        if self.loss == "double-hinge":
-            self._hold_data(data, found.result.multiplier)
-        return found
-
-    def _report(self, found, stacklevel):
+        is_held = not is_ramp and self.kernel != "precomputed"
+        solution = self._described(rows, found, lam, is_held)
+        self._hold(self._stream_of(rows, found.result, solution) if is_held else None)
+        self._keep(solution)
         # USMO without iterations is asked for its start: a classifier of its own.
         is_start = self.solver == "usmo" and found.result.status is Status.MAX_ITER
         if not (is_start and self.max_iter == 0):
-            self._report_status(found.result, self.tol, stacklevel)
+            self._report_status(found.result, self.tol)
+        return found
 
-    def _store_machine(self, data, found):
-        self.objectives_ = found.objectives  # None for the convex loss
-        self.objective_, self.duality_gap_ = found.objective, found.gap
-        bias = float(found.bias)
-        support = self._store_function(data.rows, found.coef, found.result, found.gram)
-        among = np.isin(support, data.positive, assume_unique=True)
-        self.n_support_ = np.array([np.sum(~among), np.sum(among)], dtype=np.int32)
-        self._store_bias(bias)
-        self.risk_intercept_ = float(self.intercept_[0])
-        self._curve, left_out = {}, None
-        held_later = self.loss == "double-hinge" and self.kernel != "precomputed"
+    def _stream_of(self, rows, result, solution):
+        """The rows of a fit, and its solution."""
+        formulation = DoubleHinge(self.prior_, solution.lam, follows=self.lam == "auto")
+        a = np.zeros(rows.n)
+        a[rows.numbers[rows.data.unlabeled]] = result.a
+        return PUStream(
+            formulation, rows.data.kernel, HeldRows(**rows.held), (a, result.multiplier),
+            shift=rows.shift, n_steps=solution.n_iter, history=solution.history,
+        )  # fmt: skip
+
+    def _described(self, rows, found, lam, is_held):
+        """The function, cut where ``threshold`` says, and what follows from it."""
+        data, gram, left_out = rows.data, found.gram, None
         has_curve = self.probability is not None
-        if self.threshold == "leave-one-out" or (has_curve and not held_later):
+        if self.threshold == "leave-one-out" or (has_curve and not is_held):
             left_out = unlabeled_left_out(found, data)
+        largest = largest_value(gram)
+        rounding = ROUNDING * float(np.abs(found.coef).sum()) * largest
+        bias = float(found.bias)
         if self.threshold != "risk":
+            noise = _ROOM * gram.value_error * largest * float(np.linalg.norm(found.coef))
             f = found.f if self.threshold == "prior" else left_out
-            rounding = max(self._rounding, self._noise(found.gram, found.coef))
-            bias = -quantile_cut(f, data.weight_unlabeled, self.prior_, rounding)
-            self._store_bias(bias)
+            bias = -quantile_cut(f, data.weight_unlabeled, self.prior_, max(rounding, noise))
+        function, places, support = function_of(
+            data.kernel, gram, rows.X, found.coef, rows.numbers,
+            bias=float(bias), shift=rows.shift, rounding=rounding,
+        )  # fmt: skip
+        held_out = None
         if has_curve and left_out is not None:
-            self._curve = self._scores_left_out(data, found, left_out)
-        self._store_transduction(data, found.f + bias)
+            held_out = self._scores_left_out(rows, found, function, left_out)
+        moved = 0.0 if rows.shift is None else float(function.weights @ rows.shift)
+        return PUSVMFit(
+            function=function,
+            support=support,
+            n_support=rows.number_of_support(places),
+            n_iter=max(1, int(found.result.n_iter)),
+            history=found.result.history,
+            converged=found.result.converged,
+            objective=found.objective,
+            duality_gap=found.gap,
+            is_positive=rows.predicted(function, found.f + bias),
+            lam=lam,
+            risk_intercept=float(found.bias) - moved,
+            objectives=found.objectives,
+            held_out=held_out,
+        )
+
+    _read = positive_unlabelled.read
+    _find_prior = positive_unlabelled.found_prior
+
+    # -- what a fit has found ------------------------------------------------------
+
+    transduction_ = property(positive_unlabelled.transduction)
+    lam_ = shown("lam")
+    risk_intercept_ = shown("risk_intercept")
+    objectives_ = shown("objectives")
+    coef_ = two_classes.coef_
+    intercept_ = two_classes.intercept_
+    curve_ = two_classes.curve_
+
+    # -- updates -------------------------------------------------------------------
+
+    _FIXED = ("prior", "lam", "loss", *UpdatableMachine._FIXED)
+
+    @available_if(_refuse_ramp)
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None, classes=None, sample_weight=None) -> Self:
+        """Add rows and follow the solution: what ``fit`` on all rows would give.
+
+        The first call on a new machine is ``fit``. ``gamma_``, ``prior_`` and, under the linear
+        kernel, the centre stay what they are; with ``lam="auto"`` lambda follows the number of
+        positive rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            New rows. They become the last training rows.
+        y : array-like of shape (n_samples,), default=None
+            As in ``fit``, but all rows may be of one kind; None when all are unlabelled.
+        classes : array-like of shape (2,), default=None
+            Not needed; refused when these are not ``classes_``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; rows of weight <= 0 are left out.
+
+        Returns
+        -------
+        self : PUSVM
+        """
+        if not self.__sklearn_is_fitted__():
+            self.fit(X, y, sample_weight)
+            check_classes(classes, self.classes_)
+            return self
+        self._ready_stream()
+        check_classes(classes, self.classes_)
+        return self._add(X, y, sample_weight)
+
+    def leave_one_out_decisions(self, indices=None) -> np.ndarray:
+        """f of training rows by the machines trained without them, exactly.
+
+        With the bias of least risk (``risk_intercept_``), whatever ``threshold`` is, and the
+        prior that all rows have. Nothing is trained: a row between breakpoints is forgotten and
+        put back, and so is a positive one, which moves the whole machine and takes longer.
+
+        Parameters
+        ----------
+        indices : array-like of int, mask of shape (n_samples,) or None, default=None
+            Training rows; None for all.
+
+        Returns
+        -------
+        ndarray of shape (n_indices,)
+        """
+        stream = self._ready_stream()
+        n = len(stream)
+        indices = np.arange(n) if indices is None else read_indices(indices, n)
+        stream.check_one_left_out(stream.rows.places[indices])
+        self._follow("resume", stream)
+        places = stream.rows.places[indices]
+        counts = stream.rows["weight"][places] > 0
+        values = np.empty(len(places))
+        values[counts] = stream.decisions_left_out(places[counts])
+        if not counts.all():  # rows of weight 0 have no part in any machine
+            values[~counts] = self.function_(stream.rows.rows(places[~counts]))
+        return values
+
+    def _ready_stream(self):
+        check_is_fitted(self)
+        _refuse_ramp(self)
+        return super()._ready_stream()
+
+    def _read_new(self, X, y, sample_weight):
+        X = self._rows_to_score(X)
+        new = FitRows(X, *check_weight(sample_weight, X))
+        positive = read_more_labels(y, X.shape[0], self.classes_)
+        return {"X": X, "weight": new.spread(new.weights), "positive": positive}
+
+    def _describe(self):
+        return self._described(*self._trained_now(), True)
+
+    def _trained_now(self):
+        """Rows, solution and lambda where the stream stands."""
+        rows, lam = self._stream.pu_rows(), self._stream.stated.lam
+        problem, result = self._stream.solution(rows.data.gram)
+        return rows, double_hinge_solution(problem, result, rows.data, lam), lam
+
+    # -- evaluating ----------------------------------------------------------------
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    decision_function = two_classes.decision_function
+    predict = two_classes.predict
+    predict_proba = two_classes.predict_proba
+    predict_log_proba = two_classes.predict_log_proba
+
+    def _fit_curve(self):
+        """The curve of the scores of rows left out."""
+        held_out = self._found.held_out
+        if held_out is None:
+            if self._stream is None:
+                raise ValueError(
+                    f"this {type(self).__name__} holds neither its training rows nor a curve from "
+                    "decisions to probabilities; call predict_proba once before the machine is "
+                    "saved or its rows are released, or fit again."
+                )
+            rows, found, _ = self._trained_now()
+            left_out = unlabeled_left_out(found, rows.data)
+            held_out = self._scores_left_out(rows, found, self.function_, left_out)
+        return curve_with_prior(*held_out, self.prior_, self.probability)
+
+    def _scores_left_out(self, rows, found, function, left_out):
+        """What the curve is fitted to; ``left_out`` are the unlabelled rows' scores."""
+        data = rows.data
+        if self.kernel == "precomputed":
+            decision = row_products(data.X[data.positive], found.coef) + function.bias
+        else:
+            decision = function(rows.X[data.positive], n_jobs=self.n_jobs)
+        decision = decision + positives_left_out(found, data)
+        unlabeled = left_out + function.bias
+        return (decision, data.weight_positive), (unlabeled, data.weight_unlabeled)
+
+    # -- saving --------------------------------------------------------------------
+
+    def _remembered(self):
+        """The curves that are known, and that of the scores which a file does not hold."""
+        if self._found.held_out is not None and self.probability is not None:
+            two_classes.fit_curve(self)
+        return two_classes.CURVES
+
+    def __getstate__(self):
+        """With the curve that was asked for in place of the scores that it is fitted to."""
+        if self._late is None or self.probability is None:
+            return super().__getstate__()
+        self._remembered()
+        state = dict(super().__getstate__())
+        late = state["_late"]
+        solution = replace(late.last("solution"), held_out=None)
+        return {**state, "_late": late.with_value("solution", solution)}
+
+
+def fit_settings(machines, X, y, sample_weight=None, *, prior=None, gathered=False):
+    """Fit machines that differ in lambda, prior, loss or solver to rows that are read once.
+
+    Parameters
+    ----------
+    machines : list of PUSVM
+        Each starts from the one before.
+    X, y, sample_weight
+        As ``PUSVM.fit`` takes them.
+    prior : Prior or None, default=None
+        What is known of the prior, for all machines; None for what each was given, or for one
+        estimate.
+    gathered : bool, default=False
+        As ``PUData``.
+
+    Returns
+    -------
+    list of PUSVM
+        The machines.
+    """
+    for machine in machines:
+        machine._validate_params()
+        machine._check_settings()
+    first, before, estimate = machines[0], None, prior
+    rows = first._read(X, y, sample_weight, gathered=gathered)
+    for machine in machines:
+        if machine is not first:
+            positive_unlabelled.copy_reading(first, machine)
+        known = prior if machine.prior != "estimate" else estimate
+        known = machine._find_prior(rows) if known is None else known
+        if machine.prior == "estimate":
+            estimate = known
+        found = machine._fit_rows(rows, known, before)
+        before = machine.lam_, found
+    return machines
 
 
 def _zipped(lam, prior):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Self
 
@@ -12,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._threads import one_blas_thread, resolve_n_jobs
 from ..class_prior.finding import check_prior
-from ..fitted import TwoSidedCurve
+from ..fitted import PUEnsembleFit
 from ..kernels import KERNELS, Linear, make_kernel
 from ..kernels.width import resolve_gamma
 from ..solvers import Settings
@@ -26,23 +25,10 @@ from ..training.positive_unlabelled.ensemble import (
 from ..training.positive_unlabelled.scores import quantile_cut
 from . import positive_unlabelled, two_classes
 from .kernel_machine import ROUNDING, KernelMachine, function_of, largest_value, shown
-from .positive_unlabelled import PUFit, centre_of
+from .positive_unlabelled import centre_of
 
 # The grid: gamma times these, each twice the one before.
 _FACTORS = np.array([0.125, 0.25, 0.5, 1.0, 2.0])
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class EnsembleFit(PUFit):
-    """Decision and probabilities of a PUEnsemble.
-
-    Attributes
-    ----------
-    curve : TwoSidedCurve
-        From decisions to probabilities.
-    """
-
-    curve: TwoSidedCurve
 
 
 class PUEnsemble(ClassifierMixin, KernelMachine):
@@ -253,7 +239,7 @@ class PUEnsemble(ClassifierMixin, KernelMachine):
         bags, result = found.bags, found.result
         worst = bags.unfinished if result.converged and bags.unfinished else result
         self._keep(
-            EnsembleFit(
+            PUEnsembleFit(
                 **self._described(rows, distinct, found, kernels, shift, grams[0]),
                 n_iter=max(1, bags.n_iter + result.n_iter),
                 history=result.history,
@@ -298,9 +284,7 @@ class PUEnsemble(ClassifierMixin, KernelMachine):
             "function": function,
             "support": support,
             "n_support": rows.number_of_support(places),
-            "is_positive": rows.predicted(
-                function, found.function.held_out[distinct.place] - cut
-            ),
+            "is_positive": rows.predicted(function, found.function.held_out[distinct.place] - cut),
             "curve": two_sided_curve(scores, cut, found.posterior[unlabeled], weight),
         }
 

@@ -77,7 +77,12 @@ def _curve(self):
     """
     check_is_fitted(self)
     _asked_for(self)
-    return self._late.get("curve", (self._version, self.probability), self._fit_curve)
+    return self._late.get(curve_name(self), self._version, self._fit_curve)
+
+
+def curve_name(machine):
+    """The name of the curve that is asked for among the machine's late values."""
+    return f"{machine.probability} curve"
 
 
 curve_ = property(_curve)
@@ -86,8 +91,9 @@ curve_ = property(_curve)
 def _has_curve(self):
     """Whether probabilities are asked for, and known without training again."""
     check_is_fitted(self)
-    kind = self.probability
-    return kind is not None and self._late.known("curve", (self._version, kind)) is not None
+    if self.probability is None:
+        return False
+    return self._late.known(curve_name(self), self._version) is not None
 
 
 has_curve_ = property(_has_curve)

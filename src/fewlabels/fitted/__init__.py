@@ -4,6 +4,7 @@ from .conformal import Conformal
 from .curve import Curve, TwoSidedCurve
 from .function import Function
 from .late import Late
+from .positive_unlabelled import PUEnsembleFit, PUFit, PUSVMFit
 from .rows import TrainingRows
 from .solution import OneClassSolution, Solution
 
@@ -13,6 +14,9 @@ __all__ = [
     "Function",
     "Late",
     "OneClassSolution",
+    "PUEnsembleFit",
+    "PUFit",
+    "PUSVMFit",
     "Solution",
     "TrainingRows",
     "TwoSidedCurve",

@@ -6,34 +6,42 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.model_selection import check_cv
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import resolve_n_jobs
 from ..class_prior import split_labels
-from ..estimators._validation import check_rows, check_weight, resolve_gamma
-from ..estimators.pu import PUSVM
+from ..class_prior.finding import Prior
+from ..estimators.positive_unlabelled import prior_of
+from ..estimators.pu import CONSTRAINTS, PUSVM, fit_settings
+from ..estimators.rows import check_rows, check_weight
 from ..gram import make_gram
-from ..kernels import make_kernel
+from ..kernels import KERNELS, make_kernel
+from ..kernels.width import resolve_gamma
 from ..metrics import make_pu_scorer
+from ..training.cross_fitting import Sample
 from .splitters import PUKFold
 
 _SCORINGS = {
     "auc-risk", "nn-pu-risk", "pu-risk", "pu-auc", "lee-liu", "pu-f1", "pu-accuracy",
 }  # fmt: skip
 # Lambda times the number of positive rows.
-_PRICES = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
+COSTS = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
 _AROUND_SCALE = (0.25, 1.0, 4.0)
-_WITH_GAMMA = ("rbf", "poly", "sigmoid")
 # The matrix, and twice the part of it that a fold trains on.
 _BYTES_HELD = 24
 # Multiply-adds per kernel value from which reading them all is faster than evaluating those
 # that are needed in every fit again.
 _WORTH_HOLDING = 160
 # Parameters that go to the machines as they are.
-_SHARED = (
+SHARED = (
     "loss", "threshold", "kernel", "degree", "coef0", "solver", "tol", "max_iter", "pos_label",
     "max_time", "cache_size", "n_jobs", "random_state", "verbose",
 )  # fmt: skip
@@ -155,7 +163,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split"]), "array-like"],
         "scoring": [StrOptions(_SCORINGS), callable],
         "prior": [StrOptions({"estimate"}), Real],
-        **{name: PUSVM._parameter_constraints[name] for name in _SHARED},
+        **{name: CONSTRAINTS[name] for name in SHARED},
     }
 
     def __init__(
@@ -230,60 +238,49 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         if kept is not None:
             weight = np.bincount(kept, weight, rows.shape[0])
         kept = np.arange(rows.shape[0]) if kept is None else kept
-        reader = self._machine(PUSVM, prior=self.prior)
-        reader._validate_params()
-        reader._check_settings()
-        reader._set_prior(reader._read(X, y, sample_weight))
-        self.classes_ = reader.classes_
-        self.prior_, self.prior_interval_ = reader.prior_, reader.prior_interval_
+        prior, self.classes_ = prior_of(self._machine(prior=self.prior), X, y, sample_weight)
+        self.prior_, self.prior_interval_ = prior
 
         positive, _ = split_labels(y, self.pos_label)
         labels = self.classes_[positive.astype(np.intp)]
         lams = self._lam_values(positive, weight)
-        self._search(rows, labels, weight, kept, lams, reader._seed())
+        self._search(rows, labels, weight, kept, lams)
 
-        best = self._machine(PUSVM, prior=self.prior, lam=self.lam_)
-        if self.kernel in _WITH_GAMMA:
+        best = self._machine(prior=self.prior, lam=self.lam_)
+        if has_gamma(self.kernel):
             best.set_params(gamma=self.gamma_)
-        data = best._read(X, y, sample_weight)
-        best._set_prior(data, reader)
-        best._report(best._fit_data(data, None, None), stacklevel=5)
+        fit_settings([best], X, y, sample_weight, prior=prior)
         self.best_estimator_ = best
         self.n_iter_ = best.n_iter_
         return self
 
-    def _machine(self, cls, **settings):
-        return cls(**{name: getattr(self, name) for name in _SHARED}, **settings)
+    def _machine(self, **settings):
+        return PUSVM(**{name: getattr(self, name) for name in SHARED}, **settings)
 
     def _lam_values(self, positive, weight):
         """Lambdas from large to small."""
         if self.lams is None:
             size = positive.sum() if weight is None else weight[positive].sum()
-            return np.array(_PRICES) / size
+            return np.array(COSTS) / size
         lams = np.asarray(self.lams, dtype=float)
         if lams.ndim != 1 or len(lams) == 0 or not np.all(lams > 0):
             raise ValueError(f"lams={self.lams!r} is not allowed; pass one or more numbers > 0.")
         return np.sort(lams)[::-1]
 
-    def _search(self, X, y, weight, kept, lams, seed):
+    def _search(self, X, y, weight, kept, lams):
         """Scores of all candidates, and the best of them."""
+        seed = _seed(self.random_state)
         gammas = self._gamma_values(X, weight)
         splits = self._splits(X, y, kept, seed)
         self.n_splits_ = len(splits)
         self.kernel_values_ = 0
         scores = []
         for gamma in gammas:
-            machine = self._machine(_FoldPUSVM, prior=self.prior_)
+            machine = self._machine(prior=self.prior_)
             machine.set_params(random_state=seed, gamma=gamma)
-            values = self._held(X, gamma)
-            if values is not None:
-                machine.set_params(kernel="precomputed")
-            rows = X if values is None else values
-            columns = [
-                self._score_fold(machine, lams, rows, y, weight, train, test)
-                for train, test in splits
-            ]
-            scores.append(np.transpose(columns))
+            search = FoldSearch(machine, X, y, weight, lams, self.scoring)
+            scores.append(np.transpose([search.scores(*split) for split in splits]))
+            self.kernel_values_ += search.kernel_values
         self._store_scores(np.tile(lams, len(gammas)), np.repeat(gammas, len(lams)), scores)
 
     def _splits(self, X, y, kept, seed):
@@ -293,42 +290,15 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         return [(kept[train], kept[test]) for train, test in folds.split(kept, y[kept])]
 
     def _gamma_values(self, X, weight):
-        if self.kernel not in _WITH_GAMMA:
+        if not has_gamma(self.kernel):
             return [0.0]
         if self.gammas is None:
             return [factor * resolve_gamma("scale", X, weight) for factor in _AROUND_SCALE]
         if len(self.gammas) == 0:
             raise ValueError("gammas is empty; pass at least one candidate, such as 'scale'.")
         for gamma in self.gammas:
-            self._machine(PUSVM, gamma=gamma)._validate_params()
+            validate_parameter_constraints(CONSTRAINTS, {"gamma": gamma}, caller_name="PUSVM")
         return [resolve_gamma(gamma, X, weight) for gamma in self.gammas]
-
-    def _held(self, X, gamma):
-        """All kernel values, where the memory allows and they are dear."""
-        if self.kernel == "precomputed" or _BYTES_HELD * X.shape[0] ** 2 > 1e6 * self.cache_size:
-            return None
-        kernel = make_kernel(self.kernel, gamma, self.degree, self.coef0)
-        gram = make_gram(kernel, X, dtype=np.float64, n_jobs=resolve_n_jobs(self.n_jobs))
-        if gram.value_cost < _WORTH_HOLDING:
-            return None
-        values = gram.block(np.arange(gram.n))
-        self.kernel_values_ += gram.n_values
-        return values
-
-    def _score_fold(self, machine, lams, X, y, weight, train, test):
-        """Scores of one fold, one per lambda."""
-        pairwise = machine.kernel == "precomputed"
-        fitted = machine.path(
-            X[np.ix_(train, train)] if pairwise else X[train], y[train], lam=lams,
-            sample_weight=None if weight is None else weight[train],
-        )  # fmt: skip
-        self.kernel_values_ += sum(_kernel_values(m) for m in fitted)
-        held_out = X[np.ix_(test, train)] if pairwise else X[test]
-        if callable(self.scoring):
-            return [float(self.scoring(m, held_out, y[test])) for m in fitted]
-        score = make_pu_scorer(self.scoring, prior=self.prior_)
-        test_weight = None if weight is None else weight[test]
-        return [score(m, held_out, y[test], sample_weight=test_weight) for m in fitted]
 
     def _store_scores(self, lams, gammas, scores):
         scores = np.concatenate(scores)
@@ -382,16 +352,79 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         return self.classes_[is_positive.astype(np.intp)]
 
 
-class _FoldPUSVM(PUSVM):
-    """A machine of a fold: its prior was checked or estimated on all rows already."""
+class FoldSearch:
+    """Lambdas of a PUSVM on folds, with the prior that all rows have.
 
-    def _set_prior(self, data, first=None):
-        self.prior_, self.prior_interval_ = self.prior, None
+    All lambdas of a fold are fitted in one go, each started from the one before. All kernel
+    values are held where the memory allows and they are dear.
 
-    def _read(self, X, y, sample_weight):
-        data = super()._read(X, y, sample_weight)
-        data.gathered = True
-        return data
+    Parameters
+    ----------
+    machine : PUSVM
+        Its other settings; the prior and gamma are numbers.
+    X, y, weight
+        All rows; y are labels in the machine's coding, and weight may be None.
+    lams : sequence of float
+        Lambdas from large to small.
+    scoring : str or callable
+        As in ``PUSVMCV``.
+
+    Attributes
+    ----------
+    kernel_values : int
+        Kernel values evaluated so far.
+    """
+
+    def __init__(self, machine, X, y, weight, lams, scoring):
+        self.machine, self.lams, self.scoring = machine, lams, scoring
+        self.kernel_values = 0
+        values = self._held(X)
+        if values is not None:
+            machine.set_params(kernel="precomputed")
+        pairwise = machine.kernel == "precomputed"
+        self.sample = Sample(X if values is None else values, y, weight, pairwise)
+
+    def _held(self, X):
+        """All kernel values, or None."""
+        machine = self.machine
+        is_large = _BYTES_HELD * X.shape[0] ** 2 > 1e6 * machine.cache_size
+        if machine.kernel == "precomputed" or is_large:
+            return None
+        kernel = make_kernel(machine.kernel, machine.gamma, machine.degree, machine.coef0)
+        gram = make_gram(kernel, X, dtype=np.float64, n_jobs=resolve_n_jobs(machine.n_jobs))
+        if gram.value_cost < _WORTH_HOLDING:
+            return None
+        values = gram.block(np.arange(gram.n))
+        self.kernel_values += gram.n_values
+        return values
+
+    def scores(self, train, test):
+        """Scores of one fold, one per lambda."""
+        sample, machine = self.sample, self.machine
+        weight = None if sample.weight is None else sample.weight[train]
+        machines = fit_settings(
+            [clone(machine).set_params(lam=float(lam)) for lam in self.lams],
+            sample.rows(train, train), sample.y[train], weight,
+            prior=Prior(machine.prior), gathered=True,
+        )  # fmt: skip
+        self.kernel_values += sum(_kernel_values(m) for m in machines)
+        held_out, y = sample.rows(test, train), sample.y[test]
+        if callable(self.scoring):
+            return [float(self.scoring(m, held_out, y)) for m in machines]
+        score = make_pu_scorer(self.scoring, prior=machine.prior)
+        weight = None if sample.weight is None else sample.weight[test]
+        return [score(m, held_out, y, sample_weight=weight) for m in machines]
+
+
+def has_gamma(kernel):
+    """Whether a kernel has a coefficient to choose."""
+    return not callable(kernel) and "gamma" in KERNELS[kernel].takes
+
+
+def _seed(random_state):
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    return 0 if random_state is None else int(random_state)
 
 
 def _kernel_values(machine):

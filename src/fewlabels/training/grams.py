@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..gram import make_gram
+from ..kernels import Linear
 
 # Up to so many rows every kernel value is float64: it costs milliseconds.
 ALWAYS_FLOAT64 = 1024
@@ -14,3 +16,13 @@ def gram_over(kernel, X, n_jobs=1, *, float64=False):
     """The operator of a kernel over training rows, in float64 where these are few."""
     float64 = float64 or X.shape[0] <= ALWAYS_FLOAT64
     return make_gram(kernel, X, dtype=np.float64 if float64 else None, n_jobs=n_jobs)
+
+
+def shift_of(kernel, X):
+    """What is taken from rows under the linear kernel; None under others and of sparse rows.
+
+    Where coefficients sum to zero, moving all rows changes nothing but rounding.
+    """
+    if not isinstance(kernel, Linear) or sp.issparse(X):
+        return None
+    return X.mean(axis=0, dtype=np.float64)

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ...class_prior import split_labels
+from ...estimators.positive_unlabelled import prior_of
 from ...metrics import pu_auc
 from ..splitters import PUKFold
 from .methods import decision_of, pu_methods
@@ -81,9 +82,8 @@ def _prior_of(machine, rows, positive, classes):
     X = rows.X
     if rows.steps is not None:
         X = clone(rows.steps).fit_transform(X, rows.y)
-    reader = clone(machine)
-    reader._set_prior(reader._read(X, classes[positive.astype(np.intp)], None))
-    return float(reader.prior_)
+    labels = classes[positive.astype(np.intp)]
+    return prior_of(clone(machine), X, labels)[0].prior
 
 
 def _sample(positive, rng):

@@ -7,11 +7,13 @@ import pandas as pd
 from sklearn.base import clone
 
 from ...class_prior import split_labels
-from ...estimators import PUSVM
-from ...estimators._validation import resolve_gamma
+from ...estimators.positive_unlabelled import prior_of
+from ...estimators.pu import PUSVM, fit_settings
+from ...kernels.width import resolve_gamma
 from ...metrics import make_pu_scorer
-from ...training.positive_unlabelled.settings import weight_of_norm
-from ..search import _PRICES, _SHARED, _WITH_GAMMA, PUSVMCV, _FoldPUSVM
+from ...problem.positive_unlabelled import weight_of_norm
+from ...training.cross_fitting import Sample, cross_fit
+from ..search import COSTS, SHARED, FoldSearch, has_gamma
 from ..splitters import PUKFold
 from .result import Curve
 from .search import Plan, ended_early, quiet, quietly_settings
@@ -29,9 +31,7 @@ def tune_pu(estimator, X, y, weight, search):
     given = estimator.pos_label
     positive, classes = split_labels(y, given)
     counted = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
-    reader = clone(estimator)
-    reader._check_prior()
-    reader._set_prior(reader._read(X, y, weight))
+    prior = prior_of(clone(estimator), X, y, weight)[0]
     labels = classes[positive.astype(np.intp)]
     folds = max(0, min(_FOLDS, positive[counted].sum(), (~positive[counted]).sum()))
     if folds < 2:
@@ -43,12 +43,12 @@ def tune_pu(estimator, X, y, weight, search):
     splits = [
         (counted[train], counted[test]) for train, test in splitter.split(counted, labels[counted])
     ]
-    data = X, labels, weight, splits, reader.prior_
+    data = Sample(X, labels, weight, estimator.kernel == "precomputed"), splits, prior.prior
     if isinstance(estimator, PUSVM):
         table, settings = _search_svm(estimator, positive, data, search)
     else:
         table, settings = _search_ensemble(estimator, data, search)
-    return _decided(table, settings, reader, search)
+    return _decided(table, settings, estimator, prior, search)
 
 
 def _kept(reason, table=None):
@@ -59,32 +59,30 @@ def _kept(reason, table=None):
 
 def _search_svm(estimator, positive, data, search):
     """Lambdas of a fold in one go, each started from the one before; widths one by one."""
-    X, labels, weight, splits, prior = data
-    shared = {name: getattr(estimator, name) for name in _SHARED}
-    grid = PUSVMCV(prior=prior, **{**shared, "verbose": False})
-    grid.prior_, grid.kernel_values_ = prior, 0
+    sample, splits, prior = data
+    X, labels, weight, _ = sample
     size = float(positive.sum() if weight is None else weight[positive & (weight > 0)].sum())
     default = weight_of_norm(estimator.lam, size)
-    lams = np.unique(np.r_[np.array(_PRICES) / size, default])[::-1]
+    lams = np.unique(np.r_[np.array(COSTS) / size, default])[::-1]
     gammas = _gammas(estimator, X, weight)
     scores = np.full((len(gammas), len(lams), len(splits)), np.nan)
+    searches = []
+
+    def evaluate(gamma, train, test):
+        if len(searches) <= gammas.index(gamma):
+            machine = PUSVM(**{name: getattr(estimator, name) for name in SHARED})
+            machine.set_params(prior=prior, gamma=gamma, random_state=search.seed, verbose=False)
+            searches.append(FoldSearch(machine, X, labels, weight, lams, _SCORING))
+        with quiet():
+            return searches[-1].scores(train, test)
+
     with search.running("PUSVM", len(gammas) * len(splits)):
-        for place, gamma in enumerate(gammas):
-            values = None if search.is_over() else grid._held(X, gamma)
-            machine = grid._machine(_FoldPUSVM, prior=prior)
-            machine.set_params(random_state=search.seed, gamma=gamma)
-            if values is not None:
-                machine.set_params(kernel="precomputed")
-            for fold, (train, test) in enumerate(splits):
-                if search.is_over():
-                    break
-                with quiet():
-                    scores[place, :, fold] = grid._score_fold(
-                        machine, lams, X if values is None else values, labels, weight, train, test
-                    )
-                search.fits += len(lams)
-                search.advance(f"best {np.nanmax(scores):.3f}")
-    search.kernel_values += grid.kernel_values_
+        found = cross_fit(splits, evaluate, gammas, is_over=search.is_over, by_candidate=True)
+        for place, fold, scored in found:
+            scores[place, :, fold] = scored
+            search.fits += len(lams)
+            search.advance(f"best {np.nanmax(scores):.3f}")
+    search.kernel_values += sum(one.kernel_values for one in searches)
     where = np.array([(g, k) for g in range(len(gammas)) for k in range(len(lams))])
     table = pd.DataFrame({"lam": lams[where[:, 1]], "gamma": np.array(gammas)[where[:, 0]]})
     table["given"] = (where[:, 0] == 0) & (table["lam"] == default)
@@ -97,34 +95,33 @@ def _search_svm(estimator, positive, data, search):
 
 def _search_ensemble(estimator, data, search):
     """Widths around the one given, fold by fold."""
-    X, labels, weight, splits, prior = data
+    (X, labels, weight, _), splits, prior = data
     gammas = _gammas(estimator, X, weight)
     score = make_pu_scorer(_SCORING, prior=prior)
     scores = np.full((len(gammas), len(splits)), np.nan)
-    pairwise = estimator.kernel == "precomputed"
+
+    def evaluate(gamma, train, test):
+        train_weight, test_weight = (
+            (None, None) if weight is None else (weight[train], weight[test])
+        )
+        machine = search.fitted(
+            estimator, X[train], labels[train], train_weight,
+            prior=prior, gamma=gamma, **quietly_settings(estimator),
+        )  # fmt: skip
+        return score(machine, X[test], labels[test], sample_weight=test_weight)
+
     if len(gammas) > 1:
         with search.running("PUEnsemble", scores.size):
-            for fold, (train, test) in enumerate(splits):
-                rows = X[np.ix_(train, train)] if pairwise else X[train]
-                for place, gamma in enumerate(gammas):
-                    if search.is_over():
-                        break
-                    machine = search.fitted(
-                        estimator, rows, labels[train], None if weight is None else weight[train],
-                        prior=prior, gamma=gamma, **quietly_settings(estimator),
-                    )  # fmt: skip
-                    scores[place, fold] = score(
-                        machine, X[test], labels[test],
-                        sample_weight=None if weight is None else weight[test],
-                    )  # fmt: skip
-                    search.advance()
+            for place, fold, scored in cross_fit(splits, evaluate, gammas, is_over=search.is_over):
+                scores[place, fold] = scored
+                search.advance()
     table = pd.DataFrame({"gamma": gammas, "given": np.arange(len(gammas)) == 0})
     return _scored(table, scores), [{"gamma": g} if k else {} for k, g in enumerate(gammas)]
 
 
 def _gammas(estimator, X, weight):
     """Widths, the one given first; one meaningless 0 for kernels without."""
-    if estimator.kernel not in _WITH_GAMMA:
+    if not has_gamma(estimator.kernel):
         return [0.0]
     counted = slice(None) if weight is None else weight > 0
     weight = None if weight is None else weight[counted]
@@ -159,7 +156,7 @@ def _nearest_of_the_best(table, given):
     return int(away.idxmin())
 
 
-def _decided(table, settings, reader, search):
+def _decided(table, settings, estimator, prior, search):
     """The best candidate; the one given among equals."""
     given = int(np.argmax(table["given"]))
     table = table.drop(columns="given")
@@ -167,7 +164,9 @@ def _decided(table, settings, reader, search):
     if scores.notna().sum() < 2:
         reason = "The settings are kept: no other candidate was compared."
         if len(table) == 1:
-            reason = f"The settings are kept: kernel={reader.kernel!r} leaves nothing to choose."
+            reason = (
+                f"The settings are kept: kernel={estimator.kernel!r} leaves nothing to choose."
+            )
         table["chosen"] = np.arange(len(table)) == given
         settings = [{}] * len(table)
         best = given
@@ -179,7 +178,7 @@ def _decided(table, settings, reader, search):
         reason = (
             f"Held-out {_IN_WORDS} is {scores[best]:.3f}, {is_given} of {scores.notna().sum()} "
             f"candidates, over {folds} fold{'s' * (folds > 1)} of positive and unlabelled rows "
-            f"with prior {reader.prior_:.3g}"
+            f"with prior {prior.prior:.3g}"
         )
         if best == given:
             reason += "; none is better."
@@ -193,11 +192,7 @@ def _decided(table, settings, reader, search):
 
     def fit(machine, X, y, weight):
         # The prior was estimated once; it need not be again.
-        machine._validate_params()
-        machine._check_settings()
-        data = machine._read(X, y, weight)
-        machine._set_prior(data, reader)
-        machine._report(machine._fit_data(data, None, None), stacklevel=5)
+        fit_settings([machine], X, y, weight, prior=prior)
 
-    fit = fit if isinstance(reader, PUSVM) else None
+    fit = fit if isinstance(estimator, PUSVM) else None
     return Plan(settings[best], reason + ended_early(search), table, curve, None, fit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -140,6 +141,64 @@ class PUData:
         bound = (among_unlabeled + slack_unlabeled)[useful]
         bound /= (among_positive - slack_positive)[useful]
         return float(min(1.0, bound.min()))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PURows:
+    """Rows of a machine, with what users call them.
+
+    Attributes
+    ----------
+    data : PUData
+        Those that count, as the kernel sees them.
+    X : ndarray or CSR array
+        The same as they were given.
+    numbers : ndarray of int
+        What users call them; -1 for rows that are leaving.
+    n : int
+        How many rows users know of.
+    shift : ndarray of shape (d,) or None
+        What was taken from all rows: under the linear kernel, dense rows are taken around their
+        mean. The coefficients sum to zero, so that this changes nothing but rounding.
+    others : ndarray of int
+        Rows that do not count.
+    X_others, others_positive : ndarray
+        The same, and which of them are labelled positive.
+    held : dict or None
+        All rows with weights and marks, as a stream holds them; None where one does.
+    """
+
+    data: PUData
+    X: np.ndarray
+    numbers: np.ndarray
+    n: int
+    shift: np.ndarray | None
+    others: np.ndarray
+    X_others: np.ndarray
+    others_positive: np.ndarray
+    held: dict | None = None
+
+    def predicted(self, function, decision):
+        """Which rows are labelled positive, or called so.
+
+        Parameters
+        ----------
+        function : Function
+            Decides about rows that do not count.
+        decision : ndarray of shape (n_unlabeled,)
+            Decisions about the unlabelled rows that do.
+        """
+        is_positive = np.ones(self.n, dtype=bool)
+        there = self.numbers[self.data.unlabeled]
+        is_positive[there[there >= 0]] = decision[there >= 0] > function.rounding
+        if len(self.others):
+            is_positive[self.others] = (function(self.X_others) > 0) | self.others_positive
+        return is_positive
+
+    def number_of_support(self, places):
+        """How many of the support vectors are unlabelled, and positive."""
+        among = np.isin(places, self.data.positive, assume_unique=True)
+        return np.array([np.sum(~among), np.sum(among)], dtype=np.int32)
 
 
 def exact_sum(kernel, vectors, coef, n_jobs):

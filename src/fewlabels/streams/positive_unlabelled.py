@@ -1,0 +1,168 @@
+"""Positive and unlabelled rows that come and go."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+
+from ..fitted import TrainingRows
+from ..problem import Penalty, RowPenalties
+from ..problem.positive_unlabelled import kinds
+from ..training.leave_one_out import decisions_without
+from ..training.positive_unlabelled.data import PUData, PURows, exact_sum
+from .convex import ConvexStream
+
+# Sums over positive rows are computed afresh once this share of them is left.
+_LEFT = 0.5
+
+
+class PUStream(ConvexStream):
+    """``ConvexStream`` of a ``DoubleHinge``; rows have the mark "positive".
+
+    Positive rows are not on the path: when they come or go, the similarities of the others move,
+    and lambda with ``lam="auto"``. A row's "sum" is that of its kernel values with the positive
+    rows, times their weights, and its "similarity" the mean.
+    """
+
+    kept_values = ("positive",)
+
+    def _prepare(self):
+        if self.on_path is None:
+            self._sum_afresh()
+        super()._prepare()
+
+    # -- rows -----------------------------------------------------------------------------------
+
+    def positives(self):
+        """Places of the positive rows with a weight."""
+        rows = self.rows
+        return np.flatnonzero(rows.alive & rows["positive"] & (rows["weight"] > 0))
+
+    def kinds(self):
+        return kinds(self.rows)
+
+    def training_rows(self):
+        state = self.rows.state()
+        return TrainingRows(state["X"], state["weight"], state["positive"].astype(np.int8))
+
+    def add(self, X, weight, positive):
+        self._prepare()
+        zeros, before = np.zeros(X.shape[0]), self.positives()
+        places = super().add(X, weight=weight, positive=positive, sum=zeros, similarity=zeros)
+        sums = self.rows["sum"].copy()
+        sums[places] = self._span(before, places)
+        self._set_sums(sums)
+        joining = places[positive & (weight > 0)]
+        if len(joining):
+            self._change(joining, 1.0)
+        return places
+
+    def remove(self, indices):
+        self._prepare()
+        before = self.positives()
+        places = super().remove(indices)
+        leaving = np.intersect1d(places, before)
+        if len(leaving):
+            self._change(leaving, -1.0)
+        return places
+
+    # -- sums over the positive rows ------------------------------------------------------------
+
+    def _sum(self, places, coef, at):
+        """``sum_i coef_i K(x_i, x)`` over rows at ``places``, for the rows ``at``."""
+        function = exact_sum(self.kernel, self.kernel_rows(places), coef, self.n_jobs)
+        return function(self.kernel_rows(at))
+
+    def _span(self, places, at):
+        """The same with the rows' weights."""
+        return self._sum(places, self.rows["weight"][places], at)
+
+    def _set_sums(self, sums):
+        self.rows["sum"] = sums
+        self.rows["similarity"] = sums / self.positive_weight
+
+    def _sum_afresh(self):
+        positives = self.positives()
+        self.positive_weight = float(self.rows["weight"][positives].sum())
+        self._largest_weight = self.positive_weight
+        self._set_sums(self._span(positives, np.arange(self.rows.n_places)))
+
+    def _change(self, places, sign):
+        """Rows at ``places`` join the positive ones, or leave them."""
+        self.stale = True
+        self.positive_weight += sign * float(self.rows["weight"][places].sum())
+        self._largest_weight = max(self._largest_weight, self.positive_weight)
+        if self.positive_weight < _LEFT * self._largest_weight:
+            self._sum_afresh()
+        else:
+            change = sign * self._span(places, np.arange(self.rows.n_places))
+            self._set_sums(self.rows["sum"] + change)
+        self.stated = self.stated.with_positives(self.positive_weight)
+        self.formulation = self.formulation.with_positives(self.positive_weight)
+
+    # -- what the machine is --------------------------------------------------------------------
+
+    def pu_rows(self):
+        """The rows that the present function is made of, as ``PURows``."""
+        self._prepare()
+        if self.path is not None:
+            self._notice()
+        rows, positives = self.rows, self.positives()
+        places = np.union1d(self.on_path, positives)
+        data = PUData(
+            self.kernel_rows(places), rows["positive"][places], rows["weight"][places],
+            self.kernel, self.n_jobs, float64=True,
+        )  # fmt: skip
+        data.similarity = rows["similarity"][self.on_path]
+        data.similarity_positive = rows["similarity"][positives]
+        others = np.setdiff1d(rows.places, places, assume_unique=True)
+        return PURows(
+            data=data,
+            X=rows.rows(places),
+            numbers=self.numbers(places),
+            n=len(self),
+            shift=self.shift,
+            others=self.numbers(others),
+            X_others=rows.rows(others),
+            others_positive=rows["positive"][others],
+        )
+
+    def decisions_left_out(self, places):
+        """Decisions about rows with a weight by the machines of all rows but the one in question.
+
+        Parameters
+        ----------
+        places : ndarray of int of shape (m,)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        positive, values = self.rows["positive"][places], np.empty(len(places))
+        values[~positive] = decisions_without(self, places[~positive])
+        if positive.any():
+            path = copy.deepcopy(self.path)
+            values[positive] = [self._without_positive(path, k) for k in places[positive]]
+        return values
+
+    def _without_positive(self, path, place):
+        """The decision about one positive row, from a path that moves to where it is not."""
+        rows, mass, one = self.rows, self.mass, np.array([place])
+        left = self.positive_weight - float(rows["weight"][place])
+        formulation = self.formulation.with_positives(left)
+        where = np.append(self.on_path, place)
+        similarity = (rows["sum"][where] - self._span(one, where)) / left
+        numbers = {"weight": rows["weight"][self.on_path], "similarity": similarity[:-1]}
+        path.move(
+            np.arange(len(self.on_path)),
+            RowPenalties.convex(formulation.penalty(numbers, mass)),
+            total=formulation.total(mass),
+        )
+        a, h, penalty = path.a, path.h, Penalty(*path.penalty_arrays())
+        support = np.flatnonzero(a)
+        inner = self._sum(self.on_path[support], a[support], one)
+        settled = path.multiplier + penalty.multiplier(penalty.rounded(a), h)
+        own = {"similarity": similarity[-1:]}
+        return formulation.decision(own, 0, None, inner - settled, None, mass)
