@@ -19,6 +19,14 @@ from fewlabels.io.models.files import describe, load_model, save_model
 from fewlabels.io.tables.schema import Schema
 from fewlabels.metrics import calibration_error
 from fewlabels.model_selection import LabeledKFold
+from fewlabels.training.curves import curve_with_prior
+from fewlabels.training.positive_unlabelled.data import PUData
+from fewlabels.training.positive_unlabelled.double_hinge import solve_double_hinge
+from fewlabels.training.positive_unlabelled.leave_one_out import (
+    positives_left_out,
+    unlabeled_left_out,
+)
+from fewlabels.training.positive_unlabelled.settings import PUSettings
 
 KINDS = ["sigmoid", "isotonic"]
 PUSVM = partial(fewlabels.PUSVM, probability="isotonic")
@@ -38,9 +46,16 @@ def semi(rng, n=200, labels=20, d=3):
 def test_positive_rows_left_out_are_as_the_exact_path_has_them(rng):
     X, y = clouds(rng, 150, 40, distance=1.0)
     machine = PUSVM(0.4).fit(X, y)
+    # What the curve is fitted to.
+    data = PUData(X, y == 1, None, machine.function_.kernel)
+    found = solve_double_hinge(data, PUSettings(machine.prior_, machine.lam_))
+    bias = machine.function_.bias
+    known = machine.decision_function(X[y == 1]) + positives_left_out(found, data)
+    others = unlabeled_left_out(found, data) + bias
+    curve = curve_with_prior((known, np.ones(40)), (others, np.ones(150)), 0.4, "isotonic")
+    assert machine.curve_.slope == pytest.approx(curve.slope, rel=1e-6)
     some = np.flatnonzero(y == 1)[:20]
-    ours = machine._curve["positive"][:20]  # what the curve will be fitted to
-    f = machine.decision_function(X[some])
+    ours, f = known[:20], machine.decision_function(X[some])
     exact = machine.leave_one_out_decisions(some)
     exact += float(machine.intercept_[0]) - machine.risk_intercept_
     assert np.all(ours <= f + 1e-9)
