@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_consistent_length
 
 from .._threads import resolve_n_jobs
 from ..class_prior.finding import check_prior, find_prior
-from ..kernels import Linear
 from ..labels.positive_unlabelled import read_labels
+from ..training.grams import shift_of
 from ..training.positive_unlabelled.data import PUData, PURows
-
-
-def centre_of(kernel, X):
-    """What is taken from rows under the linear kernel; None under others and of sparse rows."""
-    if not isinstance(kernel, Linear) or sp.issparse(X):
-        return None
-    return X.mean(axis=0, dtype=np.float64)
-
 
 # -- methods -------------------------------------------------------------------------------------
 
@@ -40,7 +31,7 @@ def read(self, X, y, sample_weight=None, *, gathered=False):
             "unlabelled rows a weight > 0."
         )
     kernel = self._make_kernel()
-    shift = centre_of(kernel, rows.X)
+    shift = shift_of(kernel, rows.X)
     centred = rows.X if shift is None else rows.X - shift
     others = np.setdiff1d(np.arange(len(positive)), rows.indices)
     return PURows(

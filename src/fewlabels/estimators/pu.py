@@ -391,6 +391,14 @@ class PUSVM(ClassifierMixin, UpdatableMachine):
     intercept_ = two_classes.intercept_
     curve_ = two_classes.curve_
 
+    @property
+    def has_curve_(self):
+        """Whether probabilities are asked for, and known without training again."""
+        if self.probability is None:
+            return False
+        is_known = self._late.known(two_classes.curve_name(self), self._version) is not None
+        return is_known or self._found.held_out is not None
+
     # -- updates -------------------------------------------------------------------
 
     _FIXED = ("prior", "lam", "loss", *UpdatableMachine._FIXED)
@@ -517,10 +525,13 @@ class PUSVM(ClassifierMixin, UpdatableMachine):
     # -- saving --------------------------------------------------------------------
 
     def _remembered(self):
-        """The curves that are known, and that of the scores which a file does not hold."""
-        if self._found.held_out is not None and self.probability is not None:
-            two_classes.fit_curve(self)
-        return two_classes.CURVES
+        """The curve that is known, or follows from scores which a file does not hold."""
+        if self.probability is None:
+            return []
+        name = two_classes.curve_name(self)
+        if self._found.held_out is not None:
+            self._late.get(name, self._version, self._fit_curve)
+        return [name]
 
     def __getstate__(self):
         """With the curve that was asked for in place of the scores that it is fitted to."""

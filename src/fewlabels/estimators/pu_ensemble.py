@@ -15,6 +15,7 @@ from ..fitted import PUEnsembleFit
 from ..kernels import KERNELS, Linear, make_kernel
 from ..kernels.width import resolve_gamma
 from ..solvers import Settings
+from ..training.grams import shift_of
 from ..training.positive_unlabelled.bags import DistinctRows
 from ..training.positive_unlabelled.ensemble import (
     EnsembleSettings,
@@ -25,7 +26,6 @@ from ..training.positive_unlabelled.ensemble import (
 from ..training.positive_unlabelled.scores import quantile_cut
 from . import positive_unlabelled, two_classes
 from .kernel_machine import ROUNDING, KernelMachine, function_of, largest_value, shown
-from .positive_unlabelled import centre_of
 
 # The grid: gamma times these, each twice the one before.
 _FACTORS = np.array([0.125, 0.25, 0.5, 1.0, 2.0])
@@ -261,7 +261,7 @@ class PUEnsemble(ClassifierMixin, KernelMachine):
         kernels = tuple(
             make_kernel(self.kernel, gamma, self.degree, self.coef0) for gamma in self.gammas_
         )
-        shift = centre_of(kernels[0], vectors)
+        shift = shift_of(kernels[0], vectors)
         centred = vectors if shift is None else vectors - shift
         grams = ensemble_grams(kernels, centred, resolve_n_jobs(self.n_jobs))
         return kernels, shift, [grams[0].take(distinct.index)] if is_matrix else grams
@@ -292,6 +292,7 @@ class PUEnsemble(ClassifierMixin, KernelMachine):
     _find_prior = positive_unlabelled.found_prior
     transduction_ = property(positive_unlabelled.transduction)
     curve_ = shown("curve")
+    has_curve_ = True
     coef_ = two_classes.coef_
     intercept_ = two_classes.intercept_
 
