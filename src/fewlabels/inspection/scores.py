@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ._display import BLUE, GREY, ORANGE, axes_of, name_of
+from .histogram import bin_edges, draw
 
 _COLOURS = (BLUE, ORANGE, GREY, "black")
 
@@ -85,12 +86,10 @@ class ScoreDisplay:
         ScoreDisplay
         """
         ax = axes_of(ax)
-        every = np.concatenate([*self.groups.values(), [self.threshold]])
-        edges = np.linspace(every.min(), every.max(), bins + 1)
+        edges = bin_edges(self.groups.values(), bins, threshold=self.threshold)
         for k, (name, scores) in enumerate(self.groups.items()):
-            share = np.full(len(scores), 100.0 / max(len(scores), 1))
-            ax.hist(
-                scores, edges, weights=share, alpha=0.6, color=_COLOURS[k % len(_COLOURS)],
+            draw(
+                ax, scores, edges, alpha=0.6, color=_COLOURS[k % len(_COLOURS)],
                 label=f"{name} ({len(scores):,})",
             )  # fmt: skip
         ax.axvline(self.threshold, color="black", linewidth=1.2, label="threshold")

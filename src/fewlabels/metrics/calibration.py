@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_array, check_consistent_length
 
+from ..training.bins import equal_bins
 from ._sample import checked_weight
 
 
@@ -76,11 +77,8 @@ def calibration_error(y_true, p, n_bins=15, *, pos_label=None, norm="l1", sample
     positive = _positive(y_true, pos_label)
     check_consistent_length(positive, p)
     weight = checked_weight(sample_weight, len(p), slice(None))
-    _, group = np.unique(p, return_inverse=True)
-    mass = np.bincount(group, weights=weight)
-    # A group of equal probabilities goes to the bin that its middle is in.
-    middle = (np.cumsum(mass) - 0.5 * mass) / mass.sum()
-    bins = np.minimum((middle * n_bins).astype(np.intp), n_bins - 1)[group]
+    _, group, _, bins = equal_bins(p, weight, n_bins)
+    bins = bins[group]
     whole = np.bincount(bins, weights=weight, minlength=n_bins)
     off = np.bincount(bins, weights=weight * (p - positive), minlength=n_bins)
     if norm == "l1":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
+from ...training.bins import equal_bins
 from ._base import PriorEstimator
 from ._scores import cross_fitted_scores
 
@@ -127,10 +128,7 @@ class _Curves:
 
     def __init__(self, scores, positive):
         weight = np.where(positive, 0.5 / positive.sum(), 0.5 / (~positive).sum())
-        values, group = np.unique(scores, return_inverse=True)
-        mass = np.bincount(group, weight)
-        # Equal scores share a bin; bins hold about the same mass.
-        bins = np.minimum(((np.cumsum(mass) - mass / 2) * _N_BINS).astype(int), _N_BINS - 1)
+        values, group, mass, bins = equal_bins(scores, weight, _N_BINS, 1.0)
         _, bins = np.unique(bins, return_inverse=True)
         self.n_bins = int(bins.max()) + 1
         centres = np.bincount(bins, mass * values) / np.bincount(bins, mass)

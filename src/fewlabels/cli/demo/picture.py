@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 _NORMAL, _OTHER = "#2a6f97", "#d1495b"
 
 
@@ -36,21 +34,16 @@ def save_picture(path, split, scores):
 
 
 def _histogram(axes, values, split, title):
-    bins = np.linspace(values.min(), values.max(), 50)
+    from ..inspection.histogram import bin_edges, draw
+
+    edges = bin_edges([values], 49)
     for chosen, colour, name in (
         (~split.is_normal, _OTHER, "all other rows"),
         (split.is_normal, _NORMAL, f"normal rows ({split.normal}), not seen in training"),
     ):
         # Shares, because there are many more of the others.
-        weights = np.full(chosen.sum(), 100 / chosen.sum())
-        axes.hist(
-            values[chosen],
-            bins,
-            weights=weights,
-            color=colour,
-            alpha=0.65,
-            label=f"{name}: {chosen.sum():,}",
-        )
+        label = f"{name}: {chosen.sum():,}"
+        draw(axes, values[chosen], edges, color=colour, alpha=0.65, label=label)
     axes.axvline(0.0, color="black", linewidth=1.2)
     top = 1.1 * axes.get_ylim()[1]
     axes.set_ylim(0.0, top)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ...inspection.histogram import bin_edges, counts
 from . import words
 from .elements import Html, joined, tag
 
@@ -30,7 +31,7 @@ def histograms(groups, sides):
     -------
     Html
     """
-    edges = _edges([group.scores for group in groups if len(group.scores)])
+    edges = bin_edges([group.scores for group in groups], _BINS, cut=_CUT)
     drawn = [tag("p", *_legend(sides), class_="legend")]
     for group in groups:
         drawn.append(_histogram(group, edges, sides))
@@ -135,17 +136,6 @@ def _named(name, value):
 # -- scores --------------------------------------------------------------------------------------
 
 
-def _edges(scores):
-    """Edges of bins, one of them the threshold."""
-    finite = [values[np.isfinite(values)] for values in scores]
-    ends = [np.quantile(values, [_CUT, 1.0 - _CUT]) for values in finite if len(values)]
-    low = min([0.0, *(end[0] for end in ends)])
-    high = max([0.0, *(end[1] for end in ends)])
-    width = (high - low) / _BINS or 1.0
-    first, last = math.floor(low / width) - 1, math.ceil(high / width) + 1
-    return np.arange(first, last + 1) * width
-
-
 def _legend(sides):
     for class_, words_ in zip(("below", "above"), sides, strict=True):
         yield tag("span", tag("span", class_=f"key {class_}", aria_hidden="true"), words_)
@@ -153,12 +143,12 @@ def _legend(sides):
 
 def _histogram(group, edges, sides):
     scores = group.scores
-    counts, _ = np.histogram(np.clip(scores, edges[0], edges[-1]), edges)
+    height_of = counts(scores, edges)
     n, below = len(scores), int(np.count_nonzero(scores < 0))
     across = _scale(edges[0], edges[-1])
-    tallest = max(1, counts.max(initial=1))
+    tallest = max(1, height_of.max(initial=1))
     parts = []
-    for count, left, right in zip(counts, edges[:-1], edges[1:], strict=True):
+    for count, left, right in zip(height_of, edges[:-1], edges[1:], strict=True):
         if count:
             height = max(1.5, _HEIGHT * count / tallest)
             parts.append(tag(

@@ -1,0 +1,45 @@
+"""The histogram of scores: bins that kinds of rows share, with the threshold between two."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+def bin_edges(groups, bins, *, threshold=0.0, cut=0.0):
+    """Edges of bins of one width, one of them the threshold.
+
+    Parameters
+    ----------
+    groups : sequence of ndarray
+        Scores of the rows of each kind; those that are not finite do not count.
+    bins : int
+        Bins between the least and the greatest score; one or two more reach beyond.
+    threshold : float, default=0.0
+        Where the label changes.
+    cut : float, default=0.0
+        Share of the scores of a kind, on either side, that may lie beyond.
+
+    Returns
+    -------
+    ndarray
+    """
+    finite = [np.asarray(scores)[np.isfinite(scores)] - threshold for scores in groups]
+    ends = [np.quantile(scores, [cut, 1.0 - cut]) for scores in finite if len(scores)]
+    low = min([0.0, *(end[0] for end in ends)])
+    high = max([0.0, *(end[1] for end in ends)])
+    width = (high - low) / bins or 1.0
+    first, last = math.floor(low / width) - 1, math.ceil(high / width) + 1
+    return threshold + np.arange(first, last + 1) * width
+
+
+def counts(scores, edges):
+    """How many scores are in each bin, with those beyond in the outer ones."""
+    return np.histogram(np.clip(scores, edges[0], edges[-1]), edges)[0]
+
+
+def draw(axes, scores, edges, **style):
+    """Bars on Matplotlib axes, in percent of the scores."""
+    share = np.full(len(scores), 100.0 / max(len(scores), 1))
+    axes.hist(scores, edges, weights=share, **style)
