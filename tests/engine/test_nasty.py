@@ -168,7 +168,8 @@ def test_sigmoid_that_is_not_positive_semidefinite(seed, block_size, n):
     problem = DualProblem(gram, penalty, 0.0)
     result = solve(problem, tol=1e-6, block_size=block_size)
     assert result.status in (Status.CONVERGED, Status.STALLED)
-    Q = kernel_matrix(("sigmoid", *gram.row_map.kernel), X)
+    kernel = gram.row_map.kernel
+    Q = kernel_matrix(("sigmoid", kernel.gamma, kernel.coef0), X)
     case = Case(problem, Q, penalty.arrays())
     assert_consistent(case, result)
     start = problem.feasible_start()
