@@ -18,6 +18,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fewlabels import SVDD, OneClassSVM
+from fewlabels.fitted import Conformal
 from fewlabels.metrics import benjamini_hochberg
 
 MACHINES = {
@@ -343,10 +344,11 @@ def test_threads_may_ask_first_together(rng):
 def test_rank_is_exact_in_decimals(rate):
     from fractions import Fraction
 
-    from fewlabels.estimators._conformal import _rank
-
     share = Fraction(rate).limit_denominator(100)
-    assert all(_rank(rate, n) == share * (n + 1) // 1 for n in range(500))
+    scores = np.arange(500.0)
+    options = {"shift": 0.0, "scale": 1.0, "tie": 0.0, "relative": False, "rate": rate}
+    for n in range(500):
+        assert Conformal(scores=scores[:n], **options).rank == share * (n + 1) // 1
 
 
 # -- inputs and updates ------------------------------------------------------------------------
