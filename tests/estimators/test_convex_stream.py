@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from fewlabels import PUSVM, SVDD, OneClassSVM
 from fewlabels.kernels import RBF
-from fewlabels.problem import SquaredSlackBall
+from fewlabels.problem.one_class import SquaredSlackBall
 from fewlabels.streams.convex import ConvexStream
 from fewlabels.streams.rows import HeldRows
 

@@ -23,7 +23,7 @@ from ..fitted import (
 )
 from ..fitted.conformal import TIE, TIE_FLOAT32
 from ..kernels import Precomputed, make_kernel
-from ..problem import LinearSlackBall, OneClass, SquaredSlackBall
+from ..problem.one_class import LinearSlackBall, OneClass, SquaredSlackBall
 from ..problem.positive_unlabelled import DoubleHinge
 from ..streams.convex import ConvexStream
 from ..streams.positive_unlabelled import PUStream

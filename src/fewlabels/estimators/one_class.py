@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..fitted import OneClassSolution
 from ..kernels import KERNELS
-from ..problem import OneClass
+from ..problem.one_class import OneClass
 from ..streams.convex import ConvexStream
 from . import normal_rows
 from .kernel_machine import function_of, largest_value

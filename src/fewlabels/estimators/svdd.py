@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._warn import warn
 from ..fitted import OneClassSolution
 from ..kernels import KERNELS
-from ..problem import LinearSlackBall, SquaredSlackBall
+from ..problem.one_class import LinearSlackBall, SquaredSlackBall
 from ..solvers import REFERENCE_SOLVERS
 from ..streams.convex import ConvexStream
 from . import normal_rows

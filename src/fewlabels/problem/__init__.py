@@ -2,25 +2,15 @@
 
 from .dual import DualProblem
 from .formulations import s3vm_step
-from .one_class import (
-    LinearSlackBall,
-    OneClass,
-    SquaredSlackBall,
-    one_class,
-    svdd_linear,
-    svdd_squared,
-)
+from .one_class import one_class, svdd_linear, svdd_squared
 from .penalty import Penalty
 from .positive_unlabelled import pu_double_hinge, pu_ramp_step, soft_labels
 from .row_penalties import RowPenalties
 
 __all__ = [
     "DualProblem",
-    "LinearSlackBall",
-    "OneClass",
     "Penalty",
     "RowPenalties",
-    "SquaredSlackBall",
     "one_class",
     "pu_double_hinge",
     "pu_ramp_step",
