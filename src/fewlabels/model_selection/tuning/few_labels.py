@@ -9,7 +9,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from ...estimators._s3vm_data import read_semi_labels
-from ...estimators._validation import resolve_gamma
+from ...kernels.width import resolve_gamma
 from ...training.cross_fitting import cross_fit
 from ..splitters import LabeledKFold
 from .result import Curve

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array, check_consistent_length
 
 from ...estimators import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
-from ...estimators._validation import check_weight
+from ...estimators.rows import check_weight
 from .few_labels import tune_s3vm
 from .one_class import tune_one_class
 from .positive_unlabelled import tune_pu
