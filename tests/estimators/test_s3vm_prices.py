@@ -10,9 +10,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from fewlabels import S3VM
-from fewlabels.estimators import _s3vm_begin, _s3vm_stream
-from fewlabels.estimators._s3vm_batch import violation
-from fewlabels.estimators._s3vm_data import S3VMData
+from fewlabels.estimators.s3vm import STRATEGIES
+from fewlabels.problem.semi_supervised import SemiSupervised
+from fewlabels.streams import semi_supervised as stream
+from fewlabels.training.semi_supervised import beginning
 
 
 @pytest.mark.parametrize("balance", [True, 0.1, False])
@@ -70,17 +71,16 @@ def test_prices_are_checked(rng):
     assert model.C_star == 5.0
 
 
-@pytest.mark.parametrize("build", [_s3vm_begin.by_C_star, _s3vm_begin.row_by_row])
+@pytest.mark.parametrize("build", [beginning.by_C_star, beginning.row_by_row])
 @pytest.mark.parametrize("update", ["keep", "paper"])
 @pytest.mark.parametrize("balance", [True, False])
-def test_a_path_begins_at_a_local_minimum_and_goes_on(rng, build, update, balance):
+def test_a_path_begins_at_a_local_minimum_and_goes_on(rng, build, update, balance, monkeypatch):
     X, y, truth = clouds(rng)
     model = S3VM(gamma=0.3, solver="path", balance=balance, balance_update=update)
+    begun = []
+    monkeypatch.setattr(stream, "row_by_row", lambda rows: begun.append(rows) or build(rows))
     model.fit(X[:90], y[:90])
-    fresh = model._stream.fresh(model)
-    fresh.begin(build)
-    model._stream = fresh
-    model._forget_attributes()
+    assert len(begun) == 1
     judge(model, X[:90], y[:90], balance=balance)
     model.partial_fit(X[90:], y[90:]).relabel([30], truth[[30]]).forget([50])
     y[30] = truth[30]
@@ -93,7 +93,7 @@ def test_the_best_of_all_ways_is_kept(rng):
     start = S3VM(gamma=0.3, solver="path").partial_fit(X[:4], 1 - truth[:4])
     start.partial_fit(X[4:], y[4:]).relabel(range(4), truth[:4])
     reached = {}
-    for name in _s3vm_stream._STRATEGIES:
+    for name in STRATEGIES:
         model = clone(start).partial_fit(X[:4], 1 - truth[:4])
         model.partial_fit(X[4:], y[4:]).relabel(range(4), truth[:4])
         assert model.objective_ == start.objective_
@@ -113,10 +113,13 @@ def test_the_best_of_all_ways_is_kept(rng):
 
 def test_on_the_boundary_either_side_will_do():
     label = np.array([1.0, -1.0, 0.0, 0.0, 0.0])
-    data = S3VMData(None, label, None, None, False)
+
+    def violation(a, f):
+        return SemiSupervised(10.0, 5.0).violation(label, np.ones(5), a, f)
+
     f = np.array([2.0, -1.0, -1e-13, 1e-13, 1.0])
     a = np.array([0.0, -3.0, 5.0, -5.0, 2.0])
-    assert violation(data, a, f, 10.0, 5.0) < 1e-12
+    assert violation(a, f) < 1e-12
     for row, value, expected in [
         (0, 0.7, 0.3),  # a = 0 below the margin
         (1, -1.2, 0.2),  # in between beyond it
@@ -125,9 +128,9 @@ def test_on_the_boundary_either_side_will_do():
     ]:
         off = f.copy()
         off[row] = value
-        assert violation(data, a, off, 10.0, 5.0) == pytest.approx(expected)
-    assert violation(data, np.array([0.0, -3.0, 2.0, -5.0, 2.0]), f, 10.0, 5.0) > 0.9
-    assert violation(data, np.array([0.0, -3.0, 5.5, -5.0, 2.0]), f, 10.0, 5.0) > 0.9
+        assert violation(a, off) == pytest.approx(expected)
+    assert violation(np.array([0.0, -3.0, 2.0, -5.0, 2.0]), f) > 0.9
+    assert violation(np.array([0.0, -3.0, 5.5, -5.0, 2.0]), f) > 0.9
 
 
 @pytest.mark.parametrize("kernel", [{"gamma": 0.3}, {"kernel": "linear"}, {"kernel": "poly"}])

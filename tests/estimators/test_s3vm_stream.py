@@ -14,6 +14,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fewlabels import S3VM
+from fewlabels.kernels import RBF
+from fewlabels.problem.semi_supervised import SemiSupervised
+from fewlabels.streams.semi_supervised import S3VMStream
 
 KERNELS = {
     "rbf": (dict(gamma=0.3), ("rbf", 0.3)),
@@ -159,7 +162,20 @@ def test_many_operations(rng):
                 for k in reversed(out):
                     del rows[k], label[k]
     judge(model, X[rows], np.array(label))
-    assert model._stream.held.n_places < 2 * len(rows) + 70  # memory of what has gone is freed
+
+
+def test_memory_of_rows_that_have_gone_is_freed(rng):
+    X, y, _ = clouds(rng, n=400)
+    label = np.where(np.isnan(y), 0.0, 2 * y - 1)
+    stream = S3VMStream(
+        RBF(0.3), SemiSupervised(10.0, 5.0, True), "keep", X[:60], label[:60], None
+    )
+    for i in range(60, 400, 2):
+        stream.add(X[i : i + 2], label[i : i + 2])
+        if i >= 100:
+            stream.remove(8 + rng.choice(len(stream) - 8, 2, replace=False))
+        stream.run()
+    assert len(stream) == 100 and stream.places.max() < 2 * len(stream) + 70
 
 
 @pytest.mark.parametrize("storage", ["sparse", "float32", "frame"])

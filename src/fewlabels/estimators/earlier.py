@@ -19,15 +19,18 @@ from ..fitted import (
     OneClassSolution,
     PUEnsembleFit,
     PUSVMFit,
+    Solution,
     TwoSidedCurve,
 )
 from ..fitted.conformal import TIE, TIE_FLOAT32
+from ..fitted.solution import Certificate
 from ..kernels import Precomputed, make_kernel
 from ..problem.one_class import LinearSlackBall, OneClass, SquaredSlackBall
 from ..problem.positive_unlabelled import DoubleHinge
 from ..streams.convex import ConvexStream
 from ..streams.positive_unlabelled import PUStream
 from ..streams.rows import HeldRows
+from ..streams.semi_supervised import S3VMStream
 
 # Attributes that machines still have, besides their parameters.
 _KEPT = (
@@ -117,6 +120,16 @@ def start_before(state, variables):
     return a
 
 
+def curve_before(state):
+    """The late value that an earlier state had in ``_curve``, if any."""
+    curve = state.get("_curve") or {}
+    if "slope" not in curve:
+        return {}
+    kind = curve.get("kind", state["probability"])
+    parts = {name: curve[name] for name in ("slope", "intercept", "knots", "values")}
+    return {f"{kind} curve": (0, Curve(**parts, kind=kind))}
+
+
 # -- machines of one class -----------------------------------------------------------------------
 
 
@@ -203,12 +216,8 @@ def _pu_svm(state):
     if "dual_coef_" not in state:
         return state
     state, held_out = with_vectors(state), None
-    curve, stream = dict(state.get("_curve") or {}), state.get("_stream")
-    values = {}
-    if "slope" in curve:
-        curve.setdefault("kind", state["probability"])
-        values[f"{curve['kind']} curve"] = (0, Curve(**curve))
-    elif curve:
+    curve, stream, values = state.get("_curve"), state.get("_stream"), curve_before(state)
+    if curve and not values:
         names = ("positive", "unlabeled")
         held_out = tuple((curve[name], curve[f"{name}_weight"]) for name in names)
     solution = PUSVMFit(
@@ -243,9 +252,42 @@ def _pu_ensemble(state):
     return {**still_there(state), "_late": Late({"solution": (0, solution)})}
 
 
+# -- two classes and unlabelled rows -------------------------------------------------------------
+
+
+def _s3vm(state):
+    if "dual_coef_" not in state:
+        return state
+    state = with_vectors(state)
+    rounding = ROUNDING * state["_decision_size"]
+    function = function_before(
+        state, state["dual_coef_"], bias=state["_bias"], rounding=rounding,
+        weights=state.get("_weights"),
+    )  # fmt: skip
+    positive = state["transduction_"] == state["classes_"][1]
+    certificate = Certificate(state["objective_"], state["kkt_violation_"], positive)
+    solution = Solution(**solution_before(state), function=function)
+    values = {"solution": (0, solution), "certificate": (0, certificate)}
+    values |= curve_before(state)
+    kept = "objectives_ n_nodes_ _lower_bound _kept".split()
+    new = {**still_there(state), **{name: state[name] for name in kept if name in state}}
+    new |= {"_late": Late(values), "_stream": None, "_shape": new.pop("shape_fit_")}
+    stream = state.get("_stream")
+    if stream is not None:
+        names = ("C", "C_star", "balance", "balance_update")
+        parameters = {name: stream["parameters"][name] for name in names}
+        new["_fixed"] = stream["parameters"]
+        new["_stream"] = S3VMStream.restored(
+            {**stream, "kernel": function.kernel, "shift": function.shift, "done": True,
+             "version": 0, "parameters": {**parameters, "cache_size": 200e6, "n_jobs": 1}}
+        )  # fmt: skip
+    return new
+
+
 _UPGRADES = {
     "SVDD": _ball,
     "OneClassSVM": _one_class_svm,
     "PUSVM": _pu_svm,
     "PUEnsemble": _pu_ensemble,
+    "S3VM": _s3vm,
 }

@@ -64,6 +64,12 @@ class UpdatableMachine(KernelMachine):
         check_is_fitted(self)
         return None if self._stream is None else self._stream.training_rows()
 
+    @property
+    def is_caught_up_(self):
+        """Whether no operation that ``max_steps`` cut short is still on its way."""
+        check_is_fitted(self)
+        return self._stream is None or self._stream.done
+
     def _ready_stream(self):
         """The stream, for an operation that is possible."""
         check_is_fitted(self)

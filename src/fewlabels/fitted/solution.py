@@ -77,3 +77,22 @@ class OneClassSolution(Solution):
     rate: float | None = None
     radius: float = np.nan
     is_point: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """How good the function of a semi-supervised machine is, and what it says of its rows.
+
+    Attributes
+    ----------
+    objective : float
+        Value of the problem.
+    violation : float
+        Largest violation of its optimality conditions, in units of f.
+    positive : ndarray of bool of shape (n,)
+        Training rows of the second class, by their label or else by f.
+    """
+
+    objective: float
+    violation: float
+    positive: np.ndarray

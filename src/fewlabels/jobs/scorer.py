@@ -100,14 +100,9 @@ def _more(machine):
 
     What a model has to be fitted for first it does not have: predicting never fits.
     """
-    from ..estimators._probability import ProbabilityMachine
-
     if hasattr(machine, "p_values"):
         return None if machine.target_fpr is None else "p_value"
-    if not hasattr(machine, "predict_proba"):
-        return None
-    unfitted = isinstance(machine, ProbabilityMachine) and machine.__dict__.get("_curve") is None
-    return None if unfitted else "probability"
+    return "probability" if getattr(machine, "has_curve_", False) else None
 
 
 def _with_p_values(machine, X):
@@ -117,13 +112,8 @@ def _with_p_values(machine, X):
 
 
 def _with_probabilities(machine, X):
-    from ..estimators._probability import ProbabilityMachine
-    from ..fitted import Curve
-
     decisions = machine.decision_function(X)
-    if isinstance(machine, ProbabilityMachine):
-        return decisions, Curve(**machine._curve)(decisions)[:, 1]
-    return decisions, machine.predict_proba(X)[:, 1]
+    return decisions, machine.curve_(decisions)[:, 1]
 
 
 def _alone(machine, X):

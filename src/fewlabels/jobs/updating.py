@@ -95,7 +95,7 @@ def update(
         more = MoreRows(
             pipeline, schema, metadata, data, target, no_labels, skip_missing, chunk_rows
         )
-        calibrates = probability and _is_calibrated(machine)
+        calibrates = probability and getattr(machine, "has_curve_", False)
         went = _follow(machine, more, block, consolidate, observer)
         went["seconds_calibrating"], remarks = _calibrate(machine, calibrates)
         training = _described(metadata, machine, more)
@@ -150,14 +150,12 @@ def _counts(before, training, more):
 
 def _check_machine(model, name, machine, consolidate):
     """Refuse a model that cannot be updated as asked."""
-    from ..estimators._stream_state import holds_rows
-
     if not hasattr(machine, "partial_fit"):
         raise UserError(
             f"{model} is a model of the machine {name}, which cannot be updated; fit a new model "
             "to all rows."
         )
-    if not holds_rows(machine):
+    if not machine.holds_rows_:
         how = "without --no-rows" if MACHINES[name].keeps_rows else "with --rows"
         raise UserError(
             f"{model} does not hold its training rows, so none can be added; fit it again {how}."
@@ -205,10 +203,6 @@ def _follow(machine, more, block, consolidate, observer):
         "seconds_consolidating": consolidating,
         "notes": spoken(caught),
     }
-
-
-def _is_calibrated(machine):
-    return hasattr(machine, "predict_proba") and machine.__dict__.get("_curve") is not None
 
 
 def _calibrate(machine, wanted):
@@ -280,7 +274,7 @@ def _figures(name, machine, training, more):
     if "positive" in training:
         labeled = {training["positive"]: labeled}
     labeled = {key: count + more.labels.n_labeled[key] for key, count in labeled.items()}
-    figures = figures_of(name, machine, _held(machine), labeled)
+    figures = figures_of(name, machine, machine.training_rows_.X, labeled)
     return {key: value for key, value in figures.items() if key not in _OF_THE_FIT}
 
 
@@ -288,8 +282,3 @@ def _stamp(path):
     """What changes when the file is written anew."""
     found = Path(path).stat()
     return found.st_mtime_ns, found.st_size, found.st_ino
-
-
-def _held(machine):
-    rows = getattr(machine, "training_rows_", None)
-    return machine._stream_state()["X"] if rows is None else rows.X

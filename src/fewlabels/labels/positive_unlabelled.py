@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
+
+from .arrays import with_missing
 
 
 def split_labels(y, pos_label=None):
@@ -47,8 +48,7 @@ def split_labels(y, pos_label=None):
     >>> split_labels(["spam", "?", "?"], pos_label="spam")[1].tolist()
     ['?', 'spam']
     """
-    y = column_or_1d(_as_array(y), warn=True)
-    missing = np.asarray(pd.isna(y), dtype=bool)
+    y, missing = with_missing(y)
     values = _values(y[~missing])
     shown = ", ".join(str(v) for v in values[:5]) + (", ..." if len(values) > 5 else "")
     n_kinds = len(values) + bool(missing.any())
@@ -114,12 +114,12 @@ def read_more_labels(y, n, classes):
     """
     if y is None:
         return np.zeros(n, bool)
-    y = column_or_1d(_as_array(y), warn=True)
+    y, missing = with_missing(y)
     if len(y) != n:
         raise ValueError(f"y has {len(y)} labels for {n} rows; give one for each, or None.")
     mark, label = classes
     positive = np.zeros(n, bool)
-    for i in np.flatnonzero(~np.asarray(pd.isna(y), dtype=bool)):
+    for i in np.flatnonzero(~missing):
         positive[i] = y[i] == label
         if not positive[i] and y[i] != mark:
             raise ValueError(
@@ -145,13 +145,6 @@ def check_classes(given, classes):
 def _plain(value):
     """Missing values are equal here."""
     return None if pd.isna(value) else value
-
-
-def _as_array(y):
-    """``y`` as an array; nullable columns keep their missing values apart."""
-    if isinstance(getattr(y, "dtype", None), pd.api.extensions.ExtensionDtype):
-        return np.asarray(y, dtype=object)
-    return np.asarray(y)
 
 
 def _values(y):

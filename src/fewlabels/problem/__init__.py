@@ -1,11 +1,11 @@
 """The one problem (P): separable penalties, one equality, and its certificates."""
 
 from .dual import DualProblem
-from .formulations import s3vm_step
 from .one_class import one_class, svdd_linear, svdd_squared
 from .penalty import Penalty
 from .positive_unlabelled import pu_double_hinge, pu_ramp_step, soft_labels
 from .row_penalties import RowPenalties
+from .semi_supervised import s3vm_step
 
 __all__ = [
     "DualProblem",

@@ -46,6 +46,18 @@ class Penalty:
         values = (lower, kink, upper, slope_left, slope_right)
         return cls(*(np.ascontiguousarray(np.broadcast_to(v, n), dtype=float) for v in values))
 
+    @classmethod
+    def hinge(cls, side, cost):
+        """Duals of the hinge losses ``cost max(0, 1 - side f)``; no loss where ``side`` is 0."""
+        end = np.asarray(side * cost, dtype=float)
+        lower, upper, slope = np.minimum(end, 0.0), np.maximum(end, 0.0), -side
+        return cls(lower, lower, upper, slope, slope)
+
+    def appended(self, other):
+        """These variables, and then those of another penalty."""
+        pairs = zip(self.arrays(), other.arrays(), strict=True)
+        return Penalty(*(np.concatenate(pair) for pair in pairs))
+
     def __post_init__(self):
         if not (np.all(self.lower <= self.kink) and np.all(self.kink <= self.upper)):
             raise ValueError("a penalty needs lower <= kink <= upper for every variable.")

@@ -38,16 +38,20 @@ class RowPenalties:
     @classmethod
     def labelled(cls, y, C):
         """Rows of a support vector machine: hinge loss at the cost ``C``, labels +-1."""
-        y = np.asarray(y, dtype=float)
-        cost = np.broadcast_to(np.asarray(C, dtype=float), y.shape)
-        low, high = np.where(y > 0, 0.0, -cost), np.where(y > 0, cost, 0.0)
-        return cls.convex(Penalty.linear(low, high, -y, len(y)))
+        return cls.semi_supervised(y, C)
 
     @classmethod
     def unlabelled(cls, C_star, n):
         """``n`` unlabelled rows of a semi-supervised machine at the cost ``C_star``."""
-        penalty = Penalty.linear(0.0, C_star, -1.0, n)
-        return cls(penalty, np.ones(n, bool), np.zeros(n))
+        return cls.semi_supervised(np.zeros(n), C_star)
+
+    @classmethod
+    def semi_supervised(cls, label, cost):
+        """Rows with the hinge loss where ``label`` is +-1, and the symmetric one where it is 0."""
+        label = np.asarray(label, dtype=float)
+        symmetric = label == 0.0
+        side = np.where(symmetric, 1.0, label)
+        return cls(Penalty.hinge(side, cost), symmetric, np.zeros(len(label)))
 
     @classmethod
     def concatenate(cls, parts):

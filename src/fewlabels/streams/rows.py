@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 import scipy.sparse as sp
 
@@ -108,7 +106,7 @@ class HeldRows:
             raise ValueError(f"rows need {sorted(self._values)}; got {sorted(values)}.")
         n, b = self.n_places, X.shape[0]
         if sp.issparse(self._X):
-            self._more.append(X)
+            self._more = [*self._more, X]
         elif b:
             held = self._X.astype(np.result_type(self._X, X), copy=False)
             self._X = grown(held, n + b)
@@ -130,6 +128,7 @@ class HeldRows:
 
     def drop(self, places):
         """Let rows go; their places stay until ``compact``."""
+        self.alive = self.alive.copy()
         self.alive[places] = False
         self._n_alive = int(self.alive.sum())
 
@@ -153,10 +152,16 @@ class HeldRows:
         self.n_places, self.alive = len(kept), np.ones(len(kept), bool)
         return place
 
+    def copy(self):
+        """The same rows, to be changed in their place: only one of the two may be added to."""
+        other = HeldRows.__new__(HeldRows)
+        other.n_places, other.alive, other._n_alive = self.n_places, self.alive, self._n_alive
+        other._X, other._more, other._values = self._X, self._more, dict(self._values)
+        return other
+
     def replaced(self, **values):
         """The same rows with other numbers. Neither may be added to from then on."""
-        other = copy.copy(self)
-        other._values = dict(self._values)
+        other = self.copy()
         for name, value in values.items():
             other[name] = value
         return other

@@ -98,6 +98,10 @@ def _to_save(machine, keep_rows):
 
     if not hasattr(machine, "_late"):
         machine = with_plain_stream(machine, keep_rows)
+    if not getattr(machine, "is_caught_up_", True):
+        raise ValueError(
+            "a machine cannot be written while an operation is on its way; call resume() first."
+        )
     machine = copy.copy(machine)
     if hasattr(machine, "_late") and not keep_rows and getattr(machine, "holds_rows_", False):
         machine.release_rows()

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from ...estimators._s3vm_data import read_semi_labels
+from ...labels.semi_supervised import read_semi_labels
 from ..splitters import LabeledKFold
 from .methods import MAJORITY, few_label_methods
 from .run import Method, run

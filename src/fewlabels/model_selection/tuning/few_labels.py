@@ -6,11 +6,13 @@ import warnings
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 
-from ...estimators._s3vm_data import read_semi_labels
+from ..._threads import resolve_n_jobs
+from ...kernels import KERNELS, make_kernel
 from ...kernels.width import resolve_gamma
+from ...labels.semi_supervised import read_semi_labels
 from ...training.cross_fitting import cross_fit
+from ...training.grams import gram_over, shift_of
 from ..splitters import LabeledKFold
 from .result import Curve
 from .search import Plan, ended_early, quietly_settings
@@ -67,8 +69,8 @@ def _candidates(estimator, X, weight):
     kernel, C, C_star = estimator.kernel, estimator.C, estimator.C_star
     counted = slice(None) if weight is None else weight > 0
     widths = [np.nan]
-    if kernel in ("rbf", "poly", "sigmoid"):
-        by_norms = estimator.gamma == "distance" and kernel != "rbf"
+    if not callable(kernel) and "gamma" in KERNELS[kernel].takes:
+        by_norms = estimator.gamma == "distance" and not KERNELS[kernel].is_similarity
         gamma = "scale" if by_norms else estimator.gamma
         width = resolve_gamma(gamma, X[counted], None if weight is None else weight[counted])
         widths = [factor * width for factor in _AROUND]
@@ -184,10 +186,11 @@ class _Trial:
         if 8 * n**2 > self.room or self.estimator.solver == "path":  # which needs the rows
             return None
         self.room -= 8 * n**2
-        machine = clone(self.estimator).set_params(**_settings(candidate, self.first))
-        weight = None if self.weight is None else self.weight[self.rows]
-        rows, _ = machine._prepare(self.X[self.rows], weight)
-        gram = machine._gram(machine._centred(rows))
+        machine, X = self.estimator, self.X[self.rows]
+        kind = machine.kernel if candidate["kernel"] == self.first["kernel"] else "linear"
+        kernel = make_kernel(kind, candidate["gamma"], machine.degree, machine.coef0)
+        shift = shift_of(kernel, X)
+        gram = gram_over(kernel, X if shift is None else X - shift, resolve_n_jobs(machine.n_jobs))
         values = gram.block(np.arange(n))
         self.search.kernel_values += gram.n_values
         return values

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from ...problem import DualProblem, Penalty
+from ...problem.semi_supervised import with_target
 from .. import _pairs
 from ..decomposition import solve_decomposition
 from ..polish import newton_step
@@ -189,12 +190,7 @@ class SignRelaxation:
         return step * (lack - 0.5 * self._diagonal[rows] * step)
 
     def _penalty(self, side):
-        end = side * self.price
-        lower, upper, slope = np.minimum(end, 0.0), np.maximum(end, 0.0), -side
-        if self.target is not None:
-            lower, upper = np.append(lower, -np.inf), np.append(upper, np.inf)
-            slope = np.append(slope, -self.target)
-        return Penalty(lower, lower, upper, slope, slope)
+        return with_target(Penalty.hinge(side, self.price), self.target)
 
     def _feasible(self, side, a, gradient):
         """The nearest point that is feasible for ``side``, with its gradient."""

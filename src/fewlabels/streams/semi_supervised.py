@@ -1,0 +1,652 @@
+"""Training rows of an S3VM that come, go and change their labels, and the path over them.
+
+Rows change at once; the path may lag behind when its steps are limited. So rows have *places*
+that stay until the path is done with them, and operations wait in a queue.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..fitted import TrainingRows
+from ..gram import Expansion
+from ..problem.semi_supervised import SemiSupervised
+from ..solvers.path import PathFollower
+from ..training.semi_supervised.beginning import PathRows, Start, at_solution, row_by_row
+from ..training.semi_supervised.data import S3VMData
+from .rows import HeldRows
+
+# A rebuild is due when as many rows came, went or changed as this share of those at the last one.
+_DUE_SHARE = 0.5
+_HISTORY_KEPT = 1000
+# Decisions of unlabelled rows this small may have either sign.
+_ZERO = 1e-9
+_NONE = np.zeros(0, np.int64)
+
+
+class Operation(NamedTuple):
+    """What the path has yet to do: "add", "remove" or "change" rows, or "move" costs."""
+
+    what: str
+    places: np.ndarray = _NONE
+    rows: Any = None
+
+
+class Standing(NamedTuple):
+    """The function that a stream stands at.
+
+    Attributes
+    ----------
+    a, coef : ndarray of shape (n_places,)
+        Variables, and coefficients: the virtual row's spread over the rows it is the mean of.
+    f : ndarray of shape (n_places,)
+        Decisions, NaN for rows that the path has not reached. On the boundary a row may be on
+        either side: its f has the sign that the path gives it.
+    virtual, multiplier : float
+        Variable of the virtual row, multiplier of the equality.
+    """
+
+    a: np.ndarray
+    coef: np.ndarray
+    f: np.ndarray
+    virtual: float
+    multiplier: float
+
+    def at(self, places):
+        """The same at some places."""
+        return Standing(
+            self.a[places], self.coef[places], self.f[places], self.virtual, self.multiplier
+        )
+
+
+class _State(NamedTuple):
+    """All that changes, replaced at once: an interruption leaves the old state or the new one.
+
+    Only ``path`` changes by itself. ``on_path`` are places in its order; rows that join or leave
+    it do so with a delay under ``balance_update="paper"``. ``start`` is where the next path
+    begins, at all places, while there is none.
+    """
+
+    version: int
+    machine: SemiSupervised
+    held: HeldRows
+    shift: np.ndarray | None
+    path: PathFollower | None = None
+    start: Start | None = None
+    done: bool = True
+    on_path: np.ndarray = _NONE
+    joining: np.ndarray = _NONE
+    leaving: np.ndarray = _NONE
+    queue: tuple = ()
+    n_rebuilt: int = 0
+    n_changed: int = 0
+    steps: int = 0  # of earlier paths
+    flips: int = 0
+    iterations: int = 0  # of batch trainings
+    history: tuple = ()
+
+
+class S3VMStream:
+    """Rows, labels and weights of an S3VM, and the path that follows them.
+
+    Parameters
+    ----------
+    kernel : kernel object
+        Kernel.
+    machine : SemiSupervised
+        What is minimised.
+    balance_update : {"keep", "paper"}
+        What becomes of the balancing constraint while rows change.
+    X : ndarray or CSR array of shape (n, d)
+        First rows.
+    label : ndarray of shape (n,)
+        +1, -1, or 0 for unlabelled rows.
+    weight : ndarray of shape (n,) or None
+        Weights, > 0.
+    shift : ndarray of shape (d,) or None
+        Taken from all rows before the kernel sees them.
+    cache_size : float
+        Bytes for kernel columns.
+    n_jobs : int
+        Threads.
+    """
+
+    def __init__(
+        self, kernel, machine, balance_update, X, label, weight, shift=None, cache_size=200e6,
+        n_jobs=1,
+    ):  # fmt: skip
+        self.kernel, self.balance_update = kernel, balance_update
+        self.cache_size, self.n_jobs = cache_size, n_jobs
+        n = X.shape[0]
+        weight = np.ones(n) if weight is None else weight
+        label = np.asarray(label, dtype=float)
+        self._now = _State(0, machine, HeldRows(X, label=label, weight=weight), shift, n_rebuilt=n)
+
+    def _set(self, **changes):
+        now = self._now
+        self._now = now._replace(version=now.version + 1, **changes)
+
+    # -- what others read -----------------------------------------------------------------------
+
+    def __len__(self):
+        return len(self._now.held)
+
+    @property
+    def version(self):
+        """A number that goes up with every change of rows or function."""
+        return self._now.version
+
+    @property
+    def machine(self):
+        """What is minimised."""
+        return self._now.machine
+
+    @property
+    def done(self):
+        """Whether the path has caught up."""
+        return self._now.done
+
+    @property
+    def has_path(self):
+        """Whether there is a path."""
+        return self._now.path is not None
+
+    @property
+    def has_start(self):
+        """Whether it is known where the next path begins."""
+        return self._now.start is not None
+
+    @property
+    def shift(self):
+        """What is taken from all rows before the kernel sees them."""
+        return self._now.shift
+
+    @property
+    def n_columns(self):
+        """Features of a row."""
+        return self._now.held.X.shape[1]
+
+    @property
+    def places(self):
+        """Places of the training rows, in their order."""
+        return self._now.held.places
+
+    @property
+    def leaving(self):
+        """Places of rows that are on their way out."""
+        return self._now.leaving
+
+    def label(self, places):
+        """Labels at some places."""
+        return self._now.held["label"][places]
+
+    def weight(self, places):
+        """Weights at some places."""
+        return self._now.held["weight"][places]
+
+    def rows(self, places):
+        """Rows at some places, as the user gave them."""
+        return self._now.held.rows(places)
+
+    def kernel_rows(self, places):
+        """Rows at some places, as the kernel sees them."""
+        return self._moved(self.rows(places))
+
+    def _moved(self, X):
+        return X if self._now.shift is None else X - self._now.shift
+
+    def training_rows(self):
+        """``TrainingRows``."""
+        held = self._now.held.state()
+        return TrainingRows(held["X"], held["weight"], held["label"].astype(np.int8))
+
+    def check(self):
+        """Refuse weights that the path cannot hold."""
+        places = self.places
+        _check_weight(self.machine, self.label(places), self.weight(places))
+
+    def check_new(self, label, weight=None):
+        """Refuse weights of rows to be added."""
+        held = self._now.held
+        weight = np.ones(len(label)) if weight is None else weight
+        unlabelled = held.alive & (held["label"] == 0)
+        one = np.argmax(unlabelled) if unlabelled.any() else _NONE  # all of them weigh the same
+        _check_weight(
+            self.machine, np.append(held["label"][one], label),
+            np.append(held["weight"][one], weight),
+        )  # fmt: skip
+
+    @property
+    def ready(self):
+        """Whether both classes have a label."""
+        return _both_classes(self.label(self.places))
+
+    @property
+    def due(self):
+        """Whether enough has changed since the last rebuild for another."""
+        return self._now.n_changed >= max(1.0, _DUE_SHARE * self._now.n_rebuilt)
+
+    @property
+    def n_steps(self):
+        """Steps of this path and of those before."""
+        return self._now.steps + (self._now.path.n_steps if self.has_path else 0)
+
+    @property
+    def n_flips(self):
+        """Sign changes on this path and on those before."""
+        return self._now.flips + (self._now.path.n_flips if self.has_path else 0)
+
+    @property
+    def n_iter(self):
+        """Iterations of batch trainings, and steps since."""
+        return self._now.iterations + self.n_steps
+
+    @property
+    def history(self):
+        """Entries of the batch training and of the newest operations."""
+        path = self._now.path.history if self.has_path else []
+        return [*self._now.history, *path][-_HISTORY_KEPT:]
+
+    def lost_to_rounding(self, tol):
+        """The violation at the end of the path where rounding keeps it above ``tol``, else 0."""
+        path = self._now.path
+        if path is None or not self.done or path.resolution <= tol:
+            return 0.0
+        violation = path.violation()
+        return violation if violation > tol else 0.0
+
+    # -- the function ---------------------------------------------------------------------------
+
+    def standing(self):
+        """The function at every place."""
+        now, path = self._now, self._now.path
+        if now.start is not None:
+            return self._standing_at(now.start)
+        n = now.held.n_places
+        a, coef, f = np.zeros(n), np.zeros(n), np.full(n, np.nan)
+        if path is None:
+            labels = np.unique(now.held["label"][now.held.alive & (now.held["label"] != 0)])
+            multiplier = -float(labels[0]) if len(labels) else 0.0
+            return Standing(a, coef, np.full(n, -multiplier), 0.0, multiplier)
+        on_path, in_mean, h = now.on_path, path.signs != 0, path.h
+        a[on_path] = path.a
+        coef[on_path] = path.a + in_mean * (path.virtual / max(1, in_mean.sum()))
+        f[on_path] = h
+        at_zero = in_mean & (np.abs(h) <= _ZERO)
+        f[on_path[at_zero]] = path.signs[at_zero] * np.finfo(float).tiny
+        return Standing(a, coef, f, path.virtual, path.multiplier)
+
+    def _standing_at(self, start):
+        """The function of a start."""
+        places, alive = self.places, self._now.held.alive
+        a = np.zeros(len(alive))
+        a[: len(start.a)] = start.a
+        a[~alive] = 0.0
+        coef, f = a.copy(), np.full(len(a), np.nan)
+        free = places[self.label(places) == 0]
+        if self._target() is not None and len(free):
+            weight = self.weight(free)
+            coef[free] += start.virtual * weight / weight.sum()
+        support = np.flatnonzero(coef)
+        f[places] = -start.multiplier
+        if len(support):
+            expansion = Expansion(
+                self.kernel, self.kernel_rows(support), coef[support], n_jobs=self.n_jobs
+            )
+            f[places] += expansion(self.kernel_rows(places))
+        return Standing(a, coef, f, start.virtual, start.multiplier)
+
+    def certificate(self, standing):
+        """Value of (1) and the largest violation of its optimality conditions."""
+        places, machine = self.places, self.machine
+        label, weight = self.label(places), self.weight(places)
+        known = np.concatenate([places, self.leaving])
+        norm = float(standing.coef[known] @ (standing.f[known] + standing.multiplier))
+        f, free = standing.f[places], np.flatnonzero(label == 0)
+        worst = machine.violation(label, weight, standing.a[places], f)
+        target = self._target() if len(free) and _both_classes(label) else None
+        if target is not None:
+            share = weight[free] / weight[free].sum()
+            worst = max(worst, abs(float(share @ f[free]) - target))
+        return machine.objective(label, weight, norm, f), worst
+
+    def _target(self):
+        """Mean of f over the unlabelled rows; None for no constraint."""
+        held = self._now.held
+        known = np.flatnonzero(held.alive & (held["label"] != 0))
+        return self.machine.target(held["label"][known], held["weight"][known])
+
+    # -- operations -----------------------------------------------------------------------------
+
+    def add(self, X, label, weight=None):
+        """Add rows, labelled ones first."""
+        weight = np.ones(len(label)) if weight is None else weight
+        self.check_new(label, weight)
+        held = self._now.held.copy()
+        places, rows = held.append(X, label=label, weight=weight), self._moved(X)
+        parts = (part for part in (np.flatnonzero(label), np.flatnonzero(label == 0)) if len(part))
+        self._register(
+            held, len(label), *(Operation("add", places[part], rows[part]) for part in parts)
+        )
+
+    def remove(self, indices):
+        """Remove rows; both classes must keep a label once both have one."""
+        held = self._now.held.copy()
+        places = held.places[indices]
+        held.drop(places)
+        self._check_labels(held["label"][held.alive], "forget these rows")
+        self._register(held, len(places), Operation("remove", places))
+
+    def relabel(self, indices, label):
+        """Give rows other labels, 0 for none."""
+        held, kept = self._now.held.copy(), self.places
+        places, before = kept[indices], held["label"]
+        new = before.copy()
+        new[places] = label
+        self._check_labels(new[kept], "take back or change these labels")
+        _check_weight(self.machine, new[kept], held["weight"][kept])
+        held["label"] = new
+        changed = places[new[places] != before[places]]
+        self._register(held, len(changed), Operation("change", changed))
+
+    def reprice(self, C, C_star):
+        """Let costs move steadily to other values."""
+        machine = replace(self.machine, C=float(C), C_star=float(C_star))
+        queue = (*self._now.queue, Operation("move")) if self.has_path else ()
+        self._set(machine=machine, queue=queue)
+
+    def _register(self, held, n_changed, *operations):
+        """Rows have changed; the path will follow."""
+        queue = self._now.queue
+        if self.has_path:
+            queue += tuple(operation for operation in operations if len(operation.places))
+        self._set(held=held, queue=queue, n_changed=self._now.n_changed + n_changed)
+
+    def _check_labels(self, label, what):
+        if not len(label):
+            raise ValueError("no training row would be left; keep at least one.")
+        if not _both_classes(label) and self.ready:
+            raise ValueError(
+                f"cannot {what}: labels of one class only would be left; label a row of the "
+                "other class first."
+            )
+
+    def run(self, max_steps=None):
+        """Let the path catch up. Returns whether it has, within ``max_steps``.
+
+        After an exception there is no path but a start for another one.
+        """
+        self._set()  # what was known of the function is no longer so
+        try:
+            if not self.has_path:
+                if not self.ready:
+                    return True
+                self.begin()
+            self._set(done=self._catch_up(max_steps))
+        except BaseException:
+            self._give_up_path()
+            raise
+        return self.done
+
+    def _catch_up(self, max_steps):
+        path = self._now.path
+        last = None if max_steps is None else path.n_steps + max_steps
+        done = path.run(max_steps)
+        while done:
+            self._notice()
+            if not self._now.queue:
+                self._forget_places()
+                break
+            left = None if last is None else max(0, last - path.n_steps)
+            done = self._next(left)
+        self._notice()
+        return done
+
+    def _next(self, max_steps):
+        """Start the next operation that waits."""
+        (what, places, rows), *queue = self._now.queue
+        path, on_path, queue = self._now.path, self._now.on_path, tuple(queue)
+        budget = {"target": self._target(), "max_steps": max_steps}
+        if what == "add":
+            self._set(queue=queue, joining=places)
+            return path.add(rows, self._penalties(places), **budget)
+        if what == "move":
+            self._set(queue=queue)
+            # Rows whose label has changed since wait for their own turn.
+            same = np.flatnonzero((path.signs != 0) == (self.label(on_path) == 0))
+            return path.move(same, self._penalties(on_path[same]), **budget)
+        where = np.full(self._now.held.n_places, -1)
+        where[on_path] = np.arange(len(on_path))
+        if what == "remove":
+            self._set(queue=queue, leaving=places)
+            return path.remove(where[places], **budget)
+        self._set(queue=queue)
+        return path.change(where[places], self._penalties(places), **budget)
+
+    def _penalties(self, places):
+        return self.machine.penalties(self.label(places), self.weight(places))
+
+    def _notice(self):
+        """See whether rows that join or leave have done so: balance_update="paper" delays it."""
+        now = self._now
+        if len(now.path) == len(now.on_path):
+            return
+        if len(now.joining):
+            on_path = np.append(now.on_path, now.joining)
+        else:
+            on_path = now.on_path[~np.isin(now.on_path, now.leaving)]
+        self._set(on_path=on_path, joining=_NONE, leaving=_NONE)
+
+    def _forget_places(self):
+        """Free the places of rows that are gone, once there are many."""
+        held = self._now.held.copy()
+        place = held.compact()
+        if place is not None:
+            self._set(held=held, on_path=place[self._now.on_path])
+
+    # -- where a path begins ----------------------------------------------------------------------
+
+    def begin(self, build=None):
+        """Begin the path where it is known to start, or build one, row by row if not told how."""
+        self.check()
+        places = self.places
+        rows = PathRows(
+            self.kernel, self.kernel_rows(places), self.label(places), self.weight(places),
+            self.machine, self._options(),
+        )  # fmt: skip
+        if self.has_start:
+            path, order = at_solution(rows, self._start_at(places))
+        else:
+            self.mark_rebuilt()
+            path, order = (build or row_by_row)(rows)
+        self._set(path=path, on_path=places[order], start=None, done=True)
+
+    def _options(self):
+        balance = None if self.machine.balance is False else self.balance_update
+        return {"balance": balance, "cache_size": self.cache_size, "n_jobs": self.n_jobs}
+
+    def _start_at(self, places):
+        """The start at some places; rows that came after it have no part."""
+        start = self._now.start
+        a, sign, known = np.zeros(len(places)), np.ones(len(places)), places < len(start.a)
+        a[known], sign[known] = start.a[places[known]], start.sign[places[known]]
+        return Start(a, sign, start.virtual, start.multiplier)
+
+    def start_from(self, found, done=True):
+        """Let the path begin at the outcome of a batch training of the training rows."""
+        self._set(
+            start=self._start(found.result, found.sign),
+            iterations=self._now.iterations + found.result.n_iter,
+            history=(*self._now.history, *found.result.history),
+            done=done,
+        )
+
+    def _start(self, result, sign):
+        n, places, n_places = len(self), self.places, self._now.held.n_places
+        a, signs = np.zeros(n_places), np.ones(n_places)
+        a[places], signs[places] = result.a[:n], sign
+        virtual = float(result.a[n]) if len(result.a) > n else 0.0
+        return Start(a, signs, virtual, float(result.multiplier))
+
+    def restart_at(self, solution):
+        """Begin another path of the same rows at a SignSolution."""
+        other = self.fresh()
+        other._set(start=other._start(solution, solution.sign))
+        other.begin()
+        other._set(n_rebuilt=self._now.n_rebuilt, n_changed=self._now.n_changed)
+        self.take_over(other)
+
+    def last_signs(self):
+        """Signs of the training rows where the path was given up; None without a start."""
+        if self._now.start is None:
+            return None
+        places, sign = self.places, np.zeros(self._now.held.n_places)
+        sign[: len(self._now.start.sign)] = self._now.start.sign
+        return sign[places]
+
+    def _give_up_path(self):
+        """Go on without this path: what can be read off it is where the next one starts."""
+        if self.has_path:
+            self._notice()
+        self._set(**self._without_path())
+
+    def _without_path(self):
+        """What changes when the path is given up."""
+        now, path, n = self._now, self._now.path, self._now.held.n_places
+        if path is None:
+            return {"done": False}
+        a, sign = np.zeros(n), np.zeros(n)
+        if len(path) == len(now.on_path):
+            a[now.on_path], sign[now.on_path] = path.a, path.signs
+        numbers = np.append(a, [path.virtual, path.multiplier])
+        numbers[~np.isfinite(numbers)] = 0.0
+        return {
+            "start": Start(numbers[:-2], sign, float(numbers[-2]), float(numbers[-1])),
+            "path": None, "done": False, "queue": (),
+            "on_path": _NONE, "joining": _NONE, "leaving": _NONE,
+            "steps": self.n_steps, "flips": self.n_flips, "history": tuple(self.history),
+        }  # fmt: skip
+
+    def widen(self, n_columns):
+        """Give all rows more columns, of zeros: the function stays the same."""
+        held, shift = self._now.held.copy(), self._now.shift
+        held.widen(n_columns)
+        if shift is not None:
+            shift = np.pad(shift, (0, n_columns - len(shift)))
+        self._set(**{**self._without_path(), "held": held, "shift": shift})
+
+    def fresh(self):
+        """A stream of the same rows without a path."""
+        held, now = self._now.held.state(), self._now
+        other = S3VMStream(
+            self.kernel, now.machine, self.balance_update, held["X"], held["label"],
+            held["weight"], now.shift, self.cache_size, self.n_jobs,
+        )  # fmt: skip
+        other._set(
+            steps=self.n_steps, flips=self.n_flips, iterations=now.iterations,
+            history=tuple(self.history),
+        )  # fmt: skip
+        return other
+
+    def take_over(self, other):
+        """Stand where another stream of these rows does."""
+        self._now = other._now._replace(version=self._now.version + 1)
+
+    def mark_rebuilt(self):
+        """Count changes from now on."""
+        self._set(n_rebuilt=len(self), n_changed=0)
+
+    def training_data(self, make_gram):
+        """The training rows for batch training; ``make_gram`` makes an operator over rows."""
+        places = self.places
+        return S3VMData.over(
+            make_gram(self.kernel_rows(places)), self.machine, self.label(places),
+            self.weight(places),
+        )  # fmt: skip
+
+    # -- saving ---------------------------------------------------------------------------------
+
+    def __getstate__(self):
+        """Rows, counts and where the next path starts, as plain values; without the path."""
+        now, held = self._now, self._now.held.state()
+        unit = np.all(held["weight"] == 1.0)
+        return {
+            "kernel": self.kernel,
+            "parameters": {
+                "C": now.machine.C, "C_star": now.machine.C_star, "balance": now.machine.balance,
+                "balance_update": self.balance_update, "cache_size": self.cache_size,
+                "n_jobs": self.n_jobs,
+            },
+            "X": held["X"],
+            "label": held["label"].astype(np.int8),
+            "weight": None if unit else held["weight"],
+            "shift": now.shift,
+            "start": self._plain_start(),
+            "done": self.done,
+            "version": self.version,
+            "steps": self.n_steps,
+            "flips": self.n_flips,
+            "iterations": int(now.iterations),
+            "rows_at_training": int(now.n_rebuilt),
+            "changed_since": int(now.n_changed),
+            "history": json.dumps(self.history, default=float),
+        }  # fmt: skip
+
+    def _plain_start(self):
+        """Where the path stands, or begins; None before both classes have a label."""
+        if self._now.start is not None:
+            start = self._start_at(self.places)
+        elif self.has_path:
+            at = self.standing().at(self.places)
+            start = Start(at.a, at.f, at.virtual, at.multiplier)
+        else:
+            return None
+        sign = np.where(start.sign < 0, -1, 1).astype(np.int8)
+        numbers = {"virtual": float(start.virtual), "multiplier": float(start.multiplier)}
+        return {"a": start.a, "sign": sign, **numbers}
+
+    def __setstate__(self, state):
+        options = dict(state["parameters"])
+        machine = SemiSupervised(*(options.pop(name) for name in ("C", "C_star", "balance")))
+        self.__init__(
+            state["kernel"], machine, X=state["X"], label=state["label"], weight=state["weight"],
+            shift=state["shift"], **options,
+        )  # fmt: skip
+        start = state["start"]
+        self._now = self._now._replace(
+            start=None if start is None else Start(**{**start, "sign": start["sign"] * 1.0}),
+            done=state["done"], version=state["version"], steps=state["steps"],
+            flips=state["flips"], iterations=state["iterations"],
+            n_rebuilt=state["rows_at_training"], n_changed=state["changed_since"],
+            history=tuple(json.loads(state["history"])),
+        )  # fmt: skip
+
+    @classmethod
+    def restored(cls, state):
+        """From plain values, as ``__getstate__`` gives them."""
+        stream = cls.__new__(cls)
+        stream.__setstate__(state)
+        return stream
+
+
+def _both_classes(label):
+    return bool(np.any(label > 0) and np.any(label < 0))
+
+
+def _check_weight(machine, label, weight):
+    """Refuse weights that the path cannot hold."""
+    if np.any(weight <= 0):
+        raise ValueError(
+            "a stream cannot hold rows of weight <= 0; leave them out, or give them a weight > 0."
+        )
+    free = weight[label == 0]
+    if machine.balance is not False and len(free) and np.ptp(free) > 0:
+        raise ValueError(
+            f"unlabelled rows have weights from {free.min():g} to {free.max():g}; the "
+            "balancing constraint of a stream counts them alike: give them equal weights, or "
+            "set balance=False."
+        )
