@@ -476,6 +476,10 @@ class S3VM(ClassifierMixin, UpdatableMachine):
         return self._certified.objective
 
     @property
+    def duality_gap_(self):
+        raise AttributeError(f"{type(self).__name__} has no duality gap: (1) is not convex.")
+
+    @property
     def kkt_violation_(self):
         return self._certified.violation
 
