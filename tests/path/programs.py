@@ -88,7 +88,7 @@ class Program:
         self.target = float(rng.choice([0.0, rng.uniform(-0.8, 0.8)])) if self.balance else None
         self.X = np.zeros((0, self.pool.shape[1]))
         self.rows = np.zeros((6, 0))  # lower, kink, upper, left, right, ridge; for the sign +1
-        self.hat = np.zeros(0, bool)
+        self.symmetric = np.zeros(0, bool)
         self.label = np.zeros(0)
         self.sparse = bool(rng.random() < 0.2)
         # Now and then room for a few columns only.
@@ -100,8 +100,8 @@ class Program:
         self.worst = 0.0
 
     def describe(self):
-        prices = f"C={self.C:.3g}, C*={self.C_star:.3g}"
-        return f"{self.machine}, {self.data}, {self.kernel}, {prices}, size {self.size}"
+        costs = f"C={self.C:.3g}, C*={self.C_star:.3g}"
+        return f"{self.machine}, {self.data}, {self.kernel}, {costs}, size {self.size}"
 
     # -- rows -------------------------------------------------------------------------------
 
@@ -122,32 +122,36 @@ class Program:
         return max(self.C, 0.1)
 
     def penalties(self, X, label):
-        """(6, n) array and hat flags; label 0 is unlabelled."""
+        """(6, n) array and flags of the symmetric hinge; label 0 is unlabelled."""
         n = len(X)
         diagonal = np.array([kernel_matrix(self.judge_kernel, x[None])[0, 0] for x in X])
         zero, one = np.zeros(n), np.ones(n)
-        hat = np.zeros(n, bool)
+        symmetric = np.zeros(n, bool)
         if self.machine.startswith("s3vm") or self.machine == "svm":
-            hat = label == 0
-            price = np.where(hat, self.C_star, self.C)
-            up = np.where(label >= 0, price, 0.0)
-            low = np.where(label < 0, -price, 0.0)
+            symmetric = label == 0
+            cost = np.where(symmetric, self.C_star, self.C)
+            up = np.where(label >= 0, cost, 0.0)
+            low = np.where(label < 0, -cost, 0.0)
             slope = np.where(label >= 0, -1.0, 1.0)
-            return np.array([low, low, up, slope, slope, zero]), hat
+            return np.array([low, low, up, slope, slope, zero]), symmetric
         if self.machine == "one-class":
-            return np.array([zero, zero, one, zero, zero, zero]), hat
+            return np.array([zero, zero, one, zero, zero, zero]), symmetric
         if self.machine == "svdd-linear":
-            return np.array([zero, zero, self.C_svdd() * one, -diagonal, -diagonal, zero]), hat
+            return np.array(
+                [zero, zero, self.C_svdd() * one, -diagonal, -diagonal, zero]
+            ), symmetric
         if self.machine == "svdd-squared":
             ridge = one / (2 * self.C)
-            return np.array([zero, zero, np.inf * one, -diagonal, -diagonal, ridge]), hat
+            return np.array([zero, zero, np.inf * one, -diagonal, -diagonal, ridge]), symmetric
         c2 = self.C * one
         linear = -np.sin(X[:, 0])
-        return np.array([zero, c2 / 2, c2, linear - 1, linear + 1, zero]), hat
+        return np.array([zero, c2 / 2, c2, linear - 1, linear + 1, zero]), symmetric
 
     @staticmethod
-    def spec(rows, hat):
-        return RowPenalties(Penalty(*(r.copy() for r in rows[:5])), hat.copy(), rows[5].copy())
+    def spec(rows, symmetric):
+        return RowPenalties(
+            Penalty(*(r.copy() for r in rows[:5])), symmetric.copy(), rows[5].copy()
+        )
 
     def fresh_rows(self, n):
         X = self.pool[self.rng.integers(0, len(self.pool), n)]
@@ -162,7 +166,7 @@ class Program:
 
     def add(self, n):
         X, label = self.fresh_rows(n)
-        rows, hat = self.penalties(X, label)
+        rows, symmetric = self.penalties(X, label)
         total = self.total(len(self.X) + n)
         block = bool(self.rng.random() < 0.6) or len(self.X) < self.smallest()
         self.log.append(f"add {n} {'block' if block else 'singly'}")
@@ -170,14 +174,17 @@ class Program:
         arguments = dict(block=block, total=total, target=target)
         given = sp.csr_array(X) if self.sparse else X
         if self.rng.random() < 0.1:
-            done = self.path.add(given, self.spec(rows, hat), max_steps=2, **arguments)
+            done = self.path.add(given, self.spec(rows, symmetric), max_steps=2, **arguments)
             while not done:
                 done = self.path.run(int(self.rng.integers(1, 5)))
         else:
-            self.path.add(given, self.spec(rows, hat), **arguments)
+            self.path.add(given, self.spec(rows, symmetric), **arguments)
         self.X = np.vstack([self.X, X])
         self.rows = np.hstack([self.rows, rows])
-        self.hat, self.label = np.append(self.hat, hat), np.append(self.label, label)
+        self.symmetric, self.label = (
+            np.append(self.symmetric, symmetric),
+            np.append(self.label, label),
+        )
 
     def remove(self, n):
         n = min(n, len(self.X) - self.smallest())
@@ -188,17 +195,24 @@ class Program:
         self.path.remove(indices, total=self.total(len(self.X) - n))
         self.X = np.delete(self.X, indices, axis=0)
         self.rows = np.delete(self.rows, indices, axis=1)
-        self.hat, self.label = np.delete(self.hat, indices), np.delete(self.label, indices)
+        self.symmetric, self.label = (
+            np.delete(self.symmetric, indices),
+            np.delete(self.label, indices),
+        )
 
     def relabel(self, n):
         if not self.machine.startswith("s") or self.machine.startswith("svdd") or not len(self.X):
             return
         indices = self.rng.choice(len(self.X), min(n, len(self.X)), replace=False)
         _, label = self.fresh_rows(len(indices))
-        rows, hat = self.penalties(self.X[indices], label)
+        rows, symmetric = self.penalties(self.X[indices], label)
         self.log.append(f"relabel {indices.tolist()} to {label.tolist()}")
-        self.path.change(indices, self.spec(rows, hat))
-        self.rows[:, indices], self.hat[indices], self.label[indices] = rows, hat, label
+        self.path.change(indices, self.spec(rows, symmetric))
+        self.rows[:, indices], self.symmetric[indices], self.label[indices] = (
+            rows,
+            symmetric,
+            label,
+        )
 
     def move(self):
         """C, C*, the target, nu or the slopes move steadily."""
@@ -228,8 +242,8 @@ class Program:
         if len(self.X) < self.smallest():
             self.C = 1.0
         self.log.append(f"C {self.C} C* {self.C_star}")
-        rows, hat = self.penalties(self.X, self.label)
-        self.path.move(np.arange(len(self.X)), self.spec(rows, hat))
+        rows, symmetric = self.penalties(self.X, self.label)
+        self.path.move(np.arange(len(self.X)), self.spec(rows, symmetric))
         self.rows = rows
 
     def step(self):
@@ -266,7 +280,7 @@ class Program:
         path, n = self.path, len(self.X)
         assert path.finished and len(path) == n
         a, signs = path.a, path.signs
-        assert np.array_equal(signs != 0, self.hat)
+        assert np.array_equal(signs != 0, self.symmetric)
         if n == 0:
             return 0.0
         low, kink, up, left, right, ridge = self.rows.copy()
@@ -277,8 +291,8 @@ class Program:
             return np.inf
         K = kernel_matrix(self.judge_kernel, self.X)
         virtual = 0.0
-        if self.balance and self.hat.any():
-            mean = self.hat / self.hat.sum()
+        if self.balance and self.symmetric.any():
+            mean = self.symmetric / self.symmetric.sum()
             K = np.block(
                 [[K, (K @ mean)[:, None]], [(mean @ K)[None], np.array([[mean @ K @ mean]])]]
             )

@@ -150,7 +150,7 @@ def test_loading_a_rough_solution(balance, rng):
         assert other.violation() < 1e-11
 
 
-def test_moving_a_price_visits_the_solutions_in_between(rng):
+def test_moving_a_cost_visits_the_solutions_in_between(rng):
     X, y = blobs(rng, 50, shift=0.3)
     path = PathFollower(KERNEL)
     path.add(X, RowPenalties.labelled(y, 0.01))

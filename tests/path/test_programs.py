@@ -40,7 +40,7 @@ def test_breaking_cycles_changes_no_result(paused, seed, monkeypatch):
 
 @pytest.mark.parametrize("program", [12938, 15569])
 def test_rows_do_not_push_each_other_over_zero_for_ever(program):
-    # Without members, a row that changes sign is pushed back by the other travellers.
+    # Without free rows, a row that changes sign is pushed back by the other moving rows.
     program = Program(program)
     for _ in range(25):
         assert program.step() <= TOLERANCE, f"{program.describe()}; {program.log}"
@@ -54,7 +54,7 @@ def test_the_judge_sees_mistakes(seed):
         for _ in range(6):
             program.step()
         path = program.path
-        if len(path) < 3 or not program.hat.any():
+        if len(path) < 3 or not program.symmetric.any():
             continue
         assert program.judge() <= TOLERANCE
         state = path.engine.state

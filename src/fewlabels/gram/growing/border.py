@@ -22,9 +22,7 @@ class BorderedGrowing(GrowingGram):
     """
 
     def __init__(self, inner):
-        super().__init__(inner.n_jobs)
-        self.inner = inner
-        self.n = inner.n + 1
+        self.inner, self.n, self.n_jobs = inner, inner.n + 1, inner.n_jobs
         self._border = np.zeros(self.n)  # first entry: K(x_0, x_0)
         self._in_mean = np.zeros(self.n, bool)
         self.n_mean = 0
@@ -34,11 +32,6 @@ class BorderedGrowing(GrowingGram):
     def n_values(self):
         """Counted by the inner matrix."""
         return self.inner.n_values
-
-    @n_values.setter
-    def n_values(self, value):
-        if hasattr(self, "inner"):
-            self.inner.n_values = value
 
     @property
     def border(self):
