@@ -1,12 +1,9 @@
 """Estimators with scikit-learn's interface."""
 
-from ._values import complete
 from .one_class import OneClassSVM
 from .pu import PUSVM
 from .pu_ensemble import PUEnsemble
 from .s3vm import S3VM
 from .svdd import SVDD
-
-complete(PUSVM, S3VM, PUEnsemble)
 
 __all__ = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble"]

@@ -94,16 +94,12 @@ def save_model(path, pipeline, metadata):
 
 def _to_save(machine, keep_rows):
     """A copy with its rows or without; of a search, files hold what their metadata says."""
-    from ...estimators._stream_state import with_plain_stream
-
-    if not hasattr(machine, "_late"):
-        machine = with_plain_stream(machine, keep_rows)
     if not getattr(machine, "is_caught_up_", True):
         raise ValueError(
             "a machine cannot be written while an operation is on its way; call resume() first."
         )
     machine = copy.copy(machine)
-    if hasattr(machine, "_late") and not keep_rows and getattr(machine, "holds_rows_", False):
+    if not keep_rows and getattr(machine, "holds_rows_", False):
         machine.release_rows()
     if hasattr(machine, "tuning_"):
         del machine.tuning_
@@ -184,9 +180,7 @@ def load_model(path):
         raise _no_model(path)
     try:
         # What another version left out or named otherwise shows here and not midway.
-        from ...estimators._stream_state import with_stream
-
-        machine = with_stream(pipeline[-1])
+        machine = pipeline[-1]
         if machine.support_vectors_.shape[0]:
             machine.decision_function(machine.support_vectors_[:1])
     except Exception as error:
