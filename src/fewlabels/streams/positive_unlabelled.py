@@ -7,7 +7,7 @@ import copy
 import numpy as np
 
 from ..fitted import TrainingRows
-from ..problem import Penalty, RowPenalties
+from ..problem import RowPenalties
 from ..problem.positive_unlabelled import kinds
 from ..training.leave_one_out import decisions_without
 from ..training.positive_unlabelled.data import PUData, PURows, exact_sum
@@ -160,7 +160,7 @@ class PUStream(ConvexStream):
             RowPenalties.convex(formulation.penalty(numbers, mass)),
             total=formulation.total(mass),
         )
-        a, h, penalty = path.a, path.h, Penalty(*path.penalty_arrays())
+        a, h, penalty = path.a, path.h, path.penalty
         support = np.flatnonzero(a)
         inner = self._sum(self.on_path[support], a[support], one)
         settled = path.multiplier + penalty.multiplier(penalty.rounded(a), h)

@@ -185,11 +185,7 @@ class PathFollower:
     @property
     def penalty(self):
         """Penalty of every row at the end of the path, for its current sign."""
-        return Penalty(*self.penalty_arrays())
-
-    def penalty_arrays(self):
-        """The five arrays of ``penalty``, shape (5, n_rows)."""
-        return self._state.penalty_lines(self._penalty_line())
+        return Penalty(*self._state.penalty_lines(self._penalty_line()))
 
     @property
     def resolution(self):
