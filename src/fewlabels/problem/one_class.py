@@ -158,15 +158,45 @@ def _rows(gram, weight):
 
 
 def svdd_squared(gram, C, weight=None):
-    """The problem of :class:`SquaredSlackBall`; a row of weight 2 acts as two equal rows."""
+    """The problem of :class:`SquaredSlackBall`.
+
+    Parameters
+    ----------
+    gram : GramOperator
+        K.
+    C : float
+        Cost of slack, > 0.
+    weight : ndarray of shape (n,), optional
+        Weights w, > 0; a row of weight 2 acts as two equal rows.
+    """
     return SquaredSlackBall(C).problem(gram, _rows(gram, weight))
 
 
 def svdd_linear(gram, C, weight=None):
-    """The problem of :class:`LinearSlackBall`; infeasible unless ``C sum(w) >= 1``."""
+    """The problem of :class:`LinearSlackBall`.
+
+    Parameters
+    ----------
+    gram : GramOperator
+        K.
+    C : float
+        Cost of slack; ``C sum(w) >= 1`` or nothing is feasible.
+    weight : ndarray of shape (n,), optional
+        Weights w, > 0; a row of weight 2 acts as two equal rows.
+    """
     return LinearSlackBall(C).problem(gram, _rows(gram, weight))
 
 
 def one_class(gram, nu, weight=None):
-    """The problem of :class:`OneClass`."""
+    """The problem of :class:`OneClass`.
+
+    Parameters
+    ----------
+    gram : GramOperator
+        K.
+    nu : float
+        Bound on the share of margin errors, in (0, 1].
+    weight : ndarray of shape (n,), optional
+        Weights w, > 0; a row of weight 2 acts as two equal rows.
+    """
     return OneClass(nu).problem(gram, _rows(gram, weight))
