@@ -186,7 +186,9 @@ class KernelMachine(BaseEstimator):
 
     def _rows_to_score(self, X):
         """Rows such as the function takes."""
-        function = self._found.function
+        check_is_fitted(self)
+        # The kind of rows is that of the last function, however old: an update need not know more.
+        function = self._late.last("solution").function
         X = check_rows(self, X, reset=False)
         if isinstance(function.kernels[0], Precomputed) and X.shape[1] != self.shape_fit_[0]:
             raise ValueError(
