@@ -327,13 +327,13 @@ def _request(of_rows, of_machine, of_effort, **others):
     from ..jobs.training.request import Request
 
     given = values_of(of_machine) | values_of(of_effort)
-    for name, words in _WORDS.items():
-        given[name] = parse_number(name, given[name], words)
-    given["balance"] = _BALANCE.get(given["balance"], given["balance"])
-    asked = {name: value for name, value in values_of(of_rows).items() if value is not None}
+    for name in _WORDS.keys() & given.keys():
+        given[name] = parse_number(name, given[name], _WORDS[name])
+    if "balance" in given:
+        given["balance"] = _BALANCE.get(given["balance"], given["balance"])
     return Request(
-        **asked,
-        machine=given.pop("machine"),
+        **values_of(of_rows),
+        machine=given.pop("machine", None),
         time_budget=given.pop("time_budget"),
         parameters=given,
         **others,

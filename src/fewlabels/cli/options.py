@@ -89,21 +89,22 @@ def grouped(command):
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in spread}
-    run.__signature__ = signature.replace(parameters=spread)  # type: ignore[attr-defined]
+    run.__signature__ = signature.replace(parameters=spread)
     return run
 
 
 def values_of(group):
-    """Values of a group of options, plain ones only."""
+    """Values of a group of options, as far as there are any."""
     return {
         name: value.value if isinstance(value, Enum) else value
         for name, value in dataclasses.asdict(group).items()
+        if value is not None
     }
 
 
 def parse_number(name, text, words):
-    """Read an option that is a number or one of some words; None stays None."""
-    if text is None or text in words:
+    """Read an option that is a number or one of some words."""
+    if text in words:
         return text
     try:
         return float(text)

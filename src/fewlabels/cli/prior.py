@@ -2,18 +2,77 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .options import ROWS_PANEL, Categorical, Drop, Keep, Missing, Scale, Threads
+from .options import (
+    ROWS_PANEL,
+    Categorical,
+    Drop,
+    Keep,
+    Missing,
+    Scale,
+    Threads,
+    grouped,
+    values_of,
+)
 from .terminal import progress, show
 
 Convention = StrEnum("Convention", ["unlabeled", "pooled"])
 
 
+@dataclass(frozen=True)
+class RowOptions:
+    """Which rows and columns the prior is estimated from."""
+
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            help="The class to look for, where the target has two values that are no numbers.",
+            rich_help_panel=ROWS_PANEL,
+        ),
+    ] = None
+    drop: Drop = None
+    categorical: Categorical = None
+    keep: Keep = None
+    missing: Annotated[
+        Missing,
+        typer.Option(
+            help="Missing numbers: impute fills them in with the median; skip leaves out rows "
+            "that have some; refuse stops.",
+            rich_help_panel=ROWS_PANEL,
+        ),
+    ] = Missing.impute
+    scale: Scale = True
+
+
+@dataclass(frozen=True)
+class EstimateOptions:
+    """How the prior is estimated."""
+
+    method: Annotated[
+        str,
+        typer.Option(
+            help="Estimator: auto is the one that proved best; any other word lists them all."
+        ),
+    ] = "auto"
+    confidence: Annotated[float, typer.Option(help="Level of the interval.")] = 0.9
+    convention: Annotated[
+        Convention,
+        typer.Option(
+            help="unlabeled: share of positives among the unlabelled rows, which is what 'fit "
+            "--prior' takes; pooled: among all rows."
+        ),
+    ] = Convention.unlabeled
+    n_jobs: Threads = None
+    seed: Annotated[int, typer.Option(help="Seed of the estimate.")] = 0
+
+
+@grouped
 def prior(
     data: Annotated[
         Path,
@@ -32,41 +91,8 @@ def prior(
             show_default=False,
         ),
     ],
-    positive: Annotated[
-        str | None,
-        typer.Option(
-            help="The class to look for, where the target has two values that are no numbers.",
-            rich_help_panel=ROWS_PANEL,
-        ),
-    ] = None,
-    drop: Drop = None,
-    categorical: Categorical = None,
-    keep: Keep = None,
-    missing: Annotated[
-        Missing,
-        typer.Option(
-            help="Missing numbers: impute fills them in with the median; skip leaves out rows "
-            "that have some; refuse stops.",
-            rich_help_panel=ROWS_PANEL,
-        ),
-    ] = Missing.impute,
-    scale: Scale = True,
-    method: Annotated[
-        str,
-        typer.Option(
-            help="Estimator: auto is the one that proved best; any other word lists them all."
-        ),
-    ] = "auto",
-    confidence: Annotated[float, typer.Option(help="Level of the interval.")] = 0.9,
-    convention: Annotated[
-        Convention,
-        typer.Option(
-            help="unlabeled: share of positives among the unlabelled rows, which is what 'fit "
-            "--prior' takes; pooled: among all rows."
-        ),
-    ] = Convention.unlabeled,
-    n_jobs: Threads = None,
-    seed: Annotated[int, typer.Option(help="Seed of the estimate.")] = 0,
+    of_rows: RowOptions,
+    of_estimate: EstimateOptions,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print the estimate and no notes.")
     ] = False,
@@ -81,22 +107,8 @@ def prior(
     """
     from ..jobs.priors import prior as estimate
 
-    summary = estimate(
-        data,
-        target,
-        positive=positive,
-        drop=drop or (),
-        categorical=categorical or (),
-        keep=keep or (),
-        missing=missing.value,
-        scale=scale,
-        method=method,
-        confidence=confidence,
-        convention=convention.value,
-        n_jobs=n_jobs,
-        seed=seed,
-        observer=progress.Quiet(),
-    )
+    asked = values_of(of_rows) | values_of(of_estimate)
+    summary = estimate(data, target, **asked, observer=progress.Quiet())
     if not quiet:
         for message in summary["notes"]:
             show.note(message)

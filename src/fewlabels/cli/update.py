@@ -2,16 +2,74 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from .errors import NOT_CONVERGED
-from .options import Force, Quiet, SummaryAsJson
+from .options import Force, Quiet, SummaryAsJson, grouped, values_of
 from .terminal import progress, show
 
 
+@dataclass(frozen=True)
+class UpdateOptions:
+    """Which rows are added, and how; by the names of the job."""
+
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[MORE]",
+            help="Rows to add: a table with the model's columns, in any order, or a matrix. May "
+            "be left out with --consolidate.",
+            show_default=False,
+        ),
+    ] = None
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="Column with the classes, blank where they are unknown. (default: the target "
+            "that the model was fitted to, if MORE has it; else all rows are unlabelled)",
+        ),
+    ] = None
+    no_labels: Annotated[
+        bool, typer.Option("--no-labels", help="Take all rows as unlabelled.")
+    ] = False
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Model file to write. (default: MODEL itself)",
+            show_default=False,
+        ),
+    ] = None
+    skip_missing: Annotated[
+        bool, typer.Option("--skip-missing", help="Leave out rows with missing numbers.")
+    ] = False
+    block: Annotated[
+        int,
+        typer.Option(min=1, help="Rows added at a time: faster per row, another order."),
+    ] = 1
+    consolidate: Annotated[
+        bool,
+        typer.Option(
+            "--consolidate",
+            help="Afterwards train on all rows afresh and keep the better of both solutions.",
+        ),
+    ] = False
+    probability: Annotated[
+        bool,
+        typer.Option(
+            help="Calibrate the probabilities anew, where the model has them; takes as long as "
+            "some fits. Without it 'predict' gives none afterwards.",
+        ),
+    ] = True
+    force: Force = False
+
+
+@grouped
 def update(
     model: Annotated[
         Path,
@@ -21,56 +79,7 @@ def update(
             show_default=False,
         ),
     ],
-    data: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[MORE]",
-            help="Rows to add: a table with the model's columns, in any order, or a matrix. May "
-            "be left out with --consolidate.",
-            show_default=False,
-        ),
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            help="Column with the classes, blank where they are unknown. (default: the target "
-            "that the model was fitted to, if MORE has it; else all rows are unlabelled)",
-        ),
-    ] = None,
-    no_labels: Annotated[
-        bool, typer.Option("--no-labels", help="Take all rows as unlabelled.")
-    ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            help="Model file to write. (default: MODEL itself)",
-            show_default=False,
-        ),
-    ] = None,
-    skip_missing: Annotated[
-        bool, typer.Option("--skip-missing", help="Leave out rows with missing numbers.")
-    ] = False,
-    block: Annotated[
-        int,
-        typer.Option(min=1, help="Rows added at a time: faster per row, another order."),
-    ] = 1,
-    consolidate: Annotated[
-        bool,
-        typer.Option(
-            "--consolidate",
-            help="Afterwards train on all rows afresh and keep the better of both solutions.",
-        ),
-    ] = False,
-    probability: Annotated[
-        bool,
-        typer.Option(
-            help="Calibrate the probabilities anew, where the model has them; takes as long as "
-            "some fits. Without it 'predict' gives none afterwards.",
-        ),
-    ] = True,
-    force: Force = False,
+    options: UpdateOptions,
     quiet: Quiet = False,
     json: SummaryAsJson = False,
 ):
@@ -85,19 +94,7 @@ def update(
     from ..jobs.updating import update as update_model
 
     with progress.updating(quiet) as observer:
-        summary = update_model(
-            model,
-            data,
-            output,
-            target=target,
-            no_labels=no_labels,
-            skip_missing=skip_missing,
-            block=block,
-            consolidate=consolidate,
-            probability=probability,
-            force=force,
-            observer=observer,
-        )
+        summary = update_model(model, **values_of(options), observer=observer)
     if not quiet:
         for message in summary["notes"]:
             show.note(message)
