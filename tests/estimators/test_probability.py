@@ -311,15 +311,40 @@ def test_released_rows(rng):
 
 
 def test_models_from_before_there_were_probabilities(rng):
-    for name, machine, X in both(rng):
-        if name == "s3vm":
-            continue
-        expected, kind = machine.predict_proba(X), machine.probability
-        for name in ("probability", "_curve", "_rows_of_fit"):
-            machine.__dict__.pop(name, None)
-        assert not hasattr(machine, "predict_proba")
-        machine.set_params(probability=kind)
-        np.testing.assert_allclose(machine.predict_proba(X), expected, atol=1e-6)
+    machine, X = next((m, X) for name, m, X in both(rng) if name == "pusvm")
+    expected, kind, function = machine.predict_proba(X), machine.probability, machine.function_
+    rows = machine.training_rows_
+    shown = (
+        "n_features_in_ shape_fit_ gamma_ classes_ prior_ prior_interval_ lam_ support_ n_support_ "
+        "support_vectors_ dual_coef_ n_iter_ history_ fit_status_ objective_ duality_gap_ "
+        "objectives_ risk_intercept_ transduction_"
+    ).split()
+    parameters = machine.get_params()
+    del parameters["probability"]
+    fixed = ("prior", "lam", "loss", "kernel", "gamma", "degree", "coef0")
+    old = clone(machine)
+    old.__setstate__(
+        {
+            **parameters,
+            **{name: getattr(machine, name) for name in shown},
+            "_bias": function.bias,
+            "_shift": None,
+            "_center": function.center,
+            "_float64": function.float64,
+            "_decision_size": 1e12 * function.rounding,
+            "_stream": {
+                "parameters": {name: parameters[name] for name in fixed},
+                "X": rows.X,
+                "weight": None,
+                "multiplier": machine.risk_intercept_,
+                "positive": rows.label == 1,
+            },
+        }
+    )
+    assert old.probability is None and not hasattr(old, "predict_proba")
+    np.testing.assert_array_equal(old.decision_function(X), machine.decision_function(X))
+    old.set_params(probability=kind)
+    np.testing.assert_allclose(old.predict_proba(X), expected, atol=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore", category=InconsistentVersionWarning)
