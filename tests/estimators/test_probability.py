@@ -315,9 +315,9 @@ def test_models_from_before_there_were_probabilities(rng):
     expected, kind, function = machine.predict_proba(X), machine.probability, machine.function_
     rows = machine.training_rows_
     shown = (
-        "n_features_in_ shape_fit_ gamma_ classes_ prior_ prior_interval_ lam_ support_ n_support_ "
-        "support_vectors_ dual_coef_ n_iter_ history_ fit_status_ objective_ duality_gap_ "
-        "objectives_ risk_intercept_ transduction_"
+        "n_features_in_ shape_fit_ gamma_ classes_ prior_ prior_interval_ lam_ support_ "
+        "n_support_ support_vectors_ dual_coef_ n_iter_ history_ fit_status_ objective_ "
+        "duality_gap_ objectives_ risk_intercept_ transduction_"
     ).split()
     parameters = machine.get_params()
     del parameters["probability"]
