@@ -35,23 +35,7 @@ def check_prior(prior):
 
 
 def find_prior(data, prior, seed, n_jobs):
-    """The prior of the rows of ``data``.
-
-    Parameters
-    ----------
-    data : PUData
-        Rows.
-    prior : "estimate" or float
-        A number is refused where it contradicts the rows.
-    seed : int
-        Seed of an estimate.
-    n_jobs : int or None
-        Threads of an estimate.
-
-    Returns
-    -------
-    Prior
-    """
+    """The Prior of PUData: estimated, or a number that must not contradict the rows."""
     if prior != "estimate":
         largest = data.largest_prior()
         if prior > largest:

@@ -70,20 +70,7 @@ def transduction(self):
 
 
 def prior_of(machine, X, y, sample_weight=None):
-    """What a fit would take for the prior, and the classes.
-
-    Parameters
-    ----------
-    machine : PUSVM or PUEnsemble
-        Not fitted; what follows from rows alone is set.
-    X, y, sample_weight
-        As ``fit`` takes them.
-
-    Returns
-    -------
-    prior : Prior
-    classes : ndarray of shape (2,)
-    """
+    """The Prior that ``fit`` of a new machine would take, and the classes."""
     machine._validate_params()
     check_prior(machine.prior)
     rows = machine._read(X, y, sample_weight)

@@ -547,22 +547,8 @@ class PUSVM(ClassifierMixin, UpdatableMachine):
 def fit_settings(machines, X, y, sample_weight=None, *, prior=None, gathered=False):
     """Fit machines that differ in lambda, prior, loss or solver to rows that are read once.
 
-    Parameters
-    ----------
-    machines : list of PUSVM
-        Each starts from the one before.
-    X, y, sample_weight
-        As ``PUSVM.fit`` takes them.
-    prior : Prior or None, default=None
-        What is known of the prior, for all machines; None for what each was given, or for one
-        estimate.
-    gathered : bool, default=False
-        As ``PUData``.
-
-    Returns
-    -------
-    list of PUSVM
-        The machines.
+    Each starts from the one before. With ``prior`` that one holds for all machines, unchecked,
+    in place of what each was given or of one estimate. ``gathered`` as in PUData.
     """
     for machine in machines:
         machine._validate_params()

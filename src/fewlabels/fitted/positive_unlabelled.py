@@ -12,32 +12,18 @@ from .solution import Solution
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PUFit(Solution):
-    """The function of a machine of positive and unlabelled rows.
-
-    Attributes
-    ----------
-    is_positive : ndarray of bool of shape (n_samples,)
-        The training rows: labelled positive, or predicted so.
-    """
+    """The function of a machine, and which training rows are labelled positive, or called so."""
 
     is_positive: np.ndarray
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PUSVMFit(PUFit):
-    """That of a PUSVM.
+    """That of a PUSVM, with the weight of its norm and the intercept of least risk.
 
-    Attributes
-    ----------
-    lam : float
-        Weight of the norm.
-    risk_intercept : float
-        Intercept that minimises the risk.
-    objectives : list of float or None
-        For the ramp loss: the objective after each convex step.
-    held_out : tuple of two tuples of two ndarrays, or None
-        Scores and weights of the positive rows, as if these had not been trained on, and of the
-        unlabelled ones; None where nobody asked for them yet.
+    ``objectives`` are those after each convex step of the ramp loss. ``held_out`` are scores and
+    weights of the positive rows, as if these had not been trained on, and of the unlabelled
+    ones; None where nobody asked for them yet.
     """
 
     lam: float
@@ -48,12 +34,6 @@ class PUSVMFit(PUFit):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PUEnsembleFit(PUFit):
-    """That of a PUEnsemble.
-
-    Attributes
-    ----------
-    curve : TwoSidedCurve
-        From decisions to probabilities.
-    """
+    """That of a PUEnsemble, with its curve from decisions to probabilities."""
 
     curve: TwoSidedCurve

@@ -10,20 +10,8 @@ import numpy as np
 def bin_edges(groups, bins, *, threshold=0.0, cut=0.0):
     """Edges of bins of one width, one of them the threshold.
 
-    Parameters
-    ----------
-    groups : sequence of ndarray
-        Scores of the rows of each kind; those that are not finite do not count.
-    bins : int
-        Bins between the least and the greatest score; one or two more reach beyond.
-    threshold : float, default=0.0
-        Where the label changes.
-    cut : float, default=0.0
-        Share of the scores of a kind, on either side, that may lie beyond.
-
-    Returns
-    -------
-    ndarray
+    Scores that are not finite do not count; a share ``cut`` of each kind, on either side, may
+    lie beyond.
     """
     finite = [np.asarray(scores)[np.isfinite(scores)] - threshold for scores in groups]
     ends = [np.quantile(scores, [cut, 1.0 - cut]) for scores in finite if len(scores)]

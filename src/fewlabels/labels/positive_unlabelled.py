@@ -97,21 +97,7 @@ def read_labels(y, pos_label):
 
 
 def read_more_labels(y, n, classes):
-    """Which of ``n`` new rows are labelled positive, where the classes are known.
-
-    Parameters
-    ----------
-    y : array-like of shape (n,) or None
-        Labels of one kind or both; None when all are unlabelled.
-    n : int
-        Rows.
-    classes : ndarray of shape (2,)
-        As ``split_labels`` returned them.
-
-    Returns
-    -------
-    ndarray of bool of shape (n,)
-    """
+    """Mask of ``n`` new rows that are labelled positive, of one kind or both; None: unlabelled."""
     if y is None:
         return np.zeros(n, bool)
     y, missing = with_missing(y)

@@ -355,24 +355,9 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
 class FoldSearch:
     """Lambdas of a PUSVM on folds, with the prior that all rows have.
 
-    All lambdas of a fold are fitted in one go, each started from the one before. All kernel
-    values are held where the memory allows and they are dear.
-
-    Parameters
-    ----------
-    machine : PUSVM
-        Its other settings; the prior and gamma are numbers.
-    X, y, weight
-        All rows; y are labels in the machine's coding, and weight may be None.
-    lams : sequence of float
-        Lambdas from large to small.
-    scoring : str or callable
-        As in ``PUSVMCV``.
-
-    Attributes
-    ----------
-    kernel_values : int
-        Kernel values evaluated so far.
+    All lambdas of a fold, from large to small, are fitted in one go, each started from the one
+    before. All kernel values are held where the memory allows and they are dear. Prior and gamma
+    of the machine are numbers; y are labels in its coding.
     """
 
     def __init__(self, machine, X, y, weight, lams, scoring):

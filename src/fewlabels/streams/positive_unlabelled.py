@@ -129,17 +129,7 @@ class PUStream(ConvexStream):
         )
 
     def decisions_left_out(self, places):
-        """Decisions about rows with a weight by the machines of all rows but the one in question.
-
-        Parameters
-        ----------
-        places : ndarray of int of shape (m,)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (m,)
-        """
+        """Decisions about rows with a weight by the machines of all other rows."""
         positive, values = self.rows["positive"][places], np.empty(len(places))
         values[~positive] = decisions_without(self, places[~positive])
         if positive.any():

@@ -6,27 +6,10 @@ import numpy as np
 
 
 def equal_bins(values, weight, n_bins, whole=None):
-    """Bins of about equal weight; equal values are never told apart.
+    """At most ``n_bins`` bins of about equal weight; equal values are never told apart.
 
-    Parameters
-    ----------
-    values, weight : ndarray of shape (n,)
-        Values and their weights.
-    n_bins : int
-        Bins at most; some may be empty.
-    whole : float or None, default=None
-        What the weights sum to, but for rounding; None takes their sum.
-
-    Returns
-    -------
-    distinct : ndarray
-        The distinct values, ascending.
-    group : ndarray of int of shape (n,)
-        Which of them each value is.
-    total : ndarray
-        Their weights.
-    bins : ndarray of int
-        The bin of each: the one that its middle is in.
+    Gives the distinct values, which of them each value is, their weights, and the bin of each:
+    the one that its middle is in. ``whole`` is what the weights sum to, but for rounding.
     """
     distinct, group = np.unique(values, return_inverse=True)
     total = np.bincount(group, weights=weight)

@@ -19,20 +19,6 @@ def value_order(X, positive, weight):
     """Unlabelled rows, then positive ones, in an order that their values alone decide.
 
     Rows occur as often as their weight says.
-
-    Parameters
-    ----------
-    X : ndarray or CSR array of shape (n, d)
-        Rows.
-    positive : ndarray of bool of shape (n,)
-        True for positive rows.
-    weight : ndarray of shape (n,)
-        Weights, > 0.
-
-    Returns
-    -------
-    ndarray of int
-        Rows.
     """
     key = row_keys(X)
     groups = (np.flatnonzero(~positive), np.flatnonzero(positive))

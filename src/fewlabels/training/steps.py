@@ -11,10 +11,7 @@ from ..solvers import Status, solve_decomposition
 class Steps:
     """The engine over the steps of one fit: one time limit, one callback, one count, one Ctrl-C.
 
-    Parameters
-    ----------
-    settings : Settings
-        Of the whole fit. Once its callback asks to stop, every later step is asked to.
+    Once the callback of the settings asks to stop, every later step is asked to.
     """
 
     def __init__(self, settings):

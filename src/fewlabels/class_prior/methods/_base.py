@@ -11,8 +11,51 @@ from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_consistent_length, validate_data
 
+from ..._documentation import filled
 from ...labels.positive_unlabelled import split_labels
 from ..conventions import pooled_from_unlabeled
+
+_TEXTS = {
+    "scorer": """
+scorer : classifier or None, default=None
+    What ranks rows, see ``BestBin``.
+""",
+    "cross_fitting": """
+cv : int, default=5
+    Folds of cross-fitting, >= 2.
+<rows 3000>
+<seed subsamples, folds and models>
+n_jobs : int or None, default=None
+    Threads of the trees; None uses every core.
+""",
+    "rows": """
+max_rows : int or None, default={}
+    Positive, and unlabelled, rows used at most; larger sets are subsampled.
+""",
+    "seed": """
+pos_label : label or None, default=None
+    The positive class, where it is not the greater value of y.
+random_state : int, RandomState or None, default=0
+    Seed of {}.
+""",
+    "found": """
+prior_ : float
+    Share of positives among the unlabelled rows, {}.
+pooled_prior_ : float
+    Share of positives among all rows.
+n_positive_, n_unlabeled_ : int
+    Numbers of rows given.
+n_features_in_, feature_names_in_
+    As in scikit-learn.
+""",
+    "clouds": """
+>>> import numpy as np
+>>> from fewlabels.class_prior import {}
+>>> rng = np.random.default_rng(0)
+>>> X = np.vstack([rng.normal(2, 1, (400, 2)), rng.normal(-2, 1, (700, 2))])
+>>> y = np.repeat([1, 0], [100, 1000])
+""",
+}
 
 
 class PriorEstimator(BaseEstimator):
@@ -25,6 +68,10 @@ class PriorEstimator(BaseEstimator):
     * ``_solve(state, p, u)``: the prior from the rows ``p`` of the positive and ``u`` of
       the unlabelled rows, indices that may repeat (the bootstrap repeats them).
     """
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        cls.__doc__ = filled(filled(cls.__doc__, _TEXTS), _TEXTS)
 
     _parameter_constraints: ClassVar[dict] = {
         "scorer": [

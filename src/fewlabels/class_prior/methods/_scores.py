@@ -18,6 +18,7 @@ from sklearn.preprocessing import Normalizer
 from ..._threads import resolve_n_jobs
 from ...training.cross_fitting import Sample, left_out_scores
 from .._rows import on_one_scale
+from ._base import PriorEstimator
 
 # The default pair of models. Sizes at which more changes the estimates little.
 _TREES = 150
@@ -29,36 +30,38 @@ _FEW_COLUMNS = 1000
 _EDGE = 1e-3
 
 
+class CrossFittedPrior(PriorEstimator):
+    """Base of the estimators that read the prior from cross-fitted scores."""
+
+    def __init__(
+        self, *, scorer=None, cv=5, max_rows=3000, pos_label=None, random_state=0, n_jobs=None
+    ):
+        self.scorer = scorer
+        self.cv = cv
+        self.max_rows = max_rows
+        self.pos_label = pos_label
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _scores(self, X, positive, rng):
+        return cross_fitted_scores(
+            X, positive, scorer=self.scorer, cv=self.cv, random_state=rng, n_jobs=self.n_jobs
+        )
+
+    def _prepare(self, X, positive, rng):
+        scores = self._scores(X, positive, rng)
+        return scores[positive], scores[~positive]
+
+
 def cross_fitted_scores(X, positive, *, scorer=None, cv=5, random_state=None, n_jobs=None):
-    """Scores that rank positive before unlabelled rows, out of sample.
+    """Logits of ranks, positive rows before unlabelled ones, out of sample.
 
     A row's score comes from models fitted without it, so that a labelled positive and a
     positive hidden among the unlabelled rows have scores of the same distribution, which
-    is what estimators of the prior from scores need.
-
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n, d)
-        Rows.
-    positive : ndarray of bool of shape (n,)
-        True for positive rows; at least two.
-    scorer : classifier or None, default=None
-        A scikit-learn classifier with ``decision_function`` or ``predict_proba``, fitted
-        on all but one fold at a time. None averages two models that err differently:
-        logistic regression on Nystroem features of an RBF kernel (on rows of length one
-        where they are sparse with more than 1000 columns), and out-of-bag votes of
-        extremely randomised trees.
-    cv : int, default=5
-        Folds, >= 2; at most as many as there are positive rows.
-    random_state : int or RandomState
-        Seed of folds and models.
-    n_jobs : int or None, default=None
-        Threads of the trees.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Logits of ranks, where positive and unlabelled rows count half each.
+    is what estimators of the prior from scores need. Without a ``scorer`` two models that err
+    differently are averaged: logistic regression on Nystroem features of an RBF kernel (on rows
+    of length one where they are sparse with more than 1000 columns), and out-of-bag votes of
+    extremely randomised trees. Positive and unlabelled rows count half each.
     """
     n_positive = int(positive.sum())
     n_unlabelled = len(positive) - n_positive

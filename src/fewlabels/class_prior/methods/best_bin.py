@@ -8,11 +8,10 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ._base import PriorEstimator
-from ._scores import cross_fitted_scores
+from ._scores import CrossFittedPrior
 
 
-class BestBin(PriorEstimator):
+class BestBin(CrossFittedPrior):
     r"""Best bin estimation (BBE), Garg et al. 2021, algorithm 1.
 
     For a threshold c on the (cross-fitted) score let :math:`q_P(c)`, :math:`q_U(c)` be the
@@ -34,27 +33,11 @@ class BestBin(PriorEstimator):
         ``predict_proba``, fitted on all but one fold at a time. None takes the average
         of two models: logistic regression on Nystroem features of an RBF kernel (sparse
         rows: on the columns) and out-of-bag votes of extremely randomised trees.
-    cv : int, default=5
-        Folds of cross-fitting, >= 2.
-    max_rows : int or None, default=3000
-        Positive, and unlabelled, rows used at most; larger sets are subsampled.
-    pos_label : label or None, default=None
-        The positive class, where it is not the greater value of y.
-    random_state : int, RandomState or None, default=0
-        Seed of subsamples, folds and models.
-    n_jobs : int or None, default=None
-        Threads of the trees; None uses every core.
+    <cross_fitting>
 
     Attributes
     ----------
-    prior_ : float
-        Share of positives among the unlabelled rows, strictly inside (0, 1).
-    pooled_prior_ : float
-        Share of positives among all rows.
-    n_positive_, n_unlabeled_ : int
-        Numbers of rows given.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+    <found strictly inside (0, 1)>
 
     Notes
     -----
@@ -67,17 +50,13 @@ class BestBin(PriorEstimator):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fewlabels.class_prior import BestBin
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.vstack([rng.normal(2, 1, (400, 2)), rng.normal(-2, 1, (700, 2))])
-    >>> y = np.repeat([1, 0], [100, 1000])
+    <clouds BestBin>
     >>> bool(0.2 < BestBin().fit(X, y).prior_ < 0.4)
     True
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **PriorEstimator._parameter_constraints,
+        **CrossFittedPrior._parameter_constraints,
         "delta": [Interval(Real, 0, 1, closed="neither")],
         "gamma": [Interval(Real, 0, None, closed="left")],
     }
@@ -97,18 +76,10 @@ class BestBin(PriorEstimator):
     ):
         self.delta = delta
         self.gamma = gamma
-        self.scorer = scorer
-        self.cv = cv
-        self.max_rows = max_rows
-        self.pos_label = pos_label
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def _prepare(self, X, positive, rng):
-        scores = cross_fitted_scores(
-            X, positive, scorer=self.scorer, cv=self.cv, random_state=rng, n_jobs=self.n_jobs
-        )
-        return scores[positive], scores[~positive]
+        super().__init__(
+            scorer=scorer, cv=cv, max_rows=max_rows, pos_label=pos_label,
+            random_state=random_state, n_jobs=n_jobs,
+        )  # fmt: skip
 
     def _solve(self, state, p, u):
         share_p, share_u = tail_shares(state[0][p], state[1][u])

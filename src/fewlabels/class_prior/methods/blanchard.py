@@ -9,12 +9,11 @@ import numpy as np
 from scipy.stats import beta
 from sklearn.utils._param_validation import Interval
 
-from ._base import PriorEstimator
-from ._scores import cross_fitted_scores
+from ._scores import CrossFittedPrior
 from .best_bin import tail_shares
 
 
-class Blanchard(PriorEstimator):
+class Blanchard(CrossFittedPrior):
     r"""Proportion of novelties, Blanchard, Lee and Scott 2010.
 
     The unlabelled rows are a mixture of the positive distribution and of another one. The
@@ -32,29 +31,12 @@ class Blanchard(PriorEstimator):
     ----------
     delta : float, default=0.1
         Level of each bound, in (0, 0.5]; 0.5 takes about the observed shares.
-    scorer : classifier or None, default=None
-        What ranks rows, see ``BestBin``.
-    cv : int, default=5
-        Folds of cross-fitting, >= 2.
-    max_rows : int or None, default=3000
-        Positive, and unlabelled, rows used at most; larger sets are subsampled.
-    pos_label : label or None, default=None
-        The positive class, where it is not the greater value of y.
-    random_state : int, RandomState or None, default=0
-        Seed of subsamples, folds and models.
-    n_jobs : int or None, default=None
-        Threads of the trees; None uses every core.
+    <scorer>
+    <cross_fitting>
 
     Attributes
     ----------
-    prior_ : float
-        Share of positives among the unlabelled rows, strictly inside (0, 1).
-    pooled_prior_ : float
-        Share of positives among all rows.
-    n_positive_, n_unlabeled_ : int
-        Numbers of rows given.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+    <found strictly inside (0, 1)>
 
     Notes
     -----
@@ -70,17 +52,13 @@ class Blanchard(PriorEstimator):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fewlabels.class_prior import Blanchard
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.vstack([rng.normal(2, 1, (400, 2)), rng.normal(-2, 1, (700, 2))])
-    >>> y = np.repeat([1, 0], [100, 1000])
+    <clouds Blanchard>
     >>> bool(0.2 < Blanchard().fit(X, y).prior_ < 0.4)
     True
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **PriorEstimator._parameter_constraints,
+        **CrossFittedPrior._parameter_constraints,
         "delta": [Interval(Real, 0, 0.5, closed="right")],
     }
     _n_bootstrap = 200
@@ -97,18 +75,10 @@ class Blanchard(PriorEstimator):
         n_jobs=None,
     ):
         self.delta = delta
-        self.scorer = scorer
-        self.cv = cv
-        self.max_rows = max_rows
-        self.pos_label = pos_label
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def _prepare(self, X, positive, rng):
-        scores = cross_fitted_scores(
-            X, positive, scorer=self.scorer, cv=self.cv, random_state=rng, n_jobs=self.n_jobs
-        )
-        return scores[positive], scores[~positive]
+        super().__init__(
+            scorer=scorer, cv=cv, max_rows=max_rows, pos_label=pos_label,
+            random_state=random_state, n_jobs=n_jobs,
+        )  # fmt: skip
 
     def _solve(self, state, p, u):
         share_p, share_u = tail_shares(state[0][p], state[1][u])

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.ndimage import gaussian_filter1d, median_filter
 
-from ._base import PriorEstimator
-from ._scores import cross_fitted_scores
+from ._scores import CrossFittedPrior
 
 # Points of the score axis and of the prior's grid.
 _N_POINTS = 512
@@ -19,7 +18,7 @@ _EQUAL = 0.005
 _LAG = 25
 
 
-class DEDPUL(PriorEstimator):
+class DEDPUL(CrossFittedPrior):
     r"""Difference of estimated densities (DEDPUL), Ivanov 2020.
 
     Kernel density estimates of the (cross-fitted) scores of positive and of unlabelled rows
@@ -36,29 +35,12 @@ class DEDPUL(PriorEstimator):
 
     Parameters
     ----------
-    scorer : classifier or None, default=None
-        What ranks rows, see ``BestBin``.
-    cv : int, default=5
-        Folds of cross-fitting, >= 2.
-    max_rows : int or None, default=3000
-        Positive, and unlabelled, rows used at most; larger sets are subsampled.
-    pos_label : label or None, default=None
-        The positive class, where it is not the greater value of y.
-    random_state : int, RandomState or None, default=0
-        Seed of subsamples, folds and models.
-    n_jobs : int or None, default=None
-        Threads of the trees; None uses every core.
+    <scorer>
+    <cross_fitting>
 
     Attributes
     ----------
-    prior_ : float
-        Share of positives among the unlabelled rows, strictly inside (0, 1).
-    pooled_prior_ : float
-        Share of positives among all rows.
-    n_positive_, n_unlabeled_ : int
-        Numbers of rows given.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+    <found strictly inside (0, 1)>
 
     Notes
     -----
@@ -73,32 +55,12 @@ class DEDPUL(PriorEstimator):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fewlabels.class_prior import DEDPUL
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.vstack([rng.normal(2, 1, (400, 2)), rng.normal(-2, 1, (700, 2))])
-    >>> y = np.repeat([1, 0], [100, 1000])
+    <clouds DEDPUL>
     >>> bool(0.2 < DEDPUL().fit(X, y).prior_ < 0.4)
     True
     """
 
     _n_bootstrap = 100
-
-    def __init__(
-        self, *, scorer=None, cv=5, max_rows=3000, pos_label=None, random_state=0, n_jobs=None
-    ):
-        self.scorer = scorer
-        self.cv = cv
-        self.max_rows = max_rows
-        self.pos_label = pos_label
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def _prepare(self, X, positive, rng):
-        scores = cross_fitted_scores(
-            X, positive, scorer=self.scorer, cv=self.cv, random_state=rng, n_jobs=self.n_jobs
-        )
-        return scores[positive], scores[~positive]
 
     def _solve(self, state, p, u):
         scores_p, scores_u = state[0][p], state[1][u]

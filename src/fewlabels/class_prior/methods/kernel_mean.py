@@ -124,21 +124,11 @@ class KM1(_KernelMean):
         Positive, and unlabelled, rows used at most. The kernel matrix of the used rows is
         held, and some ten projections onto their convex hull are solved exactly, by this
         library's engine; larger sets are subsampled.
-    pos_label : label or None, default=None
-        The positive class, where it is not the greater value of y.
-    random_state : int, RandomState or None, default=0
-        Seed of the subsample.
+    <seed the subsample>
 
     Attributes
     ----------
-    prior_ : float
-        Share of positives among the unlabelled rows, at most about 0.9.
-    pooled_prior_ : float
-        Share of positives among all rows.
-    n_positive_, n_unlabeled_ : int
-        Numbers of rows given.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+    <found at most about 0.9>
 
     Notes
     -----
@@ -154,11 +144,7 @@ class KM1(_KernelMean):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fewlabels.class_prior import KM1
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.vstack([rng.normal(2, 1, (400, 2)), rng.normal(-2, 1, (700, 2))])
-    >>> y = np.repeat([1, 0], [100, 1000])
+    <clouds KM1>
     >>> bool(0.1 < KM1().fit(X, y).prior_ < 0.5)
     True
     """
@@ -178,23 +164,12 @@ class KM2(_KernelMean):
 
     Parameters
     ----------
-    max_rows : int or None, default=500
-        Positive, and unlabelled, rows used at most; larger sets are subsampled.
-    pos_label : label or None, default=None
-        The positive class, where it is not the greater value of y.
-    random_state : int, RandomState or None, default=0
-        Seed of the subsample.
+    <rows 500>
+    <seed the subsample>
 
     Attributes
     ----------
-    prior_ : float
-        Share of positives among the unlabelled rows, at most about 0.9.
-    pooled_prior_ : float
-        Share of positives among all rows.
-    n_positive_, n_unlabeled_ : int
-        Numbers of rows given.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+    <found at most about 0.9>
 
     Notes
     -----
@@ -207,11 +182,7 @@ class KM2(_KernelMean):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fewlabels.class_prior import KM2
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.vstack([rng.normal(2, 1, (400, 2)), rng.normal(-2, 1, (700, 2))])
-    >>> y = np.repeat([1, 0], [100, 1000])
+    <clouds KM2>
     >>> bool(0.1 < KM2().fit(X, y).prior_ < 0.5)
     True
     """

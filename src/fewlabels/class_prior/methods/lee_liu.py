@@ -35,23 +35,12 @@ class LeeLiu(PriorEstimator):
     ----------
     cv : int, default=5
         Folds, >= 2.
-    max_rows : int or None, default=5000
-        Positive, and unlabelled, rows used at most; larger sets are subsampled.
-    pos_label : label or None, default=None
-        The positive class, where it is not the greater value of y.
-    random_state : int, RandomState or None, default=0
-        Seed of subsamples and folds.
+    <rows 5000>
+    <seed subsamples and folds>
 
     Attributes
     ----------
-    prior_ : float
-        Share of positives among the unlabelled rows, strictly inside (0, 1).
-    pooled_prior_ : float
-        Share of positives among all rows.
-    n_positive_, n_unlabeled_ : int
-        Numbers of rows given.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+    <found strictly inside (0, 1)>
 
     Notes
     -----
@@ -66,11 +55,7 @@ class LeeLiu(PriorEstimator):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fewlabels.class_prior import LeeLiu
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.vstack([rng.normal(2, 1, (400, 2)), rng.normal(-2, 1, (700, 2))])
-    >>> y = np.repeat([1, 0], [100, 1000])
+    <clouds LeeLiu>
     >>> bool(0.2 < LeeLiu().fit(X, y).prior_ < 0.4)
     True
     """

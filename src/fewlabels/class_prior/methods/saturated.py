@@ -6,8 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from ...training.bins import equal_bins
-from ._base import PriorEstimator
-from ._scores import cross_fitted_scores
+from ._scores import CrossFittedPrior
 
 # Grid of curves: steepness, midpoint (over the range of scores) and floor.
 _STEEPNESS = np.geomspace(0.15, 10.0, 24)
@@ -21,7 +20,7 @@ _POWER = 0.25
 _POWER_OF_DRAWS = 0.7
 
 
-class SaturatedLogistic(PriorEstimator):
+class SaturatedLogistic(CrossFittedPrior):
     r"""Class prior by a logistic curve that saturates at one.
 
     With the densities of the positive rows p(s), of the unlabelled rows u(s) and the prior
@@ -43,27 +42,11 @@ class SaturatedLogistic(PriorEstimator):
     scorer : classifier or None, default=None
         What ranks rows; None takes the average of an RBF logistic regression and of
         extremely randomised trees. See ``BestBin``.
-    cv : int, default=5
-        Folds of cross-fitting, >= 2.
-    max_rows : int or None, default=3000
-        Positive, and unlabelled, rows used at most; larger sets are subsampled.
-    pos_label : label or None, default=None
-        The positive class, where it is not the greater value of y.
-    random_state : int, RandomState or None, default=0
-        Seed of subsamples, folds and models.
-    n_jobs : int or None, default=None
-        Threads of the trees; None uses every core.
+    <cross_fitting>
 
     Attributes
     ----------
-    prior_ : float
-        Share of positives among the unlabelled rows, strictly inside (0, 1).
-    pooled_prior_ : float
-        Share of positives among all rows.
-    n_positive_, n_unlabeled_ : int
-        Numbers of rows given.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+    <found strictly inside (0, 1)>
 
     Notes
     -----
@@ -97,21 +80,8 @@ class SaturatedLogistic(PriorEstimator):
 
     _n_bootstrap = 500
 
-    def __init__(
-        self, *, scorer=None, cv=5, max_rows=3000, pos_label=None, random_state=0, n_jobs=None
-    ):
-        self.scorer = scorer
-        self.cv = cv
-        self.max_rows = max_rows
-        self.pos_label = pos_label
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
     def _prepare(self, X, positive, rng):
-        scores = cross_fitted_scores(
-            X, positive, scorer=self.scorer, cv=self.cv, random_state=rng, n_jobs=self.n_jobs
-        )
-        return _Curves(scores, positive)
+        return _Curves(self._scores(X, positive, rng), positive)
 
     def _solve(self, state, p, u):
         prior, weight = state.priors([(p, u)], _POWER)

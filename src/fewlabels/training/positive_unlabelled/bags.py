@@ -22,29 +22,15 @@ _WHOLE = 2048
 class DistinctRows:
     """Distinct rows, positives first, in an order that depends on their values alone.
 
-    Equal rows are one row of their weights' sum, so that a row is out of a bag only if no
-    copy of it is inside, and weights act as repetitions. What all weights of a class have
-    in common is left out.
+    Equal rows are one row of their weights' sum, so that a row is out of a bag only if no copy
+    of it is inside, and weights act as repetitions. What all weights of a class have in common
+    is left out.
 
-    Parameters
-    ----------
-    data : PUData
-        All rows.
-    rows : ndarray or CSR array
-        Rows before they were centred.
-
-    Attributes
-    ----------
-    index : ndarray of int of shape (n,)
-        Where each distinct row first occurs.
-    n_positive : int
-        How many of them are positive.
-    weight, total_weight : ndarray of shape (n,)
-        Weights by class, which sum to the length of ``drawn``, and as they were given.
-    drawn : list of two ndarrays of int
-        Distinct rows, each as often as its weight says: positive and unlabelled ones.
-    place : ndarray of int of shape (n_unlabeled,)
-        Which of the distinct rows each unlabelled row is.
+    From PUData and its rows before they were centred. ``index`` tells where each distinct row
+    first occurs, ``n_positive`` how many are positive, ``weight`` their weights by class, which
+    sum to the length of ``drawn``, and ``total_weight`` those that were given. ``drawn`` are
+    positive and unlabelled rows, each as often as its weight says; ``place`` tells which of the
+    distinct rows each unlabelled row is.
     """
 
     def __init__(self, data, rows):
@@ -82,21 +68,12 @@ class DistinctRows:
 
 @dataclass
 class Bagging:
-    """Mean functions of bagged machines, one per kernel and cost.
+    """Mean functions of bagged machines, by kernel and cost.
 
-    Attributes
-    ----------
-    coef : ndarray of shape (n_kernels, n_costs, n)
-        Coefficients of the distinct rows.
-    bias : ndarray of shape (n_kernels, n_costs)
-        Biases.
-    scores : ndarray of shape (n_kernels, n_costs, n)
-        Held-out values at the rows: the mean over the bags that a row is not in; where it
-        is in all of them, the mean over the other rows.
-    n_iter : int
-        Pair steps.
-    unfinished : Result or None
-        A machine that did not reach the tolerance.
+    ``coef`` (n_kernels, n_costs, n) of the distinct rows, ``bias`` (n_kernels, n_costs), and
+    held-out ``scores`` like ``coef``: the mean over the bags that a row is not in; where it is
+    in all of them, the mean over the other rows. ``unfinished`` is a machine that did not reach
+    the tolerance, if any.
     """
 
     coef: np.ndarray
@@ -109,31 +86,11 @@ class Bagging:
 def bagged_machines(gram, n_kernels, costs, rows, n_bags, tol, seed):
     """Support vector machines that tell positive rows from samples of the unlabelled ones.
 
-    Every bag holds a bootstrap sample of the positive rows and as many of the unlabelled
-    ones, without replacement, but at most half of these, so that all are held out often
-    enough (Mordelet and Vert 2014, who take all positive rows).
-
-    Parameters
-    ----------
-    gram : GramOperator
-        Kernel matrix K of the distinct rows.
-    n_kernels : int
-        The kernels are K, its entries squared, their squares, and so on: RBF kernels whose
-        gamma doubles.
-    costs : sequence of float
-        Costs of a row inside the margin, > 0.
-    rows : DistinctRows
-        Rows.
-    n_bags : int
-        Bags, > 0; the same for all kernels and costs.
-    tol : float
-        Tolerance.
-    seed : int
-        Seed.
-
-    Returns
-    -------
-    Bagging
+    Every bag, the same for all kernels and costs, holds a bootstrap sample of the positive rows
+    and as many of the unlabelled ones, without replacement, but at most half of these, so that
+    all are held out often enough (Mordelet and Vert 2014, who take all positive rows). The
+    kernels are K of the distinct rows, its entries squared, their squares, and so on: RBF
+    kernels whose gamma doubles.
     """
     rng = np.random.default_rng(seed)
     shape = (n_kernels, len(costs))

@@ -18,34 +18,15 @@ _ROUNDING = 1e-10
 
 
 class PUData:
-    """Rows of a positive-unlabelled problem.
+    """Rows of a positive-unlabelled problem, as the kernel sees them.
 
-    Parameters
-    ----------
-    X : ndarray or CSR array of shape (n, d); (n, n) for a precomputed kernel
-        Rows.
-    positive : ndarray of bool of shape (n,)
-        Rows labelled positive.
-    weight : ndarray of shape (n,) or None
-        Weights, > 0.
-    kernel : kernel object
-        Kernel.
-    n_jobs : int, default=1
-        Threads.
-    float64 : bool, default=False
-        Whether all kernel values are float64, however many.
-    gathered : bool, default=False
-        Whether the unlabelled rows' part of a precomputed matrix is copied: that is faster where
-        several machines are fitted to it.
+    ``X`` (n, d), or the matrix of a precomputed kernel; a mask of positive rows; weights > 0, or
+    None. With ``float64`` all kernel values are, however many; with ``gathered`` the unlabelled
+    rows' part of a precomputed matrix is copied, which is faster where several machines are
+    fitted.
 
-    Attributes
-    ----------
-    positive, unlabeled : ndarray of int
-        Rows of either kind.
-    weight_positive, weight_unlabeled : ndarray
-        Their weights.
-    share_positive : ndarray of shape (n_positive,)
-        Weights of the positives as shares.
+    ``positive`` and ``unlabeled`` are the indices of either kind, ``weight_positive`` and
+    ``weight_unlabeled`` their weights; ``share_positive`` sum to one.
     """
 
     def __init__(self, X, positive, weight, kernel, n_jobs=1, *, float64=False, gathered=False):
@@ -147,25 +128,10 @@ class PUData:
 class PURows:
     """Rows of a machine, with what users call them.
 
-    Attributes
-    ----------
-    data : PUData
-        Those that count, as the kernel sees them.
-    X : ndarray or CSR array
-        The same as they were given.
-    numbers : ndarray of int
-        What users call them; -1 for rows that are leaving.
-    n : int
-        How many rows users know of.
-    shift : ndarray of shape (d,) or None
-        What was taken from all rows: under the linear kernel, dense rows are taken around their
-        mean. The coefficients sum to zero, so that this changes nothing but rounding.
-    others : ndarray of int
-        Rows that do not count.
-    X_others, others_positive : ndarray
-        The same, and which of them are labelled positive.
-    held : dict or None
-        All rows with weights and marks, as a stream holds them; None where one does.
+    ``X`` are the rows of ``data`` as they were given, ``numbers`` what users call them (-1 for
+    rows that are leaving), of ``n``. ``others`` are rows that do not count. ``shift`` was taken
+    from all rows under the linear kernel. ``held`` has all rows with weights and marks, as a
+    stream holds them; None where one does.
     """
 
     data: PUData
@@ -181,12 +147,8 @@ class PURows:
     def predicted(self, function, decision):
         """Which rows are labelled positive, or called so.
 
-        Parameters
-        ----------
-        function : Function
-            Decides about rows that do not count.
-        decision : ndarray of shape (n_unlabeled,)
-            Decisions about the unlabelled rows that do.
+        ``decision`` is that about the unlabelled rows that count; the function decides about
+        others.
         """
         is_positive = np.ones(self.n, dtype=bool)
         there = self.numbers[self.data.unlabeled]

@@ -20,18 +20,7 @@ _NU_OF_RANKING = 0.5
 def solve_double_hinge(data, settings, before=None):
     """Minimise (4) with the double hinge loss, from the dual (6).
 
-    Parameters
-    ----------
-    data : PUData
-        Rows.
-    settings : PUSettings
-        Parameters.
-    before : tuple of float and PUSolution, or None
-        Lambda and solution of a machine over the same rows, to start from.
-
-    Returns
-    -------
-    PUSolution
+    ``before`` is the lambda and the PUSolution of a machine over the same rows, to start from.
     """
     rows = {"weight": data.weight_unlabeled, "similarity": data.similarity}
     problem = DoubleHinge(settings.prior, settings.lam).problem(data.gram, rows)

@@ -32,17 +32,8 @@ _SURE = 1e-6
 class EnsembleSettings:
     """Parameters of a fit.
 
-    Attributes
-    ----------
-    prior : float
-        Share of positives among the unlabelled rows.
-    n_bags : int
-        Bags.
-    is_linear : bool
-        Whether the kernel is linear: no row is the origin then, so that norms are taken around
-        the mean row, and the decision is that of the second stage alone.
-    engine : Settings
-        Tolerance, memory, callback and seed.
+    With a linear kernel no row is the origin, so that norms are taken around the mean row, and
+    the decision is that of the second stage alone.
     """
 
     prior: float
@@ -55,18 +46,9 @@ class EnsembleSettings:
 class EnsembleSolution:
     """Both stages.
 
-    Attributes
-    ----------
-    function : Scored
-        The decision before it is cut, and held-out scores of the rows.
-    posterior : ndarray of shape (n,)
-        Probabilities of the first stage that rows are positive.
-    costs, auc, weights : ndarray
-        Costs of a row inside the margin, and areas and weights of members, by kernel and cost.
-    result : Result
-        Of the second stage.
-    bags : Bagging
-        The first stage.
+    The decision before it is cut, with held-out scores of the rows; probabilities of the first
+    stage; costs, and areas and weights of members by kernel and cost; the Result of the second
+    stage.
     """
 
     function: Scored
@@ -90,18 +72,7 @@ def ensemble_grams(kernels, vectors, n_jobs):
 def solve_ensemble(grams, rows, settings):
     """Train both stages.
 
-    Parameters
-    ----------
-    grams : list of GramOperator
-        Kernels over the distinct rows; each but the first is the square of the one before.
-    rows : DistinctRows
-        Rows.
-    settings : EnsembleSettings
-        Parameters.
-
-    Returns
-    -------
-    EnsembleSolution
+    Each operator over the distinct rows but the first is that of the entries squared.
     """
     gram, n_kernels = grams[0], len(grams)
     size = float(np.average(_squared_norms(gram, rows, settings), weights=rows.total_weight))
@@ -178,18 +149,9 @@ def _second_stage(grams, rows, posterior, weights, cost, settings):
 
 
 def two_sided_curve(scores, cut, posterior, weight):
-    """Slopes above and below the cut, where the curve is one half.
+    """The curve with slopes above and below the cut, where it is one half.
 
-    Parameters
-    ----------
-    scores, posterior, weight : ndarray of shape (n,)
-        Held-out scores of unlabelled rows, probabilities of the first stage, and weights.
-    cut : float
-        The score at which the decision is zero.
-
-    Returns
-    -------
-    TwoSidedCurve
+    From held-out scores of unlabelled rows and their probabilities in the first stage.
     """
     curve = TwoSidedCurve(mean_and_spread(scores, weight)[1], np.ones(2))
     features = curve.sides(scores - cut)

@@ -29,19 +29,9 @@ def unlabeled_left_out(found, data):
 
     When one unit of weight of row u is left out, f(x_u) grows by ``sigma_u / w_u`` times the
     squared distance of ``phi(x_u) - m`` to the span of those of the rows between breakpoints.
-    Without any such row, or under a kernel that is no inner product, it is ``||phi(x_u) - m||^2``
-    (Jaakkola and Haussler 1999). Equal rows act as one row with the sum of their weights.
-
-    Parameters
-    ----------
-    found : PUSolution
-        Coefficients of the rows, values at the unlabelled ones, and their penalty.
-    data : PUData
-        Rows.
-
-    Returns
-    -------
-    ndarray of shape (n_unlabeled,)
+    Without any such row, or under a kernel that is no inner product, it is ``||phi(x_u) -
+    m||^2`` (Jaakkola and Haussler 1999). Equal rows act as one row with the sum of their
+    weights.
     """
     gram, groups, norm = data.gram, data.groups, data.positive_norm
     sigma, is_between = _variables(found, data)
@@ -64,24 +54,12 @@ def unlabeled_left_out(found, data):
 
 
 def positives_left_out(found, data):
-    """By how much the decisions about positive rows change when each is left out.
+    """By how much the decisions about positive rows change when each is left out; at most 0.
 
     Without one unit of weight of row i, the mean m of the positive rows moves away from it by
     ``(m - phi(x_i)) / (W - 1)``, W the weight of them all. The rows between breakpoints keep
     their decisions as their variables take over, with an unchanged sum, to first order. Where
     there are none, or the kernel is no inner product, nothing takes over.
-
-    Parameters
-    ----------
-    found : PUSolution
-        Coefficients of the rows, and the penalty of the unlabelled ones.
-    data : PUData
-        Rows.
-
-    Returns
-    -------
-    ndarray of shape (n_positive,)
-        At most 0.
     """
     mass = data.weight_positive.sum()
     _, group = np.unique(row_keys(data.X)[data.positive], return_inverse=True)

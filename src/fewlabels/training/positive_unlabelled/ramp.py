@@ -12,19 +12,7 @@ from .solution import PUSolution
 
 
 def solve_ramp(data, settings):
-    """A local minimum of (4) with the ramp loss.
-
-    Parameters
-    ----------
-    data : PUData
-        Rows.
-    settings : PUSettings
-        Parameters.
-
-    Returns
-    -------
-    PUSolution
-    """
+    """A local minimum of (4) with the ramp loss, as a PUSolution."""
     gram, lam = data.gram_all, settings.lam
     label = np.full(gram.n, -1.0)
     label[data.positive] = 1.0

@@ -21,14 +21,7 @@ _TINY = 1e-12
 class Scored:
     """A function in the span of kernels, and what it says of rows that it was not made from.
 
-    Attributes
-    ----------
-    coef : ndarray of shape (n_kernels, n)
-        Coefficients of the rows.
-    bias : float
-        Bias.
-    held_out : ndarray of shape (n,)
-        Held-out scores of the rows.
+    ``coef`` (n_kernels, n) of the rows, and their ``held_out`` scores.
     """
 
     coef: np.ndarray
@@ -52,29 +45,13 @@ class Scored:
 
 
 def fit_logistic(features, weight, target, slopes):
-    """Logistic regression whose gradient asks for ``mean of q u = target``.
+    """Logistic regression whose gradient asks for ``mean of q u = target``; the parameters t.
 
     Minimises the convex ``mean log(1 + exp(u't)) - target't + 5e-4 |t_slopes|^2`` over t with
-    ``t_slopes >= 1e-3``; q is ``1 / (1 + exp(-u't))``. For positive and unlabelled rows,
-    with u the features of the unlabelled ones and the target the prior times the mean
-    features of the positive ones, this is the unbiased risk of du Plessis et al. (2015) with
-    the logistic loss. For probabilities r of the rows the target is the mean of ``r u``.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n, k)
-        Features u.
-    weight : ndarray of shape (n,)
-        Weights.
-    target : ndarray of shape (k,)
-        Target.
-    slopes : ndarray of bool of shape (k,)
-        Which parameters are slopes; the others are neither bounded nor made small.
-
-    Returns
-    -------
-    ndarray of shape (k,)
-        t.
+    ``t_slopes >= 1e-3``; q is ``1 / (1 + exp(-u't))``. For positive and unlabelled rows, with u
+    the features of the unlabelled ones and the target the prior times the mean features of the
+    positive ones, this is the unbiased risk of du Plessis et al. (2015) with the logistic loss.
+    For probabilities r of the rows the target is the mean of ``r u``.
     """
     slopes = np.asarray(slopes)
     share = weight / weight.sum()

@@ -9,19 +9,7 @@ from ...solvers import Settings
 
 @dataclass(frozen=True)
 class PUSettings:
-    """Parameters of a fit.
-
-    Attributes
-    ----------
-    prior : float
-        Share of positives among the unlabelled rows, in (0, 1).
-    lam : float
-        Weight of the norm, > 0.
-    solver : {"auto", "decomposition", "usmo", "qp"}
-        What solves the convex problems.
-    engine : Settings
-        Tolerance, limits, callback and seed.
-    """
+    """Parameters of a fit as numbers; ``engine`` has tolerance, limits, callback and seed."""
 
     prior: float
     lam: float

@@ -12,26 +12,12 @@ from ...solvers import Result
 
 @dataclass
 class PUSolution:
-    """f(x) = sum_i coef_i K(x_i, x) + bias.
+    """f(x) = sum_i coef_i K(x_i, x) + bias, with the bias that minimises the risk.
 
-    Attributes
-    ----------
-    coef : ndarray of shape (n,)
-        Coefficients of all rows.
-    f : ndarray of shape (n_unlabeled,)
-        Values at the unlabelled rows, without bias.
-    penalty : Penalty
-        That of the unlabelled rows' coefficients, sign reversed.
-    bias : float
-        Bias that minimises the risk.
-    objective, gap : float
-        Regularised risk (4), and a bound on its distance to the optimum.
-    result : Result
-        The (last) convex problem's.
-    gram : GramOperator
-        The operator that it was solved with.
-    objectives : list of float or None
-        Objective after every convex step, for the ramp loss.
+    ``f`` are values at the unlabelled rows, without bias; ``penalty`` is that of their
+    coefficients, sign reversed; ``objective`` and ``gap`` the regularised risk (4) and a bound
+    on its distance to the optimum; ``result`` the (last) convex problem's, solved with ``gram``;
+    ``objectives`` those after every convex step of the ramp loss.
     """
 
     coef: np.ndarray
