@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import OutlierMixin, _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from ..fitted import OneClassSolution
-from ..kernels import KERNELS
 from ..problem.one_class import OneClass
 from ..streams.convex import ConvexStream
 from . import normal_rows
+from .constraints import COMMON
 from .kernel_machine import function_of, largest_value
 from .updatable import UpdatableMachine
 
@@ -131,20 +131,9 @@ class OneClassSVM(OutlierMixin, UpdatableMachine):
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
-        "kernel": [StrOptions(set(KERNELS)), callable],
-        "degree": [Interval(Integral, 0, None, closed="left")],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        **COMMON,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
         "shrinking": ["boolean"],
-        "cache_size": [Interval(Real, 0, None, closed="neither")],
-        "verbose": ["verbose"],
-        "max_iter": [Interval(Integral, -1, None, closed="left")],
-        "max_time": [Interval(Real, 0, None, closed="neither"), None],
-        "max_steps": [Interval(Integral, 1, None, closed="left"), None],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
         **normal_rows.CALIBRATION,
     }
 

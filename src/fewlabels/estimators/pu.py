@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Self
 
 import numpy as np
@@ -27,6 +27,7 @@ from ..training.positive_unlabelled.ramp import solve_ramp
 from ..training.positive_unlabelled.scores import quantile_cut
 from ..training.positive_unlabelled.settings import PUSettings
 from . import positive_unlabelled, two_classes
+from .constraints import COMMON
 from .kernel_machine import ROUNDING, function_of, largest_value, shown
 from .rows import FitRows, check_weight
 from .updatable import UpdatableMachine
@@ -35,24 +36,13 @@ from .updatable import UpdatableMachine
 _ROOM = 8.0
 
 CONSTRAINTS: dict = {
+    **COMMON,
     "prior": [StrOptions({"estimate"}), Real],
     "lam": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither")],
     "loss": [StrOptions({"double-hinge", "ramp"})],
     "threshold": [StrOptions({"leave-one-out", "prior", "risk"})],
-    "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
-    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
-    "degree": [Interval(Integral, 0, None, closed="left")],
-    "coef0": [Interval(Real, None, None, closed="neither")],
     "solver": [StrOptions({"auto", "decomposition", "usmo", "qp"})],
-    "tol": [Interval(Real, 0.0, None, closed="neither")],
-    "max_iter": [Interval(Integral, -1, None, closed="left")],
     "pos_label": "no_validation",
-    "max_time": [Interval(Real, 0, None, closed="neither"), None],
-    "cache_size": [Interval(Real, 0, None, closed="neither")],
-    "max_steps": [Interval(Integral, 1, None, closed="left"), None],
-    "n_jobs": [Integral, None],
-    "random_state": ["random_state"],
-    "verbose": ["verbose"],
     "probability": two_classes.PROBABILITY,
 }
 

@@ -25,10 +25,13 @@ from ..training.positive_unlabelled.ensemble import (
 )
 from ..training.positive_unlabelled.scores import quantile_cut
 from . import positive_unlabelled, two_classes
+from .constraints import COMMON
 from .kernel_machine import ROUNDING, KernelMachine, function_of, largest_value, shown
 
 # The grid: gamma times these, each twice the one before.
 _FACTORS = np.array([0.125, 0.25, 0.5, 1.0, 2.0])
+
+_COMMON = "gamma degree coef0 tol cache_size n_jobs random_state verbose".split()
 
 
 class PUEnsemble(ClassifierMixin, KernelMachine):
@@ -158,18 +161,11 @@ class PUEnsemble(ClassifierMixin, KernelMachine):
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
+        **{name: COMMON[name] for name in _COMMON},
         "prior": [StrOptions({"estimate"}), Real],
         "kernel": [StrOptions({"linear", "poly", "rbf", "precomputed"})],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "n_bags": [Interval(Integral, 1, None, closed="left")],
-        "degree": [Interval(Integral, 0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
         "pos_label": "no_validation",
-        "cache_size": [Interval(Real, 0, None, closed="neither")],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(

@@ -17,7 +17,6 @@ from .._warn import warn
 from ..fitted import Late, Solution
 from ..fitted.solution import Certificate
 from ..gram import PrecomputedGram, make_gram
-from ..kernels import KERNELS
 from ..labels.semi_supervised import read_classes, read_known_labels, read_semi_labels
 from ..problem.semi_supervised import SemiSupervised
 from ..streams.rows import read_indices
@@ -36,6 +35,7 @@ from ..training.semi_supervised.branching import (
 )
 from ..training.semi_supervised.data import S3VMData, S3VMSettings
 from . import two_classes
+from .constraints import COMMON
 from .kernel_machine import ROUNDING, function_of, largest_value
 from .rows import check_weight
 from .updatable import UpdatableMachine
@@ -237,30 +237,20 @@ class S3VM(ClassifierMixin, UpdatableMachine):
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
+        **COMMON,
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "C_star": [Interval(Real, 0.0, None, closed="neither")],
         "balance": ["boolean", Interval(Real, None, None, closed="neither")],
         "annealing": ["boolean"],
-        "kernel": [StrOptions(set(KERNELS)), callable],
         "gamma": [
             StrOptions({"distance", "scale", "auto"}),
             Interval(Real, 0.0, None, closed="left"),
         ],
-        "degree": [Interval(Integral, 0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
         "solver": [StrOptions({"auto", "cccp", "path", "branch-and-bound"})],
         "balance_update": [StrOptions({"keep", "paper"})],
-        "max_steps": [Interval(Integral, 1, None, closed="left"), None],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "max_nodes": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "max_iter": [Interval(Integral, -1, None, closed="left")],
         "unlabeled": "no_validation",
-        "max_time": [Interval(Real, 0, None, closed="neither"), None],
-        "cache_size": [Interval(Real, 0, None, closed="neither")],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
         "probability": two_classes.PROBABILITY,
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Self
 
 import numpy as np
@@ -13,11 +13,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._warn import warn
 from ..fitted import OneClassSolution
-from ..kernels import KERNELS
 from ..problem.one_class import LinearSlackBall, SquaredSlackBall
 from ..solvers import REFERENCE_SOLVERS
 from ..streams.convex import ConvexStream
 from . import normal_rows
+from .constraints import COMMON
 from .kernel_machine import function_of, largest_value, shown
 from .updatable import UpdatableMachine
 
@@ -168,22 +168,11 @@ class SVDD(OutlierMixin, UpdatableMachine):
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
+        **COMMON,
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "nu": [Interval(Real, 0.0, 1.0, closed="right"), None],
         "slack": [StrOptions({"squared", "linear"})],
-        "kernel": [StrOptions(set(KERNELS)), callable],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
-        "degree": [Interval(Integral, 0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
         "solver": [StrOptions({"auto", "decomposition", *REFERENCE_SOLVERS})],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "max_iter": [Interval(Integral, -1, None, closed="left")],
-        "max_time": [Interval(Real, 0, None, closed="neither"), None],
-        "cache_size": [Interval(Real, 0, None, closed="neither")],
-        "max_steps": [Interval(Integral, 1, None, closed="left"), None],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
         **normal_rows.CALIBRATION,
     }
 

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._threads import resolve_n_jobs
 from ..class_prior import split_labels
 from ..class_prior.finding import Prior
+from ..estimators import two_classes
 from ..estimators.positive_unlabelled import prior_of
 from ..estimators.pu import CONSTRAINTS, PUSVM, fit_settings
 from ..estimators.rows import check_rows, check_weight
@@ -335,21 +336,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         check_rows(self, X, reset=False)  # complains in this class's name
         return self.best_estimator_.decision_function(X)
 
-    def predict(self, X):
-        """The positive class where f(x) > 0, else the mark of unlabelled rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows; for ``kernel="precomputed"`` their kernel values against the training
-            rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        is_positive = self.decision_function(X) > 0
-        return self.classes_[is_positive.astype(np.intp)]
+    predict = two_classes.predict
 
 
 class FoldSearch:

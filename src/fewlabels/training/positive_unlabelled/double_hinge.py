@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...problem import one_class
 from ...problem.positive_unlabelled import DoubleHinge
-from ...solvers import solve_decomposition
+from ...solvers import REFERENCE_SOLVERS, solve_decomposition
 from ...solvers.papers.usmo import solve_usmo
 from ...solvers.papers.usmo_start import usmo_start
 from ...solvers.warm import warm_start
-from .interior_point import solve_by_qp
-from .solution import PUSolution
+from .settings import PUSolution
 
 # LIBSVM's default, which the paper's initialisation uses.
 _NU_OF_RANKING = 0.5
@@ -55,6 +56,18 @@ def double_hinge_solution(problem, result, data, lam):
         gap=max(0.0, 2.0 * lam * result.duality_gap),
         result=result,
         gram=data.gram,
+    )
+
+
+def solve_by_qp(problem, engine, start=None):
+    """A Result, which continues the history and iterations of ``start``."""
+    solve, accuracy = REFERENCE_SOLVERS["qp"]
+    options = {} if engine.max_iter < 0 else {"max_iter": engine.max_iter}
+    result = solve(problem, tol=min(engine.tol, accuracy), **options)
+    if start is None:
+        return result
+    return replace(
+        result, history=start.history + result.history, n_iter=start.n_iter + result.n_iter
     )
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from ...problem import Penalty, pu_ramp_step
 from ...solvers.cccp import solve_cccp
 from ..steps import Steps
-from .interior_point import solve_by_qp
-from .solution import PUSolution
+from .double_hinge import solve_by_qp
+from .settings import PUSolution
 
 
 def solve_ramp(data, settings):
