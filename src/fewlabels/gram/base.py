@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from .gathered import Columns
+
 
 class GramOperator(ABC):
     """A symmetric kernel matrix K of which only requested parts are ever formed.
@@ -55,6 +57,31 @@ class GramOperator(ABC):
     def take(self, indices):
         """The operator of the rows ``indices`` alone."""
 
+    def part(self, start, stop):
+        """The rows ``start`` to ``stop`` alone, which may lie elsewhere than the others."""
+        if (start, stop) != (0, self.n):
+            raise TypeError(f"{type(self).__name__} cannot be divided among several places.")
+        return self
+
+    # What follows asks for columns by what ``gather`` makes of them. An operator that can be
+    # divided understands what another part of the same matrix has gathered.
+
+    def gather(self, indices):
+        """What columns ``indices`` are evaluated from."""
+        return Columns(np.asarray(indices))
+
+    def values_of(self, columns):
+        """As ``columns``, shape (len(columns), n)."""
+        return self.columns(columns.ids)
+
+    def block_of(self, columns):
+        """As ``block``."""
+        return self.block(columns.ids)
+
+    def add_columns(self, columns, coef, out):
+        """As ``apply``."""
+        self.apply(columns.ids, coef, out)
+
     def refined(self):
         """The same operator with float64 kernel values, or None if it has them already."""
         return None
@@ -69,3 +96,38 @@ class GramOperator(ABC):
         """``coef' K[indices][:, indices] coef`` without any matrix."""
         sub = self.take(indices)
         return float(coef @ sub.product(np.arange(sub.n), coef))
+
+
+class DivisibleGram(GramOperator):
+    """An operator that is defined by what it makes of gathered columns.
+
+    Subclasses have ``gather``, ``values_of``, ``block_of`` and ``add_columns``.
+    """
+
+    def part(self, start, stop):
+        return self if (start, stop) == (0, self.n) else self.take(np.arange(start, stop))
+
+    @abstractmethod
+    def gather(self, indices):
+        """What columns ``indices`` are evaluated from."""
+
+    @abstractmethod
+    def values_of(self, columns):
+        """Gathered columns at this operator's rows, shape (len(columns), n)."""
+
+    @abstractmethod
+    def block_of(self, columns):
+        """Kernel values between the rows of gathered columns; a new float64 array, C-ordered."""
+
+    @abstractmethod
+    def add_columns(self, columns, coef, out):
+        """``out += columns @ coef`` at this operator's rows."""
+
+    def columns(self, indices):
+        return self.values_of(self.gather(indices))
+
+    def block(self, indices):
+        return self.block_of(self.gather(indices))
+
+    def apply(self, indices, coef, out):
+        self.add_columns(self.gather(indices), np.asarray(coef, dtype=float), out)

@@ -51,10 +51,7 @@ class ColumnCache:
 
     def resize(self, n, length):
         """Let columns have ``n`` values, in room for ``length`` where there is none for ``n``."""
-        if len(self._slot_of) < n:
-            larger = np.full(max(n, 2 * len(self._slot_of)), -1, np.int64)
-            larger[: len(self._slot_of)] = self._slot_of
-            self._slot_of = larger
+        self.allow(n)
         self.n = n
         if self.storage.shape[1] >= n:
             return
@@ -69,6 +66,13 @@ class ColumnCache:
         column_of[: len(slots)], stamp[: len(slots)] = self._column_of[slots], self._stamp[slots]
         self.storage, self._column_of, self._stamp = storage, column_of, stamp
         self._number()
+
+    def allow(self, n):
+        """Allow for columns with numbers below ``n``."""
+        if len(self._slot_of) < n:
+            larger = np.full(max(n, 2 * len(self._slot_of)), -1, np.int64)
+            larger[: len(self._slot_of)] = self._slot_of
+            self._slot_of = larger
 
     def _number(self):
         """Find the slot of every column."""

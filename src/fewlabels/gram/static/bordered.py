@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
-from ..base import GramOperator
+from ..base import DivisibleGram
+from ..gathered import Columns
 
 
-class BorderedGram(GramOperator):
+class BorderedGram(DivisibleGram):
     """``K`` with a last row and column for ``phi(x_0) = mean of phi over rows``.
 
     This is the virtual sample of the balancing constraint of a semi-supervised SVM
@@ -23,11 +22,13 @@ class BorderedGram(GramOperator):
         ``K(x_0, x_j)``.
     corner : float
         ``K(x_0, x_0)``.
+    virtual : bool, default=True
+        False for a part of the matrix whose virtual row lies elsewhere.
     """
 
-    def __init__(self, inner, border, corner):
+    def __init__(self, inner, border, corner, *, virtual=True):
         self.inner = inner
-        super().__init__(inner.n + 1, inner.n_jobs)
+        super().__init__(inner.n + bool(virtual), inner.n_jobs)
         self.value_cost = inner.value_cost
         self.dtype = inner.dtype
         self.value_error = inner.value_error
@@ -58,57 +59,62 @@ class BorderedGram(GramOperator):
         self.inner.n_values = value
 
     def diagonal(self):
-        return np.append(self.inner.diagonal(), self.corner)
+        return np.append(self.inner.diagonal(), self.corner)[: self.n]
 
-    def _full_border(self):
-        return np.append(self.border, self.corner)
-
-    def columns(self, indices):
+    def gather(self, indices):
         indices = np.asarray(indices)
-        out = np.empty((len(indices), self.n))
-        real = indices < self.inner.n
-        out[real, :-1] = self.inner.columns(indices[real])
-        out[real, -1] = self.border[indices[real]]
-        out[~real] = self._full_border()
+        virtual = indices >= self.inner.n
+        # The virtual row has no features; any others keep its place.
+        inner = self.inner.gather(np.where(virtual, 0, indices))
+        return Columns(indices, (virtual, self._edge(indices), inner))
+
+    def _edge(self, indices):
+        """``K(x_0, .)`` of some rows."""
+        real = np.minimum(indices, self.inner.n - 1)
+        return np.where(indices < self.inner.n, self.border[real], self.corner)
+
+    def values_of(self, columns):
+        virtual, edge, inner = columns.values
+        out = np.empty((len(columns), self.n))
+        out[:, : self.inner.n] = self.inner.values_of(inner)
+        out[:, self.inner.n :] = edge[:, None]
+        out[virtual] = self._edge(np.arange(self.n))
         return out
 
-    def block(self, indices):
-        indices = np.asarray(indices)
-        virtual = np.flatnonzero(indices >= self.inner.n)
-        if not len(virtual):
-            return self.inner.block(indices)
-        # Between the virtual rows (there rarely is more than one) lie whole slices to copy.
-        real = self.inner.block(np.delete(indices, virtual))
-        out = np.empty((len(indices), len(indices)))
-        cuts = np.concatenate([[-1], virtual, [len(indices)]])
-        parts = [
-            (slice(first + 1, last), slice(first + 1 - k, last - k))
-            for k, (first, last) in enumerate(pairwise(cuts.tolist()))
-        ]
-        for rows, from_rows in parts:
-            for columns, from_columns in parts:
-                out[rows, columns] = real[from_rows, from_columns]
-        edge = self._full_border()[indices]
-        out[virtual, :] = edge
-        out[:, virtual] = edge[:, None]
-        return out
+    def block_of(self, columns):
+        virtual, edge, inner = columns.values
+        if virtual.all():
+            return np.full((len(columns), len(columns)), self.corner)
+        block = self.inner.block_of(inner)
+        block[virtual] = edge
+        block[:, virtual] = edge[:, None]
+        return block
 
-    def apply(self, indices, coef, out):
-        indices, coef = np.asarray(indices), np.asarray(coef, dtype=float)
-        real = indices < self.inner.n
+    def add_columns(self, columns, coef, out):
+        virtual, edge, inner = columns.values
+        real = ~virtual
         if real.any():
-            self.inner.apply(indices[real], coef[real], out[:-1])
-            out[-1] += self.border[indices[real]] @ coef[real]
-        if not real.all():
-            out += self._full_border() * coef[~real].sum()
+            every = real.all()
+            inner, share = (inner, coef) if every else (inner.take(real), coef[real])
+            self.inner.add_columns(inner, share, out[: self.inner.n])
+        out[self.inner.n :] += edge @ coef
+        if virtual.any():
+            out[: self.inner.n] += self.border * coef[virtual].sum()
 
     def refined(self):
         inner = self.inner.refined()
-        return None if inner is None else BorderedGram(inner, self.border, self.corner)
+        return None if inner is None else self._around(inner, slice(None), self.n > inner.n)
+
+    def _around(self, inner, real, virtual):
+        return BorderedGram(inner, self.border[real], self.corner, virtual=virtual)
+
+    def part(self, start, stop):
+        last = min(stop, self.inner.n)
+        return self._around(self.inner.part(start, last), slice(start, last), stop > last)
 
     def take(self, indices):
         indices = np.asarray(indices)
         if len(indices) == 0 or indices[-1] != self.inner.n:
             raise ValueError("a bordered matrix keeps its virtual row, as the last index.")
         real = indices[:-1]
-        return BorderedGram(self.inner.take(real), self.border[real], self.corner)
+        return self._around(self.inner.take(real), real, True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base import GramOperator
+from ..base import DivisibleGram
 from ..column_cache import ColumnCache
 
 
-class CachedGram(GramOperator):
+class CachedGram(DivisibleGram):
     """An operator that stores recently used columns.
 
     Worth it where a kernel value costs much more than reading it: many features,
@@ -43,11 +43,14 @@ class CachedGram(GramOperator):
     def diagonal(self):
         return self.inner.diagonal()
 
-    def block(self, indices):
-        return self.inner.block(indices)
+    def gather(self, indices):
+        return self.inner.gather(indices)
 
-    def columns(self, indices):
-        return self.inner.columns(indices)
+    def block_of(self, columns):
+        return self.inner.block_of(columns)
+
+    def values_of(self, columns):
+        return self.inner.values_of(columns)
 
     def refined(self):
         return self.inner.refined()
@@ -55,8 +58,15 @@ class CachedGram(GramOperator):
     def take(self, indices):
         return self.inner.take(indices)
 
-    def apply(self, indices, coef, out):
-        indices, coef = np.asarray(indices), np.asarray(coef, dtype=float)
-        left = self.cache.add_product(indices, coef, out, self.inner.columns, self.n_jobs)
+    def add_columns(self, columns, coef, out):
+        order = np.argsort(columns.ids)
+
+        def evaluate(ids):
+            place = order[np.searchsorted(columns.ids, ids, sorter=order)]
+            return self.inner.values_of(columns.take(place))
+
+        # They may belong to rows that lie elsewhere.
+        self.cache.allow(int(columns.ids.max(initial=-1)) + 1)
+        left = self.cache.add_product(columns.ids, coef, out, evaluate, self.n_jobs)
         if left is not None:  # columns for which there is never room
-            self.inner.apply(indices[left], coef[left], out)
+            self.inner.add_columns(columns.take(left), coef[left], out)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ..base import GramOperator
+from ..base import DivisibleGram
+from ..gathered import Columns
 
 # Kernel values a user's function is asked for at a time (float64: 32 MB).
 _VALUES_AT_A_TIME = 4_000_000
 
 
-class PrecomputedGram(GramOperator):
+class PrecomputedGram(DivisibleGram):
     """A kernel matrix held in memory, or the part of it that ``index`` names.
 
     Parameters
@@ -27,41 +28,41 @@ class PrecomputedGram(GramOperator):
         self.K = K
         self.index = index
 
-    def _part(self, rows, columns):
-        if self.index is not None:
-            rows, columns = self.index[rows], self.index[columns]
-        if not sp.issparse(self.K) and len(rows) == len(columns) == len(self.K):
-            if np.array_equal(rows, np.arange(self.n)) and np.array_equal(rows, columns):
-                return self.K
+    def gather(self, indices):
+        indices = np.asarray(indices)
+        return Columns(indices, (indices if self.index is None else self.index[indices],))
+
+    def _between(self, rows, columns):
         part = self.K[rows][:, columns] if sp.issparse(self.K) else self.K[np.ix_(rows, columns)]
         return part.toarray() if sp.issparse(part) else part
+
+    def _rows(self):
+        return np.arange(self.n) if self.index is None else self.index
 
     def diagonal(self):
         d = self.K.diagonal()
         return np.asarray(d if self.index is None else d[self.index], dtype=float)
 
-    def columns(self, indices):
-        return np.ascontiguousarray(self._part(np.arange(self.n), indices).T)
+    def values_of(self, columns):
+        (places,) = columns.values
+        return np.ascontiguousarray(self._between(self._rows(), places).T)
 
-    def block(self, indices):
-        return np.array(self._part(indices, indices), dtype=np.float64, order="C")
+    def block_of(self, columns):
+        (places,) = columns.values
+        return np.array(self._between(places, places), dtype=np.float64, order="C")
 
-    def apply(self, indices, coef, out):
-        indices = np.asarray(indices)
-        step = max(1, _VALUES_AT_A_TIME // max(1, len(self.K) if self._is_dense else self.n))
-        for first in range(0, len(indices), step):
+    def add_columns(self, columns, coef, out):
+        (places,) = columns.values
+        dense = not sp.issparse(self.K)
+        step = max(1, _VALUES_AT_A_TIME // max(1, self.K.shape[0] if dense else self.n))
+        for first in range(0, len(places), step):
             part = slice(first, first + step)
-            if self._is_dense:
+            if dense:
                 # Rows of a symmetric matrix are its columns, and contiguous.
-                rows = indices[part] if self.index is None else self.index[indices[part]]
-                product = coef[part] @ self.K[rows]
+                product = coef[part] @ self.K[places[part]]
                 out += product if self.index is None else product[self.index]
             else:
-                out += self._part(np.arange(self.n), indices[part]) @ coef[part]
-
-    @property
-    def _is_dense(self):
-        return not sp.issparse(self.K)
+                out += self._between(self._rows(), places[part]) @ coef[part]
 
     def take(self, indices):
         indices = np.asarray(indices)
@@ -69,7 +70,7 @@ class PrecomputedGram(GramOperator):
         return PrecomputedGram(self.K, self.n_jobs, index)
 
 
-class FormedGram(GramOperator):
+class FormedGram(DivisibleGram):
     """Matrix of a kernel whose values are formed block by block, as a user's function does.
 
     Parameters
@@ -101,19 +102,23 @@ class FormedGram(GramOperator):
             self._diagonal = np.concatenate(parts).astype(float)
         return self._diagonal
 
-    def columns(self, indices):
-        return np.ascontiguousarray(self._values(self.X, self.X[indices]).T)
+    def gather(self, indices):
+        indices = np.asarray(indices)
+        return Columns(indices, (self.X[indices],))
 
-    def block(self, indices):
-        rows = self.X[indices]
+    def values_of(self, columns):
+        return np.ascontiguousarray(self._values(self.X, columns.values[0]).T)
+
+    def block_of(self, columns):
+        (rows,) = columns.values
         return np.array(self._values(rows, rows), dtype=np.float64, order="C")
 
-    def apply(self, indices, coef, out):
-        columns = self.X[indices]
-        step = max(1, _VALUES_AT_A_TIME // max(1, len(indices)))
+    def add_columns(self, columns, coef, out):
+        (rows,) = columns.values
+        step = max(1, _VALUES_AT_A_TIME // max(1, len(columns)))
         for first in range(0, self.n, step):
             part = slice(first, first + step)
-            out[part] += self._values(self.X[part], columns) @ coef
+            out[part] += self._values(self.X[part], rows) @ coef
 
     def take(self, indices):
         return FormedGram(self.kernel, self.X[indices], self.n_jobs)

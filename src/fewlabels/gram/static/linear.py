@@ -6,12 +6,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...kernels import Linear
-from ..base import GramOperator
+from ..base import DivisibleGram
+from ..gathered import Columns
 
 _CHUNK = 8192
 
 
-class LinearGram(GramOperator):
+class LinearGram(DivisibleGram):
     """``K = X X'`` of dense or CSR rows, in float64.
 
     Parameters
@@ -30,16 +31,19 @@ class LinearGram(GramOperator):
     def diagonal(self):
         return self._diagonal
 
-    def apply(self, indices, coef, out):
-        add_products(self.X, weights(self.X[indices], np.asarray(coef, float)), out)
+    def gather(self, indices):
+        return Columns(np.asarray(indices), (self.X[indices],))
 
-    def columns(self, indices):
-        self.n_values += len(indices) * self.n
-        return products(self.X[indices], self.X)
+    def add_columns(self, columns, coef, out):
+        add_products(self.X, weights(columns.values[0], coef), out)
 
-    def block(self, indices):
-        self.n_values += len(indices) ** 2
-        rows = self.X[indices]
+    def values_of(self, columns):
+        self.n_values += len(columns) * self.n
+        return products(columns.values[0], self.X)
+
+    def block_of(self, columns):
+        self.n_values += len(columns) ** 2
+        (rows,) = columns.values
         return products(rows, rows)
 
     def take(self, indices):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base import GramOperator
+from ..base import DivisibleGram
+from ..gathered import Columns
 
 
-class SumGram(GramOperator):
+class SumGram(DivisibleGram):
     """``K = sum_m weight_m K_m``.
 
     Parameters
@@ -79,20 +80,22 @@ class SumGram(GramOperator):
     def diagonal(self):
         return self._diagonal
 
-    def columns(self, indices):
-        total = np.zeros((len(indices), self.n), self.dtype)
-        for weight, member in zip(self.weight, self.members, strict=True):
-            values = member.columns(indices)
-            total += self.dtype.type(weight) * values
+    def gather(self, indices):
+        return Columns(np.asarray(indices), tuple(m.gather(indices) for m in self.members))
+
+    def values_of(self, columns):
+        total = np.zeros((len(columns), self.n), self.dtype)
+        for weight, member, own in zip(self.weight, self.members, columns.values, strict=True):
+            total += self.dtype.type(weight) * member.values_of(own)
         return total
 
-    def block(self, indices):
-        return self._summed(member.block(indices) for member in self.members)
+    def block_of(self, columns):
+        members = zip(self.members, columns.values, strict=True)
+        return self._summed(member.block_of(own) for member, own in members)
 
-    def apply(self, indices, coef, out):
-        coef = np.asarray(coef, dtype=float)
-        for weight, member in zip(self.weight, self.members, strict=True):
-            member.apply(indices, weight * coef, out)
+    def add_columns(self, columns, coef, out):
+        for weight, member, own in zip(self.weight, self.members, columns.values, strict=True):
+            member.add_columns(own, weight * coef, out)
 
     def take(self, indices):
         return SumGram([member.take(indices) for member in self.members], self.weight)

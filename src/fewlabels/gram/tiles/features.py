@@ -94,8 +94,18 @@ class RowMap:
             rows = np.empty(X.shape, self.dtype)
             for part in _parts(X):
                 rows[part] = self.kernel.factor * self._shifted(X[part].astype(np.float64))
+        return rows, self._term(rows)
+
+    def rounded(self, rows, term):
+        """Rows that the same map prepared in float64, in this map's precision."""
+        if self.dtype == np.float64:
+            return rows, term
+        rows = rows.astype(self.dtype)
+        return rows, self._term(rows)
+
+    def _term(self, rows):
         if not self.kernel.of_distance:
-            return rows, np.zeros(rows.shape[0], self.dtype)
+            return np.zeros(rows.shape[0], self.dtype)
         # From the rounded rows, so that K(x, x) is 1 to the last bit that matters.
         term = -0.5 * squared_norms(rows)
         if term.min(initial=0.0) < -_FARTHEST:
@@ -103,7 +113,7 @@ class RowMap:
             entries = rows.data if sp.issparse(rows) else rows
             np.clip(entries, -(_FARTHEST**0.5), _FARTHEST**0.5, out=entries)
             term = np.maximum(term, -_FARTHEST)
-        return rows, term.astype(self.dtype)
+        return term.astype(self.dtype)
 
     def diagonal(self, X):
         """K(x, x) in float64."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ..base import GramOperator
+from ..base import DivisibleGram
+from ..gathered import Columns
 from .dense import TiledRows
 from .sparse import SparseRows
 
@@ -15,7 +16,7 @@ def packed(rows, term):
     return (SparseRows if sp.issparse(rows) else TiledRows)(rows, term)
 
 
-class RowsGram(GramOperator):
+class RowsGram(DivisibleGram):
     """Kernel matrix of rows.
 
     Parameters
@@ -41,31 +42,36 @@ class RowsGram(GramOperator):
         self.value_cost = rows.nnz / max(1, self.n) if sp.issparse(rows) else rows.shape[1]
         self._X = X
         self._packed = packed(rows, term)
+        self._exact = row_map.refined()
 
     def diagonal(self):
         return self._diagonal
 
-    def columns(self, indices):
-        self.n_values += len(indices) * self.n
-        return self._packed.columns(self.row_map, *self._packed.rows(indices), self.n_jobs)
+    def gather(self, indices):
+        # From the raw rows in float64: blocks decide the steps, and cost little.
+        indices = np.asarray(indices)
+        return Columns(indices, self._exact.prepare(self._X[self._places(indices)]))
 
-    def block(self, indices):
-        self.n_values += len(indices) ** 2
-        # From the raw rows in float64: the block decides the steps, and costs little.
-        exact = self.row_map.refined()
-        rows, term = exact.prepare(self._X[self._places(indices)])
-        return packed(rows, term).columns(exact, rows, term, self.n_jobs)
+    def values_of(self, columns):
+        self.n_values += len(columns) * self.n
+        rows, term = self.row_map.rounded(*columns.values)
+        return self._packed.columns(self.row_map, rows, term, self.n_jobs)
 
-    def apply(self, indices, coef, out):
-        self.n_values += len(indices) * self.n
-        rows, term = self._packed.rows(indices)
+    def block_of(self, columns):
+        self.n_values += len(columns) ** 2
+        rows, term = columns.values
+        return packed(rows, term).columns(self._exact, rows, term, self.n_jobs)
+
+    def add_columns(self, columns, coef, out):
+        self.n_values += len(columns) * self.n
+        rows, term = self.row_map.rounded(*columns.values)
         self._packed.apply(self.row_map, rows, term, coef, out, self.n_jobs)
 
     def refined(self):
         if self.dtype == np.float64:
             return None
         X = self._X if self._index is None else self._X[self._index]
-        return RowsGram(self.row_map.refined(), X, self.n_jobs)
+        return RowsGram(self._exact, X, self.n_jobs)
 
     def take(self, indices):
         indices = np.asarray(indices)

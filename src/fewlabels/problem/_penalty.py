@@ -1,0 +1,254 @@
+"""The compiled twin of ``Penalty``: every pass over variables and their breakpoints.
+
+Compiled code calls functions of its own file only, so that all that depends on slopes and
+breakpoints is here. The arrays ``lower, kink, upper, slope_left, slope_right`` are the penalty,
+in the order of ``Penalty.arrays``.
+"""
+
+import numpy as np
+
+from .._jit import REDUCTION_MATH, jit
+
+# Curvature below this share of the pair's diagonal is rounding (duplicated rows) or a
+# kernel that is not positive semi-definite: go to the next breakpoint.
+FLAT = 1e-12
+TINY = 1e-300
+
+DONE, STEP_LIMIT, STUCK, UNBOUNDED = 0, 1, 2, 3
+
+# What ``survey`` finds: sums, and then the rest.
+SUM, REACH, PRODUCT, PENALTY, RIDGE, SPREAD, BETWEEN = range(7)
+LOWEST_UP, HIGHEST_DOWN, LARGEST, N_BETWEEN, N_USED, N_OUTSIDE = range(7, 13)
+N_SUMS, N_TOTALS = 7, 13
+# So many terms are added plainly before their sum is added with compensation.
+_PART = 128
+
+
+@jit()
+def _slope_right(a, kink, upper, slope_left, slope_right):
+    """Slope to the right; +inf at the upper bound."""
+    if a >= upper:
+        return np.inf
+    return slope_right if a >= kink else slope_left
+
+
+@jit()
+def _slope_left(a, lower, kink, slope_left, slope_right):
+    """Slope to the left; -inf at the lower bound."""
+    if a <= lower:
+        return -np.inf
+    return slope_left if a <= kink else slope_right
+
+
+@jit()
+def _value(a, kink, slope_left, slope_right):
+    """phi(a); an infinite kink leaves one piece."""
+    if a == 0.0:
+        return 0.0
+    if kink >= 0.0:
+        return slope_left * min(a, kink) + (slope_right * (a - kink) if a > kink else 0.0)
+    return slope_right * max(a, kink) + (slope_left * (a - kink) if a < kink else 0.0)
+
+
+@jit()
+def _minimiser(linear, curvature, lower, kink, upper, slope_left, slope_right):
+    """``argmin_a  phi(a) + linear a + curvature a^2 / 2``; ties go to the kink or zero."""
+    right, left = -(linear + slope_right), -(linear + slope_left)
+    # Zero slopes without curvature give NaN, which loses every comparison.
+    right, left = right / curvature, left / curvature
+    if kink == -np.inf:
+        at = right
+    elif kink == np.inf:
+        at = left
+    else:
+        at = right if right > kink else (left if left < kink else kink)
+    if at != at:
+        at = 0.0
+    return min(max(at, lower), upper)
+
+
+@jit()
+def _add(totals, lost, part):
+    """Add sums of parts with compensation (Neumaier 1974)."""
+    for k in range(part.size):
+        total = totals[k] + part[k]
+        if abs(totals[k]) >= abs(part[k]):
+            lost[k] += (totals[k] - total) + part[k]
+        else:
+            lost[k] += (part[k] - total) + totals[k]
+        totals[k] = total
+        part[k] = 0.0
+
+
+@jit()
+def survey(lower, kink, upper, slope_left, slope_right, ridge, size, a, g, up, down, totals):
+    """Fill ``up`` and ``down`` (``g`` plus the slope to either side) and the totals."""
+    lost, part = np.zeros(N_SUMS), np.zeros(N_SUMS)
+    for k in range(N_TOTALS):
+        totals[k] = 0.0
+    lowest, highest = np.inf, -np.inf
+    for i in range(a.size):
+        at = a[i]
+        up[i] = g[i] + _slope_right(at, kink[i], upper[i], slope_left[i], slope_right[i])
+        down[i] = g[i] + _slope_left(at, lower[i], kink[i], slope_left[i], slope_right[i])
+        # A NaN stays.
+        if up[i] < lowest or up[i] != up[i]:
+            lowest = up[i]
+        if down[i] > highest or down[i] != down[i]:
+            highest = down[i]
+        if at > lower[i] and at < upper[i] and at != kink[i]:
+            totals[N_BETWEEN] += 1.0
+            part[BETWEEN] += up[i]
+        elif not lower[i] <= at <= upper[i]:
+            totals[N_OUTSIDE] += 1.0
+        if at != 0.0:
+            totals[N_USED] += 1.0
+            totals[LARGEST] = max(totals[LARGEST], abs(at))
+            part[SUM] += at
+            part[REACH] += abs(at)
+            part[PRODUCT] += at * g[i]
+            part[PENALTY] += _value(at, kink[i], slope_left[i], slope_right[i])
+            part[RIDGE] += ridge[i] * at * at
+            part[SPREAD] += abs(size[i]) * at * at
+        if i % _PART == _PART - 1:
+            _add(totals, lost, part)
+    _add(totals, lost, part)
+    for k in range(N_SUMS):
+        totals[k] += lost[k]
+    totals[LOWEST_UP], totals[HIGHEST_DOWN] = lowest, highest
+
+
+@jit()
+def gaps(lower, kink, upper, slope_left, slope_right, ridge, a, g, multiplier, low, high):
+    """Sum of ``h_i(a_i) - min h_i``, see ``DualProblem.lower_bound``; inf where unbounded.
+
+    ``low`` and ``high`` are what the equality implies for ends that are infinite: at most (at
+    least) these, plus the variable's own finite end on the other side.
+    """
+    totals, lost, part = np.zeros(1), np.zeros(1), np.zeros(1)
+    for i in range(a.size):
+        linear = g[i] - ridge[i] * a[i] - multiplier
+        at = _minimiser(
+            linear, ridge[i], lower[i], kink[i], upper[i], slope_left[i], slope_right[i]
+        )
+        if lower[i] == -np.inf:
+            at = max(at, low + upper[i] if upper[i] < np.inf else low)
+        if upper[i] == np.inf:
+            at = min(at, high + lower[i] if lower[i] > -np.inf else high)
+        if not abs(at) < np.inf:
+            return np.inf
+        part[0] += (
+            (linear + 0.5 * ridge[i] * (a[i] + at)) * (a[i] - at)
+            + _value(a[i], kink[i], slope_left[i], slope_right[i])
+            - _value(at, kink[i], slope_left[i], slope_right[i])
+        )
+        if i % _PART == _PART - 1:
+            _add(totals, lost, part)
+    _add(totals, lost, part)
+    return totals[0] + lost[0]
+
+
+@jit()
+def settle(lower, kink, upper, slope_left, slope_right, ridge, multiplier, smooth, held, a):
+    """Set every variable that is not held to its optimum at ``multiplier``.
+
+    a_i minimises ``phi_i(a) + (smooth_i - multiplier) a + ridge_i a^2 / 2``. Where that would be
+    infinite the variable stays put. Returns the sum of all variables.
+    """
+    totals, lost, part = np.zeros(1), np.zeros(1), np.zeros(1)
+    for i in range(a.size):
+        if not held[i]:
+            at = _minimiser(
+                smooth[i] - multiplier, ridge[i],
+                lower[i], kink[i], upper[i], slope_left[i], slope_right[i],
+            )  # fmt: skip
+            if abs(at) < np.inf:
+                a[i] = at
+        part[0] += a[i]
+        if i % _PART == _PART - 1:
+            _add(totals, lost, part)
+    _add(totals, lost, part)
+    return totals[0] + lost[0]
+
+
+# -- pair steps ------------------------------------------------------------------------------
+
+
+@jit(REDUCTION_MATH)
+def _move_gradient(t, row_i, row_j, g, right, up):
+    """g += t (row_i - row_j); up = g + right; returns min(up)."""
+    lowest = np.inf
+    for k in range(g.size):
+        g[k] += t * (row_i[k] - row_j[k])
+        up[k] = g[k] + right[k]
+        lowest = min(lowest, up[k])
+    return lowest
+
+
+@jit(REDUCTION_MATH)
+def _score(lowest, diagonal_i, row_i, diagonal, g, left, score):
+    """score_k = predicted decrease of a step with i; returns largest violation and score."""
+    highest = -np.inf
+    best = 0.0
+    for k in range(g.size):
+        violation = g[k] + left[k] - lowest
+        highest = max(highest, violation)
+        size = diagonal_i + diagonal[k]
+        curvature = max(size - 2.0 * row_i[k], FLAT * abs(size) + TINY)
+        gain = max(violation, 0.0)
+        score[k] = gain * gain / curvature
+        best = max(best, score[k])
+    return highest, best
+
+
+@jit()
+def solve_block(Q, g, a, lower, kink, upper, slope_left, slope_right, tol, max_steps):
+    """Pair steps until the KKT violation within the block is at most ``tol``.
+    """
+    q = g.size
+    right, left, diagonal = np.empty(q), np.empty(q), np.empty(q)
+    score, up = np.empty(q), np.empty(q)
+    for k in range(q):
+        right[k] = _slope_right(a[k], kink[k], upper[k], slope_left[k], slope_right[k])
+        left[k] = _slope_left(a[k], lower[k], kink[k], slope_left[k], slope_right[k])
+        diagonal[k] = Q[k, k]
+    lowest = _move_gradient(0.0, Q[0], Q[0], g, right, up)
+    steps = 0
+    while True:
+        if not lowest < np.inf:
+            return steps, DONE
+        i = 0
+        while up[i] != lowest and i < q - 1:
+            i += 1
+        highest, best = _score(lowest, diagonal[i], Q[i], diagonal, g, left, score)
+        if highest <= tol:
+            return steps, DONE
+        if steps >= max_steps:
+            return steps, STEP_LIMIT
+        j = 0
+        while score[j] != best and j < q - 1:
+            j += 1
+        size = diagonal[i] + diagonal[j]
+        curvature = size - 2.0 * Q[i, j]
+        violation = g[j] + left[j] - lowest
+        step = violation / curvature if curvature > FLAT * abs(size) + TINY else np.inf
+
+        breakpoint_i = kink[i] if a[i] < kink[i] else upper[i]
+        breakpoint_j = kink[j] if a[j] > kink[j] else lower[j]
+        room_i = breakpoint_i - a[i]
+        room_j = a[j] - breakpoint_j
+        room = min(room_i, room_j)
+        if step >= room:
+            step = room
+        if step == np.inf:
+            return steps, UNBOUNDED
+        if not (a[i] + step > a[i] or a[j] - step < a[j]):
+            return steps, STUCK
+        # A step that ends on a breakpoint stores the breakpoint itself.
+        a[i] = breakpoint_i if step == room_i else a[i] + step
+        a[j] = breakpoint_j if step == room_j else a[j] - step
+        for k in (i, j):
+            right[k] = _slope_right(a[k], kink[k], upper[k], slope_left[k], slope_right[k])
+            left[k] = _slope_left(a[k], lower[k], kink[k], slope_left[k], slope_right[k])
+        lowest = _move_gradient(step, Q[i], Q[j], g, right, up)
+        steps += 1
