@@ -194,7 +194,7 @@ def assert_solved(case, result, tol, *, status=Status.CONVERGED):
     missing = residual * np.abs(a - a_best).sum() if tol > 1e-6 else 0.0
     assert -1e-6 * size <= value - best <= 1e-6 * size + missing
     # The certificate covers what is missing, and does not exaggerate it.
-    low, high = case.problem._implied_interval()
+    low, high = case.problem.implied_interval()
     width = float((high - low).sum())
     if not np.isfinite(width):  # directions that never end balance to rounding only
         assert result.duality_gap >= value - best - 1e-7 * size - error * reach

@@ -50,7 +50,7 @@ def check(problem, Q, M, result, tol, max_gap):
     assert kkt_residual(Q, arrays, a) <= tol
     value = objective(Q, arrays, a)
     assert result.objective == pytest.approx(value, rel=1e-6)
-    low, high = problem._implied_interval()
+    low, high = problem.implied_interval()
     tightened = (low, np.clip(arrays[1], low, high), high, *arrays[3:])
     bound = dual_bound(M, problem.ridge, tightened, a, problem.total, result.multiplier)
     assert -1e-9 * abs(value) <= value - bound <= max_gap * abs(value)

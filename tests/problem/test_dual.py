@@ -91,7 +91,7 @@ def test_lower_bound_is_below_the_optimum(kinds, seed):
 def test_gap_closes_at_the_optimum(kinds, seed):
     rng = np.random.default_rng(seed)
     problem, arrays, K, _ = random_problem(rng, kinds)
-    if not np.all(np.isfinite(problem._implied_interval())):
+    if not np.all(np.isfinite(problem.implied_interval())):
         return  # two directions that never end balance to rounding only: no finite bound
     Q = matrix(problem, K)
     a, best = solve_qp(Q, arrays, problem.total)
@@ -132,7 +132,7 @@ def test_two_free_variables_out_of_balance_have_no_bound(rng):
 def test_implied_interval_contains_every_feasible_point(kinds, seed):
     rng = np.random.default_rng(seed)
     problem, arrays, _, a0 = random_problem(rng, kinds)
-    low, high = problem._implied_interval()
+    low, high = problem.implied_interval()
     slack = 1e-12 * (1 + np.abs(a0).sum() + sum(np.abs(v[np.isfinite(v)]).sum() for v in arrays))
     assert np.all(low - slack <= a0)
     assert np.all(a0 <= high + slack)

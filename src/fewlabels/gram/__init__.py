@@ -7,6 +7,7 @@ import numpy as np
 from ..kernels import FormedKernel, Linear, Precomputed
 from .base import GramOperator
 from .expansion import Expansion, row_products
+from .gathered import Columns
 from .static.bordered import BorderedGram
 from .static.cached import CachedGram
 from .static.explicit import FormedGram, PrecomputedGram
@@ -18,6 +19,7 @@ from .tiles.rows import RowsGram
 __all__ = [
     "BorderedGram",
     "CachedGram",
+    "Columns",
     "Expansion",
     "FormedGram",
     "GramOperator",

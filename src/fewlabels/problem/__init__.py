@@ -6,11 +6,14 @@ from .penalty import Penalty
 from .positive_unlabelled import pu_double_hinge, pu_ramp_step, soft_labels
 from .row_penalties import RowPenalties
 from .semi_supervised import s3vm_step
+from .totals import Extent, Totals
 
 __all__ = [
     "DualProblem",
+    "Extent",
     "Penalty",
     "RowPenalties",
+    "Totals",
     "one_class",
     "pu_double_hinge",
     "pu_ramp_step",

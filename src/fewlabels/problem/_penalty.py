@@ -119,11 +119,13 @@ def survey(lower, kink, upper, slope_left, slope_right, ridge, size, a, g, up, d
 
 
 @jit()
-def gaps(lower, kink, upper, slope_left, slope_right, ridge, a, g, multiplier, low, high):
-    """Sum of ``h_i(a_i) - min h_i``, see ``DualProblem.lower_bound``; inf where unbounded.
+def gap(
+    lower, kink, upper, slope_left, slope_right, ridge, a, g,
+    multiplier, low, low_free, high, high_free,
+):  # fmt: skip
+    """Sum of ``h_i(a_i) - min h_i``, see ``DualProblem.duality_gap``; inf where unbounded.
 
-    ``low`` and ``high`` are what the equality implies for ends that are infinite: at most (at
-    least) these, plus the variable's own finite end on the other side.
+    The last four are what the equality implies for infinite ends (``Extent.implied``).
     """
     totals, lost, part = np.zeros(1), np.zeros(1), np.zeros(1)
     for i in range(a.size):
@@ -132,9 +134,9 @@ def gaps(lower, kink, upper, slope_left, slope_right, ridge, a, g, multiplier, l
             linear, ridge[i], lower[i], kink[i], upper[i], slope_left[i], slope_right[i]
         )
         if lower[i] == -np.inf:
-            at = max(at, low + upper[i] if upper[i] < np.inf else low)
+            at = max(at, low + upper[i] if upper[i] < np.inf else low_free)
         if upper[i] == np.inf:
-            at = min(at, high + lower[i] if lower[i] > -np.inf else high)
+            at = min(at, high + lower[i] if lower[i] > -np.inf else high_free)
         if not abs(at) < np.inf:
             return np.inf
         part[0] += (
@@ -203,8 +205,7 @@ def _score(lowest, diagonal_i, row_i, diagonal, g, left, score):
 
 @jit()
 def solve_block(Q, g, a, lower, kink, upper, slope_left, slope_right, tol, max_steps):
-    """Pair steps until the KKT violation within the block is at most ``tol``.
-    """
+    """See ``block.solve_block``; ``g`` and ``a`` are changed in place."""
     q = g.size
     right, left, diagonal = np.empty(q), np.empty(q), np.empty(q)
     score, up = np.empty(q), np.empty(q)

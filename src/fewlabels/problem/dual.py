@@ -15,12 +15,13 @@ multiplier of the equality.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..gram import GramOperator
 from .penalty import Penalty
+from .totals import Extent
 
 # Pair steps square differences of gradients.
 _LARGEST = 1e120
@@ -42,6 +43,8 @@ class DualProblem:
         Factor of K in Q, > 0.
     ridge : ndarray of shape (n,)
         Diagonal added to ``scale * K``, >= 0.
+    extent : Extent
+        How far the variables reach together.
     """
 
     gram: GramOperator
@@ -49,6 +52,7 @@ class DualProblem:
     total: float
     scale: float = 1.0
     ridge: np.ndarray | float = 0.0
+    extent: Extent = field(init=False)
 
     def __post_init__(self):
         if len(self.penalty) != self.gram.n:
@@ -58,31 +62,20 @@ class DualProblem:
             )
         ridge = np.ascontiguousarray(np.broadcast_to(self.ridge, self.n), dtype=float)
         object.__setattr__(self, "ridge", ridge)
-        largest = max(
-            float(np.abs(self.scale * self.gram.diagonal()).max(initial=0.0)),
-            float(np.abs(self.penalty.slope_right).max(initial=0.0)),
-        )
+        sizes = self.scale * self.gram.diagonal(), self.penalty.slope_right
+        largest = max(float(np.abs(size).max(initial=0.0)) for size in sizes)
         if not largest <= _LARGEST:  # also refuses NaN
             raise ValueError(
                 f"kernel values reach {largest:.3g}, beyond what can be squared in double "
                 "precision; scale the columns."
             )
-        lowest, highest = self.penalty.lower.sum(), self.penalty.upper.sum()
-        reachable = (
-            lowest - self._rounding(self.penalty.lower)
-            <= self.total
-            <= highest + self._rounding(self.penalty.upper)
-        )
-        if not (reachable and np.isfinite(self.total)):
+        extent = Extent.of(self.penalty)
+        object.__setattr__(self, "extent", extent)
+        if not extent.allows(self.total):
             raise ValueError(
-                f"the problem is infeasible: the variables can sum to [{lowest:g}, "
-                f"{highest:g}], but must sum to {self.total:g}."
+                f"the problem is infeasible: the variables can sum to [{extent.lowest:g}, "
+                f"{extent.highest:g}], but must sum to {self.total:g}."
             )
-
-    def _rounding(self, terms, rtol=1e-9):
-        """What a sum of ``terms`` may be away from ``total``."""
-        size = float(np.abs(terms[np.isfinite(terms)]).sum())
-        return rtol * max(size, abs(self.total))
 
     @property
     def n(self):
@@ -114,56 +107,54 @@ class DualProblem:
             if ridge:
                 gradient[indices] += self.ridge[indices] * change
 
+    def survey(self, a, gradient):
+        """Sums and extremes at a point, with ``gradient = Q a``."""
+        return self.penalty.survey(a, gradient, self.ridge, self.gram.diagonal())
+
     def objective(self, a, gradient):
         """Value of (P), with ``gradient = Q a``."""
-        return 0.5 * float(a @ gradient) + self.penalty.value(a)
+        return self.survey(a, gradient).objective
 
     def optimality(self, a, gradient):
         """``min up``, ``max down`` and the violation ``max(0, max down - min up)``."""
-        lowest_up, highest_down = self.penalty.optimality(a, gradient)
-        violation = highest_down - lowest_up
-        # NaN in the gradient certifies nothing.
-        return lowest_up, highest_down, np.inf if np.isnan(violation) else max(0.0, violation)
+        totals = self.survey(a, gradient)
+        return totals.lowest_up, totals.highest_down, totals.violation
 
     def multiplier(self, a, gradient):
-        """Multiplier of the equality, see :meth:`Penalty.multiplier`."""
-        return self.penalty.multiplier(a, gradient)
+        """Multiplier of the equality, see ``Totals.multiplier``."""
+        return self.survey(a, gradient).multiplier
 
-    def lower_bound(self, a, gradient, multiplier):
-        """A number below the optimal value of (P), by Lagrangian duality.
+    def duality_gap(self, a, gradient, multiplier):
+        """How far the objective is from optimal at most, by Lagrangian duality.
 
         For every b, convexity gives ``b'Mb/2 >= b'Ma - a'Ma/2`` with ``M = scale * K``
         (positive semi-definite); relaxing the equality by the multiplier leaves one
         small problem per variable:
 
-            D = -a'Ma/2 + multiplier * total
-                + sum_i min_b [ (Ma - multiplier)_i b + ridge_i b^2/2 + phi_i(b) ]
+            objective(b)  >=  -a'Ma/2 + multiplier * total + sum_i min h_i
+            h_i(b) = (Ma - multiplier)_i b + ridge_i b^2/2 + phi_i(b)
+
+        and at b = a the difference is ``sum_i [h_i(a_i) - min h_i]``.
 
         Infinite bounds are first tightened by what the equality implies, which is finite
-        for one free variable among bounded ones. With more, the bound is -inf unless they
+        for one free variable among bounded ones. With more, the gap is inf unless they
         are exactly stationary at ``multiplier``.
         """
-        smooth = gradient - self.ridge * a
-        at = self.penalty.minimiser(smooth - multiplier, self.ridge)
-        at = np.clip(at, *self._implied_interval())
-        if not np.all(np.isfinite(at)):
-            return -np.inf
-        value = float(np.sum((smooth - multiplier) * at + 0.5 * self.ridge * at**2))
-        return value + self.penalty.value(at) + multiplier * self.total - 0.5 * float(a @ smooth)
+        implied = self.extent.implied(self.total)
+        return self.penalty.gap(a, gradient, self.ridge, multiplier, implied)
 
-    def duality_gap(self, a, gradient, multiplier):
-        """Objective minus ``lower_bound``: ``a`` is at most this far from optimal."""
-        return self.objective(a, gradient) - self.lower_bound(a, gradient, multiplier)
+    def lower_bound(self, a, gradient, multiplier):
+        """A number below the optimal value of (P), see :meth:`duality_gap`."""
+        return self.objective(a, gradient) - self.duality_gap(a, gradient, multiplier)
 
-    def _implied_interval(self):
+    def implied_interval(self):
         """Intervals whose infinite ends are replaced by what the equality implies."""
         lower, upper = self.penalty.lower, self.penalty.upper
-        smallest = self.total - _sum_of_others(upper)
-        largest = self.total - _sum_of_others(lower)
-        return (
-            np.where(np.isinf(lower), smallest, lower),
-            np.where(np.isinf(upper), largest, upper),
-        )
+        low, low_free, high, high_free = self.extent.implied(self.total)
+        with np.errstate(invalid="ignore"):
+            low = np.where(np.isinf(upper), low_free, low + upper)
+            high = np.where(np.isinf(lower), high_free, high + lower)
+        return np.where(np.isinf(lower), low, lower), np.where(np.isinf(upper), high, upper)
 
     def stretch(self, indices):
         """How many rows each row of a sample stands for, shape (len(indices),)."""
@@ -191,56 +182,20 @@ class DualProblem:
 
     def feasible_start(self):
         """A feasible point: variables filled one after the other from their bounds."""
-        lower, upper = self.penalty.lower, self.penalty.upper
-        a = np.where(np.isfinite(lower), lower, np.minimum(upper, 0.0))
-        missing = self.total - a.sum()
-        room = (upper - a) if missing > 0 else (a - lower)
-        before = np.concatenate([[0.0], np.cumsum(room)[:-1]])
-        with np.errstate(invalid="ignore"):
-            step = np.clip(abs(missing) - before, 0.0, room)
-        step[np.isnan(step)] = 0.0  # after an infinite room nothing is left to place
+        a = self.penalty.nearest_zero()
+        a = self.penalty.filled(a, self.total - a.sum())
         # A room filled to the last bit but one by rounding counts as full.
-        return self.snapped(np.clip(a + np.sign(missing) * step, lower, upper))
+        return self.snapped(a)
 
     def snapped(self, a, rtol=1e-12):
-        """``a`` without rounding: on the breakpoints it nearly reaches, with the right sum.
-
-        What the sum lacks, if that is more than its own rounding, goes to the variable
-        between breakpoints that changes the gradient least.
-        """
-        penalty = self.penalty
-        near = rtol * float(np.abs(a).max(initial=0.0))
-        for edge in (penalty.lower, penalty.kink, penalty.upper):
-            a = np.where(np.abs(a - edge) <= near, edge, a)
-        missing = self.total - a.sum()
-        if abs(missing) > 1e-15 * float(np.abs(a).sum()):
-            # Room to the next breakpoint: no variable may cross one.
-            if missing > 0:
-                edge = np.where(a < penalty.kink, penalty.kink, penalty.upper)
-            else:
-                edge = np.where(a > penalty.kink, penalty.kink, penalty.lower)
-            able = (a > penalty.lower) & (a < penalty.upper) & (a != penalty.kink)
-            able &= np.abs(edge - a) >= abs(missing)
-            if able.any():
-                i = int(np.argmin(np.where(able, self.diagonal(), np.inf)))
-                reached = a[i] + missing
-                a[i] = min(reached, edge[i]) if missing > 0 else max(reached, edge[i])
-        return a
+        """``a`` without rounding, see ``Penalty.cleaned``."""
+        return self.penalty.cleaned(a, self.total, self.diagonal(), rtol)
 
     def is_feasible(self, a, rtol=1e-9):
         """Whether ``a`` satisfies the intervals exactly and the equality to rounding."""
+        a = np.asarray(a)
         return bool(
             np.all(a >= self.penalty.lower)
             and np.all(a <= self.penalty.upper)
-            and abs(a.sum() - self.total) <= self._rounding(a, rtol)
+            and abs(a.sum() - self.total) <= rtol * max(float(np.abs(a).sum()), abs(self.total))
         )
-
-
-def _sum_of_others(bounds):
-    """For every i the sum of all bounds but the i-th; infinite where one of these is."""
-    infinite = np.isinf(bounds)
-    if not infinite.any():
-        return bounds.sum() - bounds
-    if infinite.sum() > 1:
-        return np.full(len(bounds), bounds[infinite][0])
-    return np.where(infinite, bounds[~infinite].sum(), bounds[infinite][0])

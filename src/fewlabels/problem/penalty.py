@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
+from . import _penalty as code
+from .totals import Totals
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Penalty:
     """``phi_i(a)`` on ``[lower_i, upper_i]``: two slopes that meet at ``kink_i``.
 
@@ -35,16 +38,14 @@ class Penalty:
     @classmethod
     def linear(cls, lower, upper, slope, n):
         """Penalty without kinks; scalars are repeated ``n`` times."""
-        lower, upper, slope = (
-            np.ascontiguousarray(np.broadcast_to(v, n), dtype=float) for v in (lower, upper, slope)
-        )
+        lower, upper, slope = (_repeated(v, n) for v in (lower, upper, slope))
         return cls(lower, lower, upper, slope, slope)
 
     @classmethod
     def kinked(cls, lower, kink, upper, slope_left, slope_right, n):
         """Penalty with kinks; scalars are repeated ``n`` times."""
         values = (lower, kink, upper, slope_left, slope_right)
-        return cls(*(np.ascontiguousarray(np.broadcast_to(v, n), dtype=float) for v in values))
+        return cls(*(_repeated(v, n) for v in values))
 
     @classmethod
     def hinge(cls, side, cost):
@@ -59,10 +60,14 @@ class Penalty:
         return Penalty(*(np.concatenate(pair) for pair in pairs))
 
     def __post_init__(self):
-        if not (np.all(self.lower <= self.kink) and np.all(self.kink <= self.upper)):
+        if not all(map(_is_plain, self.arrays())):
+            for name in self.__slots__:
+                object.__setattr__(self, name, _plain(getattr(self, name)))
+        lower, kink, upper = self.lower, self.kink, self.upper
+        straight = kink is lower
+        if not (straight or (lower <= kink).all()) or not (kink <= upper).all():
             raise ValueError("a penalty needs lower <= kink <= upper for every variable.")
-        inside = self.kink > self.lower
-        if not np.all(self.slope_left[inside] <= self.slope_right[inside]):
+        if not (straight or (self.slope_left <= self.slope_right)[kink > lower].all()):
             raise ValueError("a penalty needs slope_left <= slope_right: it must be convex.")
 
     def __len__(self):
@@ -70,11 +75,25 @@ class Penalty:
 
     def arrays(self):
         """The five arrays in the order of the class, for compiled code."""
-        return tuple(getattr(self, field.name) for field in fields(self))
+        return self.lower, self.kink, self.upper, self.slope_left, self.slope_right
 
     def take(self, indices):
         """The penalties of the variables ``indices``."""
-        return Penalty(*(array[indices] for array in self.arrays()))
+        return self._of_sound(array[indices] for array in self.arrays())
+
+    @classmethod
+    def joined(cls, parts):
+        """The penalties of several groups of variables, one after the other."""
+        arrays = zip(*(part.arrays() for part in parts), strict=True)
+        return cls._of_sound(np.concatenate(group) for group in arrays)
+
+    @classmethod
+    def _of_sound(cls, arrays):
+        """Without the checks, for parts of what has been checked."""
+        penalty = object.__new__(cls)
+        for name, array in zip(cls.__slots__, arrays, strict=True):
+            object.__setattr__(penalty, name, array)
+        return penalty
 
     @property
     def is_free(self):
@@ -139,24 +158,98 @@ class Penalty:
         near = rtol * np.where(np.isfinite(width), width, np.abs(a).max(initial=0.0))
         return np.clip(self.snapped(a, near), self.lower, self.upper)
 
+    def survey(self, a, gradient, ridge=0.0, size=0.0, rates=None):
+        """Sums and extremes at a point.
+
+        Parameters
+        ----------
+        a, gradient : ndarray of shape (n,)
+            Point, and ``Q a`` there.
+        ridge, size : ndarray of shape (n,), or float
+            Diagonals of Q besides that of the kernel, and of the kernel.
+        rates : ndarray of shape (2, n), optional
+            Receives ``gradient`` plus the slopes to the right and to the left.
+
+        Returns
+        -------
+        Totals
+        """
+        n = len(self.lower)
+        ridge, size = _repeated(ridge, n), _repeated(size, n)
+        rates = np.empty((2, n)) if rates is None else rates
+        values = np.empty(code.N_TOTALS)
+        code.survey(*self.arrays(), ridge, size, _plain(a), _plain(gradient), *rates, values)
+        return Totals(values)
+
+    def gap(self, a, gradient, ridge, multiplier, implied):
+        """``sum h_i(a_i) - min h_i``, see ``DualProblem.duality_gap``.
+
+        ``implied`` is what the equality says of infinite ends, see ``Extent.implied``.
+        """
+        ridge = _repeated(ridge, len(self.lower))
+        state = ridge, _plain(a), _plain(gradient)
+        return float(code.gap(*self.arrays(), *state, float(multiplier), *map(float, implied)))
+
+    def settle(self, a, smooth, ridge, multiplier, held):
+        """Set variables to their optimum for a fixed multiplier, in place.
+
+        a_i minimises ``phi_i(a) + (smooth_i - multiplier) a + ridge_i a^2 / 2``, unless it is
+        held, or that would be infinite.
+
+        Returns
+        -------
+        float
+            ``sum a``.
+        """
+        return float(code.settle(*self.arrays(), ridge, float(multiplier), smooth, held, a))
+
+    def cleaned(self, a, total, diagonal, rtol=1e-12):
+        """``a`` without rounding: on the breakpoints it nearly reaches, with the right sum.
+
+        What the sum lacks, if that is more than its own rounding, goes to the variable
+        between breakpoints that changes the gradient least, by the ``diagonal`` of Q.
+        """
+        a = self.snapped(a, rtol * float(np.abs(a).max(initial=0.0)))
+        missing = total - a.sum()
+        if abs(missing) > 1e-15 * float(np.abs(a).sum()):
+            able = self.absorbs(a, missing)
+            if able.any():
+                i = int(np.argmin(np.where(able, diagonal, np.inf)))
+                below, above = self.neighbours(a)
+                a[i] = np.clip(a[i] + missing, below[i], above[i])
+        return a
+
     def optimality(self, a, gradient):
         """``min up`` and ``max down``: optimal where the second is not above the first."""
-        right, left = self.step_slopes(a)
-        lowest_up = float(np.min(gradient + right, initial=np.inf))
-        highest_down = float(np.max(gradient + left, initial=-np.inf))
-        return lowest_up, highest_down
+        totals = self.survey(a, gradient)
+        return totals.lowest_up, totals.highest_down
 
     def multiplier(self, a, gradient):
-        """Multiplier of the equality: what ``gradient + slope`` is between breakpoints.
+        """Multiplier of the equality, see ``Totals.multiplier``."""
+        return self.survey(a, gradient).multiplier
 
-        The mean over variables strictly between breakpoints, else the middle of the interval that
-        optimality leaves, else 0.
-        """
-        between = self.between(a)
-        if between.any():
-            return float(np.mean((gradient + self.slope_at(a))[between]))
-        ends = [v for v in self.optimality(a, gradient) if np.isfinite(v)]
-        return float(np.mean(ends)) if ends else 0.0
+    def nearest_zero(self):
+        """The bounds, where finite, or else the points next to zero."""
+        return np.where(np.isfinite(self.lower), self.lower, np.minimum(self.upper, 0.0))
+
+    def room(self, a, amount):
+        """How far each variable can go in the direction of ``amount``."""
+        return self.upper - a if amount > 0 else a - self.lower
+
+    def filled(self, a, amount):
+        """``a`` moved by ``amount`` in all, one variable after the other, each to its end."""
+        room = self.room(a, amount)
+        before = np.concatenate([[0.0], np.cumsum(room)[:-1]])
+        with np.errstate(invalid="ignore"):
+            step = np.clip(abs(amount) - before, 0.0, room)
+        step[np.isnan(step)] = 0.0  # after an infinite room nothing is left to place
+        return np.clip(a + np.copysign(step, amount), self.lower, self.upper)
+
+    def absorbs(self, a, amount):
+        """Variables between breakpoints that can take ``amount`` without reaching one."""
+        below, above = self.neighbours(a)
+        room = above - a if amount > 0 else a - below
+        return self.between(a) & (room >= abs(amount))
 
     def scaled(self, breakpoints, slopes):
         """The penalty with all breakpoints, and all slopes, times a number > 0."""
@@ -179,6 +272,25 @@ class Penalty:
         at = np.where(self.kink == -np.inf, right, np.where(self.kink == np.inf, left, at))
         at = np.where(np.isnan(at), 0.0, at)
         return np.clip(at, self.lower, self.upper)
+
+
+def _is_plain(array):
+    """Whether compiled code takes an array as it is."""
+    return type(array) is np.ndarray and array.dtype == np.float64 and array.flags.carray
+
+
+def _plain(array):
+    """The array in the one form that compiled code takes, so that it is compiled once."""
+    return array if _is_plain(array) else np.require(array, float, "CW")
+
+
+def _repeated(value, n):
+    """``n`` numbers: an array of them as it is, or a number that many times."""
+    if isinstance(value, float):
+        return np.full(n, value)
+    if _is_plain(value) and value.shape == (n,):
+        return value
+    return np.array(np.broadcast_to(value, n), dtype=float, order="C")
 
 
 def _stationary(slope, curvature):

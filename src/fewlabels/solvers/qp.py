@@ -21,8 +21,8 @@ import time
 import numpy as np
 import scipy.sparse as sp
 
-from .coarse import repaired
 from .result import Status, certify
+from .warm import repaired
 
 # Rounding in a kernel matrix, relative to its largest diagonal entry.
 _ROUNDING = 1e-9
@@ -161,7 +161,7 @@ class _Programme:
         # On a kink t_i >= a_i - kink_i and t_i >= 0 both hold with equality.
         on_kink = self.kinked[below & above]
         a[on_kink] = p.kink[on_kink]
-        between = (a > p.lower) & (a < p.upper) & (a != p.kink)
+        between = p.between(a)
         missing = problem.total - a.sum()
         if between.any():
             moved = a[between] + missing / between.sum()
@@ -169,7 +169,7 @@ class _Programme:
                 a[between] = moved
         if abs(problem.total - a.sum()) <= _EXACT_SUM * max(1.0, float(np.abs(a).sum())):
             return a
-        return repaired(problem, a, Q @ a - problem.ridge * a)
+        return repaired(problem, a, Q @ a)
 
 
 def _clarabel():

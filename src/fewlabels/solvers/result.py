@@ -64,15 +64,23 @@ class Result:
 
 def certify(problem, a, gradient, status, n_iter, history):
     """A Result with objective, violation, multiplier and gap of a feasible point."""
-    multiplier = problem.multiplier(a, gradient)
-    objective = problem.objective(a, gradient)
+
+    def gap(multiplier):
+        return problem.duality_gap(a, gradient, multiplier)
+
+    totals = problem.survey(a, gradient)
+    return certified(totals, gap, a, gradient, status, n_iter, history)
+
+
+def certified(totals, gap, a, gradient, status, n_iter, history):
+    """A Result from the Totals at a point, and its duality gap as a function of the multiplier."""
     return Result(
         a=a,
         gradient=gradient,
-        multiplier=multiplier,
-        objective=objective,
-        duality_gap=objective - problem.lower_bound(a, gradient, multiplier),
-        violation=problem.optimality(a, gradient)[2],
+        multiplier=totals.multiplier,
+        objective=totals.objective,
+        duality_gap=gap(totals.multiplier),
+        violation=totals.violation,
         status=status,
         n_iter=n_iter,
         history=history,

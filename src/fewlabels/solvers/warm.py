@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .coarse import repaired
+from .engine.memory import collected, memory_rows
 from .result import Result, Status
-
-# Changes below this share of the largest variable are none.
-_ROUNDING = 1e-12
 
 
 def warm_start(problem, a, gradient):
@@ -32,23 +29,20 @@ def warm_start(problem, a, gradient):
         What ``solve_decomposition`` takes as a start. Only columns of variables that had
         to move are evaluated.
     """
-    gradient = gradient.copy()
+    rows = memory_rows(problem, a, gradient)
+    rows.begin()
+    rows.clip()
     # On the breakpoints exactly: else rows next to one would be solved for again.
-    at = problem.snapped(np.clip(a, problem.penalty.lower, problem.penalty.upper))
-    _advance(problem, a, at, gradient)
+    rows.snap()
     # A sum that is right to rounding stays as it is.
-    if not problem.is_feasible(at, rtol=1e-12):
-        moved = repaired(problem, at, gradient - problem.ridge * at)
-        _advance(problem, at, moved, gradient)
-        at = moved
-    return Result(at, gradient, 0.0, np.nan, np.inf, np.inf, Status.STOPPED, 0)
+    if not rows.totals().is_feasible(problem.total, rtol=1e-12):
+        rows.repair()
+    rows.advance()
+    return Result(*collected(rows), 0.0, np.nan, np.inf, np.inf, Status.STOPPED, 0)
 
 
-def _advance(problem, before, after, gradient):
-    """``gradient`` from ``Q before`` to ``Q after``, in place, by the cheaper way."""
-    rounding = _ROUNDING * float(np.abs(after).max(initial=0.0))
-    moved = np.flatnonzero(np.abs(after - before) > rounding)
-    if len(moved) <= np.count_nonzero(after):
-        problem.add_product(moved, (after - before)[moved], gradient)
-    else:
-        gradient[:] = problem.gradient(after)
+def repaired(problem, a, gradient):
+    """The nearest point to ``a`` with the right sum, as ``warm_start`` finds it."""
+    rows = memory_rows(problem, a, gradient)
+    rows.repair()
+    return collected(rows)[0]

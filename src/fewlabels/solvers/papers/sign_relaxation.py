@@ -11,15 +11,14 @@ is linear in f, so that every node has it, over all unlabelled rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 import numpy as np
 
 from ...problem import DualProblem, Penalty
+from ...problem.block import Outcome, solve_block
 from ...problem.semi_supervised import with_target
-from .. import _pairs
 from ..decomposition import solve_decomposition
-from ..polish import newton_step
+from ..newton import newton_step
 from ..result import Result, Status
 from ..settings import Settings
 from ..warm import warm_start
@@ -216,22 +215,21 @@ class SignRelaxation:
 
     def _by_pairs(self, penalty, side, a, gradient, cutoff, leaf):
         """Pair steps, and Newton steps where they are slow or a leaf is to be exact."""
-        Q, arrays, tol = self._Q, penalty.arrays(), _TOL
-        here = SimpleNamespace(penalty=penalty, block=lambda free: Q[np.ix_(free, free)])
+        Q, tol = self._Q, _TOL
         n_steps = _STEPS * len(a)
         for _ in range(_ROUNDS):
-            _, code = _pairs.solve_block(Q, gradient, a, *arrays, tol, n_steps)
+            _, outcome = solve_block(Q, gradient, a, penalty, tol, n_steps)
             bound = self._bound(penalty, a, gradient)
-            if bound >= cutoff or (code == _pairs.DONE and not leaf):
+            if bound >= cutoff or (outcome is Outcome.DONE and not leaf):
                 break
             if leaf and self.value(side, a, gradient) - bound <= _SOLVED * abs(bound):
                 break
-            step = newton_step(here, a, gradient, len(a))
+            step = newton_step(Q, penalty, a, gradient)
             if step is not None:
                 free, values, _ = step
                 gradient += (values - a[free]) @ Q[free]
                 a[free] = values
-            if code == _pairs.DONE:
+            if outcome is Outcome.DONE:
                 tol *= 0.1
             n_steps = min(_MOST_STEPS, int(_MORE * n_steps))
         return a, gradient

@@ -1,31 +1,38 @@
-"""Exact finish: a Newton step on the variables strictly between their breakpoints."""
+"""A Newton step on variables strictly between their breakpoints."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from .._threads import one_blas_thread
 
 # Pivots and eigenvalues below this share of the largest entry are rounding.
 _SINGULAR = 1e-8
 _NULL = 1e-13
 # An eigendecomposition of more variables than this costs more than it brings.
 _EIGEN_LARGEST = 256
+# From this many variables on BLAS would start threads.
+_WORTH_LIMITING = 64
 
 
-def newton_step(problem, a, gradient, largest):
-    """Step to the optimum over the variables between breakpoints, all others fixed.
+def newton_step(Q, penalty, a, g):
+    """Step to the optimum of a block over its variables between breakpoints.
 
     Solves ``Q_FF d + (g + slope)_F = m 1``, ``1'd = 0`` and goes that way as far as the
     first breakpoint. The objective never increases.
 
     Parameters
     ----------
-    problem : DualProblem
-        Problem (P).
-    a, gradient : ndarray of shape (n,)
-        Feasible point and ``Q a``.
-    largest : int
-        Give up on more variables than this: the cost grows with their cube.
+    Q : ndarray of shape (q, q)
+        Block of Q.
+    penalty : Penalty
+        Of the block's variables.
+    a, g : ndarray of shape (q,)
+        Variables and their gradient.
 
     Returns
     -------
@@ -33,54 +40,51 @@ def newton_step(problem, a, gradient, largest):
         Indices and new values of the variables, and whether no breakpoint cut the step
         short; None where no step was possible.
     """
-    p = problem.penalty
-    free = np.flatnonzero((a > p.lower) & (a < p.upper) & (a != p.kink))
-    if not 2 <= len(free) <= largest:
+    free = np.flatnonzero(penalty.between(a))
+    if len(free) < 2:
         return None
-    above = a[free] > p.kink[free]
-    wanted = gradient[free] + np.where(above, p.slope_right[free], p.slope_left[free])
-    Q = problem.block(free)
-    direction = _equality_newton(Q, wanted, a[free])
+    penalty, now = penalty.take(free), a[free]
+    wanted = g[free] + penalty.slope_at(now)
+    with one_blas_thread() if len(free) > _WORTH_LIMITING else nullcontext():
+        direction = _equality_newton(Q[np.ix_(free, free)], wanted, now)
     if direction is None:
         return None
-    high = np.where(above, p.upper[free], p.kink[free])
-    low = np.where(above, p.kink[free], p.lower[free])
+    below, above = penalty.neighbours(now)
     with np.errstate(divide="ignore", invalid="ignore"):
-        room = np.where(direction > 0, high - a[free], a[free] - low) / np.abs(direction)
+        room = np.where(direction > 0, above - now, now - below) / np.abs(direction)
     room[direction == 0] = np.inf
     first = int(np.argmin(room))
     if room[first] > 1.0:
-        return free, a[free] + direction, True
-    values = np.clip(a[free] + room[first] * direction, low, high)
-    values[first] = high[first] if direction[first] > 0 else low[first]
+        return free, now + direction, True
+    values = np.clip(now + room[first] * direction, below, above)
+    values[first] = above[first] if direction[first] > 0 else below[first]
     return free, values, False
 
 
 def _equality_newton(Q, wanted, values_now):
     """``d`` with ``Q d + wanted`` constant and ``sum(d) = 0``; None if out of reach."""
-    size = max(float(np.abs(np.diag(Q)).max()), 1e-300)
-    try:
-        factor = cho_factor(Q, lower=True, check_finite=False)
-        regular = np.diag(factor[0]).min() ** 2 > _SINGULAR * size
-    except LinAlgError:
-        regular = False
-    if regular:
+    size = max(float(np.abs(Q.diagonal()).max()), 1e-300)
+    factor, failed = dpotrf(Q, lower=1, clean=0)
+    if not failed and factor.diagonal().min() ** 2 > _SINGULAR * size:
         direction = _regular_newton(factor, Q, wanted)
     elif len(Q) <= _EIGEN_LARGEST:
         direction = _singular_newton(Q, wanted, values_now, size)
     else:
         return None
-    return direction if np.all(np.isfinite(direction)) else None
+    return direction if np.isfinite(direction).all() else None
 
 
 def _regular_newton(factor, Q, wanted):
-    ones = cho_solve(factor, np.ones(len(Q)), check_finite=False)
-    direction = np.zeros(len(Q))
-    for _ in range(2):  # the second time refines
-        residual = cho_solve(factor, wanted + Q @ direction, check_finite=False)
-        direction += ones * (residual.sum() / ones.sum()) - residual
+    both = np.empty((len(Q), 2), order="F")
+    both[:, 0], both[:, 1] = 1.0, wanted
+    ones, residual = dpotrs(factor, both, lower=1, overwrite_b=1)[0].T
+    total = ones.sum()
+    direction = ones * (residual.sum() / total) - residual
+    # A second time refines.
+    residual = dpotrs(factor, wanted + Q @ direction, lower=1, overwrite_b=1)[0]
+    direction += ones * (residual.sum() / total) - residual
     # The sum is zero to rounding even where Q is badly conditioned.
-    return direction - ones * (direction.sum() / ones.sum())
+    return direction - ones * (direction.sum() / total)
 
 
 def _singular_newton(Q, wanted, values_now, size):

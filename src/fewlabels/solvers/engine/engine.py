@@ -1,0 +1,340 @@
+"""The engine: block decomposition of problem (P), coarse to fine, over rows that it never sees.
+
+    minimise_a   1/2 a' Q a + sum_i phi_i(a_i)   subject to   sum_i a_i = total
+
+The rows hold everything of their number; what the engine holds and what crosses is of the size
+of a working set. Each round
+
+1. rows *propose* a working set: those that violate optimality most in either direction, to
+   which those that moved in the last round are added;
+2. they are *fetched*, and the block of Q between them is formed in float64;
+3. the block is solved by pair steps in compiled code, to a share of the violation;
+4. all rows *update* their gradient with the columns of the variables that moved.
+
+The largest array of kernel values is a working set's block, within ``cache_size``. A cold start
+on many rows begins with a random sixth of them (``coarse.py``), which leaves little more to
+evaluate than the columns of the final support vectors.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+
+from ...problem.block import Outcome, solve_block
+from ..result import Status
+from . import coarse
+from .finish import Finish, advanced
+from .messages import Accuracy, Update
+from .precision import Precision
+from .record import Progress, Record
+
+# Pair steps in one compiled call: about a third of a second, so that a time limit, a
+# callback or Ctrl-C never waits long.
+_STEPS_PER_CALL = 50_000
+# Violation relative to the multiplier that an exact finish aims at.
+_EXACT = 1e-13
+# So many rows are one working set; from so many rows on the first one is larger.
+_FEW_ROWS = 256
+_MANY_ROWS = 20_000
+# A round that leaves more than this share of the violation was slow; that alone makes no
+# working set larger than this.
+_SLOW = 0.5
+_MODERATE = 1000
+# Share of the memory that the working set's block may take.
+_BLOCK_SHARE = 0.5
+# Multiply-adds per kernel value from which stored columns beat evaluating again.
+_WORTH_STORING = 48
+# Accuracy of a block in float64.
+_BLOCK_ACCURACY = Accuracy(error=4.5e-16, exact=True, cost=0.0)
+
+
+class Stage(Enum):
+    """What the engine is about."""
+
+    START = "a feasible point, from coarse to fine, and its gradient"
+    BLOCKS = "rounds of pair steps, until the tolerance is reached"
+    PRECISION = "a fresh gradient, or float64 kernel values"
+    FINISH = "rounds that are solved exactly, until rounding alone is left"
+    DONE = "a status says how it ended"
+
+
+@dataclass(frozen=True)
+class _View:
+    """Where a run stands: the violation, and what it must come down to."""
+
+    violation: float
+    tol: float
+    #: The tolerance, less what rounding in the gradient may hide of the violation.
+    goal: float
+    #: What an exact finish aims at.
+    exact: float
+    #: Whether rounding in the gradient is well below the tolerance.
+    trusted: bool
+
+
+class Engine:
+    """One run over some rows.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows, with a start or without.
+    settings : Settings
+        How to go about it.
+    record : Record, optional
+        Of an earlier run that goes on.
+    """
+
+    def __init__(self, rows, settings, record=None):
+        self.rows, self.settings = rows, settings
+        self.record = Record(settings) if record is None else record
+        self.status = None
+        self._precision = Precision(rows.accuracy())
+        self._progress = Progress()
+        self._finish = Finish(settings.polish)
+        # Of the last round: its working set, and the violation before it.
+        self._working = np.empty(0, dtype=np.intp)
+        self._violation_before = math.inf
+        # That more precision is not to be had, and that nothing else would help.
+        self._at_limit = self._stuck = False
+        # For Ctrl-C: whether the rows are at a feasible point, but for an update on its way.
+        self._feasible = True
+        self._underway = None
+        self._choose_sizes()
+
+    def _choose_sizes(self):
+        rows, settings, accuracy = self.rows, self.settings, self._precision.accuracy
+        n = rows.n
+        self._largest_block = int(min(n, math.sqrt(_BLOCK_SHARE * settings.cache_size / 8)))
+        dear = accuracy.cost >= _WORTH_STORING
+        if settings.block_size is not None:
+            size = settings.block_size
+        elif n <= min(_FEW_ROWS, self._largest_block):
+            size = n
+        else:
+            size = 1024 if n >= _MANY_ROWS else 128 if dear else 256
+        self._block_size = min(size, n)
+        # All rows in one working set are fetched once, with all kernel values in float64.
+        self._is_whole, self._whole = self._block_size == n, None
+        if self._is_whole:
+            self._precision.accuracy = _BLOCK_ACCURACY
+        elif dear:
+            rows.keep_columns((1.0 - _BLOCK_SHARE) * settings.cache_size)
+
+    # -- stages --------------------------------------------------------------------------------
+
+    def run(self, *, cold):
+        """Go through the stages; ``cold`` where the rows have no start.
+
+        Returns
+        -------
+        Status
+            After Ctrl-C ``INTERRUPTED``; the rows are at a feasible point whatever happens.
+        """
+        stages = {
+            Stage.START: lambda: self._start(cold),
+            Stage.BLOCKS: self._blocks,
+            Stage.PRECISION: self._improve,
+            Stage.FINISH: self._exactly,
+        }
+        stage = Stage.START
+        try:
+            while stage is not Stage.DONE:
+                stage = stages[stage]()
+        except KeyboardInterrupt:
+            self.status = Status.INTERRUPTED
+            self._make_sound()
+        return self.status
+
+    def _start(self, cold):
+        rows = self.rows
+        if cold:
+            self._feasible = False
+            rows.rest()
+            if self.settings.coarse and self.settings.max_iter < 0 and rows.n >= coarse.SMALLEST:
+                self._start_coarse()
+            self._feasible = True
+        if not rows.is_sound():
+            self._refresh()
+        self._precision.computed(rows)
+        return Stage.BLOCKS
+
+    def _start_coarse(self):
+        """From the solution of a sample."""
+        settings = replace(
+            self.settings,
+            tol=coarse.LOOSER * self.settings.tol,
+            rtol=coarse.LOOSER * self.settings.rtol,
+            max_time=max(0.0, self.record.seconds_left()),
+            polish=0,
+            callback=None,
+        )
+        sample = coarse.sample_of(self.rows, self.settings.random_state)
+        engine = Engine(sample, settings)
+        if engine.run(cold=True) is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        sample.snap()
+        coarse.take_over(self.rows, sample)
+        self.record.continue_from(engine.record, sample.n_values())
+
+    def _blocks(self):
+        view = self._look()
+        if view.violation <= view.goal:
+            if not view.trusted and not self._at_limit:
+                return Stage.PRECISION
+            return Stage.FINISH
+        limit = self.record.limit_reached()
+        if limit is not None:
+            return self._end(view, limit)
+        if view.violation <= 2.0 * self._precision.noise and not self._at_limit:
+            return Stage.PRECISION
+        return self._round(view)
+
+    def _improve(self):
+        if self._precision.is_stale(self.rows):
+            self._refresh()
+        elif not self._is_whole and self.rows.refine():
+            self._precision.accuracy = self.rows.accuracy()
+            self._refresh()
+        elif self._stuck:
+            return self._end(self._look(), Status.STALLED)
+        else:
+            self._at_limit = True
+            return Stage.BLOCKS
+        self._precision.computed(self.rows)
+        self._progress = Progress()
+        self._stuck = False
+        return Stage.BLOCKS
+
+    def _exactly(self):
+        view = self._look()
+        if view.violation > view.tol:
+            return Stage.BLOCKS
+        finish, n_between = self._finish, self.rows.totals().n_between
+        extra = max(16, self._block_size // 2)
+        if (
+            not self._precision.accuracy.exact
+            or not 2 <= n_between <= finish.largest
+            or not (self._is_whole or n_between + extra <= self._largest_block)
+            or finish.left <= 0
+            or (finish.begun and view.violation <= view.exact)
+            or self.record.limit_reached() is not None
+        ):
+            return self._end(view, Status.CONVERGED)
+        working, Q = self._fetch(
+            lambda: _union(*self.rows.propose(extra // 2), self.rows.between(n_between))
+        )
+        a, g = working.a.copy(), working.g.copy()
+        limit = min(self.record.steps_left(), _STEPS_PER_CALL)
+        steps = finish.solve(Q, working.penalty, a, g, 0.5 * view.exact, limit)
+        n_moved = self._update(working, a, g)
+        self.record.add(view.violation, len(working), n_moved, steps, self.rows.n_values())
+        return Stage.FINISH if n_moved else self._end(view, Status.CONVERGED)
+
+    def _end(self, view, status):
+        """Nothing is left to do; a tolerance that is met makes it a success."""
+        self.status = Status.CONVERGED if view.violation <= view.tol else status
+        return Stage.DONE
+
+    def _look(self):
+        totals, noise = self.rows.totals(), self._precision.noise
+        level = 0.5 * abs(totals.lowest_up + totals.highest_down)
+        level = level if math.isfinite(level) else 0.0
+        tol = max(self.settings.tol, self.settings.rtol * level)
+        # The violation and twice the rounding in the gradient together stay below tol.
+        trusted = 2.0 * noise <= 0.5 * tol
+        goal = tol - 2.0 * noise if trusted else tol
+        return _View(totals.violation, tol, goal, max(_EXACT * level, 4.0 * noise), trusted)
+
+    # -- one round -----------------------------------------------------------------------------
+
+    def _round(self, view):
+        """Propose, fetch, solve, update."""
+        working, Q = self._fetch(self._proposed)
+        share = 0.0 if self._is_whole else 0.1
+        target = max(share * view.violation, 0.5 * view.goal)
+        a, g = working.a.copy(), working.g.copy()
+        limit = min(self.record.steps_left(), _STEPS_PER_CALL)
+        steps, outcome = solve_block(Q, g, a, working.penalty, target, limit)
+        if outcome is Outcome.UNBOUNDED:
+            raise ValueError("the problem is unbounded below: a direction never ends.")
+        g = advanced(Q, working.a, a, working.g)
+        n_moved = self._update(working, a, g)
+        self._working = working.ids
+        self.record.add(view.violation, len(working), n_moved, steps, self.rows.n_values())
+        self._resize(len(working), n_moved, view.violation)
+        noise = self._precision.noise
+        if steps == 0 or self._progress.is_idle(self.rows.totals(), view.violation, noise):
+            self._stuck = True
+            return Stage.PRECISION
+        if self._progress.is_noise(view.violation, noise):
+            return self._end(self._look(), Status.STALLED)
+        return Stage.BLOCKS
+
+    def _proposed(self):
+        """Half the rows that want up most, half those that want down most."""
+        ids = _union(*self.rows.propose(self._block_size // 2))
+        # Rows that count twice leave room for those that moved in the last round.
+        kept = np.setdiff1d(self._working, ids, assume_unique=True)
+        return _union(ids, kept[: self._block_size - len(ids)])
+
+    def _fetch(self, choose):
+        """A working set and its block of Q."""
+        if self._whole is not None:
+            return self._whole
+        ids = np.arange(self.rows.n) if self._is_whole else choose()
+        working = self.rows.fetch(ids)
+        fetched = working, self.rows.block(working)
+        self._whole = fetched if self._is_whole else None
+        return fetched
+
+    def _update(self, working, a, g):
+        """Tell the rows of a working set's new variables and gradient; how many moved."""
+        change = a - working.a
+        moved = np.flatnonzero(change)
+        needed = moved[:0] if self._is_whole else moved
+        self._underway = Update(working.ids, a, g, working.columns.take(needed), change[needed])
+        self.rows.update(self._underway)
+        self._underway = None
+        if self._is_whole:
+            self._whole = replace(working, a=a, g=g), self._whole[1]
+        self._precision.add(self.rows, working.size[needed], change[needed])
+        self._at_limit = False
+        return len(moved)
+
+    def _resize(self, n_working, n_moved, violation):
+        """Double a working set that is too small to settle: all of it moves, or in vain."""
+        in_vain = violation > _SLOW * self._violation_before and n_working < _MODERATE
+        self._violation_before = violation
+        if not self._is_whole and (in_vain or n_moved > 0.75 * n_working):
+            larger = min(2 * self._block_size, self._largest_block)
+            self._block_size = max(self._block_size, larger)
+
+    # -- gradient ------------------------------------------------------------------------------
+
+    def _refresh(self):
+        """Compute the gradient anew."""
+        if not self._is_whole:
+            self.rows.refresh()
+            return
+        working, Q = self._fetch(None)
+        g = advanced(Q, np.zeros(len(working)), working.a, 0.0)
+        self._update(working, working.a, g)
+
+    def _make_sound(self):
+        """Bring the rows to a feasible point with its gradient, after Ctrl-C wherever it struck."""
+        if not self._feasible:
+            self.rows.rest()
+        elif self._underway is not None:
+            self.rows.assign(self._underway.ids, self._underway.a)
+        if not self.rows.is_sound():
+            self.rows.refresh()
+
+
+def _union(*ids):
+    """Numbers that are in any of some arrays, once and in ascending order."""
+    return np.unique(np.concatenate(ids))

@@ -1,0 +1,86 @@
+"""Exact finish: a working set solved to rounding by Newton and pair steps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...problem.block import Outcome, solve_block
+from ..newton import newton_step
+
+# A budget of Newton steps of up to _CHEAP variables; larger ones count by their cube.
+_BUDGET = 60.0
+_CHEAP = 200
+# Pair steps per variable between Newton steps, and what it costs to need them all.
+_STEPS_BETWEEN = 10
+_LIMIT_COSTS = 5.0
+
+
+class Finish:
+    """Newton steps, as long as the budget lasts.
+
+    Parameters
+    ----------
+    largest : int
+        No Newton step takes more variables than this; 0 for none at all.
+    """
+
+    def __init__(self, largest):
+        self.largest = largest
+        self.left = _BUDGET if largest else 0.0
+        self.begun = False
+
+    def solve(self, Q, penalty, a, g, goal, max_steps):
+        """Solve a block until its violation is at most ``goal``, or nothing more is to be had.
+
+        ``a`` and ``g`` are changed in place.
+
+        Returns
+        -------
+        int
+            Pair steps.
+        """
+        self.begun = True
+        a_before, g_before = a.copy(), g.copy()
+        a[:] = penalty.cleaned(a, a.sum(), Q.diagonal())
+        g[:] = advanced(Q, a_before, a, g_before)
+        n_steps = 0
+        while self.left > 0:
+            step = newton_step(Q, penalty, a, g)
+            if step is None:
+                break
+            free, values, full = step
+            self.left -= max(1.0, (len(free) / _CHEAP) ** 3)
+            g += product(values - a[free], Q[free])
+            a[free] = values
+            if not full:
+                # Cut short by a breakpoint: another one follows.
+                continue
+            # What is left are rows in the wrong state, which pair steps find.
+            violation = penalty.survey(a, g).violation
+            if violation <= goal or n_steps >= max_steps:
+                break
+            limit = min(max_steps - n_steps, _STEPS_BETWEEN * len(a))
+            steps, outcome = solve_block(Q, g, a, penalty, max(goal, 0.1 * violation), limit)
+            n_steps += steps
+            self.left -= 1.0
+            if outcome is Outcome.STEP_LIMIT:
+                # Perhaps all states are right by now: a Newton step tells. Not many more.
+                self.left -= _LIMIT_COSTS
+            if outcome is Outcome.STUCK:
+                break
+        g[:] = advanced(Q, a_before, a, g_before)
+        return n_steps
+
+
+def advanced(Q, before, after, g):
+    """The gradient after a change of variables, by one product.
+
+    Thousands of small steps leave more rounding in it than that.
+    """
+    moved = np.flatnonzero(after != before)
+    return g + product(after[moved] - before[moved], Q[moved])
+
+
+def product(coef, rows):
+    """``coef @ rows`` without BLAS, whose threads cost more than a product of this size."""
+    return np.einsum("i,ij->j", coef, rows)

@@ -1,0 +1,104 @@
+"""The history of a run, its limits, and whether it gets anywhere."""
+
+from __future__ import annotations
+
+import math
+import time
+
+from ..result import Status
+
+# Rounds without a relative decrease of the objective by this much, nor of the violation by
+# a tenth, before giving up.
+_IDLE_ROUNDS = 50
+_NO_PROGRESS = 1e-14
+# Rounds with a violation within the bound on rounding, before giving up.
+_NOISY_ROUNDS = 30
+
+
+class Record:
+    """History and limits of a run.
+
+    Parameters
+    ----------
+    settings : Settings
+        Limits and callback.
+    n_iter : int
+        Pair steps of an earlier run that goes on.
+    history : list of dict
+        Its history.
+    """
+
+    def __init__(self, settings, n_iter=0, history=()):
+        self.settings = settings
+        self.n_iter = n_iter
+        self.history = list(history)
+        self.values_before = self.history[-1]["kernel_values"] if history else 0
+        self._seconds_before = self.history[-1]["seconds"] if history else 0.0
+        self._started = time.perf_counter()
+        self._stop_asked = False
+
+    def add(self, violation, n_working, n_moved, steps, n_values):
+        """Note a round, and tell the callback."""
+        self.n_iter += steps
+        entry = {
+            "round": len(self.history) + 1,
+            "violation": violation,
+            "working_set": n_working,
+            "moved": n_moved,
+            "steps": steps,
+            "kernel_values": self.values_before + n_values,
+            "seconds": self._seconds_before + time.perf_counter() - self._started,
+        }
+        self.history.append(entry)
+        if self.settings.callback is not None and self.settings.callback(entry):
+            self._stop_asked = True
+
+    def continue_from(self, other, n_values):
+        """Count what another run over a sample, with its kernel values, has cost."""
+        self.n_iter += other.n_iter
+        self.values_before += other.values_before + n_values
+
+    def steps_left(self):
+        """Pair steps that the limit leaves; inf without a limit."""
+        limit = self.settings.max_iter
+        return math.inf if limit < 0 else max(0, limit - self.n_iter)
+
+    def seconds_left(self):
+        """Seconds that the limit leaves."""
+        return self.settings.max_time - (time.perf_counter() - self._started)
+
+    def limit_reached(self):
+        """The Status of a run that must end here, or None."""
+        if self.steps_left() == 0:
+            return Status.MAX_ITER
+        if self.seconds_left() <= 0:
+            return Status.MAX_TIME
+        return Status.STOPPED if self._stop_asked else None
+
+
+class Progress:
+    """Whether rounds still lead anywhere."""
+
+    def __init__(self):
+        self._best = self._closest = math.inf
+        self._idle = self._noisy = 0
+
+    def is_idle(self, totals, violation, noise):
+        """Whether neither the objective nor the violation has improved for some rounds."""
+        # Less than rounding is no progress: of the objective, and of the gradient in it.
+        objective = totals.objective
+        rounding = _NO_PROGRESS * abs(objective) + 0.01 * noise * totals.reach
+        better = not objective >= self._best - rounding
+        closer = violation < 0.9 * self._closest
+        self._idle = 0 if better or closer else self._idle + 1
+        self._best = objective if better else self._best
+        self._closest = violation if closer else self._closest
+        return self._idle >= _IDLE_ROUNDS
+
+    def is_noise(self, violation, noise):
+        """Whether the violation has been within the bound on rounding for some rounds.
+
+        The bound is pessimistic: it is worth trying, but not for ever.
+        """
+        self._noisy += violation <= 2.0 * noise
+        return self._noisy > _NOISY_ROUNDS

@@ -1,0 +1,25 @@
+"""A random sample that every place can draw by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+# Of every so many rows the same share is drawn.
+_STRETCH = 4096
+
+
+def drawn(first, stop, n, size, seed):
+    """Which of the rows ``first`` to ``stop`` belong to a sample of ``size`` of n rows.
+
+    Returns
+    -------
+    ndarray of bool of shape (stop - first,)
+    """
+    chosen = np.zeros(stop - first, dtype=bool)
+    for begin in range(first - first % _STRETCH, stop, _STRETCH):
+        end = min(n, begin + _STRETCH)
+        count = size * end // n - size * begin // n
+        rng = np.random.default_rng((seed, begin))
+        rows = begin + rng.choice(end - begin, count, replace=False)
+        chosen[rows[(rows >= first) & (rows < stop)] - first] = True
+    return chosen
