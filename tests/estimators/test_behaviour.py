@@ -133,7 +133,7 @@ def test_control_c_is_answered_soon(Machine, rng):
 def test_interrupt_during_the_coarse_start(monkeypatch, rng):
     # The sample is solved by the same engine, which answers Ctrl-C itself: the outer
     # fit has to end as well.
-    from fewlabels.solvers import decomposition
+    from fewlabels.solvers.engine import engine
 
     calls = []
 
@@ -141,7 +141,7 @@ def test_interrupt_during_the_coarse_start(monkeypatch, rng):
         calls.append(1)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(decomposition._pairs, "solve_block", interrupted)
+    monkeypatch.setattr(engine, "solve_block", interrupted)
     X = rng.normal(size=(8000, 3))
     machine = OneClassSVM()
     with pytest.raises(KeyboardInterrupt), warnings.catch_warnings():

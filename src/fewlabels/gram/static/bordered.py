@@ -34,6 +34,7 @@ class BorderedGram(DivisibleGram):
         self.value_error = inner.value_error
         self.border = np.asarray(border, dtype=float)
         self.corner = float(corner)
+        self._spare = None
 
     @classmethod
     def mean_of(cls, inner, rows, weight=None):
@@ -65,13 +66,13 @@ class BorderedGram(DivisibleGram):
         indices = np.asarray(indices)
         virtual = indices >= self.inner.n
         # The virtual row has no features; any others keep its place.
-        inner = self.inner.gather(np.where(virtual, 0, indices))
+        rows = np.where(virtual, 0, indices)
+        inner = self.inner.gather(rows) if self._spare is None else self._spare.take(rows)
         return Columns(indices, (virtual, self._edge(indices), inner))
 
     def _edge(self, indices):
         """``K(x_0, .)`` of some rows."""
-        real = np.minimum(indices, self.inner.n - 1)
-        return np.where(indices < self.inner.n, self.border[real], self.corner)
+        return np.append(self.border, self.corner)[np.minimum(indices, self.inner.n)]
 
     def values_of(self, columns):
         virtual, edge, inner = columns.values
@@ -110,7 +111,10 @@ class BorderedGram(DivisibleGram):
 
     def part(self, start, stop):
         last = min(stop, self.inner.n)
-        return self._around(self.inner.part(start, last), slice(start, last), stop > last)
+        part = self._around(self.inner.part(start, last), slice(start, last), stop > last)
+        if start == last:
+            part._spare = self.inner.gather(np.zeros(1, dtype=np.intp))
+        return part
 
     def take(self, indices):
         indices = np.asarray(indices)

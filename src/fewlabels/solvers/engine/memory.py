@@ -297,13 +297,13 @@ def memory_rows(problem, a=None, gradient=None, parts=1):
     parts : int, default=1
         Number of partitions, which makes no difference but for rounding.
     """
-    edges = [problem.n * k // parts for k in range(parts + 1)]
+    edges = sorted({problem.n * k // parts for k in range(parts + 1)})
     partitions = []
     for first, last in pairwise(edges):
         part = slice(first, last)
         partition = MemoryPartition(
             problem.gram.part(first, last),
-            problem.penalty if parts == 1 else problem.penalty.take(part),
+            problem.penalty if len(edges) == 2 else problem.penalty.take(part),
             problem.ridge[part],
             problem.scale,
             first,
