@@ -7,14 +7,23 @@ in the order of ``Penalty.arrays``.
 
 import numpy as np
 
-from .._jit import REDUCTION_MATH, jit
+from .._jit import REDUCTION_MATH, SUM_MATH, jit
 
 # Curvature below this share of the pair's diagonal is rounding (duplicated rows) or a
 # kernel that is not positive semi-definite: go to the next breakpoint.
 FLAT = 1e-12
 TINY = 1e-300
 
-DONE, STEP_LIMIT, STUCK, UNBOUNDED = 0, 1, 2, 3
+DONE, STEP_LIMIT, STUCK, UNBOUNDED, SINGULAR = 0, 1, 2, 3, 4
+
+# Pivots below this share of the largest entry are rounding.
+_SINGULAR = 1e-13
+# Pair steps between Newton steps: enough for a variable in the wrong state to join the others.
+_STEPS_BETWEEN = 2
+# Times that a Newton direction is refined.
+_REFINED = 2
+# What a Newton step costs: its share of a budget, and that share of _CHEAP variables.
+_STEP_COSTS, _CHEAP = 0.1, 200.0
 
 # What ``survey`` finds: sums, and then the rest.
 SUM, REACH, PRODUCT, PENALTY, RIDGE, SPREAD, BETWEEN = range(7)
@@ -253,3 +262,186 @@ def solve_block(Q, g, a, lower, kink, upper, slope_left, slope_right, tol, max_s
             left[k] = _slope_left(a[k], lower[k], kink[k], slope_left[k], slope_right[k])
         lowest = _move_gradient(step, Q[i], Q[j], g, right, up)
         steps += 1
+
+
+# -- exact finish ----------------------------------------------------------------------------
+
+
+@jit(SUM_MATH)
+def _dot(x, y, n):
+    """Inner product of the first ``n`` entries."""
+    total = 0.0
+    for k in range(n):
+        total += x[k] * y[k]
+    return total
+
+
+@jit(SUM_MATH)
+def _add_row(t, row, g):
+    """g += t row."""
+    for k in range(g.size):
+        g[k] += t * row[k]
+
+
+@jit(SUM_MATH)
+def _add_four(t0, t1, t2, t3, row0, row1, row2, row3, g):
+    for k in range(g.size):
+        g[k] += t0 * row0[k] + t1 * row1[k] + t2 * row2[k] + t3 * row3[k]
+
+
+@jit()
+def add_products(Q, which, change, g):
+    """``g += Q[:, which] @ change`` of a symmetric Q, four rows of it in one pass."""
+    whole = which.size - which.size % 4
+    for p in range(0, whole, 4):
+        i, j, k, m = which[p], which[p + 1], which[p + 2], which[p + 3]
+        _add_four(
+            change[p], change[p + 1], change[p + 2], change[p + 3], Q[i], Q[j], Q[k], Q[m], g
+        )  # fmt: skip
+    for p in range(whole, which.size):
+        _add_row(change[p], Q[which[p]], g)
+
+
+@jit()
+def _factorise(A):
+    """Lower Cholesky factor in place, row by row; the smallest pivot, 0 if one is not positive."""
+    smallest = np.inf
+    for i in range(A.shape[0]):
+        for j in range(i):
+            A[i, j] = (A[i, j] - _dot(A[i], A[j], j)) / A[j, j]
+        pivot = A[i, i] - _dot(A[i], A[i], i)
+        if not pivot > 0.0:
+            return 0.0
+        smallest = min(smallest, pivot)
+        A[i, i] = np.sqrt(pivot)
+    return smallest
+
+
+@jit()
+def _solve(L, x):
+    """x = (L L')^-1 x in place."""
+    for i in range(x.size):
+        x[i] = (x[i] - _dot(L[i], x, i)) / L[i, i]
+    for i in range(x.size - 1, -1, -1):
+        x[i] /= L[i, i]
+        _add_row(-x[i], L[i, :i], x[:i])
+
+
+@jit()
+def _between(lower, kink, upper, a, members):
+    """Fill ``members`` with the variables strictly between breakpoints; how many these are."""
+    m = 0
+    for k in range(a.size):
+        if lower[k] < a[k] < upper[k] and a[k] != kink[k]:
+            members[m] = k
+            m += 1
+    return m
+
+
+@jit()
+def _direction(Q, F, wanted, d):
+    """Fill d with ``Q_FF d + wanted`` constant and ``sum d = 0``; False where Q_FF is singular."""
+    m = F.size
+    B, A = np.empty((m, m)), np.empty((m, m))
+    size = TINY
+    for p in range(m):
+        row = Q[F[p]]
+        for q in range(m):
+            B[p, q] = row[F[q]]
+        A[p] = B[p]
+        size = max(size, abs(B[p, p]))
+    if not _factorise(A) > _SINGULAR * size:
+        return False
+    ones, residual = np.ones(m), np.empty(m)
+    _solve(A, ones)
+    total = ones.sum()
+    d[:] = 0.0
+    for turn in range(1 + _REFINED):
+        for p in range(m):
+            residual[p] = wanted[p] + (_dot(B[p], d, m) if turn else 0.0)
+        _solve(A, residual)
+        share = residual.sum() / total
+        for p in range(m):
+            d[p] += ones[p] * share - residual[p]
+    # The sum is zero to rounding even where Q is badly conditioned.
+    share = d.sum() / total
+    for p in range(m):
+        d[p] -= ones[p] * share
+    return True
+
+
+@jit()
+def _go(lower, kink, upper, a, F, d):
+    """Move the variables F by d, or as far as the first breakpoint; d becomes what they moved.
+
+    Returns whether that was the whole way.
+    """
+    room, first = np.inf, -1
+    for p in range(F.size):
+        i = F[p]
+        if d[p] == 0.0:
+            continue
+        if d[p] > 0.0:
+            way = ((kink[i] if a[i] < kink[i] else upper[i]) - a[i]) / d[p]
+        else:
+            way = (a[i] - (kink[i] if a[i] > kink[i] else lower[i])) / -d[p]
+        if way < room:
+            room, first = way, p
+    whole = room > 1.0
+    for p in range(F.size):
+        i, before = F[p], a[F[p]]
+        high = kink[i] if before < kink[i] else upper[i]
+        low = kink[i] if before > kink[i] else lower[i]
+        if whole:
+            a[i] = before + d[p]
+        elif p == first:
+            a[i] = high if d[p] > 0.0 else low
+        else:
+            a[i] = min(max(before + room * d[p], low), high)
+        d[p] = a[i] - before
+    return whole
+
+
+@jit()
+def _violation(lower, kink, upper, slope_left, slope_right, a, g):
+    low, high = np.inf, -np.inf
+    for k in range(a.size):
+        low = min(low, g[k] + _slope_right(a[k], kink[k], upper[k], slope_left[k], slope_right[k]))
+        high = max(
+            high, g[k] + _slope_left(a[k], lower[k], kink[k], slope_left[k], slope_right[k])
+        )
+    return high - low
+
+
+@jit()
+def finish_block(Q, g, a, lower, kink, upper, slope_left, slope_right, goal, largest, budget):
+    """See ``block.finish_block``; ``g`` and ``a`` are changed in place."""
+    members, direction = np.empty(a.size, np.intp), np.empty(min(a.size, largest))
+    steps = 0
+    while budget > 0.0:
+        m = _between(lower, kink, upper, a, members)
+        if m < 2:
+            return steps, budget, STUCK
+        if m > largest:
+            return steps, budget, SINGULAR
+        F, d, wanted = members[:m], direction[:m], np.empty(m)
+        for p in range(m):
+            i = F[p]
+            wanted[p] = g[i] + (slope_right[i] if a[i] > kink[i] else slope_left[i])
+        if not _direction(Q, F, wanted, d):
+            return steps, budget, SINGULAR
+        budget -= _STEP_COSTS + (m / _CHEAP) ** 3
+        whole = _go(lower, kink, upper, a, F, d)
+        add_products(Q, F, d, g)
+        if not whole:
+            continue
+        if _violation(lower, kink, upper, slope_left, slope_right, a, g) <= goal:
+            return steps, budget, DONE
+        more, _ = solve_block(
+            Q, g, a, lower, kink, upper, slope_left, slope_right, goal, _STEPS_BETWEEN
+        )
+        steps += more
+        budget -= _STEP_COSTS
+        if more == 0:
+            return steps, budget, STUCK
+    return steps, budget, STEP_LIMIT

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+import numpy as np
+
 from . import _penalty as code
 
 
@@ -23,6 +25,8 @@ class Outcome(Enum):
     STUCK = code.STUCK
     #: The objective falls for ever.
     UNBOUNDED = code.UNBOUNDED
+    #: Many solutions are equal, or too many variables are between breakpoints.
+    SINGULAR = code.SINGULAR
 
 
 def solve_block(Q, g, a, penalty, tol, max_steps):
@@ -48,3 +52,42 @@ def solve_block(Q, g, a, penalty, tol, max_steps):
     """
     steps, ended = code.solve_block(Q, g, a, *penalty.arrays(), float(tol), int(max_steps))
     return steps, Outcome(ended)
+
+
+def finish_block(Q, g, a, penalty, goal, largest, budget):
+    """Newton steps on the variables between breakpoints until the violation is at most ``goal``.
+
+    Each goes as far as the first breakpoint. After one that went the whole way, a few pair steps
+    let a variable in the wrong state join the others.
+
+    Parameters
+    ----------
+    Q, g, a, penalty
+        As in ``solve_block``.
+    goal : float
+        What counts as rounding.
+    largest : int
+        Most variables of a Newton step.
+    budget : float
+        What the steps may cost; a step of 200 variables costs 1.1.
+
+    Returns
+    -------
+    steps : int
+        Pair steps.
+    budget : float
+        What is left of it.
+    outcome : Outcome
+        ``STEP_LIMIT`` when the budget is used up, ``STUCK`` when nothing can move.
+    """
+    steps, budget, ended = code.finish_block(
+        Q, g, a, *penalty.arrays(), float(goal), int(largest), float(budget)
+    )
+    return steps, budget, Outcome(ended)
+
+
+def add_products(Q, a, g):
+    """``g + Q a`` of a symmetric Q, in place, from the entries of ``a`` that are not zero."""
+    used = np.flatnonzero(a)
+    code.add_products(Q, used, a[used], g)
+    return g

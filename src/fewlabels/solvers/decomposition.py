@@ -11,6 +11,7 @@ from .engine.memory import collected, memory_rows
 from .engine.record import Record
 from .result import Result, certified
 from .settings import Settings
+from .whole import is_whole, solve_whole
 
 
 def solve_decomposition(problem, start=None, settings=None, **changes):
@@ -34,19 +35,23 @@ def solve_decomposition(problem, start=None, settings=None, **changes):
     """
     settings = Settings() if settings is None else settings
     settings = replace(settings, **changes) if changes else settings
+    if is_whole(problem, settings):
+        if start is None:
+            a = problem.feasible_start()
+        else:
+            a = _variables(start.a if isinstance(start, Result) else start, problem)
+        before = start if isinstance(start, Result) else None
+        start, final = solve_whole(problem, a, settings, before)
+        if final:
+            return start
     record = None
     if isinstance(start, Result):
         record = Record(settings, start.n_iter, start.history)
-        rows = memory_rows(problem, start.a, start.gradient)
+        rows = memory_rows(problem, _variables(start.a, problem), start.gradient)
     elif start is not None:
-        rows = memory_rows(problem, _variables(start, problem.n))
+        rows = memory_rows(problem, _variables(start, problem))
     else:
         rows = memory_rows(problem)
-    if start is not None and not (totals := rows.totals()).is_feasible(problem.total):
-        raise ValueError(
-            "the start is not feasible: every a_i must lie in its interval and "
-            f"they must sum to {problem.total:g} (here {totals.sum:g})."
-        )
     engine = Engine(rows, settings, record)
     status = engine.run(cold=start is None)
     rows.snap()
@@ -56,8 +61,14 @@ def solve_decomposition(problem, start=None, settings=None, **changes):
     )  # fmt: skip
 
 
-def _variables(start, n):
+def _variables(start, problem):
+    """A feasible start as a new array."""
     a = np.array(start, dtype=float)
-    if a.shape != (n,):
-        raise ValueError(f"the start has shape {a.shape}; the problem has {n} variables.")
+    if a.shape != (problem.n,):
+        raise ValueError(f"the start has shape {a.shape}; the problem has {problem.n} variables.")
+    if not problem.is_feasible(a):
+        raise ValueError(
+            "the start is not feasible: every a_i must lie in its interval and "
+            f"they must sum to {problem.total:g} (here {a.sum():g})."
+        )
     return a

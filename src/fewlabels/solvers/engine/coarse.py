@@ -43,8 +43,7 @@ def take_over(rows, sample):
 
 
 def _settle(rows, multiplier):
-    """Move the multiplier from the sample's until the sum is right to rounding, or to the last
-    row that jumps between breakpoints."""
+    """Move the multiplier until the sum is right to rounding, or to the last row that jumps."""
 
     def excess(at):
         return math.fsum(rows.ask(methodcaller("settle", at))) - rows.total

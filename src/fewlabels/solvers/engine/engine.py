@@ -38,7 +38,7 @@ _STEPS_PER_CALL = 50_000
 # Violation relative to the multiplier that an exact finish aims at.
 _EXACT = 1e-13
 # So many rows are one working set; from so many rows on the first one is larger.
-_FEW_ROWS = 256
+_FEW_ROWS = 1024
 _MANY_ROWS = 20_000
 # A round that leaves more than this share of the violation was slow; that alone makes no
 # working set larger than this.
@@ -326,7 +326,7 @@ class Engine:
         self._update(working, working.a, g)
 
     def _make_sound(self):
-        """Bring the rows to a feasible point with its gradient, after Ctrl-C wherever it struck."""
+        """Bring the rows to a feasible point with its gradient, wherever Ctrl-C struck."""
         if not self._feasible:
             self.rows.rest()
         elif self._underway is not None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...problem.block import Outcome, solve_block
+from ...problem.block import Outcome, finish_block, solve_block
 from ..newton import newton_step
 
 # A budget of Newton steps of up to _CHEAP variables; larger ones count by their cube.
 _BUDGET = 60.0
 _CHEAP = 200
+# Newton steps of no more variables are taken in compiled code.
+_COMPILED = 256
 # Pair steps per variable between Newton steps, and what it costs to need them all.
 _STEPS_BETWEEN = 10
 _LIMIT_COSTS = 5.0
@@ -45,6 +47,13 @@ class Finish:
         g[:] = advanced(Q, a_before, a, g_before)
         n_steps = 0
         while self.left > 0:
+            steps, self.left, outcome = finish_block(
+                Q, g, a, penalty, goal, min(self.largest, _COMPILED), self.left
+            )
+            n_steps += steps
+            if outcome is not Outcome.SINGULAR:
+                break
+            # By LAPACK: a factor of many variables, or a choice among solutions that are equal.
             step = newton_step(Q, penalty, a, g)
             if step is None:
                 break

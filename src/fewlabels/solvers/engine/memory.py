@@ -241,7 +241,7 @@ class MemoryPartition(Partition):
         self._shift_to(a)
         self._line = None
 
-    # -- a sample that stands for all rows ----------------------------------------------------------
+    # -- a sample that stands for all rows -----------------------------------------------------
 
     def draw(self, n, size, seed):
         chosen = drawn(self.first, self.first + self.n, n, size, seed)

@@ -1,4 +1,4 @@
-"""What the engine and the rows say to each other: plain numbers, arrays of a working set's size."""
+"""What engine and rows say to each other: plain numbers, arrays of a working set's size."""
 
 from __future__ import annotations
 

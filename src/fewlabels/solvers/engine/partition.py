@@ -85,8 +85,10 @@ class Partition(ABC):
 
     @abstractmethod
     def absorbs(self, amount):
-        """Ranked, of at most one row between breakpoints: the one with the lowest Q_ii of those
-        that can take ``amount`` without reaching a breakpoint."""
+        """At most one row, as Ranked, that takes ``amount`` without reaching a breakpoint.
+
+        Of those between breakpoints the one with the lowest Q_ii.
+        """
 
     @abstractmethod
     def shift(self, row, amount):
@@ -151,10 +153,12 @@ class Partition(ABC):
 
     @abstractmethod
     def move(self, limit, amount):
-        """Move rows that cost less than ``limit`` to their next breakpoint, and those that cost
-        as much by ``amount`` in all, one after the other. Not repeatable."""
+        """Move rows that cost less than ``limit`` to their next breakpoint.
 
-    # -- a sample that stands for all rows ----------------------------------------------------------
+        Those that cost as much move by ``amount`` in all, one after the other. Not repeatable.
+        """
+
+    # -- a sample that stands for all rows -----------------------------------------------------
 
     @abstractmethod
     def draw(self, n, size, seed):
@@ -169,8 +173,10 @@ class Partition(ABC):
 
     @abstractmethod
     def predict(self):
-        """Begin a prediction: the gradient is zero, to receive the sample's function, and what
-        the sample knows better is held."""
+        """Begin a prediction: the gradient is zero, to receive the sample's function.
+
+        What the sample knows better is held.
+        """
 
     @abstractmethod
     def settle(self, multiplier):
