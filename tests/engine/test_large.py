@@ -87,8 +87,9 @@ def test_coarse_start(machine, rng):
     # The start from a sample costs little more than it saves at worst.
     cold = solve_decomposition(problem, tol=tol, max_time=GUARD, coarse=False)
     check(problem, Q, M, cold, tol, max_gap=2e-3)
-    values = [r.history[-1]["kernel_values"] for r in (result, cold)]
-    assert values[0] <= 1.25 * values[1]
+    others = (solve_decomposition(problem, tol=tol, random_state=k) for k in (1, 2))
+    values = [r.history[-1]["kernel_values"] for r in (result, *others, cold)]
+    assert np.mean(values[:3]) <= 1.25 * values[3]
 
 
 @pytest.mark.parametrize("balanced", [False, True])

@@ -333,16 +333,16 @@ def test_interrupted_in_the_coarse_start(rng, monkeypatch):
     """Ctrl-C while the sample is solved ends the whole run, not the sample alone."""
     X = rng.normal(size=(4000, 2))
     problem = one_class(RowsGram(RowMap(RBF(1.0), X), X), 0.1)
-    apply = RowsGram.apply
+    add_columns = RowsGram.add_columns
     sizes = []
 
-    def interrupting(self, indices, coef, out):
+    def interrupting(self, columns, coef, out):
         sizes.append(self.n)
         if len(sizes) == 2:
             raise KeyboardInterrupt
-        apply(self, indices, coef, out)
+        add_columns(self, columns, coef, out)
 
-    monkeypatch.setattr(RowsGram, "apply", interrupting)
+    monkeypatch.setattr(RowsGram, "add_columns", interrupting)
     result = solve_decomposition(problem, tol=1e-3, block_size=64)
     assert sizes[:2] == [666, 666]
     assert result.status is Status.INTERRUPTED

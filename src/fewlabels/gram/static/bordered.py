@@ -118,6 +118,8 @@ class BorderedGram(DivisibleGram):
 
     def take(self, indices):
         indices = np.asarray(indices)
+        if self.n == self.inner.n:
+            return self._around(self.inner.take(indices), indices, False)
         if len(indices) == 0 or indices[-1] != self.inner.n:
             raise ValueError("a bordered matrix keeps its virtual row, as the last index.")
         real = indices[:-1]

@@ -99,7 +99,7 @@ class FormedGram(DivisibleGram):
                 np.diagonal(self._values(rows, rows))
                 for rows in (self.X[i : i + step] for i in range(0, self.n, step))
             ]
-            self._diagonal = np.concatenate(parts).astype(float)
+            self._diagonal = np.concatenate([np.empty(0), *parts])
         return self._diagonal
 
     def gather(self, indices):

@@ -145,8 +145,7 @@ class MemoryPartition(Partition):
         self.gram = gram
 
     def snap(self, near):
-        self.a = self.penalty.snapped(self.a, near)
-        self._totals = None
+        self._put(self.penalty.snapped(self.a, near))
 
     def absorbs(self, amount):
         able = np.flatnonzero(self.penalty.absorbs(self.a, amount))
@@ -155,15 +154,23 @@ class MemoryPartition(Partition):
         return Ranked(able[best.ids] + self.first, best.keys)
 
     def shift(self, row, amount):
-        if 0 <= row - self.first < self.n:
-            below, above = (ends[row - self.first] for ends in self.penalty.neighbours(self.a))
-            moved = self.a[row - self.first] + amount
-            self.a[row - self.first] = min(max(moved, below), above)
-            self._totals = None
+        place = row - self.first
+        if 0 <= place < self.n:
+            below, above = (ends[place] for ends in self.penalty.neighbours(self.a))
+            a = self.a.copy()
+            a[place] = min(max(a[place] + amount, below), above)
+            self._put(a)
+
+    def _put(self, a):
+        """Move variables: the ridge's part of the gradient follows, that of K does not."""
+        self._totals = None
+        self.g += self.ridge * (a - self.a)
+        self.a = a
 
     # -- a gradient that is owed ----------------------------------------------------------------
 
     def begin(self):
+        self._changed(sound=False)
         self._before = self.a.copy()
 
     def owed(self):
@@ -195,13 +202,7 @@ class MemoryPartition(Partition):
     # -- a sum that is not right ------------------------------------------------------------------
 
     def clip(self):
-        self._shift_to(np.clip(self.a, self.penalty.lower, self.penalty.upper))
-
-    def _shift_to(self, a):
-        """The ridge's part of the gradient follows here; that of K is owed."""
-        self._changed(sound=False)
-        self.g += self.ridge * (a - self.a)
-        self.a = a
+        self._put(np.clip(self.a, self.penalty.lower, self.penalty.upper))
 
     def rest(self):
         self.a = self.penalty.nearest_zero()
@@ -238,7 +239,7 @@ class MemoryPartition(Partition):
         a[rows[:full]] = to[:full]
         if full < high:
             a[rows[full]] += np.copysign(abs(amount) - (room[full] - room[low]), amount)
-        self._shift_to(a)
+        self._put(a)
         self._line = None
 
     # -- a sample that stands for all rows -----------------------------------------------------

@@ -81,7 +81,8 @@ class Partition(ABC):
 
     @abstractmethod
     def snap(self, near):
-        """Put variables on breakpoints that they reach to within ``near``, the gradient as is."""
+        """Put variables on breakpoints that they reach to within ``near``; K's part of the
+        gradient stays as it is."""
 
     @abstractmethod
     def absorbs(self, amount):
@@ -92,7 +93,8 @@ class Partition(ABC):
 
     @abstractmethod
     def shift(self, row, amount):
-        """Change the variable of ``row``, if it is here, the gradient as is. Not repeatable."""
+        """Change the variable of ``row``, if it is here; K's part of the gradient stays as it is.
+        Not repeatable."""
 
     # -- a gradient that is owed ----------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from operator import methodcaller
 
 import numpy as np
 
+from ...gram import Columns
 from ...problem import Totals
 from .messages import Accuracy, Facts, Ranked, Room, WorkingSet
 
@@ -153,12 +154,21 @@ class Rows:
     def receive(self, other, counts):
         """Add what the variables of these or of other rows owe to the gradient.
 
-        ``counts`` are their numbers in each of the partitions of ``other``.
+        ``counts`` are their numbers in each of the partitions of ``other``. However these are
+        divided, the same columns are added together.
         """
-        for partition, count in zip(other.partitions, counts, strict=True):
-            for start in range(0, count, _AT_A_TIME):
-                columns, change = partition.debt(start, _AT_A_TIME, other is not self)
-                self.ask(methodcaller("add", columns, change))
+        ends = np.cumsum([0, *counts])
+        for start in range(0, int(ends[-1]), _AT_A_TIME):
+            # Of every partition those between start and stop that are its own, if any.
+            own = np.clip([start, start + _AT_A_TIME], ends[:-1, None], ends[1:, None])
+            parts = [
+                partition.debt(int(low), int(high - low), other is not self)
+                for partition, (low, high) in zip(other.partitions, own - ends[:-1, None], strict=True)
+                if high > low
+            ]
+            columns, changes = zip(*parts, strict=True)
+            message = methodcaller("add", Columns.joined(columns), np.concatenate(changes))
+            self.ask(message)
 
     # -- feasible points --------------------------------------------------------------------------
 
