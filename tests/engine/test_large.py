@@ -68,28 +68,37 @@ def rows(rng, n, d=2):
 )
 def test_coarse_start(machine, rng):
     n = 15_000
-    X = rows(rng, n)
+    # In units of the gradient, which is that of an average of kernel values.
+    values = {"coarse": 0.0, "cold": 0.0}
+    for draw in range(2):
+        X = rows(rng, n)
+        problem = coarse_problem(machine, X, rng)
+        Q = Matrix(X, 0.7, problem.scale, problem.ridge)
+        M = Matrix(X, 0.7, problem.scale)
+        tol = 1e-5 * problem.scale
+        for seed in range(3):
+            result = solve_decomposition(problem, tol=tol, max_time=GUARD, random_state=seed)
+            values["coarse"] += result.history[-1]["kernel_values"] / 3
+            if draw == seed == 0:
+                check(problem, Q, M, result, tol, max_gap=2e-3)
+        cold = solve_decomposition(problem, tol=tol, max_time=GUARD, coarse=False)
+        values["cold"] += cold.history[-1]["kernel_values"]
+        if draw == 0:
+            check(problem, Q, M, cold, tol, max_gap=2e-3)
+    # The start from a sample costs little more than it saves at worst. How many rounds either
+    # takes varies from sample to sample.
+    assert values["coarse"] <= 1.25 * values["cold"]
+
+
+def coarse_problem(machine, X, rng):
     gram = make_gram(RBF(0.7), sp.csr_array(X) if machine == "csr" else X, n_jobs=2)
     if machine == "svdd squared":
-        problem = svdd_squared(gram, 50.0)
-    elif machine == "svdd linear":
-        problem = svdd_linear(gram, 1.0 / (0.05 * n))
-    elif machine == "weighted":
-        problem = one_class(gram, 0.1, rng.exponential(size=n) ** 3 + 1e-6)
-    else:
-        problem = one_class(gram, 0.05)
-    Q = Matrix(X, 0.7, problem.scale, problem.ridge)
-    M = Matrix(X, 0.7, problem.scale)
-    # In units of the gradient, which is that of an average of kernel values.
-    tol = 1e-5 * problem.scale
-    result = solve_decomposition(problem, tol=tol, max_time=GUARD)
-    check(problem, Q, M, result, tol, max_gap=2e-3)
-    # The start from a sample costs little more than it saves at worst.
-    cold = solve_decomposition(problem, tol=tol, max_time=GUARD, coarse=False)
-    check(problem, Q, M, cold, tol, max_gap=2e-3)
-    others = (solve_decomposition(problem, tol=tol, random_state=k) for k in (1, 2))
-    values = [r.history[-1]["kernel_values"] for r in (result, *others, cold)]
-    assert np.mean(values[:3]) <= 1.25 * values[3]
+        return svdd_squared(gram, 50.0)
+    if machine == "svdd linear":
+        return svdd_linear(gram, 1.0 / (0.05 * len(X)))
+    if machine == "weighted":
+        return one_class(gram, 0.1, rng.exponential(size=len(X)) ** 3 + 1e-6)
+    return one_class(gram, 0.05)
 
 
 @pytest.mark.parametrize("balanced", [False, True])

@@ -1,5 +1,6 @@
 """The seam: rows in any number of places, which hand out nothing of their number."""
 
+import itertools
 from dataclasses import fields, is_dataclass
 
 import numpy as np
@@ -64,9 +65,7 @@ def test_the_number_of_places_does_not_matter(machine, block_size, rng):
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 def test_kernels_and_storages_in_places(kernel, storage, rng):
     for machine in ("svdd squared", "s3vm balanced"):
-        case = make_case(
-            machine, rng.normal(size=(90, 4)), KERNELS[kernel], rng, storage=storage
-        )
+        case = make_case(machine, rng.normal(size=(90, 4)), KERNELS[kernel], rng, storage=storage)
         results = [solve(case.problem, k, tol=1e-7, block_size=16) for k in PARTS]
         for result in results:
             assert_solved(case, result, 1e-7)
@@ -278,7 +277,7 @@ def test_columns_are_understood_by_every_part(name, bordered, rng):
     ids = np.sort(rng.choice(gram.n, 17, replace=False))
     coef = rng.normal(size=17)
     for edges in ([0, gram.n], [0, 5, 30, gram.n], [0, gram.n - 1, gram.n]):
-        parts = [gram.part(first, last) for first, last in zip(edges, edges[1:], strict=False)]
+        parts = [gram.part(first, last) for first, last in itertools.pairwise(edges)]
         gathered = []
         for part, first in zip(parts, edges, strict=False):
             own = ids[(ids >= first) & (ids < first + part.n)]
@@ -302,9 +301,7 @@ def test_a_sample_is_drawn_by_every_place_alike():
         whole = drawn(0, n, n, size, 3)
         assert whole.sum() == size
         edges = [0, n // 3, n // 2, n]
-        parts = [
-            drawn(a, b, n, size, 3) for a, b in zip(edges, edges[1:], strict=False)
-        ]
+        parts = [drawn(a, b, n, size, 3) for a, b in itertools.pairwise(edges)]
         np.testing.assert_array_equal(np.concatenate(parts), whole)
     assert not np.array_equal(drawn(0, 9000, 9000, 1500, 0), drawn(0, 9000, 9000, 1500, 1))
     # Every row is drawn as often as any other.

@@ -81,8 +81,10 @@ class Partition(ABC):
 
     @abstractmethod
     def snap(self, near):
-        """Put variables on breakpoints that they reach to within ``near``; K's part of the
-        gradient stays as it is."""
+        """Put variables on breakpoints that they reach to within ``near``.
+
+        K's part of the gradient stays as it is.
+        """
 
     @abstractmethod
     def absorbs(self, amount):
@@ -93,8 +95,10 @@ class Partition(ABC):
 
     @abstractmethod
     def shift(self, row, amount):
-        """Change the variable of ``row``, if it is here; K's part of the gradient stays as it is.
-        Not repeatable."""
+        """Change the variable of ``row``, if it is here. Not repeatable.
+
+        K's part of the gradient stays as it is.
+        """
 
     # -- a gradient that is owed ----------------------------------------------------------------
 

@@ -163,7 +163,9 @@ class Rows:
             own = np.clip([start, start + _AT_A_TIME], ends[:-1, None], ends[1:, None])
             parts = [
                 partition.debt(int(low), int(high - low), other is not self)
-                for partition, (low, high) in zip(other.partitions, own - ends[:-1, None], strict=True)
+                for partition, (low, high) in zip(
+                    other.partitions, own - ends[:-1, None], strict=True
+                )
                 if high > low
             ]
             columns, changes = zip(*parts, strict=True)
