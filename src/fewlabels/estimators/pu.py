@@ -74,7 +74,7 @@ class PUSVM(ClassifierMixin, UpdatableMachine):
     lam : "auto" or float, default="auto"
         Weight lambda of the norm, > 0. Larger values give smoother functions. "auto" is
         ``0.15 / p`` with p the number (sum of weights) of positive rows, which keeps the
-        price ``c1 = prior / (2 lam p)`` of a positive row the same whatever their number.
+        cost ``c1 = prior / (2 lam p)`` of a positive row the same whatever their number.
     loss : {"double-hinge", "ramp"}, default="double-hinge"
         ``max(-z, max(0, (1 - z) / 2))``, which makes the problem convex, or
         ``min(1, max(0, (1 - z) / 2))``, which does not: then a local minimum is found

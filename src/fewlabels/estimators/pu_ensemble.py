@@ -38,8 +38,8 @@ class PUEnsemble(ClassifierMixin, KernelMachine):
     r"""Composite classifier for positive and unlabelled rows: bags, then soft labels.
 
     First stage: support vector machines tell bootstrap samples of the positive rows from
-    equally many unlabelled rows, for a grid of kernels and prices; the mean over the bags is
-    one member per kernel and price. Members are weighted by the area under the ROC curve of
+    equally many unlabelled rows, for a grid of kernels and costs; the mean over the bags is
+    one member per kernel and cost. Members are weighted by the area under the ROC curve of
     positive against unlabelled rows, on rows held out of the bags, which needs no prior. A
     logistic map of the held-out scores, fitted with the prior, gives every unlabelled row a
     probability of being positive.
@@ -56,8 +56,8 @@ class PUEnsemble(ClassifierMixin, KernelMachine):
         :func:`fewlabels.class_prior.estimate_prior`. Members and their weights do not
         depend on it.
     kernel : {"rbf", "linear", "poly", "precomputed"}, default="rbf"
-        Kernel. "rbf" takes five: ``gamma`` times 1/8, 1/4, 1/2, 1 and 2, with prices 1 and
-        10. The others are one kernel, with prices 0.1, 1 and 10, divided by the mean of
+        Kernel. "rbf" takes five: ``gamma`` times 1/8, 1/4, 1/2, 1 and 2, with costs 1 and
+        10. The others are one kernel, with costs 0.1, 1 and 10, divided by the mean of
         K(x, x) (with "linear" around the mean row). With "linear" the decision is that of the
         second stage alone.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -94,11 +94,11 @@ class PUEnsemble(ClassifierMixin, KernelMachine):
         class, in the coding of y.
     gammas_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels; 0 for kernels without one.
-    prices_ : ndarray of shape (n_prices,)
-        Prices of a row inside the margin.
-    auc_ : ndarray of shape (n_kernels, n_prices)
+    prices_ : ndarray of shape (n_costs,)
+        Costs of a row inside the margin.
+    auc_ : ndarray of shape (n_kernels, n_costs)
         Area under the ROC curve of each member, positive against unlabelled rows, held out.
-    weights_ : ndarray of shape (n_kernels, n_prices)
+    weights_ : ndarray of shape (n_kernels, n_costs)
         Weights of the members, with sum 1; those below 0.001 are set to 0.
     transduction_ : ndarray of shape (n_samples,)
         Labels of the training rows: the positives' own; the others' by held-out scores, so

@@ -51,9 +51,8 @@ def tune_pu(estimator, X, y, weight, search):
     return _decided(table, settings, estimator, prior, search)
 
 
-def _kept(reason, table=None):
-    table = pd.DataFrame({"gamma": [np.nan], "score": [np.nan]}) if table is None else table
-    table["chosen"] = np.arange(len(table)) == 0
+def _kept(reason):
+    table = pd.DataFrame({"gamma": [np.nan], "score": [np.nan], "chosen": [True]})
     return Plan({}, reason, table, Curve("gamma", "score", [], "Held-out score"))
 
 

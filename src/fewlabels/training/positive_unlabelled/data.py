@@ -111,8 +111,8 @@ class PUData:
         threshold = others[order]
         among_positive = np.cumsum(share[order])
         order = np.argsort(self.similarity)
-        mass = self.weight_unlabeled / self.weight_unlabeled.sum()
-        below = np.concatenate([[0.0], np.cumsum(mass[order])])
+        weight = self.weight_unlabeled / self.weight_unlabeled.sum()
+        below = np.concatenate([[0.0], np.cumsum(weight[order])])
         among_unlabeled = 1.0 - below[np.searchsorted(self.similarity[order], threshold)]
         slack_positive = _deviation(self.weight_positive)
         slack_unlabeled = _deviation(self.weight_unlabeled)

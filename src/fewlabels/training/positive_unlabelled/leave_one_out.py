@@ -61,11 +61,11 @@ def positives_left_out(found, data):
     their decisions as their variables take over, with an unchanged sum, to first order. Where
     there are none, or the kernel is no inner product, nothing takes over.
     """
-    mass = data.weight_positive.sum()
+    total_weight = data.weight_positive.sum()
     _, group = np.unique(row_keys(data.X)[data.positive], return_inverse=True)
     total = np.bincount(group, weights=found.coef[data.positive])
     per_unit = (total / np.bincount(group, weights=data.weight_positive))[group]
-    step = per_unit * mass / max(mass - 1.0, 0.5 * mass)
+    step = per_unit * total_weight / max(total_weight - 1.0, 0.5 * total_weight)
     norm = data.positive_norm
     distance = data.gram_positive.diagonal() - 2.0 * data.similarity_positive + norm
     first = np.unique(data.groups, return_index=True)[1]
