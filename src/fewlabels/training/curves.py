@@ -28,25 +28,14 @@ _SAME = 1e-9
 
 
 def curve_with_prior(positive, unlabeled, prior, kind):
-    """The curve of a positive-unlabelled problem.
+    """The Curve of a positive-unlabelled problem.
 
-    Among functions q of one form, the one that maximises ``sum_P log q(score)`` with a mean of
-    ``prior`` over the unlabelled scores: ``q / prior`` is the ratio of the densities of positive
-    and unlabelled scores of greatest likelihood (KLIEP, Sugiyama et al. 2008). No negatives
-    are needed, and as q is at most 1 no score can have more influence than its share.
-
-    Parameters
-    ----------
-    positive, unlabeled : tuple of two ndarrays
-        Scores of rows that were not trained on, and their weights, which act as repetitions.
-    prior : float
-        Share of positives among the unlabelled rows, in (0, 1).
-    kind : {"sigmoid", "isotonic"}
-        "isotonic": the mean of the best increasing function and the best sigmoid.
-
-    Returns
-    -------
-    Curve
+    From scores of positive and of unlabelled rows that were not trained on, each with weights,
+    which act as repetitions. Among functions q of one form, the one that maximises ``sum_P log
+    q(score)`` with a mean of ``prior`` over the unlabelled scores: ``q / prior`` is the ratio of
+    the densities of positive and unlabelled scores of greatest likelihood (KLIEP, Sugiyama et
+    al. 2008). No negatives are needed, and as q is at most 1 no score can have more influence
+    than its share. "isotonic" is the mean of the best increasing function and the best sigmoid.
     """
     prior = float(np.clip(prior, _LEAST, 1.0 - _LEAST))
     (scores, weight), (others, mass) = positive, (unlabeled[0], unlabeled[1] / unlabeled[1].sum())
@@ -82,30 +71,13 @@ def curve_with_prior(positive, unlabeled, prior, kind):
 
 
 def curve_of_labels(scores, positive, weight, kind, unlabeled=None, share=None):
-    """The curve of labelled rows.
+    """The Curve of labelled rows that were not trained on; weights act as repetitions.
 
-    The sigmoid of greatest posterior density: labels are independent given the scores, the
-    slope is lognormal around 1 and the intercept normal around 0, so that few labels, or labels
-    without an error, do not give certainties.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n,)
-        Scores of labelled rows that were not trained on.
-    positive : ndarray of bool of shape (n,)
-        Their labels.
-    weight : ndarray of shape (n,)
-        Their weights, which act as repetitions.
-    kind : {"sigmoid", "isotonic"}
-        "isotonic": the mean of the isotonic regression and of the sigmoid.
-    unlabeled : tuple of two ndarrays or None, default=None
-        Scores of unlabelled rows and their weights.
-    share : float or None, default=None
-        What the mean probability over the unlabelled rows has to be, in (0, 1).
-
-    Returns
-    -------
-    Curve
+    The sigmoid of greatest posterior density: labels are independent given the scores, the slope
+    is lognormal around 1 and the intercept normal around 0, so that few labels, or labels
+    without an error, do not give certainties. "isotonic" is the mean of the isotonic regression
+    and of the sigmoid. With a ``share`` in (0, 1) that is the mean probability over the
+    unlabelled rows, whose scores and weights are ``unlabeled``.
     """
     y = positive.astype(float)
     if share is not None:
