@@ -41,7 +41,7 @@ def test_shift_and_scale_are_those_of_the_machine(rng):
     new = rng.normal(size=20)
     np.testing.assert_allclose(moved.p_values(4.0 * new - 2.0), plain.p_values(new))
     assert moved.threshold == pytest.approx(4.0 * plain.threshold - 2.0)
-    np.testing.assert_allclose(moved.comparable(moved.as_scored(new)), new)
+    np.testing.assert_allclose(moved.as_scored(new), 4.0 * new - 2.0)
 
 
 def test_scores_within_a_tie_are_equal():
@@ -95,14 +95,14 @@ def test_a_value_is_computed_once_per_version():
     assert len(calls) == 2
 
 
-def test_values_may_be_known_put_and_dropped():
+def test_values_may_be_known_put_and_replaced():
     late = Late({"it": (3, "three")})
     assert late.get("it", 3, lambda: "new") == "three"
     assert (late.known("it", 4), late.last("it"), late.last("other")) == (None, "three", None)
     late.put("it", 4, "four")
     assert late.known("it", 4) == "four"
-    late.drop("it", "never there")
-    assert late.last("it") is None
+    other = late.with_value("it", 4.0)
+    assert (other.known("it", 4), late.known("it", 4)) == (4.0, "four")
 
 
 def test_nothing_is_kept_of_what_failed():

@@ -12,7 +12,6 @@ import json
 import numpy as np
 
 from ..fitted import (
-    Conformal,
     Curve,
     Function,
     Late,
@@ -22,8 +21,7 @@ from ..fitted import (
     Solution,
     TwoSidedCurve,
 )
-from ..fitted.conformal import TIE, TIE_FLOAT32
-from ..fitted.solution import Certificate
+from ..fitted.solution import ROUNDING, Certificate, rounding_of_scores
 from ..kernels import Precomputed, make_kernel
 from ..problem.one_class import LinearSlackBall, OneClass, SquaredSlackBall
 from ..problem.positive_unlabelled import DoubleHinge
@@ -37,19 +35,10 @@ _KEPT = (
     "n_features_in_ feature_names_in_ shape_fit_ gamma_ classes_ tuning_ _sklearn_version "
     "prior_ prior_interval_ gammas_ prices_ auc_ weights_"
 ).split()
-ROUNDING = 1e-12
 
 
 def upgraded(machine, state):
-    """The state of a machine as this version has it.
-
-    Parameters
-    ----------
-    machine : estimator
-        An empty one, that the state is for.
-    state : dict
-        Attributes from a pickle or a model file.
-    """
+    """Attributes from a pickle or a model file, as this version of the machine has them."""
     if "_late" in state:
         return state
     parameters = inspect.signature(type(machine).__init__).parameters.values()
@@ -167,9 +156,7 @@ def _one_class_svm(state):
 
 def _one_class(state, kernel, coef, boundary, formulation, variables, scale, options, **more):
     size, stream = state["_decision_size"], state.get("_stream")
-    rounding = ROUNDING * size
-    if kernel.is_similarity:
-        rounding = min(rounding, TIE * abs(boundary))
+    rounding = rounding_of_scores(kernel, size, boundary)
     function = function_before(state, coef, boundary=boundary, rounding=rounding, **options)
     own = state.get("_own", (None, state["intercept_"]))
     solution = OneClassSolution(
@@ -179,11 +166,7 @@ def _one_class(state, kernel, coef, boundary, formulation, variables, scale, opt
     values = {"solution": (0, solution)}
     scores = state.get("calibration_scores_", state.get("_scores_before"))
     if scores is not None:
-        share = TIE_FLOAT32 if function.float64 is False else TIE
-        values["conformal"] = (0, Conformal(
-            scores=scores, shift=function.bias, scale=scale, relative=kernel.is_similarity,
-            tie=share if kernel.is_similarity else share * size, rate=solution.rate,
-        ))  # fmt: skip
+        values["conformal"] = (0, solution.calibrated(scores))
     new = {**still_there(state), "_late": Late(values), "_stream": None}
     if stream is not None:
         weight, X = stream["weight"], stream["X"]

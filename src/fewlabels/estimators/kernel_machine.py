@@ -11,17 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 from .._threads import resolve_n_jobs
 from .._warn import warn
 from ..fitted import Function, Late
-from ..gram import make_gram
 from ..kernels import KERNELS, Precomputed, make_kernel
 from ..kernels.width import resolve_gamma
 from ..solvers import Settings, Status, solve_decomposition
+from ..training.grams import gram_over
 from . import earlier
 from .rows import check_rows, fit_rows
-
-# Up to here every kernel value is float64: it costs milliseconds.
-ALWAYS_FLOAT64 = 1024
-# Values below this share of the terms they are summed from are rounding.
-ROUNDING = 1e-12
 
 _ADVICE = {
     Status.MAX_ITER: "raise max_iter, or tol if this accuracy is enough",
@@ -83,8 +78,7 @@ class KernelMachine(BaseEstimator):
         return make_kernel(self.kernel, self.gamma_, self.degree, self.coef0)
 
     def _gram(self, X):
-        dtype = np.float64 if X.shape[0] <= ALWAYS_FLOAT64 else None
-        return make_gram(self._make_kernel(), X, dtype=dtype, n_jobs=resolve_n_jobs(self.n_jobs))
+        return gram_over(self._make_kernel(), X, resolve_n_jobs(self.n_jobs))
 
     def _settings(self, tol, rtol, callback):
         """How the engine works for this estimator."""
@@ -213,30 +207,10 @@ def largest_value(gram):
 
 
 def function_of(kernel, gram, X, coef, numbers, **options):
-    """The ``Function`` of the rows with a coefficient.
+    """The ``Function`` of the rows with a coefficient, which of the rows, and their numbers.
 
-    Parameters
-    ----------
-    kernel : kernel object, or tuple of these
-        K, or the kernels of a sum.
-    gram : GramOperator
-        What prepared the rows that predictions are made like.
-    X : ndarray or CSR array of shape (n, d)
-        Rows as they were given.
-    coef : ndarray of shape (n,) or (n_kernels, n)
-        Their coefficients.
-    numbers : ndarray of int of shape (n,)
-        What users call these rows.
-    **options
-        What else a Function has: bias, shift, rounding ...
-
-    Returns
-    -------
-    function : Function
-    places : ndarray of int of shape (m,)
-        Which of the rows are its vectors.
-    support : ndarray of int32 of shape (m,)
-        What users call them.
+    ``kernel`` may be a tuple of kernels, with a row of ``coef`` each; ``gram`` prepared rows as
+    predictions will; ``numbers`` are what users call the rows ``X``, which are as they were given.
     """
     kernels = kernel if isinstance(kernel, tuple) else (kernel,)
     coef = np.atleast_2d(coef)

@@ -1,11 +1,7 @@
 """Methods of machines of one class, whose threshold may be calibrated; each takes them as its own.
 
-The *score* is ``score_samples``. Machines differ in radius, norm of the centre and offset, by as
-much as scores do when the kernel is narrow, so that ``calibration_scores_`` hold what is said
-about the row alone (see ``Conformal``). P-values and decisions compare the same numbers, and so
-they agree to the last bit.
-
-Rows that a split holds out are rows of weight 0, with the mark "calibrates".
+P-values and decisions compare the same numbers, and so they agree to the last bit. Rows that a
+split holds out are rows of weight 0, with the mark "calibrates".
 """
 
 from __future__ import annotations
@@ -18,8 +14,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._warn import warn
-from ..fitted import Conformal
-from ..fitted.conformal import DECIMALS, TIE, TIE_FLOAT32
+from ..fitted.conformal import DECIMALS
+from ..streams.convex import ConvexStream
 from ..streams.rows import HeldRows, read_indices
 from ..training.calibration import (
     draw_held_out,
@@ -29,7 +25,6 @@ from ..training.calibration import (
     scores_left_out,
 )
 from ..training.leave_one_out import decisions_without
-from .kernel_machine import ROUNDING
 from .rows import FitRows, check_weight, fit_rows
 
 CALIBRATION = {
@@ -67,21 +62,42 @@ def fit_calibrated(machine, X, sample_weight, callback):
     if is_matrix:  # which nobody keeps
         diagonal = np.diag(rows.everything)[held_out]
         score = machine.function_(rows.everything[held_out], diagonal=diagonal)
-        _calibrate(machine, np.sort(_comparable(machine, score)))
+        _calibrate(machine, np.sort(machine._found.comparable(score)))
     calibrated(machine)
     return machine
 
 
-def rows_to_hold(rows, held_out):
-    """The rows of a fit, as a stream takes them."""
-    marks = {} if held_out is None else {"calibrates": held_out}
-    return HeldRows(rows.everything, weight=rows.spread(rows.weights), **marks)
+def settle(machine, rows, held_out, formulation, problem, result, shift=None):
+    """Keep what a fit has found, and its rows; the ``Solution``.
+
+    A machine says what it is: ``_solution(X, numbers, problem, result, shift, unit)``.
+    """
+    unit = formulation.unit(float(rows.weights.sum()))
+    solution = machine._solution(rows.X, rows.indices, problem, result, shift, unit)
+    stream = None
+    if machine.kernel != "precomputed":
+        marks = {} if held_out is None else {"calibrates": held_out}
+        stream = ConvexStream(
+            formulation,
+            solution.function.kernel,
+            HeldRows(rows.everything, weight=rows.spread(rows.weights), **marks),
+            (rows.spread(result.a), result.multiplier),
+            shift=shift,
+            n_steps=solution.n_iter,
+            history=solution.history,
+        )
+    machine._hold(stream)
+    machine._keep(solution)
+    return solution
 
 
-def rounding_of(kernel, size, boundary):
-    """Scores that differ by no more from the machine's own boundary lie on it."""
-    rounding = ROUNDING * size
-    return min(rounding, TIE * abs(boundary)) if kernel.is_similarity else rounding
+def describe(self):
+    """The ``Solution`` where the stream stands."""
+    stream = self._stream
+    problem, result = stream.solution()
+    rows, numbers = stream.rows.rows(stream.on_path), stream.numbers(stream.on_path)
+    unit = stream.formulation.unit(stream.mass)
+    return self._solution(rows, numbers, problem, result, stream.shift, unit)
 
 
 # -- calibration ---------------------------------------------------------------------------------
@@ -102,28 +118,11 @@ def calibrated(machine):
 
 def _calibrate(machine, scores):
     """Store the ``Conformal`` of a machine from its calibration scores."""
-    solution = machine._found
-    function = solution.function
-    share = TIE_FLOAT32 if function.float64 is False else TIE
-    is_relative = function.kernel.is_similarity
-    found = Conformal(
-        scores=scores,
-        shift=function.bias,
-        scale=solution.scale,
-        # Sums of positive terms are as exact as these, relative to themselves.
-        tie=share if is_relative else share * solution.size,
-        relative=is_relative,
-        rate=solution.rate,
-    )
+    found = machine._found.calibrated(scores)
     if found.rate is not None and not found.rank:
         _warn_of_few_rows(found.rate, len(scores))
     machine._late.put("conformal", machine._version, found)
     return found
-
-
-def _comparable(machine, score):
-    solution = machine._found
-    return (score - solution.function.bias) / solution.scale
 
 
 def _calibration_scores(machine):
@@ -141,7 +140,7 @@ def _calibration_scores(machine):
     marks = held_out_marks(stream)
     if marks is not None:
         rows = held_rows(stream, stream.rows.places[marks])
-        return np.sort(_comparable(machine, machine.function_(rows, n_jobs=machine.n_jobs)))
+        return np.sort(machine._found.comparable(machine.function_(rows, n_jobs=machine.n_jobs)))
     if stream.path is None:
         n, n_support = machine.shape_fit_[0], int(machine.n_support_.sum())
         if machine.target_fpr is None and is_split(machine.calibration, False, n, n_support):
@@ -152,13 +151,12 @@ def _calibration_scores(machine):
             )
         stream = machine._ready_stream()
         machine._follow("fit", stream)
-    function = machine.function_
-    scores = scores_left_out(
-        stream,
-        function.self_weight,
-        lambda rows: _comparable(machine, function(rows, n_jobs=machine.n_jobs)),
-    )
-    return np.sort(scores)
+    solution = machine._found
+
+    def score(rows):
+        return solution.comparable(solution.function(rows, n_jobs=machine.n_jobs))
+
+    return np.sort(scores_left_out(stream, solution.function.self_weight, score))
 
 
 def _warn_of_few_rows(rate, n):

@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from ..fitted import OneClassSolution
+from ..fitted.solution import rounding_of_scores
 from ..problem.one_class import OneClass
-from ..streams.convex import ConvexStream
 from . import normal_rows
 from .constraints import COMMON
 from .kernel_machine import function_of, largest_value
@@ -203,29 +203,16 @@ class OneClassSVM(OutlierMixin, UpdatableMachine):
         problem = formulation.problem(self._gram(rows.X), {"weight": weight}, mass)
         tol = self.tol / formulation.unit(mass)
         result = self._solve(problem, tol, 0.1 * self.tol, callback)
-        solution = self._boundary(rows.X, rows.indices, formulation.unit(mass), problem, result)
-        self._hold(
-            None
-            if self.kernel == "precomputed"
-            else ConvexStream(
-                formulation,
-                self._make_kernel(),
-                normal_rows.rows_to_hold(rows, held_out),
-                (rows.spread(result.a), result.multiplier),
-                n_steps=solution.n_iter,
-                history=solution.history,
-            )
-        )
-        self._keep(solution)
+        normal_rows.settle(self, rows, held_out, formulation, problem, result)
         self._report_status(result, tol)
 
-    def _boundary(self, X, numbers, unit, problem, result):
-        """The ``Solution``, from duals that sum to one back to LIBSVM's."""
+    def _solution(self, X, numbers, problem, result, shift, unit):
+        """From duals that sum to one back to LIBSVM's."""
         coef, kernel, gram = unit * result.a, self._make_kernel(), problem.gram
         offset, size = unit * result.multiplier, float(np.abs(coef).sum()) * largest_value(gram)
         function, _, support = function_of(
             kernel, gram, X, coef, numbers,
-            boundary=offset, rounding=normal_rows.rounding_of(kernel, size, offset),
+            boundary=offset, rounding=rounding_of_scores(kernel, size, offset),
         )  # fmt: skip
         return OneClassSolution(
             function=function,
@@ -275,13 +262,7 @@ class OneClassSVM(OutlierMixin, UpdatableMachine):
     partial_fit = normal_rows.partial_fit
     leave_one_out_decisions = normal_rows.leave_one_out_decisions
     _read_new = normal_rows.read_new
-
-    def _describe(self):
-        stream = self._stream
-        problem, result = stream.solution()
-        rows, numbers = stream.rows.rows(stream.on_path), stream.numbers(stream.on_path)
-        unit = stream.formulation.unit(stream.mass)
-        return self._boundary(rows, numbers, unit, problem, result)
+    _describe = normal_rows.describe
 
     # -- evaluating ----------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..class_prior.finding import check_prior
 from ..fitted import PUSVMFit
+from ..fitted.solution import ROUNDING
 from ..gram import row_products
 from ..labels.positive_unlabelled import check_classes, read_more_labels
 from ..problem.positive_unlabelled import DoubleHinge, weight_of_norm
@@ -28,7 +29,7 @@ from ..training.positive_unlabelled.scores import quantile_cut
 from ..training.positive_unlabelled.settings import PUSettings
 from . import positive_unlabelled, two_classes
 from .constraints import COMMON
-from .kernel_machine import ROUNDING, function_of, largest_value, shown
+from .kernel_machine import function_of, largest_value, shown
 from .rows import FitRows, check_weight
 from .updatable import UpdatableMachine
 

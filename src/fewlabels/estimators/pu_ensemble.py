@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._threads import one_blas_thread, resolve_n_jobs
 from ..class_prior.finding import check_prior
 from ..fitted import PUEnsembleFit
+from ..fitted.solution import ROUNDING
 from ..kernels import KERNELS, Linear, make_kernel
 from ..kernels.width import resolve_gamma
 from ..solvers import Settings
@@ -26,7 +27,7 @@ from ..training.positive_unlabelled.ensemble import (
 from ..training.positive_unlabelled.scores import quantile_cut
 from . import positive_unlabelled, two_classes
 from .constraints import COMMON
-from .kernel_machine import ROUNDING, KernelMachine, function_of, largest_value, shown
+from .kernel_machine import KernelMachine, function_of, largest_value, shown
 
 # The grid: gamma times these, each twice the one before.
 _FACTORS = np.array([0.125, 0.25, 0.5, 1.0, 2.0])

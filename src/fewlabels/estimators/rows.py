@@ -13,27 +13,13 @@ _NOTHING_LEFT = "Invalid input - all samples have zero or negative weights."
 
 @dataclass(frozen=True, eq=False)
 class FitRows:
-    """Rows of a fit.
+    """Rows of a fit."""
 
-    Attributes
-    ----------
-    everything : ndarray or CSR array of shape (n, d)
-        All rows.
-    weight : ndarray of float64 or None
-        Weights of the rows that count; None when they are all 1.
-    kept : ndarray of int or None
-        Indices of these, the rows of positive weight; None when all rows count.
-    is_matrix : bool
-        Whether rows are those of a kernel matrix.
-    X : ndarray or CSR array
-        The rows that count; of a kernel matrix, their columns.
-    """
-
-    everything: np.ndarray
-    weight: np.ndarray | None
-    kept: np.ndarray | None
-    is_matrix: bool = False
-    X: np.ndarray = field(init=False)
+    everything: np.ndarray  # all rows, or a CSR array
+    weight: np.ndarray | None  # of the rows that count; None when they are all 1
+    kept: np.ndarray | None  # indices of these, the rows of positive weight; None for all
+    is_matrix: bool = False  # rows are those of a kernel matrix
+    X: np.ndarray = field(init=False)  # the rows that count; of a matrix, their columns
 
     def __post_init__(self):
         X = self.everything
@@ -98,13 +84,7 @@ def check_rows(estimator, X, *, reset):
 
 
 def check_weight(sample_weight, X):
-    """Weights and the rows that count, or (None, None) when all count alike.
-
-    Returns
-    -------
-    weight : ndarray of float64 of the rows that count, or None
-    kept : ndarray of int, rows with positive weight, or None
-    """
+    """Weights of the rows that count and their indices; None where all count, and alike."""
     if sample_weight is None:
         return None, None
     if isinstance(sample_weight, Real):

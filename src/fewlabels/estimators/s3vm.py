@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from .._threads import resolve_n_jobs
 from .._warn import warn
 from ..fitted import Late, Solution
-from ..fitted.solution import Certificate
+from ..fitted.solution import ROUNDING, Certificate
 from ..gram import PrecomputedGram, make_gram
 from ..labels.semi_supervised import read_classes, read_known_labels, read_semi_labels
 from ..problem.semi_supervised import SemiSupervised
@@ -36,7 +36,7 @@ from ..training.semi_supervised.branching import (
 from ..training.semi_supervised.data import S3VMData, S3VMSettings
 from . import two_classes
 from .constraints import COMMON
-from .kernel_machine import ROUNDING, function_of, largest_value
+from .kernel_machine import function_of, largest_value
 from .rows import check_weight
 from .updatable import UpdatableMachine
 

@@ -6,16 +6,16 @@ from numbers import Real
 from typing import Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import OutlierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._warn import warn
 from ..fitted import OneClassSolution
+from ..fitted.solution import rounding_of_scores
 from ..problem.one_class import LinearSlackBall, SquaredSlackBall
 from ..solvers import REFERENCE_SOLVERS
-from ..streams.convex import ConvexStream
+from ..training.grams import shift_of
 from . import normal_rows
 from .constraints import COMMON
 from .kernel_machine import function_of, largest_value, shown
@@ -242,9 +242,7 @@ class SVDD(OutlierMixin, UpdatableMachine):
         self._set_gamma(rows)
         X = rows.X
         # The ball moves with the rows: under the linear kernel too, centre them first.
-        shift = None
-        if self.kernel == "linear" and not sp.issparse(X):
-            shift = X.mean(axis=0, dtype=np.float64)
+        shift = shift_of(self._make_kernel(), X)
         gram = self._gram(X if shift is None else X - shift)
         formulation = self._formulation(gram.n, rows)
         problem = formulation.problem(gram, {"weight": rows.weights, "diagonal": gram.diagonal()})
@@ -254,21 +252,7 @@ class SVDD(OutlierMixin, UpdatableMachine):
         else:
             tol = self._absolute_tol(problem)
             result = self._solve(problem, tol, 0.0, callback)
-        solution = self._ball(X, rows.indices, problem, result, shift)
-        self._hold(
-            None
-            if self.kernel == "precomputed"
-            else ConvexStream(
-                formulation,
-                self._make_kernel(),
-                normal_rows.rows_to_hold(rows, held_out),
-                (rows.spread(result.a), result.multiplier),
-                shift=shift,
-                n_steps=solution.n_iter,
-                history=solution.history,
-            )
-        )
-        self._keep(solution)
+        solution = normal_rows.settle(self, rows, held_out, formulation, problem, result, shift)
         if result.converged and solution.is_point:
             warn(
                 f"the ball shrank to a point (radius 0): C={self.C:g} is so small that slack "
@@ -321,8 +305,8 @@ class SVDD(OutlierMixin, UpdatableMachine):
         # The penalised problem's vector only nearly sums to one; a ball needs it exactly.
         return getattr(result, "feasible", result)
 
-    def _ball(self, X, numbers, problem, result, shift):
-        """The ``Solution``: R^2 = a'Ka - multiplier (a row on the sphere tells)."""
+    def _solution(self, X, numbers, problem, result, shift, unit):
+        """R^2 = a'Ka - multiplier (a row on the sphere tells)."""
         a, gram, kernel = result.a, problem.gram, self._make_kernel()
         smooth = result.gradient - problem.ridge * a  # 2 K a
         center_norm = 0.5 * float(a @ smooth)
@@ -341,7 +325,7 @@ class SVDD(OutlierMixin, UpdatableMachine):
             self_weight, bias = 1.0, -center_norm
         function, places, support = function_of(
             kernel, gram, X, 2.0 * a, numbers, bias=bias, self_weight=self_weight, shift=shift,
-            boundary=boundary, rounding=normal_rows.rounding_of(kernel, size, boundary),
+            boundary=boundary, rounding=rounding_of_scores(kernel, size, boundary),
             diagonal=_constant_diagonal(gram) if self.kernel == "precomputed" else None,
         )  # fmt: skip
         intercept = radius**2 - center_norm
@@ -385,12 +369,7 @@ class SVDD(OutlierMixin, UpdatableMachine):
     partial_fit = normal_rows.partial_fit
     leave_one_out_decisions = normal_rows.leave_one_out_decisions
     _read_new = normal_rows.read_new
-
-    def _describe(self):
-        stream = self._stream
-        problem, result = stream.solution()
-        rows, numbers = stream.rows.rows(stream.on_path), stream.numbers(stream.on_path)
-        return self._ball(rows, numbers, problem, result, stream.shift)
+    _describe = normal_rows.describe
 
     # -- evaluating ----------------------------------------------------------------------------
 

@@ -20,51 +20,23 @@ class Conformal:
     """The calibration of a machine of one class.
 
     Machines that were trained without a row differ in radius, norm of the centre and offset.
-    ``scores`` therefore hold what is said about the row alone; ``scale * scores + shift`` is on
-    the scale of the machine's own scores.
-
-    Attributes
-    ----------
-    scores : ndarray of shape (n,)
-        Scores of the rows that calibrate, ascending.
-    shift, scale : float
-        From these to the machine's scores.
-    tie : float
-        Scores that differ by no more than this count as equal: times the score where
-        ``relative``, else a number of the machine's scores.
-    relative : bool
-        Whether scores are sums of positive terms, and as exact as these relative to themselves.
-    rate : float or None
-        Share of new normal rows that may be rejected; None where no threshold was asked for.
+    ``scores``, ascending, therefore hold what is said about the row alone; ``scale * scores +
+    shift`` is on the scale of the machine's own scores.
     """
 
     scores: np.ndarray
     shift: float
     scale: float
-    tie: float
-    relative: bool
-    rate: float | None = None
-
-    def comparable(self, score):
-        """Scores of the machine in the unit of ``scores``."""
-        return (score - self.shift) / self.scale
+    tie: float  # scores this near are equal: a share of the score where relative
+    relative: bool  # whether scores are sums of positive terms, exact relative to themselves
+    rate: float | None = None  # of new normal rows that may be rejected; None: no threshold
 
     def as_scored(self, scores):
         """Scores such as ``scores``, on the machine's scale."""
         return self.scale * scores + self.shift
 
     def tie_bounds(self, scores=None):
-        """The machine's scores that count as equal to calibration scores: least and greatest.
-
-        Parameters
-        ----------
-        scores : ndarray or None, default=None
-            Calibration scores; None for all.
-
-        Returns
-        -------
-        low, high : ndarray
-        """
+        """Least and greatest of the machine's scores that count as equal to calibration scores."""
         scores = self.scores if scores is None else scores
         if not self.relative:
             middle = self.as_scored(scores)
@@ -86,19 +58,7 @@ class Conformal:
         return float(self.tie_bounds(self.scores[self.rank - 1 : self.rank])[0][0])
 
     def p_values(self, score, uniform=None):
-        """Conformal p-values of rows from their scores.
-
-        Parameters
-        ----------
-        score : ndarray of shape (m,)
-            Scores of the machine.
-        uniform : ndarray of shape (m,) or None, default=None
-            Uniform numbers that break ties, the row's own with itself included.
-
-        Returns
-        -------
-        ndarray of shape (m,)
-        """
+        """p-values of scores; ``uniform`` numbers break ties, even that with the row itself."""
         n = len(self.scores)
         low, high = self.tie_bounds()
         at_most = np.searchsorted(low, score, side="right")

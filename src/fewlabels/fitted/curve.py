@@ -10,24 +10,13 @@ from scipy.special import expit
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A sigmoid of the decision, or the mean of one and of an increasing function.
-
-    Attributes
-    ----------
-    slope, intercept : float
-        The sigmoid is ``expit(slope * decision + intercept)``.
-    knots, values : ndarray of shape (n_knots,) or None
-        The increasing function: ``values`` at ``knots``, linear between them and constant
-        outside. None where there is only the sigmoid.
-    kind : {"sigmoid", "isotonic"}
-        What was asked for. An isotonic curve of no rows at all has no knots.
-    """
+    """``expit(slope * decision + intercept)``, or its mean with an increasing function."""
 
     slope: float
     intercept: float
-    knots: np.ndarray | None = None
-    values: np.ndarray | None = None
-    kind: str = "sigmoid"
+    knots: np.ndarray | None = None  # the function is linear between them, constant outside
+    values: np.ndarray | None = None  # at the knots
+    kind: str = "sigmoid"  # what was asked for: "isotonic" of no rows at all has no knots
 
     def __call__(self, decision):
         """Probabilities of the two classes, shape (n, 2)."""
@@ -41,18 +30,10 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class TwoSidedCurve:
-    """A logistic curve through one half at zero, with one slope above and another below.
+    """A logistic curve through one half at zero, with one slope above and another below."""
 
-    Attributes
-    ----------
-    spread : float
-        Unit of the decision.
-    slopes : ndarray of shape (2,)
-        Slopes above zero and below.
-    """
-
-    spread: float
-    slopes: np.ndarray
+    spread: float  # unit of the decision
+    slopes: np.ndarray  # above zero, below
 
     def sides(self, decision):
         """The decision's parts above and below zero in its unit, shape (n, 2)."""

@@ -18,49 +18,24 @@ _FAR_FLOAT32 = 1e-30
 class Function:
     """``f(x) = sum_k sum_j coef[k, j] K_k(x_j, x) - self_weight K(x, x) + bias``.
 
-    Attributes
-    ----------
-    kernels : tuple of kernel objects
-        K_k; see ``fewlabels.kernels``.
-    vectors : ndarray or CSR array of shape (m, d)
-        Rows x_j as they were given; of shape (0, 0) for a precomputed kernel.
-    coef : ndarray of shape (n_kernels, m)
-        Coefficients.
-    bias : float
-        The constant.
-    self_weight : float
-        Weight of K(x, x), >= 0.
-    shift : ndarray of shape (d,) or None
-        Taken from all rows, x_j and x alike, before anything else (linear kernel).
-    center : ndarray of shape (d,) or None
-        Where rows are moved to by a kernel that does not see it.
-    float64 : bool or None
-        Whether kernel values are float64; None for kernels that do not prepare rows.
-    columns : ndarray of int of shape (m,) or None
-        Precomputed kernel: training rows, which are columns of its matrix, that x_j are.
-    diagonal : float or None
-        Precomputed kernel: K(x, x), where that is the same for all rows.
-    boundary, rounding : float
-        Values within ``rounding`` of ``boundary`` are moved onto it. Support vectors between
-        their bounds lie exactly on the boundary; without this the sign of a rounding error
-        would decide on which side they are.
-    weights : ndarray of shape (d,) or None
-        Linear kernel: ``f(x) = weights @ (x - shift) + bias``, less ``self_weight K(x, x)``.
-        Computed from the coefficients unless given.
+    Values within ``rounding`` of ``boundary`` are moved onto it: support vectors between their
+    bounds lie exactly on the boundary, and the sign of a rounding error would decide on which
+    side they are.
     """
 
-    kernels: tuple
-    vectors: np.ndarray
-    coef: np.ndarray
+    kernels: tuple  # K_k
+    vectors: np.ndarray  # or CSR array: x_j as given; of shape (0, 0) for a precomputed kernel
+    coef: np.ndarray  # of shape (n_kernels, m)
     bias: float = 0.0
     self_weight: float = 0.0
-    shift: np.ndarray | None = None
-    center: np.ndarray | None = None
-    float64: bool | None = None
-    columns: np.ndarray | None = None
-    diagonal: float | None = None
+    shift: np.ndarray | None = None  # taken from all rows first (linear kernel)
+    center: np.ndarray | None = None  # where a kernel that does not see it moves rows to
+    float64: bool | None = None  # kernel values are; None for kernels that prepare no rows
+    columns: np.ndarray | None = None  # precomputed: training rows that x_j are
+    diagonal: float | None = None  # precomputed: K(x, x), where that is constant
     boundary: float = 0.0
     rounding: float = 0.0
+    # Linear kernel: the sum is weights @ (x - shift). From the coefficients, unless given.
     weights: np.ndarray | None = field(default=None, repr=False)
 
     def __post_init__(self):
@@ -75,21 +50,10 @@ class Function:
         return kernel
 
     def __call__(self, X, *, diagonal=None, n_jobs=None):
-        """Values at rows.
+        """Values at validated rows (precomputed: their kernel values with all training rows).
 
-        Parameters
-        ----------
-        X : ndarray or CSR array of shape (n, d)
-            Rows, validated; for a precomputed kernel their values with all training rows.
-        diagonal : array-like of shape (n,), default=None
-            K(x, x) of the rows, needed where the function has such a term, the kernel is
-            precomputed and its diagonal varies.
-        n_jobs : int or None, default=None
-            Threads; None for every core.
-
-        Returns
-        -------
-        ndarray of float64 of shape (n,)
+        ``diagonal`` is K(x, x) of these rows, needed where the function has such a term, the
+        kernel is precomputed and its diagonal varies. ``n_jobs=None`` means every core.
         """
         X = self._moved(X)
         # The constant is a small part of a value without K(x, x), and then comes last.

@@ -46,12 +46,6 @@ class Late:
         found = dict(self._found)
         return Late({**found, name: (found[name][0], value)})
 
-    def drop(self, *names):
-        """Forget values."""
-        with self._lock:
-            for name in names:
-                self._found.pop(name, None)
-
     def locked(self):
         """Context in which no other thread computes."""
         return self._lock

@@ -7,34 +7,20 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
+from .conformal import TIE, TIE_FLOAT32, Conformal
 from .function import Function
+
+# Values below this share of the terms they are summed from are rounding.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Solution:
-    """The function of a machine with its certificate.
-
-    Attributes
-    ----------
-    function : Function
-        What predictions are made with.
-    support : ndarray of int32 of shape (m,)
-        Training rows that the function's vectors are; -1 for rows that are leaving.
-    n_support : ndarray of int32
-        Their number, by class.
-    n_iter : int
-        Iterations, as the solver counts them.
-    history : list of dict
-        One entry per outer round.
-    converged : bool
-        Whether the tolerance was reached.
-    objective, duality_gap : float
-        Value of the problem, and how far it is from the optimum at most.
-    """
+    """The function of a machine with its certificate."""
 
     function: Function
-    support: np.ndarray
-    n_support: np.ndarray
+    support: np.ndarray  # training rows that are its vectors, int32; -1 for those leaving
+    n_support: np.ndarray  # their number, by class
     n_iter: int
     history: list = field(repr=False)
     converged: bool
@@ -53,46 +39,44 @@ class Solution:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OneClassSolution(Solution):
-    """The ``Solution`` of a machine of one class; its function gives ``score_samples``.
+    """The ``Solution`` of a machine of one class; its function gives ``score_samples``."""
 
-    Attributes
-    ----------
-    intercept : float
-        ``decision_function`` is the part of the score that depends on the row, plus this.
-    scale : float
-        Scores by machines of other rows can be compared after division by this.
-    size : float
-        What a score is summed from: rounding is a share of it.
-    rate : float or None
-        Share of new normal rows that may be rejected; None for the machine's own boundary.
-    radius : float
-        Radius of a ball.
-    is_point : bool
-        Whether the ball shrank to a point, as slack is cheaper than a radius.
-    """
+    intercept: float  # decisions are the part of the score that depends on the row, plus this
+    scale: float = 1.0  # scores by machines of other rows compare when divided by this
+    size: float  # what a score is summed from: rounding is a share of it
+    rate: float | None = None  # of new normal rows that may be rejected
+    radius: float = np.nan  # of a ball
+    is_point: bool = False  # the ball shrank to one, as slack is cheaper than a radius
 
-    intercept: float
-    scale: float = 1.0
-    size: float
-    rate: float | None = None
-    radius: float = np.nan
-    is_point: bool = False
+    def comparable(self, score):
+        """Scores on no machine's scale, as ``Conformal.scores`` are."""
+        return (score - self.function.bias) / self.scale
+
+    def calibrated(self, scores):
+        """The ``Conformal`` of sorted scores of rows that were not trained on."""
+        share = TIE_FLOAT32 if self.function.float64 is False else TIE
+        # Sums of positive terms are as exact as these, relative to themselves.
+        is_relative = self.function.kernel.is_similarity
+        return Conformal(
+            scores=scores,
+            shift=self.function.bias,
+            scale=self.scale,
+            tie=share if is_relative else share * self.size,
+            relative=is_relative,
+            rate=self.rate,
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """How good the function of a semi-supervised machine is, and what it says of its rows.
-
-    Attributes
-    ----------
-    objective : float
-        Value of the problem.
-    violation : float
-        Largest violation of its optimality conditions, in units of f.
-    positive : ndarray of bool of shape (n,)
-        Training rows of the second class, by their label or else by f.
-    """
+    """How good the function of a semi-supervised machine is, and what it says of its rows."""
 
     objective: float
-    violation: float
-    positive: np.ndarray
+    violation: float  # of the conditions of optimality, the largest
+    positive: np.ndarray  # which training rows it finds on the positive side
+
+
+def rounding_of_scores(kernel, size, boundary):
+    """Scores that differ by no more from a machine's own boundary lie on it."""
+    rounding = ROUNDING * size
+    return min(rounding, TIE * abs(boundary)) if kernel.is_similarity else rounding

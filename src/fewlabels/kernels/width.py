@@ -49,17 +49,7 @@ def distance_gamma(X, weight=None):
     have ``d_eff`` infinite. D is measured within columns; ``X.var()``, which gamma="scale" uses,
     counts columns of different means as spread.
 
-    Parameters
-    ----------
-    X : ndarray or CSR array of shape (n, d)
-        Rows.
-    weight : ndarray of shape (n,) or None
-        Weights, > 0.
-
-    Returns
-    -------
-    float
-        1.0 when all rows are equal to rounding, or too near to each other for a finite gamma.
+    1.0 when all rows are equal to rounding, or too near to each other for a finite gamma.
     """
     mean_distance = 2.0 * total_variance(X, weight)
     if not mean_distance > 0:
@@ -69,15 +59,7 @@ def distance_gamma(X, weight=None):
 
 
 def total_variance(X, weight=None):
-    """Sum of the columns' variances; zero when it is rounding.
-
-    Parameters
-    ----------
-    X : ndarray or CSR array of shape (n, d)
-        Rows.
-    weight : ndarray of shape (n,) or None, default=None
-        Weights, > 0.
-    """
+    """Sum of the columns' variances; zero when it is rounding."""
     n = X.shape[0]
     share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
     if sp.issparse(X):

@@ -12,21 +12,11 @@ from .penalty import Penalty
 
 @dataclass(frozen=True)
 class Ball(Formulation):
-    """What balls share: ``min a'Ka - sum a_i K_ii + ...``; rows have their "diagonal", K_ii.
+    """What balls share: ``min a'Ka - sum a_i K_ii + ...``; rows have their "diagonal", K_ii."""
 
-    Attributes
-    ----------
-    C : float or None
-        Cost of slack, > 0.
-    origin : float
-        What a path takes from all K_ii, which may be large and nearly the same.
-    constant : bool
-        Whether all K_ii are ``origin``, so that slopes are 0 whatever the mass.
-    """
-
-    C: float | None
-    origin: float = 0.0
-    constant: bool = False
+    C: float  # cost of slack, > 0
+    origin: float = 0.0  # taken from all K_ii, which may be large and nearly the same
+    constant: bool = False  # all K_ii are the origin: slopes are 0 whatever the mass
 
     scale = 2.0
     needs_diagonal = True
@@ -81,14 +71,9 @@ class LinearSlackBall(Ball):
     ``min_a a'Ka - sum a_i K_ii``, ``sum a = 1``, ``0 <= a_i <= C w_i``: Q = 2K. With nu,
     ``C = 1 / (nu sum(w))``, and ``b = a / C`` solves ``min b'Kb - sum b_i K_ii / C``,
     ``sum b = 1 / C``, ``0 <= b_i <= w_i``: total and slopes move with rows, no bound does.
-
-    Attributes
-    ----------
-    nu : float or None
-        In place of C, in (0, 1].
     """
 
-    nu: float | None = None
+    nu: float | None = None  # in place of C, in (0, 1]
 
     @property
     def moves_total(self):
@@ -130,14 +115,9 @@ class OneClass(Formulation):
 
     ``min_a a'Ka/2``, ``sum a = 1``, ``0 <= a_i <= w_i / (nu sum(w))``. In LIBSVM's
     ``b = nu sum(w) a``, which are in [0, w_i], only the total moves with the number of rows.
-
-    Attributes
-    ----------
-    nu : float
-        Bound on the share of margin errors, in (0, 1].
     """
 
-    nu: float
+    nu: float  # bound on the share of margin errors, in (0, 1]
 
     def unit(self, mass):
         return self.nu * mass

@@ -28,38 +28,15 @@ class ConvexStream:
     The rows change at once; the path may lag behind when its steps are limited. Until the first
     operation there is no path, and the solution is the one that the stream was given.
 
-    Parameters
-    ----------
-    formulation : Formulation
-        The machine's problem.
-    kernel : kernel object
-        K.
-    rows : HeldRows
-        With "weight", and what else the formulation needs of rows; those that it does not take
-        have no part in the problem.
-    start : tuple of ndarray of shape (n_rows,) and float
-        Variables and multiplier of a solution, those of the machine.
-    shift : ndarray of shape (d,) or None, default=None
-        Taken from all rows before the kernel sees them.
-    n_steps : int, default=0
-        Iterations that the start took.
-    history : list of dict, default=()
-        What is known about them.
+    ``rows`` are HeldRows with "weight"; those that the formulation does not take have no part in
+    the problem. ``start`` are the variables of all rows and the multiplier of a solution, those
+    of the machine, which took ``n_steps`` and has a ``history``; ``shift`` is taken from all rows
+    before the kernel sees them.
 
-    Attributes
-    ----------
-    version : int
-        Goes up with everything that may change the solution.
-    done : bool
-        Whether the path has caught up with the rows.
-    on_path : ndarray of int
-        Places of the rows on the path (before it begins, of those that it starts from).
-    mass : float
-        Sum of their weights.
-    cache_size : float
-        Bytes for stored kernel columns.
-    n_jobs : int
-        Threads.
+    ``version`` goes up with everything that may change the solution, and ``done`` says whether
+    the path has caught up with the rows. ``on_path`` are the places of the rows on the path
+    (before it begins, of those that it starts from), ``mass`` the sum of their weights.
+    ``cache_size`` (bytes) and ``n_jobs`` may be set at any time before the path begins.
     """
 
     cache_size, n_jobs = 200e6, 1
@@ -161,13 +138,7 @@ class ConvexStream:
     # -- the path -------------------------------------------------------------------------------
 
     def run(self, max_steps=None):
-        """Let the path catch up with the rows.
-
-        Returns
-        -------
-        bool
-            Whether it has, within ``max_steps``.
-        """
+        """Let the path catch up with the rows; whether it has, within ``max_steps``."""
         self._prepare()
         self.done = False
         try:

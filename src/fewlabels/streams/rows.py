@@ -17,19 +17,8 @@ class HeldRows:
     A row has a *place* in all arrays. Places are in the order of arrival and stay as they are
     when rows go, until ``compact`` numbers them anew. What users call row k is ``places[k]``.
 
-    Parameters
-    ----------
-    X : ndarray or CSR array of shape (n, d)
-        First rows. They are held by reference and never written to.
-    **values : ndarray of shape (n,)
-        Numbers of the rows by name, as ``weight``; ``held["weight"]`` has those at all places.
-
-    Attributes
-    ----------
-    n_places : int
-        Places, those of rows that are gone included.
-    alive : ndarray of bool of shape (n_places,)
-        Places whose row is there. Use ``drop`` to change it.
+    The first rows are held by reference and never written to; every number has a name, as
+    ``weight``, and ``held["weight"]`` has those at all places.
     """
 
     def __init__(self, X, **values):
@@ -87,20 +76,9 @@ class HeldRows:
         return {name: value[places] for name, value in self._values.items()}
 
     def append(self, X, **values):
-        """Add rows.
+        """Add rows with the numbers that the first rows had; their places.
 
-        Parameters
-        ----------
-        X : ndarray or CSR array of shape (b, d)
-            New rows, stored as the first ones. Dense float64 rows turn those held into
-            float64.
-        **values : ndarray of shape (b,)
-            The numbers that the first rows had, by the same names.
-
-        Returns
-        -------
-        ndarray of int of shape (b,)
-            Their places.
+        Rows are stored as the first ones are, but float64 rows turn those held into float64.
         """
         if values.keys() != self._values.keys():
             raise ValueError(f"rows need {sorted(self._values)}; got {sorted(values)}.")
@@ -135,11 +113,7 @@ class HeldRows:
     def compact(self):
         """Free the places of rows that are gone, once there are many.
 
-        Returns
-        -------
-        ndarray of int of shape (n_places before,) or None
-            The new place of every old one, -1 for rows that are gone; None when nothing has
-            changed.
+        Gives the new place of every old one, -1 for rows that are gone; None if nothing changed.
         """
         gone = self.n_places - len(self)
         if gone <= max(_FEW, _GONE_SHARE * self.n_places):

@@ -17,17 +17,7 @@ _HELD_OUT = 100
 
 
 def is_split(calibration, is_matrix, n, n_support=None):
-    """Whether rows are to be held out of training; with None, before ``n_support`` is known.
-
-    Parameters
-    ----------
-    calibration : {"auto", "leave-one-out", "split"}
-        What the user asks for.
-    is_matrix : bool
-        Whether there is a kernel matrix in place of rows.
-    n, n_support : int
-        Numbers of rows and of support vectors.
-    """
+    """Whether rows are to be held out of training; with None, before ``n_support`` is known."""
     if calibration != "auto":
         return calibration == "split"
     if is_matrix or n > _MANY_ROWS:
@@ -56,20 +46,10 @@ def held_rows(stream, places):
 
 
 def scores_left_out(stream, self_weight, score):
-    """Scores of all rows of a stream, each by the machine of all others, on no machine's scale.
+    """Scores of all rows of a stream at its end, each by the machine of all others.
 
-    Parameters
-    ----------
-    stream : ConvexStream
-        At its end.
-    self_weight : float
-        Weight of K(x, x) in a score.
-    score : callable
-        Scores of rows that have no part in the machine, by the machine.
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    On no machine's scale, as are those of ``score``, for rows that have no part in the machine;
+    ``self_weight`` is that of K(x, x).
     """
     places = stream.rows.places
     out = ~stream.takes()[places]

@@ -13,19 +13,7 @@ _NOTHING = Penalty.linear(0.0, 0.0, 0.0, 1)
 
 
 def decisions_without(stream, places):
-    """Decisions about rows on the path by the machines of all rows but the one in question.
-
-    Parameters
-    ----------
-    stream : ConvexStream
-        At its end.
-    places : ndarray of int of shape (m,)
-        Rows on the path.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-    """
+    """Decisions about rows at places on the path, by the machines of all rows but the one."""
     rows = stream.rows.at(stream.on_path)
 
     def tell(k, a, h, multiplier, mass, inner):
