@@ -39,14 +39,14 @@ _KEPT = (
 
 def upgraded(machine, state):
     """Attributes from a pickle or a model file, as this version of the machine has them."""
-    if "_late" in state:
-        return state
     parameters = inspect.signature(type(machine).__init__).parameters.values()
     # Parameters that did not exist then.
     new = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
     state = {**new, **state}
-    upgrade = _UPGRADES.get(type(machine).__name__)
-    return state if upgrade is None else upgrade(state)
+    if "_late" in state or "dual_coef_" not in state:
+        return state
+    names = (cls.__name__ for cls in type(machine).__mro__)
+    return next(_UPGRADES[name] for name in names if name in _UPGRADES)(with_vectors(state))
 
 
 def still_there(state):
@@ -123,9 +123,6 @@ def curve_before(state):
 
 
 def _ball(state):
-    if "dual_coef_" not in state:
-        return state
-    state = with_vectors(state)
     coef, kernel, radius = state["dual_coef_"], kernel_before(state), state["radius_"]
     boundary, center_norm = -(radius**2), state["_center_norm"]
     options = {"self_weight": 1.0, "bias": -center_norm, "diagonal": state.get("_diagonal_value")}
@@ -141,9 +138,6 @@ def _ball(state):
 
 
 def _one_class_svm(state):
-    if "dual_coef_" not in state:
-        return state
-    state = with_vectors(state)
     coef = state["dual_coef_"]
     coef = coef if isinstance(coef, np.ndarray) else coef.toarray()
     boundary = float(state.get("_own", (state["offset_"],))[0][0])
@@ -196,9 +190,7 @@ def _pu_fit(state, **options):
 
 
 def _pu_svm(state):
-    if "dual_coef_" not in state:
-        return state
-    state, held_out = with_vectors(state), None
+    held_out = None
     curve, stream, values = state.get("_curve"), state.get("_stream"), curve_before(state)
     if curve and not values:
         names = ("positive", "unlabeled")
@@ -226,8 +218,6 @@ def _pu_svm(state):
 
 
 def _pu_ensemble(state):
-    if "dual_coef_" not in state:
-        return state
     gammas, degree, coef0 = state["gammas_"], state["degree"], state["coef0"]
     kernels = tuple(make_kernel(state["kernel"], gamma, degree, coef0) for gamma in gammas)
     curve = TwoSidedCurve(state["_spread"], state["_slopes"])
@@ -239,9 +229,6 @@ def _pu_ensemble(state):
 
 
 def _s3vm(state):
-    if "dual_coef_" not in state:
-        return state
-    state = with_vectors(state)
     rounding = ROUNDING * state["_decision_size"]
     function = function_before(
         state, state["dual_coef_"], bias=state["_bias"], rounding=rounding,
