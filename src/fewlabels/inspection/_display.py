@@ -25,3 +25,30 @@ def machine_of(estimator):
 def name_of(estimator):
     """Class name of the machine."""
     return type(machine_of(estimator)).__name__
+
+
+class Display:
+    """A picture: made by a class method, drawn by ``_draw`` of each kind."""
+
+    _SIZE: tuple[float, float] | None = None  # inches; None for Matplotlib's own
+
+    def plot(self, ax=None):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        Display
+            Itself.
+        """
+        ax = axes_of(ax, self._SIZE)
+        self._draw(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw(self, ax):
+        raise NotImplementedError

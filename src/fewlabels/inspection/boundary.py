@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from ._display import BLUE, GREY, ORANGE, axes_of, machine_of, name_of
+from ._display import BLUE, GREY, ORANGE, Display, machine_of, name_of
 
 
-class BoundaryDisplay:
+class BoundaryDisplay(Display):
     """Decision function over the plane, with the rows and the support vectors.
 
     Made by :meth:`from_estimator`.
@@ -48,6 +48,8 @@ class BoundaryDisplay:
     >>> display.ax_.get_title()
     'SVDD'
     """
+
+    _SIZE = (6.4, 5.2)
 
     def __init__(
         self, first, second, decision, X, kinds, support, margin, title, names=("", "")
@@ -116,19 +118,7 @@ class BoundaryDisplay:
             name_of(estimator), names,
         ).plot(ax=ax)  # fmt: skip
 
-    def plot(self, ax=None):
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        BoundaryDisplay
-        """
-        ax = axes_of(ax, (6.4, 5.2))
+    def _draw(self, ax):
         grid = self.first, self.second, self.decision
         size = float(np.abs(self.decision).max()) or 1.0
         ax.contourf(*grid, levels=np.linspace(-size, size, 25), cmap="RdBu", alpha=0.5)
@@ -149,8 +139,6 @@ class BoundaryDisplay:
         )  # fmt: skip
         ax.set(title=self.title, xlabel=self.names[0], ylabel=self.names[1])
         ax.legend(fontsize="small", framealpha=0.9)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 def _kinds(machine, y, n):

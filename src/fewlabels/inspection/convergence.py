@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ._display import axes_of, machine_of, name_of
+from ._display import Display, machine_of, name_of
 
 _AGAINST = {
     "seconds": "seconds",
@@ -14,7 +14,7 @@ _AGAINST = {
 }
 
 
-class ConvergenceDisplay:
+class ConvergenceDisplay(Display):
     """Violation of the optimality conditions over the rounds of one or more fits.
 
     Parameters
@@ -89,19 +89,7 @@ class ConvergenceDisplay:
         tols = {machine_of(estimator).tol for estimator in estimators}
         return cls(curves, against, tols.pop() if len(tols) == 1 else None).plot(ax=ax)
 
-    def plot(self, ax=None):
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        ConvergenceDisplay
-        """
-        ax = axes_of(ax)
+    def _draw(self, ax):
         for name, (cost, violation) in self.curves.items():
             ax.plot(cost, np.where(violation > 0.0, violation, np.nan), marker=".", label=name)
         if self.tol is not None:
@@ -109,5 +97,3 @@ class ConvergenceDisplay:
         ax.set_yscale("log")
         ax.set(xlabel=_AGAINST[self.against], ylabel="largest violation at the round's start")
         ax.legend(fontsize="small")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self

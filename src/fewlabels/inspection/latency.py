@@ -6,12 +6,12 @@ import time
 
 import numpy as np
 
-from ._display import BLUE, ORANGE, axes_of
+from ._display import BLUE, ORANGE, Display
 
 _LINES = {"median": 50.0, "99th percentile": 99.0}
 
 
-class LatencyDisplay:
+class LatencyDisplay(Display):
     """Seconds of every update against the rows held.
 
     Parameters
@@ -74,19 +74,7 @@ class LatencyDisplay:
             rows.append(estimator.shape_fit_[0])
         return cls(rows, seconds).plot(ax=ax)
 
-    def plot(self, ax=None):
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        LatencyDisplay
-        """
-        ax = axes_of(ax)
+    def _draw(self, ax):
         milliseconds = 1e3 * self.seconds
         ax.plot(self.rows, milliseconds, ".", markersize=3, color=BLUE)
         for (name, level), style in zip(_LINES.items(), ("-", "--"), strict=True):
@@ -95,5 +83,3 @@ class LatencyDisplay:
         ax.set_yscale("log")
         ax.set(xlabel="rows held", ylabel="milliseconds per update")
         ax.legend(fontsize="small")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self

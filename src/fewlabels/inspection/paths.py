@@ -7,10 +7,10 @@ import pandas as pd
 from sklearn.base import clone
 
 from ..model_selection import prior_sensitivity
-from ._display import BLUE, GREY, ORANGE, axes_of, machine_of, name_of
+from ._display import BLUE, GREY, ORANGE, Display, machine_of, name_of
 
 
-class PriorSensitivityDisplay:
+class PriorSensitivityDisplay(Display):
     """How predictions depend on the class prior.
 
     Parameters
@@ -48,19 +48,7 @@ class PriorSensitivityDisplay:
         interval = getattr(machine_of(estimator), "prior_interval_", None)
         return cls(prior_sensitivity(estimator, X, y, priors), interval).plot(ax=ax)
 
-    def plot(self, ax=None):
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        PriorSensitivityDisplay
-        """
-        ax = axes_of(ax)
+    def _draw(self, ax):
         table = self.table
         if self.interval is not None:
             ax.axvspan(*self.interval, color=GREY, alpha=0.3, label="interval of the estimate")
@@ -72,11 +60,9 @@ class PriorSensitivityDisplay:
                 color=ORANGE, label="as fitted")  # fmt: skip
         ax.set(xlabel="class prior", ylabel="share of the rows compared")
         ax.legend(fontsize="small")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
-class RegularizationPathDisplay:
+class RegularizationPathDisplay(Display):
     """Support vectors and answers along the values of a cost parameter.
 
     Parameters
@@ -156,19 +142,7 @@ class RegularizationPathDisplay:
             )
         return cls(pd.DataFrame(rows), parameter).plot(ax=ax)
 
-    def plot(self, ax=None):
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        RegularizationPathDisplay
-        """
-        ax = axes_of(ax)
+    def _draw(self, ax):
         x = self.table[self.parameter]
         ax.plot(x, self.table["support_vectors"], "o-", color=BLUE)
         ax.set_xscale("log")
@@ -178,8 +152,6 @@ class RegularizationPathDisplay:
         other.plot(x, 100.0 * self.table["share_positive"], "s--", color=ORANGE)
         other.set_ylabel("% of the training rows with a positive score", color=ORANGE)
         other.set_ylim(0.0, 100.0)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 def _along(estimator, X, y, parameter, values):

@@ -20,26 +20,11 @@ def check_kernel(name, kernel):
 
 
 def values(graph, function, x, exact=False):
-    """Nodes for a function at rows.
+    """Nodes for a ``Function`` at rows x, float64 of shape (n, d).
 
-    Parameters
-    ----------
-    graph : Graph
-        Where to.
-    function : Function
-        The function.
-    x : str
-        Rows, float64, shape (n, d).
-    exact : bool, default=False
-        Whether kernel values are float64 in every graph.
-
-    Returns
-    -------
-    value : str
-        float64, shape (n,); on the boundary of the machine to the last bit, where rounding alone
-        would decide on the side.
-    noise : float
-        What rounding of kernel values leaves in it.
+    Gives its values, float64 of shape (n,), and what rounding of kernel values leaves in them.
+    Where rounding alone would decide on the side of the boundary, values are on it to the last
+    bit. Kernel values are float64 in every graph if ``exact``.
     """
     if function.shift is not None:
         x = graph.add("Sub", x, function.shift)

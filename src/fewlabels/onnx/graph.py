@@ -23,12 +23,8 @@ def needed():
 class Graph:
     """Nodes and constants; every value gets a name of its own.
 
-    Parameters
-    ----------
-    unique : callable, optional
-        From a proposal to a name that is free; for graphs that become part of another one.
-    float32 : bool, default=False
-        Whether numbers come in and go out as float32. Between, they are float64.
+    ``unique`` makes a free name of a proposal, in graphs that become part of another one. With
+    ``float32`` numbers come in and go out as float32; between, they are float64.
     """
 
     def __init__(self, unique=None, float32=False):

@@ -34,21 +34,7 @@ def dense(vectors):
 
 
 def inner_product_sum(graph, x, kernel, vectors, coef):
-    """Nodes for ``sum_j coef_j K(x_j, x)`` of a map of the inner product, shape (n, 1).
-
-    Parameters
-    ----------
-    graph : Graph
-        Where to.
-    x : str
-        Rows, float64, shape (n, d).
-    kernel : Polynomial or Sigmoid
-        The kernel.
-    vectors : ndarray or CSR array of shape (m, d)
-        Rows x_j.
-    coef : ndarray of shape (m,)
-        Coefficients.
-    """
+    """Nodes for ``sum_j coef_j K(x_j, x)`` of a map of the inner product, shape (n, 1)."""
     vectors = dense(vectors)
     if not len(vectors):
         return _zeros(graph, x)
@@ -74,28 +60,10 @@ def _zeros(graph, x):
 
 
 def rbf_sum(graph, x, gammas, vectors, coef, exact=False):
-    """Nodes for ``sum_k sum_j coef[k, j] exp(-gamma_k ||x_j - x||^2)``.
+    """Nodes for ``sum_k sum_j coef[k, j] exp(-gamma_k ||x_j - x||^2)``, shape (n, 1), and noise.
 
-    With a column for its own norm, a row's exponents come from one product of matrices:
-    ``<x, z> - ||x||^2 / 2 - ||z||^2 / 2`` of rows around the mean x_j, scaled by sqrt(2 gamma).
-
-    Parameters
-    ----------
-    graph, x, vectors
-        As in :func:`inner_product_sum`.
-    gammas : ndarray of shape (n_kernels,)
-        Coefficients of the kernels.
-    coef : ndarray of shape (n_kernels, m)
-        Coefficients of x_j.
-    exact : bool, default=False
-        Whether kernel values are float64 in every graph.
-
-    Returns
-    -------
-    total : str
-        float64, shape (n, 1).
-    noise : float
-        What rounding of kernel values leaves in it.
+    With a column for its own norm, a row's exponents come from one product of matrices: ``<x, z> -
+    ||x||^2 / 2 - ||z||^2 / 2`` of rows around the mean x_j, scaled by sqrt(2 gamma).
     """
     vectors = dense(vectors)
     if not len(vectors):

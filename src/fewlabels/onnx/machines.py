@@ -11,24 +11,11 @@ from .functions import check_kernel, on_boundary, values
 
 
 def answers(graph, machine, x, labels=None):
-    """Nodes for all that a fitted machine says about rows.
+    """Nodes for all that a fitted machine says about rows x, float64 of shape (n, d).
 
-    Parameters
-    ----------
-    graph : Graph
-        Where to.
-    machine : estimator
-        Fitted.
-    x : str
-        Rows, float64, shape (n, d).
-    labels : sequence of two values, optional
-        What the label says at or below the threshold, and above, in place of the classes.
-
-    Returns
-    -------
-    dict
-        Names of the values by the names that users see: "label" and "score", and where the
-        machine has them "score_samples", "p_value", "probabilities". Numbers are float64.
+    Gives names of values by the names that users see: "label" and "score", and where the machine
+    has them "score_samples", "p_value", "probabilities". ``labels`` are what the label says at or
+    below the threshold, and above, in place of the classes.
     """
     function = machine.function_
     check_kernel(type(machine).__name__, function.kernels[0])

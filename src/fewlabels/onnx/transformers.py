@@ -24,21 +24,7 @@ from .encoders import is_missing, is_text, one_hot, ordinal
 
 
 def transform(graph, transformer, rows):
-    """Nodes for what a fitted transformer makes of rows.
-
-    Parameters
-    ----------
-    graph : Graph
-        Where to.
-    transformer : estimator or {"passthrough"}
-        Fitted.
-    rows : Matrix or Columns
-        What goes in.
-
-    Returns
-    -------
-    Matrix or Columns
-    """
+    """Nodes for what a fitted transformer makes of rows, a Matrix or Columns."""
     if isinstance(transformer, str) and transformer == "passthrough":
         return rows
     kind = type(transformer)

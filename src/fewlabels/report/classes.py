@@ -16,17 +16,7 @@ _MOST_ASKED = 20_000
 
 
 def find(fit):
-    """Findings about two classes and unlabelled rows.
-
-    Parameters
-    ----------
-    fit : Fit
-        The fit.
-
-    Returns
-    -------
-    Findings
-    """
+    """Findings about two classes and unlabelled rows."""
     training, y = fit.training, fit.y
     names = training["classes"]
     counts = training["unlabeled_predicted"]
@@ -133,8 +123,8 @@ def _rankings(fit, unlabelled, held, names):
 def _least_certain(fit, scores, order, held, names):
     """Unlabelled rows that machines of slightly other labels disagree on.
 
-    The machine's own scores of rows that it was trained on would not do: it keeps the rows away
-    from the boundary.
+    Not by the machine's own scores: it keeps the rows that it was trained on away from the
+    boundary.
     """
     if held.votes is None:
         doubt = np.abs(scores)

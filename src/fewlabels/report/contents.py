@@ -13,16 +13,9 @@ from ..io.tables.profile import Column
 
 @dataclass(frozen=True)
 class Group:
-    """Scores of rows of one kind.
+    """Scores of rows of one kind, and in one sentence by which machine they were scored.
 
-    Attributes
-    ----------
-    name : str
-        Such as "labelled 'fraud'" or "unlabelled".
-    scores : ndarray of shape (n,)
-        What ``predict`` writes as score; for labelled rows held-out ones where there are any.
-    about : str
-        By which machine they were scored, one sentence.
+    As ``predict`` writes them; of labelled rows held-out ones where there are any.
     """
 
     name: str
@@ -32,19 +25,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Rate:
-    """An expected rate.
-
-    Attributes
-    ----------
-    name : str
-        Such as "normal rows called outside".
-    value : float
-        In [0, 1].
-    interval : tuple of float or None
-        Where it lies with 90 % confidence.
-    source : str
-        How it is known, one sentence.
-    """
+    """An expected rate, where it lies with 90 % confidence, and how it is known."""
 
     name: str
     value: float
@@ -54,16 +35,10 @@ class Rate:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Rows to look at.
+    """Rows to look at, best first, and why these.
 
-    Attributes
-    ----------
-    title, text : str
-        Which rows, and why these.
-    rows : DataFrame
-        Best first: "row" (1-based in the file), the identifier's column if the file has one,
-        "score" or "p-value", "probability" where there is one, "why" (columns that drive the
-        score) where they are known.
+    Columns are "row" (from 1, in the file), the identifier if the file has one, "score" or
+    "p-value", "probability" where there is one, and "why" (columns that drive the score).
     """
 
     title: str
@@ -72,109 +47,40 @@ class Ranking:
 
 
 class Findings(NamedTuple):
-    """What a situation adds to a report.
+    """What a situation adds to a report."""
 
-    Attributes
-    ----------
-    headline : str
-        The answer in two or three sentences.
-    answer : list of (str, str)
-        The first figures to read.
-    sides : (str, str)
-        Names of the rows below and above the threshold.
-    groups : list of Group
-        Score distributions.
-    rankings : list of Ranking
-        Rows to look at first.
-    rates : list of Rate
-        Expected error rates.
-    prior : Rate or None
-        Share of positives among unlabelled rows.
-    notes : list of str
-        Remarks.
-    """
-
-    headline: str
-    answer: list[tuple[str, str]]
-    sides: tuple[str, str]
+    headline: str  # the answer in two or three sentences
+    answer: list[tuple[str, str]]  # the first figures to read
+    sides: tuple[str, str]  # names of the rows below and above the threshold
     groups: list[Group]
     rankings: list[Ranking]
     rates: list[Rate]
-    prior: Rate | None = None
+    prior: Rate | None = None  # share of positives among unlabelled rows
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Contents:
-    """All that a report says.
+    """All that a report says."""
 
-    Attributes
-    ----------
-    source, model : str
-        Names of the data and the model file; empty for a model that is not saved.
-    created, version : str
-        When, and by which fewlabels.
-    command : str
-        The command that does it again; empty where it is not known.
-    machine, title : str
-        Name on the command line, and what it is in words.
-    situation : {"normal", "positive", "classes"}
-        What the machine learns from.
-    why : str
-        Why this machine.
-    findings : Findings
-        What was found.
-    rows : list of (str, str)
-        Counts of rows, by label.
-    columns : list of Column
-        The table.
-    settings : dict
-        Parameters of the estimator.
-    tuning : TuningResult or None
-        The search.
-    history : list of dict
-        ``history_`` of the fit.
-    converged : bool
-        Whether the tolerance was reached.
-    certificate : list of (str, str)
-        Gap, violation, status, seconds, kernel values.
-    baselines : DataFrame or None
-        The comparison, one row a method: columns name, ours, score, low, high, seconds, note.
-    measure : str
-        What the score of the comparison is.
-    verdict : str
-        What the comparison says, one or two sentences.
-    outcome : {"better", "worse", "undecided", "unknown", ""}
-        The verdict in a word; empty without a comparison.
-    worse_than : list of str
-        Methods that are ahead of the machine, clearly or not.
-    protocol : str
-        How methods were compared.
-    agreement : DataFrame or None
-        Where no score is known: columns name, false_alarms, rank_correlation with the machine.
-    notes : list of str
-        Warnings and remarks.
-    usage : list of (str, str)
-        Headings and code: how to use the model.
-    """
-
-    source: str
-    model: str
+    source: str  # name of the data
+    model: str  # name of the file
     created: str
     version: str
-    command: str
-    machine: str
-    title: str
-    situation: str
-    why: str
+    command: str  # that does it again; empty where it is not known
+    machine: str  # name on the command line
+    title: str  # and what it is in words
+    situation: str  # "normal", "positive" or "classes": what the machine learns from
+    why: str  # this machine
     findings: Findings
-    rows: list[tuple[str, str]]
+    rows: list[tuple[str, str]]  # counts, by label
     columns: list[Column]
     settings: dict[str, Any]
     tuning: Any
     history: list[dict]
     converged: bool
     certificate: list[tuple[str, str]]
+    # The comparison with other methods, as ``BaselineComparison`` has it; empty without one.
     baselines: pd.DataFrame | None = None
     measure: str = ""
     verdict: str = ""
@@ -183,4 +89,4 @@ class Contents:
     protocol: str = ""
     agreement: pd.DataFrame | None = None
     notes: list[str] = field(default_factory=list)
-    usage: list[tuple[str, str]] = field(default_factory=list)
+    usage: list[tuple[str, str]] = field(default_factory=list)  # headings and code

@@ -20,17 +20,7 @@ _MOST_VALUES = 4e9
 
 
 class Rows(NamedTuple):
-    """Rows of the file.
-
-    Attributes
-    ----------
-    inputs : DataFrame, ndarray or CSR array
-        As the encoder takes them.
-    X : ndarray or CSR array
-        As the machine takes them.
-    numbers : ndarray of int
-        Their rows in the file, from 1.
-    """
+    """Rows of the file, as the encoder and as the machine take them, and their numbers from 1."""
 
     inputs: Any
     X: Any
@@ -39,27 +29,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted machine with the file it was fitted to.
-
-    Attributes
-    ----------
-    file : TrainingFile
-        The file.
-    found : TrainingRows
-        Its training rows.
-    encoder : estimator
-        Fitted, from ``found.rows`` to ``X``.
-    estimator : estimator
-        Fitted machine.
-    X : ndarray or CSR array of shape (n, d)
-        Encoded training rows.
-    y : ndarray of shape (n,) or None
-        Their labels.
-    metadata : dict
-        What the model says of itself.
-    profile : list of Column or None
-        The columns of the file.
-    """
+    """A fitted machine with the file it was fitted to; see :func:`collect`."""
 
     file: Any
     found: Any
@@ -103,22 +73,9 @@ class Fit:
         return self.estimator.decision_function(self.X[self.scored])
 
     def others(self, positions):
-        """Rows of the file that were not trained on.
+        """Rows of the file that were not trained on, by position from 0; a sample of many.
 
-        Parameters
-        ----------
-        positions : ndarray of int
-            Which, from 0; a sample of them where scoring all would take long.
-
-        Returns
-        -------
-        Rows
-            Without those that the model cannot take.
-
-        Raises
-        ------
-        UserError
-            They do not fit the model.
+        Those that the model cannot take are left out; a UserError says why none fits.
         """
         if len(positions) > self.most_rows():
             rng = np.random.default_rng(0)
@@ -155,17 +112,7 @@ class Fit:
         return bool(np.ptp(values - np.arange(len(values))) == 0)
 
     def table(self, rows, order, columns):
-        """Rows for people: number in the file, identifier, and further columns.
-
-        Parameters
-        ----------
-        rows : Rows
-            Rows of the file.
-        order : ndarray of int
-            Which of them.
-        columns : dict of str to array-like
-            Values, in that order.
-        """
+        """Rows for people: number in the file, identifier, further columns in the order given."""
         chosen = rows.numbers[order]
         data = {"row": chosen}
         if self.identifier is not None:

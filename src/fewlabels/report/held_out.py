@@ -18,20 +18,11 @@ _MOST_SECONDS = 60.0
 
 
 class HeldOut(NamedTuple):
-    """Held-out scores.
+    """Decisions about training rows by machines that were trained without them.
 
-    Attributes
-    ----------
-    rows : ndarray of int, shape (n_held,)
-        Training rows that were held out, in ascending order.
-    scores : ndarray of shape (n_held,)
-        Their decisions, by the machine that was trained without them.
-    folds, planned : int
-        Machines fitted, and how many there should have been.
-    reason : str
-        Why there are none, where there are none.
-    votes : ndarray of shape (folds, n_others) or None
-        Decisions of every machine about the other rows asked for.
+    ``rows`` are their indices, ascending. ``planned`` machines there should have been, and there
+    are ``folds``; their ``votes`` are their decisions about other rows, one row a machine. Where
+    there are none, ``reason`` says why.
     """
 
     rows: np.ndarray
@@ -55,20 +46,9 @@ class HeldOut(NamedTuple):
 
 
 def cross_fit_positive(estimator, X, y):
-    """Cross-fit a machine of positive and unlabelled rows, both kinds held out.
+    """Cross-fit a fitted machine of positive (y = 1) and unlabelled rows, both kinds held out.
 
-    Parameters
-    ----------
-    estimator : PUSVM or PUEnsemble
-        Fitted; its prior is taken, not estimated anew.
-    X : ndarray or CSR array of shape (n, d)
-        Training rows.
-    y : ndarray of shape (n,)
-        1 for positive rows, 0 for unlabelled ones.
-
-    Returns
-    -------
-    HeldOut
+    Its prior is taken, not estimated anew.
     """
     fewest = int(min(np.sum(y == 1), np.sum(y != 1)))
     if fewest < 2:
@@ -78,22 +58,9 @@ def cross_fit_positive(estimator, X, y):
 
 
 def cross_fit_classes(estimator, X, y, others):
-    """Cross-fit a machine of two classes; unlabelled rows are always trained on.
+    """Cross-fit a fitted machine of two classes; unlabelled rows (y = -1) are always trained on.
 
-    Parameters
-    ----------
-    estimator : S3VM
-        Fitted.
-    X : ndarray or CSR array of shape (n, d)
-        Training rows.
-    y : ndarray of shape (n,)
-        0 and 1 for the classes, -1 for unlabelled rows.
-    others : ndarray of int
-        Rows that all machines are asked about.
-
-    Returns
-    -------
-    HeldOut
+    All machines are asked about the rows ``others``.
     """
     fewest = int(min(np.sum(y == 0), np.sum(y == 1)))
     if fewest < 2:

@@ -11,22 +11,9 @@ _DRAWS = 4000
 
 
 def counted_interval(hits, n):
-    """Interval of a rate of which ``hits`` of ``n`` rows were counted.
+    """Interval of a rate of which ``hits`` of ``n`` rows were counted (Clopper and Pearson 1934).
 
-    Parameters
-    ----------
-    hits, n : int
-        0 <= hits <= n, n >= 1.
-
-    Returns
-    -------
-    tuple of float
-        Ends; held with a probability of at least 90 %.
-
-    References
-    ----------
-    Clopper, C. J., Pearson, E. S. (1934). The use of confidence or fiducial limits illustrated
-    in the case of the binomial. Biometrika 26.
+    It holds the rate with a probability of at least 90 %.
     """
     low = float(beta.ppf(_TAIL, hits, n - hits + 1)) if hits else 0.0
     high = float(beta.ppf(1.0 - _TAIL, hits + 1, n - hits)) if hits < n else 1.0
@@ -36,17 +23,8 @@ def counted_interval(hits, n):
 def threshold_interval(rank, n):
     """Interval of the rate below the ``rank``-th lowest of ``n`` scores.
 
-    The rate of new rows below an order statistic follows a Beta(rank, n + 1 - rank)
-    distribution, if scores do not tie.
-
-    Parameters
-    ----------
-    rank, n : int
-        1 <= rank <= n.
-
-    Returns
-    -------
-    tuple of float
+    The rate of new rows below an order statistic follows a Beta(rank, n + 1 - rank) distribution,
+    if scores do not tie.
     """
     return tuple(float(end) for end in beta.ppf([_TAIL, 1.0 - _TAIL], rank, n + 1 - rank))
 
@@ -54,23 +32,8 @@ def threshold_interval(rank, n):
 def precision_interval(prior, prior_interval, recall, predicted, seed=0):
     """Interval of ``prior * recall / predicted``, all three of them uncertain.
 
-    Parameters
-    ----------
-    prior : float
-        Share of positives.
-    prior_interval : tuple of float or None
-        Its 90 % interval; None for a prior that is given.
-    recall, predicted : (int, int)
-        Hits and rows: held-out positive rows that were found, unlabelled rows that were called
-        positive.
-    seed : int, default=0
-        Seed of the draws.
-
-    Returns
-    -------
-    tuple of float
-        Quantiles of draws from the posteriors (uniform priors of both shares; a prior from two
-        normal halves), at most 1.
+    ``recall`` and ``predicted`` are hits and rows. Quantiles of draws from the posteriors (uniform
+    priors of both shares; a prior with an interval from two normal halves), at most 1.
     """
     rng = np.random.default_rng(seed)
     shares = [rng.beta(hits + 1, n - hits + 1, _DRAWS) for hits, n in (recall, predicted)]

@@ -20,17 +20,7 @@ _FALSE = 0.1
 
 
 def find(fit):
-    """Findings about rows of one class.
-
-    Parameters
-    ----------
-    fit : Fit
-        The fit.
-
-    Returns
-    -------
-    Findings
-    """
+    """Findings about rows of one class."""
     scores, normal = fit.decisions, fit.training.get("normal")
     name = "training rows" if normal is None else f"rows labelled '{normal}'"
     groups = [Group(name, scores, "Scored by the machine that was trained on them.")]

@@ -16,17 +16,7 @@ _WIDE = 0.4
 
 
 def find(fit):
-    """Findings about positive and unlabelled rows.
-
-    Parameters
-    ----------
-    fit : Fit
-        The fit.
-
-    Returns
-    -------
-    Findings
-    """
+    """Findings about positive and unlabelled rows."""
     machine, training, y = fit.estimator, fit.training, fit.y
     name = training["positive"]
     prior = _prior(machine, name)

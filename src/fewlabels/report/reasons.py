@@ -18,23 +18,9 @@ _BACKGROUND = 100
 
 
 def reasons(fit, rows, order, direction):
-    """Name the columns that push rows towards one side.
+    """Name up to three columns per row that push it towards one side, and their values.
 
-    Parameters
-    ----------
-    fit : Fit
-        The fit.
-    rows : Rows
-        Rows of the file.
-    order : ndarray of int
-        Which of them.
-    direction : float or ndarray of shape (n,)
-        1 for what raises the score, -1 for what lowers it, 0 for both.
-
-    Returns
-    -------
-    list of str
-        Per row up to three columns with the row's value and the usual one.
+    ``direction`` is 1 for what raises the score, -1 for what lowers it, 0 for both.
     """
     if not len(order):
         return []

@@ -16,24 +16,7 @@ _IN_MEMORY = [
 
 
 def usage(metadata, model_path, file, findings):
-    """Commands and Python for a model.
-
-    Parameters
-    ----------
-    metadata : dict
-        What the model says of itself.
-    model_path : path-like or None
-        The model file; None for a model that is not saved.
-    file : TrainingFile
-        What it was fitted to.
-    findings : Findings
-        What was found.
-
-    Returns
-    -------
-    list of (str, str)
-        What it does, and the code.
-    """
+    """Commands and Python for a model: what they do, and the code."""
     if model_path is None:
         return _IN_MEMORY
     model, data = Path(model_path).name, file.name

@@ -15,22 +15,10 @@ _SAME = 1e-9
 
 
 def sources(steps, rows, background):
-    """Input column that each encoded column depends on, where that is one.
+    """Input column that each encoded column depends on; None where that is not one.
 
     Found by trial: the input columns are exchanged between rows, one by one, and the encoded
     columns that change are seen. The finding is checked on rows mixed at random.
-
-    Parameters
-    ----------
-    steps : fitted transformer
-        From inputs to what the machine gets.
-    rows, background : DataFrame, ndarray or CSR
-        Inputs.
-
-    Returns
-    -------
-    ndarray of int of shape (n_encoded,), or None
-        None where an encoded column depends on several input columns.
     """
     together = _stacked(rows, background)
     encoded = dense(steps.transform(together)).astype(float)

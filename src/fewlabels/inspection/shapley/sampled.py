@@ -12,32 +12,14 @@ _ROWS_AT_A_TIME, _NUMBERS = 20_000, 8_000_000
 
 
 def sampled_values(function, rows, background, group, n_groups, n_samples, random_state):
-    """Shapley values relative to the mean over background rows, estimated.
+    """Shapley values of a function relative to its mean over background rows, and their errors.
 
     A sample is an order of the players and a background row: players take the explained row's
     values one after the other, in this order and in the reverse order (antithetic), and the
     changes of the function are their values. Every background row is used equally often, so that
-    values add up to the function's value less its mean over the background.
-
-    Parameters
-    ----------
-    function : callable
-        Values of rows, shape (n,).
-    rows, background : DataFrame, ndarray or CSR
-        Rows to explain, and what absent columns are replaced by.
-    group : ndarray of int of shape (d,)
-        The player that each column belongs to.
-    n_groups : int
-        Number of players.
-    n_samples : int
-        Pairs of orders per row: a multiple of m, at least 2 m.
-    random_state : int, RandomState or None
-        Seed.
-
-    Returns
-    -------
-    values, errors : ndarray of shape (n, n_groups)
-        Estimates and their standard errors.
+    values add up to the function's value less its mean over the background: ``n_samples`` pairs of
+    orders per row are a multiple of their number, at least twice it. ``group`` is the player of
+    every column.
     """
     rng = check_random_state(random_state)
     m = background.shape[0]

@@ -56,26 +56,9 @@ def terms_of(function):
 
 
 def exact_values(terms, rows, background, group, n_groups, n_jobs=None):
-    """Shapley values relative to the mean over background rows.
+    """Shapley values of a sum of terms relative to its mean over background rows.
 
-    Parameters
-    ----------
-    terms : list of Gaussians and Columnwise
-        The function.
-    rows : {ndarray, CSR} of shape (n, d)
-        Rows to explain.
-    background : {ndarray, CSR} of shape (m, d)
-        What absent columns are replaced by, row by row.
-    group : ndarray of int of shape (d,)
-        The player that each column belongs to.
-    n_groups : int
-        Number of players.
-    n_jobs : int or None
-        Threads.
-
-    Returns
-    -------
-    ndarray of shape (n, n_groups)
+    ``group`` is the player that each column belongs to. Shape (n_rows, n_groups).
     """
     values = np.zeros((rows.shape[0], n_groups))
     for term in terms:

@@ -145,17 +145,7 @@ def read_metadata(path):
 
 
 def load_model(path):
-    """Load a model whose every type is known.
-
-    Returns
-    -------
-    pipeline : Pipeline
-        Fitted encoder and machine.
-    schema : Schema
-        The columns it takes.
-    metadata : dict
-        What the file says about itself.
-    """
+    """The fitted Pipeline, the ``Schema`` of what it takes, and what the file says of itself."""
     metadata = read_metadata(path)
     import skops.io
     from sklearn.pipeline import Pipeline

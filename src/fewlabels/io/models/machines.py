@@ -14,17 +14,9 @@ _PARTS = ("estimators", "fitted", "kernels", "problem", "streams")
 class Machine(NamedTuple):
     """A machine by its name on the command line.
 
-    Attributes
-    ----------
-    estimator : str
-        Name of the class.
-    learns_from : {"normal", "positive", "classes"}
-        Whether it takes the rows of one class, positive and unlabelled ones, or those of two
-        classes and unlabelled ones.
-    title : str
-        What it is, in words.
-    keeps_rows : bool
-        Whether models hold their training rows unless told otherwise.
+    ``learns_from`` is "normal" (rows of one class), "positive" (positive and unlabelled ones) or
+    "classes" (two classes and unlabelled ones). Models hold their training rows unless told
+    otherwise where ``keeps_rows``.
     """
 
     estimator: str

@@ -42,21 +42,9 @@ def joined(parts, between=""):
 
 
 def tag(element, /, *children, **attributes):
-    """An element.
+    """An element with its children, escaped unless they are Html, and attributes.
 
-    Parameters
-    ----------
-    element : str
-        Its name.
-    *children : str or Html or None
-        What it holds.
-    **attributes : str or float or None
-        Its attributes: ``class_`` is "class" and ``data_label`` is "data-label"; None for those
-        to leave out.
-
-    Returns
-    -------
-    Html
+    ``class_`` is "class", ``data_label`` is "data-label"; what is None is left out.
     """
     shown = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escaped(_plain(value))}"'
@@ -85,27 +73,9 @@ def facts(pairs, class_="facts"):
 def table(caption, heads, rows, classes=None, marked=None, class_="stacked", label=None):
     """A table whose rows become blocks on a narrow page.
 
-    Parameters
-    ----------
-    caption : str or None
-        What it shows.
-    heads : sequence of str
-        Names of the columns.
-    rows : iterable of sequence
-        Cells.
-    classes : sequence of str, default=None
-        Class of each column: "number" is aligned to the right, "wide" takes its own line where
-        there is little room.
-    marked : container of int, default=()
-        Rows that stand out.
-    class_ : str, default="stacked"
-        Class of the table.
-    label : str, default=None
-        Its name for those who cannot see it, where there is no caption.
-
-    Returns
-    -------
-    Html
+    Of the ``classes`` of columns, "number" is aligned to the right and "wide" takes its own line
+    where there is little room. Rows in ``marked`` stand out; ``label`` names a table without
+    caption for those who cannot see it.
     """
     rows = [list(row) for row in rows]
     classes = [

@@ -12,20 +12,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 
 
 def write_report(path, contents):
-    """Write a report.
-
-    Parameters
-    ----------
-    path : path-like
-        HTML file; it appears whole or not at all.
-    contents : Contents
-        What it says.
-
-    Raises
-    ------
-    UserError
-        The file cannot be written.
-    """
+    """Write a report; the file appears whole or not at all."""
     from ...io.atomic import replacing
 
     with replacing(path) as temporary:
@@ -33,19 +20,7 @@ def write_report(path, contents):
 
 
 def page(contents, inline=False):
-    """A report as text.
-
-    Parameters
-    ----------
-    contents : Contents
-        What it says.
-    inline : bool, default=False
-        Whether it will be shown within another page, where links to its own parts lead nowhere.
-
-    Returns
-    -------
-    str
-    """
+    """The report as text."""
     parts = [part for part in (make(contents) for make in PARTS) if part is not None]
     title = f"What fewlabels learnt from {contents.source}"
     head = tag(
@@ -69,17 +44,7 @@ def page(contents, inline=False):
 
 
 def is_report(path):
-    """Whether a file is a report, which a new one may replace.
-
-    Parameters
-    ----------
-    path : path-like
-        An existing file.
-
-    Returns
-    -------
-    bool
-    """
+    """Whether an existing file is a report, which a new one may replace."""
     start = START.encode()
     with open(path, "rb") as file:
         return file.read(len(start)) == start

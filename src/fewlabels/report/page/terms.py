@@ -41,15 +41,5 @@ _BY_SITUATION = {
 
 
 def terms(situation):
-    """Words that a report uses, with what they mean.
-
-    Parameters
-    ----------
-    situation : {"normal", "positive", "classes"}
-        What the machine learns from.
-
-    Returns
-    -------
-    list of (str, str)
-    """
+    """Words that a report of this situation uses, with what they mean."""
     return [*_BY_SITUATION[situation], *_ALWAYS]
