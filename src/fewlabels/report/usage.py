@@ -16,7 +16,7 @@ _IN_MEMORY = [
 
 
 def usage(metadata, model_path, file, findings):
-    """Commands and Python for a model: what they do, and the code."""
+    """What can be done with a model, and the commands or Python; no path for one not saved."""
     if model_path is None:
         return _IN_MEMORY
     model, data = Path(model_path).name, file.name

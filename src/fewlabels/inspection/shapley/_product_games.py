@@ -36,29 +36,14 @@ def _add_values(p, q, coef, n_players, m, nodes, weights, n_nodes, before, after
 
 @jit(fastmath=SUM_MATH)
 def product_values(P, Q, differs, coef, nodes, weights, first_nodes, tiny, tol, out):
-    """Add Shapley values, summed over backgrounds, to ``out``.
+    """Add Shapley values, summed over backgrounds, to ``out``, one per player.
 
-    Parameters
-    ----------
-    P : ndarray of shape (n_players, n_terms)
-        Factors of the row.
-    Q : ndarray of shape (n_backgrounds, n_players, n_terms)
-        Factors of the background rows.
-    differs : ndarray of bool of shape (n_backgrounds, n_players)
-        False where both have the same factors.
-    coef : ndarray of shape (n_terms,)
-        Coefficients.
-    nodes, weights : ndarray of shape (n_most + 1, n_most)
-        Row n holds the rule with n nodes on [0, 1]. More than n_most are not taken: far beyond
-        it, values are accurate to rounding without being exact.
-    first_nodes : int
-        Nodes to begin with, doubled until values change by ``tol`` at most or are exact.
-    tiny : float
-        Terms that stay below it are left out.
-    tol : float
-        See ``first_nodes``.
-    out : ndarray of shape (n_players,)
-        Is added to.
+    ``P`` are factors of the row, shape (n_players, n_terms), ``Q`` those of the background rows,
+    one more axis first; ``differs`` tells where these are not the same. Row n of ``nodes`` and
+    ``weights`` holds the rule with n nodes on [0, 1]: ``first_nodes`` are taken to begin with, and
+    twice as many until values change by ``tol`` at most or are exact. More than there are rows are
+    not taken: far beyond, values are accurate to rounding without being exact. Terms that stay
+    below ``tiny`` are left out.
     """
     n_players, n_terms = P.shape
     p = np.empty((n_players, n_terms))

@@ -18,19 +18,7 @@ _CUT = 0.005
 
 
 def histograms(groups, sides):
-    """Scores of groups of rows, one above the other on one scale, with the threshold at 0.
-
-    Parameters
-    ----------
-    groups : list of Group
-        The scores.
-    sides : (str, str)
-        Names of the sides of the threshold.
-
-    Returns
-    -------
-    Html
-    """
+    """Scores of groups of rows, one above the other on one scale, with the threshold at 0."""
     edges = bin_edges([group.scores for group in groups], _BINS, cut=_CUT)
     drawn = [tag("p", *_legend(sides), class_="legend")]
     for group in groups:
@@ -39,24 +27,10 @@ def histograms(groups, sides):
 
 
 def interval(value, ends, low=0.0, high=1.0, ours=True, name=""):
-    """A value with its interval on a scale.
+    """A value with its interval, if any, on a scale from low to high.
 
-    Parameters
-    ----------
-    value : float
-        The value.
-    ends : tuple of float or None
-        The interval.
-    low, high : float
-        The scale.
-    ours : bool, default=True
-        Whether it is this machine's.
-    name : str, default=""
-        What it shows, for those who cannot see it.
-
-    Returns
-    -------
-    Html
+    ``ours`` tells whether it is this machine's, ``name`` what it shows for those who cannot see
+    it.
     """
     across = _scale(low, high)
     parts = [_line(0.0, 11, 100.0, 11, "axis")]
@@ -70,17 +44,8 @@ def interval(value, ends, low=0.0, high=1.0, ours=True, name=""):
 def convergence(history, several):
     """Violation of the conditions of optimality against seconds, on a logarithmic scale.
 
-    Parameters
-    ----------
-    history : list of dict
-        Rounds.
-    several : bool
-        Whether problems were solved one after the other.
-
-    Returns
-    -------
-    Html or None
-        None with fewer than three rounds.
+    None with fewer than three rounds; ``several`` problems may have been solved one after the
+    other.
     """
     rounds = [entry for entry in history if entry.get("violation", 0.0) > 0 and "seconds" in entry]
     if len(rounds) < 3:
@@ -98,18 +63,7 @@ def convergence(history, several):
 
 
 def search(tuning):
-    """Scores of the candidates of a search.
-
-    Parameters
-    ----------
-    tuning : TuningResult
-        The search.
-
-    Returns
-    -------
-    Html or None
-        None where fewer than two candidates have a score.
-    """
+    """Scores of the candidates of a search; None where fewer than two have one."""
     x, y, by, title = tuning.curve
     table = tuning.candidates.dropna(subset=[x, y])
     if len(table) < 2:
