@@ -352,17 +352,7 @@ _BALANCE = {"labels": True, "none": False}
 
 
 def page_path(model, report, wanted):
-    """Where the report goes; None for nowhere.
-
-    Parameters
-    ----------
-    model : path-like
-        The model file.
-    report : path-like or None
-        What the user said.
-    wanted : bool
-        False for ``--no-report``.
-    """
+    """Where the report of a model goes; None for nowhere."""
     if not wanted:
         if report is not None:
             raise UserError("--report asks for a report and --no-report for none; pass one.")

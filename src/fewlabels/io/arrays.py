@@ -15,16 +15,10 @@ _SPARSE_KEYS = frozenset({"format", "shape", "data", "indices", "indptr"})
 
 @dataclass
 class ArrayData:
-    """Rows of a matrix with what else the file holds about them.
+    """Rows of a matrix, dense (possibly mapped from disk) or CSR, with what else the file holds.
 
-    Attributes
-    ----------
-    X : ndarray or CSR array of shape (n, d)
-        Dense, possibly mapped from disk, or sparse.
-    labels : dict of str to ndarray of shape (n,)
-        Other arrays of one value per row, by name.
-    zero_based : bool
-        svmlight: whether columns are counted from 0.
+    ``labels`` are other arrays of one value per row, by name; ``zero_based`` says whether an
+    svmlight file counts its columns from 0.
     """
 
     X: Any
@@ -38,18 +32,10 @@ class ArrayData:
 
 
 def read_arrays(path, form, *, n_columns=None, zero_based=None):
-    """Read a matrix.
+    """Read a matrix of a format that :func:`fewlabels.io.paths.input_format` has told.
 
-    Parameters
-    ----------
-    path : path-like
-        A file that :func:`fewlabels.io.paths.input_format` has accepted, or rows in memory.
-    form : {"npz", "npy", "svmlight", "matrix"}
-        Its format.
-    n_columns : int, optional
-        svmlight: how many columns there are, since trailing zeros are not written.
-    zero_based : bool, optional
-        svmlight: whether columns are counted from 0; found out when not given.
+    Svmlight files write no trailing zeros, so ``n_columns`` says how many columns there are; how
+    they are counted is found out where ``zero_based`` does not say it.
     """
     if form == "svmlight":
         data = _read_svmlight(path, n_columns, zero_based)

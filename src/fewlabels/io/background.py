@@ -10,14 +10,9 @@ _DONE = object()
 
 
 def ahead(pieces, depth=2):
-    """Make the next pieces of an iterator while the consumer works on one.
+    """Make the next pieces of an iterator, ``depth`` at most, while the consumer works on one.
 
-    Parameters
-    ----------
-    pieces : iterator
-        Advanced in one other thread; its exceptions come where their piece would.
-    depth : int, default=2
-        Pieces made ahead, and held, at most.
+    The iterator is advanced in one other thread; its exceptions come where their piece would.
     """
     pool = ThreadPoolExecutor(1)
     waiting = deque(pool.submit(next, pieces, _DONE) for _ in range(depth))
@@ -36,15 +31,8 @@ def ahead(pieces, depth=2):
 def behind(function, depth=2):
     """Give a function that calls another later, in order, in one other thread.
 
-    At the end of the block all calls are done; what one of them raises is raised there, or
-    by the next call.
-
-    Parameters
-    ----------
-    function : callable
-        What is called.
-    depth : int, default=2
-        Calls that may be waiting.
+    Up to ``depth`` calls may be waiting. At the end of the block all are done; what one of them
+    raises is raised there, or by the next call.
     """
     waiting = deque()
 

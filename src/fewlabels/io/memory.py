@@ -11,15 +11,7 @@ from .errors import UserError
 
 @dataclass(frozen=True, eq=False)
 class InMemory:
-    """Rows in memory.
-
-    Attributes
-    ----------
-    form : {"frame", "matrix"}
-        Named columns or a matrix.
-    content : pyarrow.Table, ndarray or sparse matrix
-        The rows.
-    """
+    """Rows in memory: a "frame" is a ``pyarrow.Table``, a "matrix" an array or sparse matrix."""
 
     form: str
     content: Any
@@ -29,13 +21,7 @@ class InMemory:
 
 
 def source_of(data):
-    """What the readers take: a path as it is, everything else as rows in memory.
-
-    Parameters
-    ----------
-    data : path-like, DataFrame of pandas or polars, pyarrow.Table, ndarray or sparse matrix
-        The rows.
-    """
+    """What the readers take: a path as it is, everything else as rows in memory."""
     if isinstance(data, str | os.PathLike | InMemory):
         return data
     import numpy as np

@@ -83,12 +83,7 @@ def existing_file(path, what):
 def check_output(path, inputs=()):
     """Refuse an output that cannot be written, before hours are spent on computing it.
 
-    Parameters
-    ----------
-    path : path-like
-        The output.
-    inputs : sequence
-        Files that are read and must therefore not be replaced; what is no path is passed over.
+    Files among ``inputs`` are read and must not be replaced; what is no path is passed over.
     """
     path = Path(path)
     folder = path.resolve().parent

@@ -25,16 +25,7 @@ def table_writer(path, form, compressed=False):
 
     ``append(table)`` writes the rows of a ``pyarrow.Table``. ``append(table, lines, names)``
     writes its columns behind rows of delimited text with columns ``names`` that stay as they are,
-    each given behind the line break before it.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    form : {"csv", "tsv", "parquet"}
-        Its format.
-    compressed : bool, default=False
-        Whether delimited text is compressed as gzip does.
+    each given behind the line break before it. Delimited text may be compressed as gzip does.
     """
     with contextlib.ExitStack() as stack:
         if form == "parquet":

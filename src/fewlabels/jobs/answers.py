@@ -13,19 +13,10 @@ from ..io.models.machines import MACHINES
 class Answer(NamedTuple):
     """How scores are answered.
 
-    Attributes
-    ----------
-    names : tuple of str
-        What rows above and below the threshold are called, in counts. Names of the user's
-        classes are in quotes, so that they are no others' names.
-    labels : tuple of str
-        Their labels; "" is a blank.
-    zero_is_above : bool
-        Whether a score of 0 counts as above.
-    flag : str or None
-        Name of a further column, True above the threshold.
-    more : str or None
-        Name of the column that says how sure a score is, "p_value" or "probability".
+    ``names`` are what rows above and below the threshold are called in counts (classes of the user
+    in quotes, so that they are no others' names), ``labels`` their labels, "" for a blank.
+    ``flag`` is the name of a further column, True above the threshold, and ``more`` that of the
+    one that says how sure a score is, "p_value" or "probability".
     """
 
     names: tuple[str, str]
@@ -65,15 +56,7 @@ class Answer(NamedTuple):
 
 
 def answer_of(metadata, more=None):
-    """How a model answers.
-
-    Parameters
-    ----------
-    metadata : dict
-        What the model file says about itself.
-    more : str, optional
-        Name of the column that says how sure a score is, where the model has it.
-    """
+    """How the model that says this of itself answers; ``more`` says how sure a score is."""
     if MACHINES[metadata["machine"]].learns_from == "normal":
         return Answer(("inside", "outside"), ("inside", "outside"), True, more=more)
     training = metadata["training"]

@@ -14,33 +14,10 @@ from ..io.tables.tally import Tally, filled_words, unseen_words
 class MoreRows:
     """The rows to add: checked as a whole first, then encoded piece by piece.
 
-    Parameters
-    ----------
-    pipeline, schema, metadata
-        The model.
-    data : path-like or InMemory or None
-        The table; None for no rows.
-    target : str or None
-        Column with labels; else the model's, where the file has it.
-    no_labels : bool
-        Whether all rows are unlabelled whatever the file says.
-    skip_missing : bool
-        Leave out rows with missing numbers instead of refusing them.
-    chunk_rows : int or None
-        Rows of the file held at a time.
-
-    Attributes
-    ----------
-    n_read, n_rows : int
-        Rows of the file, and those that will be added.
-    labels : NewLabels
-        Reader of the labels, with their counts.
-    filled : dict
-        Missing numbers that the model fills in, by column.
-    unseen : dict
-        Rows with categories that the model does not know, by column.
-    notes : list of str
-        What the user should know.
+    Labels are those of ``target``, else of the model's target where the data have it, or none with
+    ``no_labels``. ``n_read`` counts the rows of the table (None has none), ``n_rows`` those that
+    will be added, ``labels`` their labels; ``filled`` and ``unseen`` count by column the missing
+    numbers that the model fills in and the rows with categories that it does not know.
     """
 
     def __init__(

@@ -16,25 +16,10 @@ from .answers import answer_of
 
 
 class Scorer:
-    """A model, ready to score.
+    """A model, from a file or a :class:`TableFit`, ready to score.
 
-    Parameters
-    ----------
-    model : path-like or TableFit
-        Model file, or what :func:`fewlabels.fit_table` gave.
-    n_jobs : int, optional
-        Threads.
-
-    Attributes
-    ----------
-    pipeline, schema, metadata
-        What the file holds.
-    source : str
-        The file, for messages.
-    answer : Answer
-        What its scores mean.
-    known : dict
-        Categories seen in training, by column.
+    Has what the file holds (``pipeline``, ``schema``, ``metadata``), its name ``source``, what
+    scores mean (``answer``), and the categories seen in training by column (``known``).
     """
 
     def __init__(self, model, n_jobs=None):
@@ -54,23 +39,9 @@ class Scorer:
         self.answer = answer_of(self.metadata, more)
 
     def score(self, chunk, data, done):
-        """Scores of a piece, and what comes with them; NaN for rows that are not complete.
+        """Scores of a piece, and p-values or probabilities where the model has any.
 
-        Parameters
-        ----------
-        chunk : Chunk
-            Rows.
-        data : path-like or InMemory
-            Their file, for messages.
-        done : int
-            How many rows of it came before.
-
-        Returns
-        -------
-        scores : ndarray of shape (n,)
-            Decisions.
-        more : ndarray of shape (n,) or None
-            p-values or probabilities, where the model has any.
+        NaN for rows that are not complete. ``done`` rows of ``data`` came before, for messages.
         """
         complete = chunk.complete
         scores = np.full(len(complete), np.nan)

@@ -170,25 +170,9 @@ def _check_free(added, columns, answer, data):
 
 
 def rows_with(chunk, arrays, columns, schema, form):
-    """What to write of a piece: it as it was read, and the new columns.
+    """What the function that writes tables is called with: a piece as read, and new columns.
 
-    Parameters
-    ----------
-    chunk : Chunk
-        The piece.
-    arrays : dict of str to pyarrow.Array
-        New columns.
-    columns : list of str
-        Names of the columns of the file.
-    schema : Schema
-        Columns of the model.
-    form : {"csv", "tsv", "parquet"}
-        What is written.
-
-    Returns
-    -------
-    tuple
-        Arguments of the function that writes.
+    ``columns`` are the names of the columns of the file, ``form`` is that of what is written.
     """
     if chunk.lines is not None:
         return pa.table(arrays), chunk.lines, columns

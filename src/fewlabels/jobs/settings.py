@@ -12,18 +12,9 @@ _INF = float("inf")
 
 
 class Setting(NamedTuple):
-    """A setting.
+    """A setting: the machines that have it (all if empty), its range, its name as an option.
 
-    Attributes
-    ----------
-    machines : tuple of str
-        The machines that have it; empty for all.
-    allowed : callable or None
-        Whether a number is in its range.
-    words : str
-        The range in words.
-    option : str
-        Its name on the command line, where that is not its own.
+    ``allowed`` tells whether a number is in the range, ``words`` say what the range is.
     """
 
     machines: tuple[str, ...] = ()
@@ -97,13 +88,7 @@ def known_names():
 
 
 def check_ranges(given):
-    """Refuse numbers outside the ranges of their settings.
-
-    Parameters
-    ----------
-    given : dict
-        Name to value; None and texts are passed over.
-    """
+    """Refuse numbers outside the ranges of their settings; None and texts are passed over."""
     for name, value in given.items():
         setting = _ALL.get(name)
         if value is None or isinstance(value, str) or not (setting and setting.allowed):

@@ -10,20 +10,10 @@ import numpy as np
 
 @dataclass
 class Split:
-    """Rows to learn from and rows to score.
+    """Rows to learn from and rows to score, as data frames of measurements.
 
-    Attributes
-    ----------
-    train, test : DataFrame
-        Measurements only.
-    classes : ndarray of str
-        Class of each test row.
-    normal : str
-        The class that was learnt.
-    scale : bool
-        Whether numbers need scaling; pixels have one unit already.
-    story : str
-        What it is about, for people.
+    ``classes`` are those of the test rows, ``normal`` is the class that is learnt, ``scale`` says
+    whether numbers need scaling (pixels have one unit already), ``story`` what it is about.
     """
 
     train: Any

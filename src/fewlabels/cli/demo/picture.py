@@ -6,17 +6,7 @@ _NORMAL, _OTHER = "#2a6f97", "#d1495b"
 
 
 def save_picture(path, split, scores):
-    """Draw and save.
-
-    Parameters
-    ----------
-    path : path-like
-        PNG file.
-    split : Split
-        The data.
-    scores : dict of str to ndarray
-        Scores of the test rows by machine; the first machine's are drawn as a histogram.
-    """
+    """Draw the scores of the test rows by machine; the first machine's as a histogram."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

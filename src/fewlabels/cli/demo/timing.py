@@ -20,13 +20,7 @@ def moved_images():
 
 
 def side_by_side(rows, nu=0.5):
-    """Fit and score with both libraries, printing as they finish.
-
-    Returns
-    -------
-    dict
-        Seconds and objective by library.
-    """
+    """Fit and score with both libraries, printing as they finish; figures by library."""
     from sklearn.svm import OneClassSVM as Peer
 
     from ...io.models.machines import machine_class

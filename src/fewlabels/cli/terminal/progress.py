@@ -58,15 +58,7 @@ class _Line(Quiet):
 
 @contextlib.contextmanager
 def fitting(quiet=False, verbose=False):
-    """Give an :class:`Observer` of a fit.
-
-    Parameters
-    ----------
-    quiet : bool
-        Show nothing.
-    verbose : bool
-        Print a line per step and round, terminal or not.
-    """
+    """Give an :class:`Observer` of a fit; a verbose one prints a line per step and round."""
     if verbose and not quiet:
         yield _Verbose()
     else:

@@ -19,13 +19,7 @@ def note(message):
 
 
 def command_line(context):
-    """The command that is running, as a user would type it again.
-
-    Parameters
-    ----------
-    context : typer.Context
-        Of the command.
-    """
+    """The command that is running, as a user would type it again."""
     words = ["fewlabels", context.info_name]
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name)

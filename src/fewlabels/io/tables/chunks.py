@@ -24,21 +24,11 @@ _ROWS = 1 << 16
 class Chunk(NamedTuple):
     """Some rows of a file.
 
-    Attributes
-    ----------
-    rows : DataFrame, ndarray or CSR array
-        What the model gets, complete rows only.
-    complete : ndarray of bool
-        Which rows of the piece these are.
-    table : pyarrow.Table
-        The piece as it was read; without columns for matrices.
-    target : ndarray of str or None
-        Labels of all rows of the piece, where the file has them.
-    share : float
-        How much of the file was read until then, from 0 to 1.
-    lines : pyarrow.Array of large_string, or None
-        All rows as they stand in the file, where they were asked for and can be told apart; the
-        table then holds only the columns that the model takes.
+    ``rows`` is what the model gets, complete rows only, and ``complete`` says which these are.
+    ``table`` is the piece as it was read (without columns for matrices), ``target`` the labels of
+    all its rows where the file has them, ``share`` how much of the file was read until then.
+    ``lines`` are the rows as they stand in the file, where they were asked for and can be told
+    apart; the table then holds only the columns that the model takes.
     """
 
     rows: Any
@@ -50,29 +40,12 @@ class Chunk(NamedTuple):
 
 
 def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=False, lines=False):
-    """Read a file piece by piece, so that memory does not grow with it.
+    """Read rows piece by piece as the model with ``schema`` takes them; gives :class:`Chunk`.
 
-    Parameters
-    ----------
-    path : path-like or InMemory
-        Data file, or rows in memory. Only npz and svmlight files are read as a whole.
-    schema : Schema
-        Columns of the model.
-    tally : Tally
-        Collects missing and infinite numbers.
-    rows : int, optional
-        Rows per piece.
-    target : str, optional
-        Column with labels, or array of an npz file, or "y" of an svmlight file.
-    target_needed : bool, default=False
-        Whether a file without it is refused.
-    lines : bool, default=False
-        Whether rows of delimited text are wanted as they stand in the file. The target is not
-        read then.
-
-    Yields
-    ------
-    Chunk
+    Memory does not grow with the file; only npz and svmlight files are read as a whole. ``tally``
+    collects missing and infinite numbers. ``target`` is the column with labels (an array of an npz
+    file, "y" of an svmlight file), refused as missing only if it is needed. With ``lines`` rows of
+    delimited text are wanted as they stand in the file, and the target is not read.
     """
     form = input_format(path)
     if rows is None:

@@ -48,19 +48,9 @@ def is_supported(kind):
 
 
 def numbers(column):
-    """Values of a column as float64, missing ones as NaN.
+    """Values of a supported Arrow column as float64, missing ones as NaN.
 
-    Parameters
-    ----------
-    column : pyarrow.Array or ChunkedArray
-        Of a type for which :func:`is_supported` holds.
-
-    Returns
-    -------
-    values : ndarray of shape (n,), float64
-        The numbers.
-    bad : ndarray of int
-        Positions of the cells that hold text which is no number.
+    Beside them the positions of the cells that hold text which is no number.
     """
     column = plain(column)
     none = np.zeros(0, dtype=np.intp)

@@ -34,12 +34,8 @@ def are_dates(cells):
 def days(cells, name="", source=""):
     """Days since 1970 as float64, missing ones as NaN.
 
-    Parameters
-    ----------
-    cells : pyarrow.Array or ChunkedArray
-        Typed dates and times, or texts in the order year-month-day with leading zeros.
-    name, source : str
-        The column and the file, for messages.
+    The cells are typed dates and times, or texts in the order year-month-day with leading zeros.
+    The names of the column and the file are for messages.
     """
     cells = plain(cells)
     if is_text(cells.type):

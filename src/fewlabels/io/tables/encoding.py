@@ -11,19 +11,10 @@ from .schema import IMPUTE
 def make_encoder(schema, scale=True, gaps=()):
     """Make the transformer from the columns of the schema to numbers.
 
-    Numbers and dates are standardised; categories become one 0/1 column each, all 0 for a
-    category that was not seen in training. Missing numbers become the median, and every column
-    that has some in training gets another one, 1 where its number is missing. Sparse matrices
-    are scaled without centring, which would make them dense.
-
-    Parameters
-    ----------
-    schema : Schema
-        What goes in.
-    scale : bool, default=True
-        Whether numbers are scaled.
-    gaps : sequence
-        Names (of matrices: positions) of the columns with missing numbers.
+    Numbers and dates are standardised; categories become one 0/1 column each, all 0 for a category
+    that was not seen in training. Missing numbers become the median, and every column that has
+    some in training (``gaps``: names, of matrices positions) gets another one, 1 where its number
+    is missing. Sparse matrices are scaled without centring, which would make them dense.
     """
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import MissingIndicator
@@ -59,16 +50,9 @@ def _of_numbers(impute, scale):
 
 
 def fit_encoder(schema, rows, source, scale=True):
-    """Fit the encoder, refusing rows that no machine could learn from.
+    """The fitted encoder, the encoded rows, and the schema with its numbers of categories.
 
-    Returns
-    -------
-    encoder : estimator
-        Fitted.
-    X : ndarray or sparse array
-        The encoded rows.
-    schema : Schema
-        With the number of categories of each column.
+    Rows that no machine could learn from are refused.
     """
     encoder = make_encoder(schema, scale, _gaps(rows, schema))
     X = encoder.fit_transform(rows)

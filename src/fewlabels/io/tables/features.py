@@ -17,20 +17,8 @@ from .tally import usable
 def table_schema(table, *, source, row_numbers, categorical=(), kept=(), missing=REFUSE):
     """Find out what kind each column of the training rows is.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The training rows, only columns that are to be used.
-    source : path-like
-        The file, for messages.
-    row_numbers : ndarray of shape (n,)
-        Row of the file for each row, counted from 1.
-    categorical : sequence of str
-        Columns that are categories whatever they hold.
-    kept : collection of str
-        Columns that the user wants, although they look like names, texts or dates.
-    missing : {"refuse", "impute"}
-        What the model does with missing numbers.
+    ``categorical`` are categories whatever they hold; ``kept`` the user wants although they look
+    like names, texts or dates. ``row_numbers`` are those of the file, from 1.
     """
     columns = []
     for name in table.column_names:
@@ -51,13 +39,9 @@ def table_schema(table, *, source, row_numbers, categorical=(), kept=(), missing
 def table_features(table, schema, *, tally, row_numbers):
     """Pick the columns of the model, in its order, whatever else the table holds.
 
-    Returns
-    -------
-    frame : pandas.DataFrame
-        Numbers as float64, dates as days, categories as text, for the complete rows only.
-    complete : ndarray of bool, shape (n,)
-        Rows without missing numbers; all of them where the model fills these in and the tally
-        does not skip them.
+    Gives a data frame of the complete rows (numbers as float64, dates as days, categories as text)
+    and which rows these are: those without missing numbers, or all of them where the model fills
+    these in and the tally does not skip them.
     """
     import pandas as pd
 
@@ -109,26 +93,10 @@ def check_columns(names, schema, source):
 
 
 def array_features(X, *, tally, row_numbers, missing=REFUSE):
-    """Rows of a matrix as floats.
+    """Rows of a matrix as floats: the complete ones, and which these are.
 
-    Parameters
-    ----------
-    X : ndarray or CSR array
-        The rows.
-    tally : Tally
-        Collects missing and infinite numbers.
-    row_numbers : ndarray of shape (n,)
-        Row of the file for each row, counted from 1.
-    missing : {"refuse", "impute"}
-        What the model does with missing numbers; it fills in none of a sparse matrix.
-
-    Returns
-    -------
-    X : ndarray or CSR array
-        The complete rows.
-    complete : ndarray of bool, shape (n,)
-        Rows without missing numbers; all of them where the model fills these in and the tally
-        does not skip them.
+    Complete are rows without missing numbers, or all where the model fills these in (never those
+    of a sparse matrix) and the tally does not skip them.
     """
     dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
     dense = isinstance(X, np.ndarray)

@@ -16,26 +16,10 @@ from .read import column_names, data_blocks, no_rows, parse, readable
 def iterate_lines(path, form, rows, types):
     """Pieces of at most ``rows`` rows of delimited text, read one after the other.
 
-    Parameters
-    ----------
-    path : path-like
-        A file that :func:`fewlabels.io.paths.input_format` has accepted.
-    form : {"csv", "tsv"}
-        Its format.
-    rows : int
-        Rows per piece.
-    types : dict
-        Columns to parse and their Arrow types.
-
-    Yields
-    ------
-    table : pyarrow.Table
-        These columns; all columns as text where ``lines`` is None or a cell does not fit its type.
-    lines : pyarrow.Array of large_string, or None
-        The rows as they stand in the file, each behind the line break before it. None where it
-        takes a parser to say where a row ends.
-    share : float
-        How much of the file was read until then, from 0 to 1.
+    Gives the columns of ``types`` (name to Arrow type; all columns as text where a cell does not
+    fit), the rows as they stand in the file, each behind the line break before it (None where it
+    takes a parser to say where a row ends, and then too all columns are parsed as text), and how
+    much of the file was read, from 0 to 1.
     """
     column_names(path, form)
     empty = True

@@ -15,21 +15,9 @@ from .target import value_key
 class NewLabels:
     """Reads the target of further rows as that of the training rows was read.
 
-    Parameters
-    ----------
-    metadata : dict
-        What the model says about itself.
-    source : path-like
-        The file, for messages.
-    column : str or None
-        Name of the target, for messages.
-
-    Attributes
-    ----------
-    n_labeled : Counter
-        Rows read so far of each class that the machine learns from.
-    n_unlabeled, n_left_out : int
-        Rows read so far of unknown class, and rows that the machine does not learn from.
+    ``metadata`` is what the model says about itself; the names of the file and the column are for
+    messages. Counts what was read so far: ``n_labeled`` by class, ``n_unlabeled`` of unknown
+    class, ``n_left_out`` of classes that the machine does not learn from.
     """
 
     def __init__(self, metadata, source, column):
@@ -53,24 +41,10 @@ class NewLabels:
         self.n_unlabeled = self.n_left_out = 0
 
     def read(self, values, complete, first_row):
-        """Labels of a piece of the file.
+        """Which rows of a piece are learnt from, and their labels (None for one class).
 
-        Parameters
-        ----------
-        values : ndarray of str, shape (n,), or None
-            The target; without one rows are of unknown class, and for machines of one class
-            of that class.
-        complete : ndarray of bool, shape (n,)
-            Rows that can be used at all.
-        first_row : int
-            Number of the first row of the piece, for messages.
-
-        Returns
-        -------
-        keep : ndarray of bool, shape (n,)
-            The complete rows that the machine learns from.
-        y : ndarray of int8, one per row kept, or None
-            Their labels; None for machines of one class.
+        Without ``values`` rows are of unknown class, for machines of one class of that class.
+        ``complete`` are the rows that can be used at all; the first row's number is for messages.
         """
         if values is not None:
             label = self._coded(values, first_row)

@@ -36,20 +36,8 @@ _SHOWN_VALUES, _SHOWN_LENGTH = 3, 24
 class Column:
     """A column of the table that was learnt from.
 
-    Attributes
-    ----------
-    name : str
-        Its name.
-    kind : {"number", "category", "date", "text", "left out"}
-        How it was taken.
-    missing : int
-        Cells without a value.
-    distinct : int
-        Different values.
-    shown : str
-        Range or most frequent values, for people.
-    note : str
-        What the user should know (constant, counts the rows, ...); empty for nothing.
+    ``kind`` is "number", "category", "date", "text" or "left out"; ``shown`` are its range or most
+    frequent values, ``note`` what the user should know (constant, counts the rows, ...).
     """
 
     name: str
@@ -61,19 +49,10 @@ class Column:
 
 
 class _Seen(NamedTuple):
-    """Different values of a column.
+    """Different values of a column with the rows of each, and cells without a value.
 
-    Attributes
-    ----------
-    kind : {"number", "text", "boolean", "date", "mixed", "other"}
-        What they are; mixed: some texts among numbers.
-    values : ndarray
-        The values, those of numbers and typed dates as floats, others as text; without those
-        that stand for a missing value.
-    counts : ndarray of int
-        Rows of each.
-    missing : int
-        Cells without a value.
+    ``kind`` is "number", "text", "boolean", "date", "mixed" (some texts among numbers) or "other".
+    Numbers and typed dates are floats, others text; none stands for a missing value.
     """
 
     kind: str
@@ -88,14 +67,9 @@ class _Seen(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What is to be done with a column.
+    """What is to be done with a column: "category", "left out", or "" (as its cells say).
 
-    Attributes
-    ----------
-    kind : {"", "category", "left out"}
-        Empty: as its cells say.
-    why : str
-        In words that follow "it" or stand in brackets.
+    ``why`` is in words that follow "it" or stand in brackets.
     """
 
     kind: str
@@ -106,25 +80,11 @@ _AS_IT_IS = Verdict("", "")
 
 
 def judge_columns(table, training, kept=()):
-    """What is to be done with columns that are no measurements.
+    """What is to be done with columns that are no measurements: verdicts by name.
 
     Left out are columns that are blank, constant, dates, free text, and those that tell one row
-    from another: texts or whole numbers that all differ. Over all rows of the file, since what
-    is constant among the training rows may be what others differ in.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        All rows.
-    training : ndarray of bool, shape (n,)
-        The training rows.
-    kept : collection of str
-        Columns that the user wants to have.
-
-    Returns
-    -------
-    dict of str to Verdict
-        Of those columns only.
+    from another: texts or whole numbers that all differ. Over all rows of the file, since what is
+    constant among the ``training`` rows may be what others differ in. ``kept`` the user wants.
     """
     verdicts = {}
     for name in table.column_names:
@@ -160,21 +120,7 @@ def category_note(verdicts):
 
 
 def describe_columns(table, schema, verdicts):
-    """The columns of a table for people, in the order of the file.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        All rows.
-    schema : Schema
-        What is learnt from.
-    verdicts : dict of str to Verdict
-        From :func:`judge_columns`.
-
-    Returns
-    -------
-    list of Column
-    """
+    """The columns of a table for people, in the order of the file."""
     kinds = {column.name: column.kind for column in schema.columns}
     described = []
     for name in table.column_names:

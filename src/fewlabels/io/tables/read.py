@@ -21,15 +21,7 @@ BLOCK_BYTES = 1 << 24
 
 
 def column_names(path, form):
-    """Names of the columns; duplicates are refused.
-
-    Parameters
-    ----------
-    path : path-like
-        A file that :func:`fewlabels.io.paths.input_format` has accepted, or rows in memory.
-    form : {"csv", "tsv", "parquet", "frame"}
-        Its format.
-    """
+    """Names of the columns; duplicates are refused."""
     with readable(path):
         if form == "frame":
             names = path.content.column_names
@@ -70,14 +62,9 @@ def read_table(path, form):
 
 
 def iterate_tables(path, form, rows):
-    """Pieces of the table of at most ``rows`` rows, read one after the other.
+    """Pieces of at most ``rows`` rows (cells of delimited text as text), one after the other.
 
-    Yields
-    ------
-    table : pyarrow.Table
-        Cells of delimited text as text.
-    share : float
-        How much of the file was read until then, from 0 to 1.
+    With each comes how much of the file was read until then, from 0 to 1.
     """
     column_names(path, form)
     empty = True
@@ -107,17 +94,9 @@ def no_rows(path):
 def data_blocks(path, form):
     """The rows of delimited text in blocks of bytes, without the row of names.
 
-    Arrow's streaming reader would read ahead without limit, the whole file if the
-    consumer is slow; so blocks are cut here and parsed one by one.
-
-    Yields
-    ------
-    names : list of str
-        Names of the columns.
-    block : bytes
-        Whole rows.
-    share : float
-        How much of the file was read until then, from 0 to 1.
+    Gives the names, a block of whole rows, and how much of the file was read until then. Arrow's
+    streaming reader would read ahead without limit, the whole file if the consumer is slow; so
+    blocks are cut here and parsed one by one.
     """
     names = None
     for block, share in _blocks(path):
@@ -129,19 +108,7 @@ def data_blocks(path, form):
 
 
 def parse(block, names, form, types=None):
-    """Parse a block of rows.
-
-    Parameters
-    ----------
-    block : bytes
-        Whole rows.
-    names : list of str
-        Names of the columns.
-    form : {"csv", "tsv"}
-        Format.
-    types : dict, optional
-        Columns wanted and their Arrow types; else all columns, as text.
-    """
+    """Parse whole rows: the columns of ``types`` (name to Arrow type), or all as text."""
     return pacsv.read_csv(
         pa.py_buffer(block),
         read_options=pacsv.ReadOptions(

@@ -21,18 +21,9 @@ class Column:
 class Schema:
     """Columns of the training data.
 
-    Attributes
-    ----------
-    layout : {"table", "dense", "sparse"}
-        Named columns, or a matrix whose columns are known by their position.
-    n_columns : int
-        How many columns go in.
-    columns : tuple of Column
-        For tables; empty for matrices.
-    zero_based : bool
-        For svmlight files: whether they count columns from 0.
-    missing : {"refuse", "impute"}
-        Whether the encoder fills in missing numbers.
+    The ``layout`` is a "table" of named ``columns``, or a "dense" or "sparse" matrix whose columns
+    are known by their position. ``zero_based``: whether svmlight files count columns from 0.
+    ``missing`` says whether the encoder fills in missing numbers or refuses them.
     """
 
     layout: str

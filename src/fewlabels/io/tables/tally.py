@@ -21,21 +21,8 @@ def usable(values):
 class Tally:
     """Missing, infinite and huge numbers by column, over one or many pieces of the data.
 
-    Parameters
-    ----------
-    source : path-like
-        The file, for the message.
-    skip_missing : bool
-        Whether rows with missing numbers are left out instead of refused or filled in.
-    option : str, default="--skip-missing"
-        What to pass to have them left out, for the message.
-
-    Attributes
-    ----------
-    missing, infinite : dict
-        Cells by column.
-    filled : dict
-        Missing cells by column that the model fills in.
+    Rows with missing numbers are left out with ``skip_missing`` (``option`` asks for it, in the
+    message), else refused or filled in: ``filled`` counts these by column.
     """
 
     def __init__(self, source, skip_missing=False, option="--skip-missing"):
@@ -51,16 +38,8 @@ class Tally:
     def add(self, name, values, row_numbers, fill=False):
         """Count the cells of a column; returns which of its rows cannot be used for want of it.
 
-        Parameters
-        ----------
-        name : str
-            The column.
-        values : ndarray of shape (n,), float
-            Its cells.
-        row_numbers : ndarray of shape (n,)
-            Their rows in the file, counted from 1.
-        fill : bool, default=False
-            Whether the model fills in missing ones.
+        ``row_numbers`` are those of the file, from 1; ``fill``: the model fills in missing
+        numbers.
         """
         missing = np.isnan(values)
         if fill and not self.skip_missing:

@@ -21,20 +21,9 @@ _NEGATIVE = frozenset({"false", "no", "negative"})
 class Labels:
     """Values of a target column, counted.
 
-    Attributes
-    ----------
-    column : str
-        Its name.
-    source : path-like
-        The file.
-    names : list of str
-        The values, most frequent first; "1" and "1.0" are one value.
-    counts : list of int
-        Rows of each.
-    index : ndarray of int, shape (n,)
-        Position in ``names`` of each row's value, -1 for blank ones.
-    mark : str, default=""
-        A value that counts as blank beside those that are.
+    ``names`` are the values, most frequent first ("1" and "1.0" are one), ``counts`` the rows of
+    each, ``index`` the position in ``names`` of each row's value, -1 for blank ones. ``mark``
+    counts as blank beside those that are.
     """
 
     column: str
@@ -89,18 +78,9 @@ class Labels:
 class Roles(NamedTuple):
     """Which rows are learnt from, and as what.
 
-    Attributes
-    ----------
-    keep : ndarray of bool, shape (n,)
-        The training rows.
-    y : ndarray of int8, shape (n,), or None
-        Their labels, for machines that take any.
-    facts : dict
-        What the model keeps of the choice.
-    notes : list of str
-        What the user should know about it.
-    needed : dict, default={}
-        Labels that must be among the training rows: how they are called in a sentence.
+    ``keep`` are the training rows, ``y`` the labels of all rows for machines that take any,
+    ``facts`` what the model keeps of the choice. ``needed`` are labels that must be among the
+    training rows, and how they are called in a sentence.
     """
 
     keep: np.ndarray
@@ -118,17 +98,7 @@ def target_text(values):
 
 
 def count_labels(values, *, column, source):
-    """Count the values of a target.
-
-    Parameters
-    ----------
-    values : ndarray of str, shape (n,)
-        The target of each row.
-    column : str
-        Name of the target, for messages.
-    source : path-like
-        The file, for messages.
-    """
+    """Count the values of a target; its name and the file are for messages."""
     import pandas as pd
 
     codes, texts = pd.factorize(np.asarray(values, dtype=object))
@@ -157,15 +127,7 @@ def every_row(n_rows):
 
 
 def normal_rows(labels, normal=None):
-    """Choose the rows of one class.
-
-    Parameters
-    ----------
-    labels : Labels
-        The target.
-    normal : str or None
-        The value that marks the normal rows; may be left out when there is only one.
-    """
+    """Choose the rows of one class; with one value only it need not be named."""
     if not labels.names:
         raise UserError(
             f"{labels.where} is blank in every row; name the normal rows in it, or leave out "
@@ -196,14 +158,9 @@ def normal_rows(labels, normal=None):
 def positive_rows(labels, positive=None):
     """Tell positive rows from unlabelled ones.
 
-    Parameters
-    ----------
-    labels : Labels
-        The target: one class and blanks, or two values of which one marks the
-        unlabelled rows.
-    positive : str or None
-        The positive class; may be left out with one class and blanks, and with two
-        numbers, of which the greater one is positive.
+    The target has one class and blanks, or two values of which one marks the unlabelled rows. The
+    positive class need not be named with one class and blanks, nor with two numbers, of which
+    the greater one is positive.
     """
     if not labels.names:
         raise UserError(
@@ -240,11 +197,6 @@ def class_rows(labels):
 
     The labels are 0 and 1 for the classes and -1 for unlabelled rows. Class 1 is the
     greater of two numbers, True beside False, else the later one in the alphabet.
-
-    Parameters
-    ----------
-    labels : Labels
-        The target: two classes, and blanks if there are any.
     """
     if len(labels.names) != 2:
         found = f"has {plural(len(labels.names), 'value')}"

@@ -34,20 +34,9 @@ SKIP = "skip"
 class TrainingRows(NamedTuple):
     """Checked training rows.
 
-    Attributes
-    ----------
-    rows : DataFrame, ndarray or CSR array
-        What the encoder gets.
-    y : ndarray of int8 or None
-        Labels, for machines that take any.
-    schema : Schema
-        Columns of the rows.
-    notes : list of str
-        What the user should know.
-    numbers : ndarray of int, shape (n,)
-        Their rows in the file, counted from 1.
-    profile : list of fewlabels.io.tables.profile.Column
-        What the columns of the file hold and how they were taken; empty for matrices.
+    ``rows`` is what the encoder gets and ``schema`` its columns, ``y`` the labels for machines
+    that take any, ``numbers`` the rows' places in the file, from 1, ``profile`` what the columns
+    of the file hold and how they were taken (empty for matrices).
     """
 
     rows: Any
@@ -62,22 +51,9 @@ class TrainingRows(NamedTuple):
 class TrainingFile:
     """A file as it was read, before rows are chosen.
 
-    Attributes
-    ----------
-    path : path-like or InMemory
-        The file.
-    content : pyarrow.Table or ArrayData
-        Columns to learn from.
-    values : ndarray of str, shape (n,), or None
-        The target, where one was named.
-    target : str or None
-        Its name.
-    categorical : sequence of str
-        Columns that are categories whatever they hold.
-    unlabeled : str or None
-        Value of the target that counts as blank.
-    keep : sequence of str
-        Columns to learn from although they look as if nothing could be learnt from them.
+    ``content`` are the columns to learn from, ``values`` the target as text, ``unlabeled`` its
+    value that counts as blank. ``categorical`` columns are categories whatever they hold, those in
+    ``keep`` are learnt from although they look as if nothing could be.
     """
 
     path: Path
@@ -108,15 +84,10 @@ class TrainingFile:
         return labels if self.unlabeled is None else labels.with_mark(self.unlabeled)
 
     def choose(self, roles, missing=IMPUTE):
-        """Rows to learn from.
+        """Rows to learn from, given their roles.
 
-        Parameters
-        ----------
-        roles : Roles
-            Which rows, and as what.
-        missing : {"impute", "skip", "refuse"}, default="impute"
-            Fill in missing numbers, leave out rows that have some, or refuse them. Those stored
-            in a sparse matrix are never filled in.
+        Missing numbers are filled in ("impute"), their rows left out ("skip"), or refused. Those
+        stored in a sparse matrix are never filled in.
         """
         tally = Tally(self.path, missing == SKIP, "--missing skip")
         choose = _choose_table if isinstance(self.content, pa.Table) else _choose_array
@@ -136,24 +107,10 @@ class TrainingFile:
 
 
 def read_training(path, *, target=None, drop=(), categorical=(), keep=(), unlabeled=None):
-    """Read a file to learn from.
+    """Read a file, or rows in memory, to learn from.
 
-    Parameters
-    ----------
-    path : path-like or InMemory
-        Data file, or rows in memory.
-    target : str, optional
-        Column (or array in an npz file, or "y" in an svmlight file) with the classes.
-    drop, categorical : sequence of str
-        Columns to leave out, and columns that are categories whatever they hold.
-    keep : sequence of str
-        Columns to learn from although they look as if nothing could be learnt from them.
-    unlabeled : str, optional
-        Value of the target that counts as blank.
-
-    Returns
-    -------
-    TrainingFile
+    The target is a column, an array in an npz file, or "y" in an svmlight file; the other
+    arguments are those of :class:`fewlabels.jobs.Request`.
     """
     form = input_format(path)
     if form in TABLES:
@@ -168,23 +125,7 @@ def read_training(path, *, target=None, drop=(), categorical=(), keep=(), unlabe
 
 
 def encoded_rows(file, rows, encoder, schema):
-    """Rows of a file as a model takes them, without those that it cannot take.
-
-    Parameters
-    ----------
-    file : TrainingFile
-        The file.
-    rows : ndarray of int
-        Which rows, counted from 0.
-    encoder : estimator
-        Fitted.
-    schema : Schema
-        Columns of the model.
-
-    Returns
-    -------
-    ndarray or CSR array
-    """
+    """Rows of a file (positions from 0) as a model takes them, without those it cannot take."""
     tally = Tally(file.path, skip_missing=schema.missing == REFUSE)
     if isinstance(file.content, pa.Table):
         table = file.content.take(rows)

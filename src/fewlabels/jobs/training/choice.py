@@ -84,19 +84,7 @@ def check_options(machine, target, normal, positive, unlabeled=None):
 
 
 def choose_machine(labels, *, machine=None, normal=None, positive=None):
-    """Choose a machine.
-
-    Parameters
-    ----------
-    labels : Labels or None
-        The target; None without --target.
-    machine, normal, positive : str or None
-        What the user said, accepted by :func:`check_options`.
-
-    Returns
-    -------
-    Choice
-    """
+    """Choose a machine: as the user said, else as the labels (None without a target) say."""
     if machine is not None:
         return Choice(machine, "as --machine says")
     if normal is not None:
@@ -121,12 +109,7 @@ def choose_machine(labels, *, machine=None, normal=None, positive=None):
 
 
 def choose_roles(file, machine, normal=None, positive=None):
-    """Which rows of the file the machine learns from, and as what.
-
-    Returns
-    -------
-    Roles
-    """
+    """Which rows of the file the machine learns from, and as what."""
     if MACHINES[machine].learns_from == "positive":
         return positive_rows(file.labels, positive)
     if MACHINES[machine].learns_from == "classes":

@@ -19,14 +19,7 @@ _SHARE, _LEAST = 0.5, 10.0
 def comparison_seconds(asked, reported, time_budget):
     """Seconds for the comparison with other methods; 0 for none.
 
-    Parameters
-    ----------
-    asked : bool or None
-        What the user said.
-    reported : bool
-        Whether there is a report.
-    time_budget : float
-        Seconds for the choice of settings.
+    It is made as asked for; else (None) if there is a report.
     """
     seconds = _SHARE * time_budget
     if asked is None:
@@ -35,30 +28,10 @@ def comparison_seconds(asked, reported, time_budget):
 
 
 def compare(estimator, X, y, *, others, classes, seconds, seed, observer):
-    """Compare a machine with other methods.
+    """Compare a machine, with its settings, with other methods; and what the user should know.
 
-    Parameters
-    ----------
-    estimator : estimator
-        With its settings.
-    X, y
-        Training rows and labels.
-    others : ndarray, CSR array or None
-        Rows known to be of other classes, for machines of one class.
-    classes : list of str or None
-        Names of the two classes that labels 0 and 1 stand for.
-    seconds : float
-        Time for it.
-    seed : int or None
-        Seed of the splits.
-    observer : Observer
-        Hears what is going on.
-
-    Returns
-    -------
-    comparison : BaselineComparison or None
-    messages : list of str
-        What the user should know.
+    ``others`` are rows known to be of other classes, for machines of one class; ``classes`` the
+    names of the two classes that labels 0 and 1 stand for.
     """
     from ...model_selection import compare_with_baselines
 
@@ -97,15 +70,7 @@ def comparison_facts(comparison):
 
 
 def rows_of_others(file, roles, encoder, schema):
-    """Rows of the classes that a machine of one class does not learn from.
-
-    Returns
-    -------
-    X : ndarray, CSR array or None
-        Encoded; None without any.
-    messages : list of str
-        What the user should know.
-    """
+    """Encoded rows of classes that a machine of one class does not learn from, and remarks."""
     if roles.y is not None or file.labels is None:
         return None, []
     others = np.flatnonzero(~roles.keep & (file.labels.index >= 0))

@@ -16,19 +16,7 @@ _COUNTED_ROWS = 20_000
 
 
 def figures_of(machine, estimator, X, labeled):
-    """Figures of a fitted machine, plain values only.
-
-    Parameters
-    ----------
-    machine : str
-        Its name.
-    estimator : estimator
-        Fitted.
-    X : ndarray or CSR array
-        Training rows.
-    labeled : dict
-        How many of them have a label, by class.
-    """
+    """Figures of a machine fitted to ``X``, plain values; ``labeled`` counts labels by class."""
     history = estimator.history_
     special = _OF_KIND[MACHINES[machine].learns_from](estimator, X, labeled)
     violation = history[-1].get("violation") if history else None
@@ -45,15 +33,7 @@ def figures_of(machine, estimator, X, labeled):
 
 
 def count_labels(facts, y):
-    """Training rows with a label, by class.
-
-    Parameters
-    ----------
-    facts : dict
-        What the model keeps of the roles of its rows.
-    y : ndarray or None
-        Their labels.
-    """
+    """Training rows with a label, by class."""
     if "classes" in facts:
         return {name: int((y == k).sum()) for k, name in enumerate(facts["classes"])}
     return {facts["positive"]: int((y == 1).sum())} if "positive" in facts else {}

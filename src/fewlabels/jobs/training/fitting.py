@@ -13,18 +13,9 @@ from ..wording import as_options
 
 
 class Fitted(NamedTuple):
-    """A fitted machine.
+    """A fitted machine: the search for its settings, if any, and seconds of the fit alone.
 
-    Attributes
-    ----------
-    estimator : estimator
-        Fitted.
-    tuning : TuningResult or None
-        The search for its settings.
-    seconds : float
-        Seconds of the fit alone.
-    messages : list of str
-        What the user should know.
+    ``messages`` are what the user should know.
     """
 
     estimator: Any
@@ -36,24 +27,7 @@ class Fitted(NamedTuple):
 def fit_machine(estimator, X, y, *, model, search, seed=None, observer):
     """Search for settings, fit, and calibrate probabilities.
 
-    Parameters
-    ----------
-    estimator : estimator
-        With the settings that were given.
-    X, y
-        Training rows and labels.
-    model : path-like or None
-        What is to be written, for messages.
-    search : Search
-        Whether settings are searched for.
-    seed : int or None
-        Seed of the search.
-    observer : Observer
-        Hears what is going on.
-
-    Returns
-    -------
-    Fitted
+    ``model`` is what will be written, for messages; None where nothing will.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -12,21 +12,9 @@ from .fitting import spoken
 
 
 def write_report_of(path, model, **parts):
-    """Write the report of a model that is saved already.
+    """Write the report of a model that is saved already; gives what the user should know.
 
-    Parameters
-    ----------
-    path : path-like
-        The report.
-    model : path-like
-        The model file.
-    **parts
-        What :func:`fewlabels.report.collect` asks for.
-
-    Returns
-    -------
-    list of str
-        What the user should know.
+    The parts are what :func:`fewlabels.report.collect` asks for.
     """
     from ...report import collect, write_report
 

@@ -28,22 +28,7 @@ def check_names(given):
 
 
 def machine_parameters(choice, given):
-    """Parameters of the estimator from the settings that were given.
-
-    Parameters
-    ----------
-    choice : Choice
-        The machine.
-    given : dict
-        Parameter to value, None where nothing was said.
-
-    Returns
-    -------
-    parameters : dict
-        What to pass to the estimator.
-    notes : list of str
-        What was decided for the user.
-    """
+    """Parameters of the estimator from those given (None: not said), and notes on them."""
     parameters = {name: value for name, value in given.items() if value is not None}
     notes = []
     for name in parameters:
@@ -71,23 +56,8 @@ def with_target_fpr(machine, parameters, n_rows):
     """Parameters with a rate of false alarms, for machines that have a threshold for it.
 
     By default :data:`TARGET_FPR`, except where ``nu`` says itself how many rows may lie outside,
-    and where there are too few rows to say what is rare.
-
-    Parameters
-    ----------
-    machine : str
-        Its name.
-    parameters : dict
-        From :func:`machine_parameters`; "none" stands for the machine's own threshold.
-    n_rows : int
-        Training rows.
-
-    Returns
-    -------
-    parameters : dict
-        What to pass to the estimator.
-    notes : list of str
-        What was decided for the user.
+    and where there are too few rows to say what is rare. "none" stands for the machine's own
+    threshold. Gives notes too.
     """
     if MACHINES[machine].learns_from != "normal":
         return parameters, []

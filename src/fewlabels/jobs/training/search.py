@@ -16,16 +16,9 @@ _SHOWN = ("kernel", "gamma", "C", "C_star", "nu", "lam")
 
 
 class Search(NamedTuple):
-    """Whether settings are searched for.
+    """Seconds for the choice of settings (0: none is made, and why not).
 
-    Attributes
-    ----------
-    seconds : float
-        Time for it; 0 means that nothing is searched for.
-    why_not : str
-        Why not, empty where it is.
-    contaminated : bool
-        Whether rows of one class may hold others.
+    ``contaminated``: whether rows of one class may hold others.
     """
 
     seconds: float
@@ -34,19 +27,7 @@ class Search(NamedTuple):
 
 
 def plan_search(machine, given, time_budget, clean):
-    """Decide whether settings are searched for.
-
-    Parameters
-    ----------
-    machine : str
-        Its name.
-    given : dict
-        Parameters that the user passed; None where an option was not used.
-    time_budget : float
-        Seconds that the user allows.
-    clean : bool
-        Whether the user said that all training rows are normal.
-    """
+    """Decide whether settings are searched for; those given end the search."""
     if clean and MACHINES[machine].learns_from != "normal":
         raise UserError(
             f"--clean says that no anomalies are among rows of one class, but the machine is "

@@ -30,30 +30,10 @@ from .search import Search, plan_search, tuning_facts, why_settings
 class Prepared:
     """A table that is ready to be learnt from.
 
-    Attributes
-    ----------
-    file : TrainingFile
-        What was read.
-    choice : Choice
-        The machine.
-    roles : Roles
-        Which rows are learnt from, and as what.
-    found : TrainingRows
-        These rows.
-    encoder : estimator
-        Fitted, from ``found.rows`` to ``X``.
-    X : ndarray or CSR array of shape (n, d)
-        Encoded rows.
-    schema : Schema
-        Their columns.
-    settings : dict
-        Parameters of the machine.
-    search : Search
-        Whether settings are searched for.
-    keeps_rows : bool
-        Whether the model will hold its rows.
-    notes : list of str
-        What the user should know.
+    ``choice`` is the machine with ``settings``, ``roles`` say which rows of the ``file`` it learns
+    from, ``found`` are these rows, ``encoder`` makes ``X`` of them. ``search``: whether settings
+    are searched for; ``keeps_rows``: whether the model will hold its rows; ``notes``: for the
+    user.
     """
 
     file: TrainingFile
@@ -71,19 +51,7 @@ class Prepared:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """A machine that has learnt from a table.
-
-    Attributes
-    ----------
-    prepared : Prepared
-        What it was learnt from.
-    fitted : Fitted
-        The machine.
-    metadata : dict
-        What its model file says of it.
-    comparison : BaselineComparison or None
-        Other methods on the same rows.
-    """
+    """A machine that has learnt from a table, and what its model file says of it."""
 
     prepared: Prepared
     fitted: Fitted
@@ -211,19 +179,7 @@ def train_file(data, model, request, *, report=None, command="", force=False, ob
 
 
 def prepare(data, request):
-    """Read a table, and choose the machine and the rows it learns from.
-
-    Parameters
-    ----------
-    data : path-like or InMemory
-        The rows.
-    request : Request
-        What is asked for.
-
-    Returns
-    -------
-    Prepared
-    """
+    """Read a table, and choose the machine and the rows it learns from."""
     file = read_training(
         data,
         target=request.target,
