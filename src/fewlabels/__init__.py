@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .estimators import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
-    from .jobs import fit_table
+    from .jobs.table import fit_table
     from .model_selection import tune
 
 __version__ = "0.1.0"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -16,13 +15,13 @@ from ..jobs.training.parameters import ONE_CLASS_NU, TARGET_FPR
 from ..jobs.training.search import DEFAULT_BUDGET
 from .errors import NOT_CONVERGED
 from .options import (
+    CATEGORICAL,
+    DROP,
+    KEEP,
     ROWS_PANEL,
-    Categorical,
-    Drop,
-    Keep,
+    SCALE,
     Missing,
     Quiet,
-    Scale,
     SummaryAsJson,
     grouped,
     parse_number,
@@ -45,201 +44,147 @@ _effort = partial(typer.Option, rich_help_panel="Effort")
 _report = partial(typer.Option, rich_help_panel="Report")
 
 
-@dataclass(frozen=True)
-class RowOptions:
+class RowOptions(NamedTuple):
     """Which rows and columns are learnt from."""
 
-    target: Annotated[
-        str | None,
-        _rows(
-            help="Column with the class of each row, blank where it is unknown. Without it all "
-            "rows are normal. (npz: an array; svmlight: y.)"
-        ),
-    ] = None
-    normal: Annotated[
-        str | None, _rows(help="The class that is normal; it alone is learnt from.")
-    ] = None
-    positive: Annotated[
-        str | None,
-        _rows(
-            help="The class to look for; all other rows, blank or with one other value, are "
-            "unlabelled."
-        ),
-    ] = None
-    unlabeled: Annotated[
-        str | None,
-        _rows(help="A value of the target that marks rows of unknown class, as a blank does."),
-    ] = None
-    drop: Drop = None
-    categorical: Categorical = None
-    keep: Keep = None
-    missing: Annotated[
-        Missing,
-        _rows(
-            help="Missing numbers: impute fills them in with the median and tells the machine "
-            "where; skip leaves out rows that have some; refuse stops."
-        ),
-    ] = Missing.impute
-    scale: Scale = True
-    clean: Annotated[
-        bool,
-        _rows(
-            "--clean",
-            help="svdd, one-class: no training row is an anomaly, so all are trained on.",
-        ),
-    ] = False
+    target: str | None = _rows(
+        None,
+        help="Column with the class of each row, blank where it is unknown. Without it all "
+        "rows are normal. (npz: an array; svmlight: y.)",
+    )
+    normal: str | None = _rows(None, help="The class that is normal; it alone is learnt from.")
+    positive: str | None = _rows(
+        None,
+        help="The class to look for; all other rows, blank or with one other value, are "
+        "unlabelled.",
+    )
+    unlabeled: str | None = _rows(
+        None, help="A value of the target that marks rows of unknown class, as a blank does."
+    )
+    drop: list[str] | None = DROP
+    categorical: list[str] | None = CATEGORICAL
+    keep: list[str] | None = KEEP
+    missing: Missing = _rows(
+        Missing.impute,
+        help="Missing numbers: impute fills them in with the median and tells the machine "
+        "where; skip leaves out rows that have some; refuse stops.",
+    )
+    scale: bool = SCALE
+    clean: bool = _rows(
+        False,
+        "--clean",
+        help="svdd, one-class: no training row is an anomaly, so all are trained on.",
+    )
 
 
-@dataclass(frozen=True)
-class MachineOptions:
+class MachineOptions(NamedTuple):
     """The machine and its parameters, by their names."""
 
-    machine: Annotated[
-        Machine | None,
-        _machine(
-            help="svdd: smallest ball around the rows; one-class: one-class SVM; pusvm: SVM for "
-            "positive and unlabelled rows; pu-ensemble: many of them, slower and often better; "
-            "s3vm: SVM for two classes and unlabelled rows. (default: svdd without blanks in the "
-            "target, pusvm with one class and blanks, s3vm with two)"
-        ),
-    ] = None
-    target_fpr: Annotated[
-        str | None,
-        _machine(
-            metavar="RATE|none",
-            help="svdd, one-class: share of normal rows that may be called outside; none: the "
-            f"machine's own threshold. (default: {TARGET_FPR}; none with --nu)",
-        ),
-    ] = None
-    C: Annotated[
-        float | None,
-        _machine(
-            "--C",
-            help="svdd: price of rows outside; smaller lets more outside. (default: 2) s3vm: "
-            "price of labelled rows inside the margin. (default: 10)",
-        ),
-    ] = None
-    C_star: Annotated[
-        float | None,
-        _machine(
-            "--C-star",
-            help="s3vm: price of unlabelled rows inside the margin. (default: 5)",
-        ),
-    ] = None
-    balance: Annotated[
-        str | None,
-        _machine(
-            metavar="NUMBER|labels|none",
-            help="s3vm: mean score of the unlabelled rows: a number, that of the labels (greater "
-            "class 1, other -1), or whatever it comes to. (default: labels)",
-        ),
-    ] = None
-    nu: Annotated[
-        float | None,
-        _machine(
-            help="Share of training rows that may lie outside, in (0, 1]; svdd: with linear "
-            f"slack, in place of C. (default for one-class: {ONE_CLASS_NU})"
-        ),
-    ] = None
-    slack: Annotated[
-        Slack | None, _machine(help="svdd: how rows outside are charged. (default: squared)")
-    ] = None
-    prior: Annotated[
-        str | None,
-        _machine(
-            metavar="NUMBER|estimate",
-            help="pusvm, pu-ensemble: share of positives among the unlabelled rows, in (0, 1). "
-            "(default: estimate)",
-        ),
-    ] = None
-    n_bags: Annotated[
-        int | None,
-        _machine(
-            "--bags",
-            help="pu-ensemble: how many samples of the rows are learnt from. (default: 30)",
-        ),
-    ] = None
-    lam: Annotated[
-        str | None,
-        _machine(
-            metavar="NUMBER|auto",
-            help="pusvm: weight of the norm; larger values give smoother functions; auto: 0.15 "
-            "divided by the number of positive rows. (default: auto)",
-        ),
-    ] = None
-    loss: Annotated[
-        Loss | None, _machine(help="pusvm: what errors cost. (default: double-hinge)")
-    ] = None
-    threshold: Annotated[
-        Threshold | None,
-        _machine(
-            help="pusvm: where scores turn positive: such that the prior is the share of "
-            "positives found, the same for rows not trained on, or where the risk is smallest. "
-            "(default: leave-one-out)"
-        ),
-    ] = None
-    kernel: Annotated[Kernel | None, _machine(help="(default: rbf)")] = None
-    gamma: Annotated[
-        str | None,
-        _machine(help="Kernel width: scale, auto or a number. (default: scale, s3vm distance)"),
-    ] = None
-    degree: Annotated[int | None, _machine(help="Degree of poly. (default: 3)")] = None
-    coef0: Annotated[
-        float | None, _machine(help="Constant of poly and sigmoid. (default: 1, one-class 0)")
-    ] = None
+    machine: Machine | None = _machine(
+        None,
+        help="svdd: smallest ball around the rows; one-class: one-class SVM; pusvm: SVM for "
+        "positive and unlabelled rows; pu-ensemble: many of them, slower and often better; "
+        "s3vm: SVM for two classes and unlabelled rows. (default: svdd without blanks in the "
+        "target, pusvm with one class and blanks, s3vm with two)",
+    )
+    target_fpr: str | None = _machine(
+        None,
+        metavar="RATE|none",
+        help="svdd, one-class: share of normal rows that may be called outside; none: the "
+        f"machine's own threshold. (default: {TARGET_FPR}; none with --nu)",
+    )
+    C: float | None = _machine(
+        None,
+        "--C",
+        help="svdd: price of rows outside; smaller lets more outside. (default: 2) s3vm: "
+        "price of labelled rows inside the margin. (default: 10)",
+    )
+    C_star: float | None = _machine(
+        None, "--C-star", help="s3vm: price of unlabelled rows inside the margin. (default: 5)"
+    )
+    balance: str | None = _machine(
+        None,
+        metavar="NUMBER|labels|none",
+        help="s3vm: mean score of the unlabelled rows: a number, that of the labels (greater "
+        "class 1, other -1), or whatever it comes to. (default: labels)",
+    )
+    nu: float | None = _machine(
+        None,
+        help="Share of training rows that may lie outside, in (0, 1]; svdd: with linear "
+        f"slack, in place of C. (default for one-class: {ONE_CLASS_NU})",
+    )
+    slack: Slack | None = _machine(
+        None, help="svdd: how rows outside are charged. (default: squared)"
+    )
+    prior: str | None = _machine(
+        None,
+        metavar="NUMBER|estimate",
+        help="pusvm, pu-ensemble: share of positives among the unlabelled rows, in (0, 1). "
+        "(default: estimate)",
+    )
+    n_bags: int | None = _machine(
+        None,
+        "--bags",
+        help="pu-ensemble: how many samples of the rows are learnt from. (default: 30)",
+    )
+    lam: str | None = _machine(
+        None,
+        metavar="NUMBER|auto",
+        help="pusvm: weight of the norm; larger values give smoother functions; auto: 0.15 "
+        "divided by the number of positive rows. (default: auto)",
+    )
+    loss: Loss | None = _machine(None, help="pusvm: what errors cost. (default: double-hinge)")
+    threshold: Threshold | None = _machine(
+        None,
+        help="pusvm: where scores turn positive: such that the prior is the share of "
+        "positives found, the same for rows not trained on, or where the risk is smallest. "
+        "(default: leave-one-out)",
+    )
+    kernel: Kernel | None = _machine(None, help="(default: rbf)")
+    gamma: str | None = _machine(
+        None, help="Kernel width: scale, auto or a number. (default: scale, s3vm distance)"
+    )
+    degree: int | None = _machine(None, help="Degree of poly. (default: 3)")
+    coef0: float | None = _machine(
+        None, help="Constant of poly and sigmoid. (default: 1, one-class 0)"
+    )
 
 
-@dataclass(frozen=True)
-class EffortOptions:
+class EffortOptions(NamedTuple):
     """Time, accuracy and memory; all but the time budget are parameters of the machine."""
 
-    time_budget: Annotated[
-        float,
-        _effort(
-            metavar="SECONDS",
-            help="Time for choosing settings from the data; 0: none are chosen. A setting that "
-            "would be chosen (kernel, gamma, C, C-star, nu, lam) and is given ends the choice.",
-        ),
-    ] = DEFAULT_BUDGET
-    tol: Annotated[float | None, _effort(help="Accuracy. (default: 0.001, pu-ensemble 0.01)")] = (
-        None
+    time_budget: float = _effort(
+        DEFAULT_BUDGET,
+        metavar="SECONDS",
+        help="Time for choosing settings from the data; 0: none are chosen. A setting that "
+        "would be chosen (kernel, gamma, C, C-star, nu, lam) and is given ends the choice.",
     )
-    max_iter: Annotated[int | None, _effort(help="Limit on iterations. (default: none)")] = None
-    max_time: Annotated[
-        float | None, _effort(help="Limit on the seconds of fitting. (default: none)")
-    ] = None
-    cache_size: Annotated[
-        float | None, _effort(help="Memory for kernel values, in MB. (default: 200)")
-    ] = None
-    n_jobs: Annotated[int | None, _effort(help="Threads. (default: all cores)")] = None
-    random_state: Annotated[
-        int | None,
-        _effort(
-            "--seed", help="Seed of the sample that a large fit starts from, and of the prior."
-        ),
-    ] = None
+    tol: float | None = _effort(None, help="Accuracy. (default: 0.001, pu-ensemble 0.01)")
+    max_iter: int | None = _effort(None, help="Limit on iterations. (default: none)")
+    max_time: float | None = _effort(None, help="Limit on the seconds of fitting. (default: none)")
+    cache_size: float | None = _effort(
+        None, help="Memory for kernel values, in MB. (default: 200)"
+    )
+    n_jobs: int | None = _effort(None, help="Threads. (default: all cores)")
+    random_state: int | None = _effort(
+        None, "--seed", help="Seed of the sample that a large fit starts from, and of the prior."
+    )
 
 
-@dataclass(frozen=True)
-class ReportOptions:
+class ReportOptions(NamedTuple):
     """The report, and the comparison that it shows."""
 
-    report: Annotated[
-        Path | None,
-        _report(
-            help="Report to write. (default: MODEL with the ending .html)", show_default=False
-        ),
-    ] = None
-    no_report: Annotated[bool, _report("--no-report", help="Write no report.")] = False
-    baselines: Annotated[
-        bool | None,
-        _report(
-            "--baselines/--no-baselines",
-            help="Compare with other methods, such as an isolation forest or an SVM of the labels "
-            "alone, for half of the time budget. (default: if there is a report and a budget)",
-            show_default=False,
-        ),
-    ] = None
+    report: Path | None = _report(
+        None, help="Report to write. (default: MODEL with the ending .html)", show_default=False
+    )
+    no_report: bool = _report(False, "--no-report", help="Write no report.")
+    baselines: bool | None = _report(
+        None,
+        "--baselines/--no-baselines",
+        help="Compare with other methods, such as an isolation forest or an SVM of the labels "
+        "alone, for half of the time budget. (default: if there is a report and a budget)",
+        show_default=False,
+    )
 
 
 @grouped
@@ -295,17 +240,19 @@ def fit(
     """
     from ..jobs.training.train import train_file
 
-    request = _request(of_rows, of_machine, of_effort, baselines=of_report.baselines, rows=rows)
     page = page_path(model, of_report.report, not of_report.no_report)
     with progress.fitting(quiet, verbose) as observer:
         summary = train_file(
             data,
             model,
-            request,
             report=page,
             command=show.command_line(context),
             force=force,
             observer=observer,
+            **values_of(of_rows),
+            **_parameters(of_machine, of_effort),
+            baselines=of_report.baselines,
+            rows=rows,
         )
     if not quiet:
         for message in summary["training"]["notes"]:
@@ -322,22 +269,14 @@ def fit(
         raise typer.Exit(NOT_CONVERGED)
 
 
-def _request(of_rows, of_machine, of_effort, **others):
-    """What the options ask for."""
-    from ..jobs.training.request import Request
-
+def _parameters(of_machine, of_effort):
+    """Machine, time budget and parameters, with numbers read."""
     given = values_of(of_machine) | values_of(of_effort)
     for name in _WORDS.keys() & given.keys():
         given[name] = parse_number(name, given[name], _WORDS[name])
     if "balance" in given:
         given["balance"] = _BALANCE.get(given["balance"], given["balance"])
-    return Request(
-        **values_of(of_rows),
-        machine=given.pop("machine", None),
-        time_budget=given.pop("time_budget"),
-        parameters=given,
-        **others,
-    )
+    return given
 
 
 # Options that are numbers or words.

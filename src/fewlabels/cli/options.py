@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from enum import Enum, StrEnum
 from pathlib import Path
@@ -21,33 +20,22 @@ Model = Annotated[
     Path,
     typer.Argument(metavar="MODEL", help="Model that 'fewlabels fit' wrote.", show_default=False),
 ]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(help="Column to leave out; can be repeated.", rich_help_panel=ROWS_PANEL),
-]
-Categorical = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Column of categories although it holds numbers; can be repeated.",
-        rich_help_panel=ROWS_PANEL,
-    ),
-]
-Keep = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Column to learn from although it looks like an identifier, a date, free text or "
-        "a constant; can be repeated.",
-        rich_help_panel=ROWS_PANEL,
-    ),
-]
-Scale = Annotated[
-    bool,
-    typer.Option(
-        help="Scale numbers to mean 0 and variance 1 (sparse: to 1).", rich_help_panel=ROWS_PANEL
-    ),
-]
+DROP = typer.Option(None, help="Column to leave out; can be repeated.", rich_help_panel=ROWS_PANEL)
+CATEGORICAL = typer.Option(
+    None,
+    help="Column of categories although it holds numbers; can be repeated.",
+    rich_help_panel=ROWS_PANEL,
+)
+KEEP = typer.Option(
+    None,
+    help="Column to learn from although it looks like an identifier, a date, free text or a "
+    "constant; can be repeated.",
+    rich_help_panel=ROWS_PANEL,
+)
+SCALE = typer.Option(
+    True, help="Scale numbers to mean 0 and variance 1 (sparse: to 1).", rich_help_panel=ROWS_PANEL
+)
 Threads = Annotated[int | None, typer.Option(help="Threads. [default: all cores]")]
-Force = Annotated[bool, typer.Option("--force", help="Replace the output even if it is no model.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
 SummaryAsJson = Annotated[
     bool, typer.Option("--json", help="Print the summary as JSON on stdout.")
@@ -55,36 +43,26 @@ SummaryAsJson = Annotated[
 
 
 def grouped(command):
-    """Make a command whose parameters of a dataclass type are groups of options.
+    """Make a command whose parameters of a named tuple's type are groups of options.
 
-    Every field of the dataclass becomes an option, with the field's annotation and default.
+    Every field of the tuple becomes an option; its default tells the option's default, too.
     """
     signature = inspect.signature(command, eval_str=True)
-    groups = {
-        name: parameter.annotation
-        for name, parameter in signature.parameters.items()
-        if dataclasses.is_dataclass(parameter.annotation)
-    }
-    spread = []
+    groups, spread = {}, []
     for name, parameter in signature.parameters.items():
-        if name not in groups:
+        group = parameter.annotation
+        if not hasattr(group, "_fields"):
             spread.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
             continue
-        annotations = get_type_hints(groups[name], include_extras=True)
-        spread += [
-            inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=field.default,
-                annotation=annotations[field.name],
-            )
-            for field in dataclasses.fields(groups[name])
-        ]
+        groups[name] = group
+        for field, annotation in get_type_hints(group, include_extras=True).items():
+            default = group._field_defaults[field]
+            kind = inspect.Parameter.KEYWORD_ONLY
+            spread.append(inspect.Parameter(field, kind, default=default, annotation=annotation))
 
     def run(**given):
         for name, group in groups.items():
-            values = {field.name: given.pop(field.name) for field in dataclasses.fields(group)}
-            given[name] = group(**values)
+            given[name] = group(*(given.pop(field) for field in group._fields))
         return command(**given)
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
@@ -97,7 +75,7 @@ def values_of(group):
     """Values of a group of options, as far as there are any."""
     return {
         name: value.value if isinstance(value, Enum) else value
-        for name, value in dataclasses.asdict(group).items()
+        for name, value in group._asdict().items()
         if value is not None
     }
 

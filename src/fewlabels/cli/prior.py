@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
 from .options import (
+    CATEGORICAL,
+    DROP,
+    KEEP,
     ROWS_PANEL,
-    Categorical,
-    Drop,
-    Keep,
+    SCALE,
     Missing,
-    Scale,
     Threads,
     grouped,
     values_of,
@@ -25,51 +24,40 @@ from .terminal import progress, show
 Convention = StrEnum("Convention", ["unlabeled", "pooled"])
 
 
-@dataclass(frozen=True)
-class RowOptions:
+class RowOptions(NamedTuple):
     """Which rows and columns the prior is estimated from."""
 
-    positive: Annotated[
-        str | None,
-        typer.Option(
-            help="The class to look for, where the target has two values that are no numbers.",
-            rich_help_panel=ROWS_PANEL,
-        ),
-    ] = None
-    drop: Drop = None
-    categorical: Categorical = None
-    keep: Keep = None
-    missing: Annotated[
-        Missing,
-        typer.Option(
-            help="Missing numbers: impute fills them in with the median; skip leaves out rows "
-            "that have some; refuse stops.",
-            rich_help_panel=ROWS_PANEL,
-        ),
-    ] = Missing.impute
-    scale: Scale = True
+    positive: str | None = typer.Option(
+        None,
+        help="The class to look for, where the target has two values that are no numbers.",
+        rich_help_panel=ROWS_PANEL,
+    )
+    drop: list[str] | None = DROP
+    categorical: list[str] | None = CATEGORICAL
+    keep: list[str] | None = KEEP
+    missing: Missing = typer.Option(
+        Missing.impute,
+        help="Missing numbers: impute fills them in with the median; skip leaves out rows "
+        "that have some; refuse stops.",
+        rich_help_panel=ROWS_PANEL,
+    )
+    scale: bool = SCALE
 
 
-@dataclass(frozen=True)
-class EstimateOptions:
+class EstimateOptions(NamedTuple):
     """How the prior is estimated."""
 
-    method: Annotated[
-        str,
-        typer.Option(
-            help="Estimator: auto is the one that proved best; any other word lists them all."
-        ),
-    ] = "auto"
-    confidence: Annotated[float, typer.Option(help="Level of the interval.")] = 0.9
-    convention: Annotated[
-        Convention,
-        typer.Option(
-            help="unlabeled: share of positives among the unlabelled rows, which is what 'fit "
-            "--prior' takes; pooled: among all rows."
-        ),
-    ] = Convention.unlabeled
+    method: str = typer.Option(
+        "auto", help="Estimator: auto is the one that proved best; any other word lists them all."
+    )
+    confidence: float = typer.Option(0.9, help="Level of the interval.")
+    convention: Convention = typer.Option(
+        Convention.unlabeled,
+        help="unlabeled: share of positives among the unlabelled rows, which is what 'fit "
+        "--prior' takes; pooled: among all rows.",
+    )
     n_jobs: Threads = None
-    seed: Annotated[int, typer.Option(help="Seed of the estimate.")] = 0
+    seed: int = typer.Option(0, help="Seed of the estimate.")
 
 
 @grouped

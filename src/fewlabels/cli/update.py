@@ -2,71 +2,56 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
 from .errors import NOT_CONVERGED
-from .options import Force, Quiet, SummaryAsJson, grouped, values_of
+from .options import Quiet, SummaryAsJson, grouped, values_of
 from .terminal import progress, show
 
 
-@dataclass(frozen=True)
-class UpdateOptions:
+class UpdateOptions(NamedTuple):
     """Which rows are added, and how; by the names of the job."""
 
-    data: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[MORE]",
-            help="Rows to add: a table with the model's columns, in any order, or a matrix. May "
-            "be left out with --consolidate.",
-            show_default=False,
-        ),
-    ] = None
-    target: Annotated[
-        str | None,
-        typer.Option(
-            help="Column with the classes, blank where they are unknown. (default: the target "
-            "that the model was fitted to, if MORE has it; else all rows are unlabelled)",
-        ),
-    ] = None
-    no_labels: Annotated[
-        bool, typer.Option("--no-labels", help="Take all rows as unlabelled.")
-    ] = False
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            help="Model file to write. (default: MODEL itself)",
-            show_default=False,
-        ),
-    ] = None
-    skip_missing: Annotated[
-        bool, typer.Option("--skip-missing", help="Leave out rows with missing numbers.")
-    ] = False
-    block: Annotated[
-        int,
-        typer.Option(min=1, help="Rows added at a time: faster per row, another order."),
-    ] = 1
-    consolidate: Annotated[
-        bool,
-        typer.Option(
-            "--consolidate",
-            help="Afterwards train on all rows afresh and keep the better of both solutions.",
-        ),
-    ] = False
-    probability: Annotated[
-        bool,
-        typer.Option(
-            help="Calibrate the probabilities anew, where the model has them; takes as long as "
-            "some fits. Without it 'predict' gives none afterwards.",
-        ),
-    ] = True
-    force: Force = False
+    data: Path | None = typer.Argument(
+        None,
+        metavar="[MORE]",
+        help="Rows to add: a table with the model's columns, in any order, or a matrix. May "
+        "be left out with --consolidate.",
+        show_default=False,
+    )
+    target: str | None = typer.Option(
+        None,
+        help="Column with the classes, blank where they are unknown. (default: the target "
+        "that the model was fitted to, if MORE has it; else all rows are unlabelled)",
+    )
+    no_labels: bool = typer.Option(False, "--no-labels", help="Take all rows as unlabelled.")
+    output: Path | None = typer.Option(
+        None,
+        "-o",
+        "--output",
+        help="Model file to write. (default: MODEL itself)",
+        show_default=False,
+    )
+    skip_missing: bool = typer.Option(
+        False, "--skip-missing", help="Leave out rows with missing numbers."
+    )
+    block: int = typer.Option(
+        1, min=1, help="Rows added at a time: faster per row, another order."
+    )
+    consolidate: bool = typer.Option(
+        False,
+        "--consolidate",
+        help="Afterwards train on all rows afresh and keep the better of both solutions.",
+    )
+    probability: bool = typer.Option(
+        True,
+        help="Calibrate the probabilities anew, where the model has them; takes as long as "
+        "some fits. Without it 'predict' gives none afterwards.",
+    )
+    force: bool = typer.Option(False, "--force", help="Replace the output even if it is no model.")
 
 
 @grouped

@@ -8,24 +8,12 @@ says why in a sentence.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from ..io.errors import UserError
 from .observer import Observer
 
-if TYPE_CHECKING:
-    from .explaining import explain
-    from .exporting import export
-    from .priors import prior
-    from .scoring import score, score_file
-    from .table import TableFit, fit_table
-    from .training.request import Request
-    from .training.train import train, train_file
-    from .updating import update
-
 # Imported on first use, since every job takes other libraries.
 _HOMES = {
-    "Request": "training.request",
     "TableFit": "table",
     "explain": "explaining",
     "export": "exporting",
@@ -38,21 +26,7 @@ _HOMES = {
     "update": "updating",
 }
 
-__all__ = [
-    "Observer",
-    "Request",
-    "TableFit",
-    "UserError",
-    "explain",
-    "export",
-    "fit_table",
-    "prior",
-    "score",
-    "score_file",
-    "train",
-    "train_file",
-    "update",
-]
+__all__ = ["Observer", "UserError", *_HOMES]
 
 
 def __getattr__(name):

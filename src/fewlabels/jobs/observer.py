@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from pathlib import Path
 
-from ..io.errors import UserError
+from ..io.errors import Interrupted, UserError
 from .wording import as_arguments
 
 
@@ -42,6 +43,16 @@ def in_words_of(observer):
         if message.startswith("the "):  # data frame, matrix
             message = "T" + message[1:]
         raise UserError(message) from error.__cause__
+
+
+@contextlib.contextmanager
+def interruptible(nothing, path, hint=""):
+    """Say on Ctrl-C what was not done, and that the file that would be written is as before."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        before = f", and {path} is as it was before" if Path(path).exists() else ""
+        raise Interrupted(f"{nothing}{before}.{hint}") from None
 
 
 def job(function):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 
 import numpy as np
 
@@ -17,8 +16,7 @@ from .observer import job
 from .settings import check_ranges
 from .training.choice import check_options, choose_roles
 from .training.figures import finite
-from .training.fitting import spoken
-from .wording import as_options
+from .wording import as_options, listening
 
 
 @job
@@ -46,7 +44,7 @@ def prior(
     data : path-like, DataFrame, ndarray or sparse matrix
         The rows.
     target, positive, drop, categorical, keep, missing, scale
-        As in :class:`fewlabels.jobs.Request`.
+        As in :func:`fewlabels.fit_table`.
     method, confidence, convention, n_jobs
         As in :func:`fewlabels.class_prior.estimate_prior`.
     seed : int
@@ -73,9 +71,8 @@ def prior(
     _, X, _ = fit_encoder(schema=found.schema, rows=found.rows, source=data, scale=scale)
     # As a fit gives them to the estimator, so that both find the same prior.
     order = value_order(X, found.y > 0, np.ones(X.shape[0]))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
+    try:
+        with listening() as messages:
             result = estimate_prior(
                 X[order],
                 found.y[order],
@@ -85,8 +82,8 @@ def prior(
                 random_state=seed,
                 n_jobs=n_jobs,
             )
-        except ValueError as error:
-            raise UserError(as_options(str(error))) from error
+    except ValueError as error:
+        raise UserError(as_options(str(error))) from error
     n_positive = int(found.y.sum())
     return {
         "data": str(data),
@@ -102,5 +99,5 @@ def prior(
         "rows_labeled": n_positive,
         "rows_unlabeled": len(found.y) - n_positive,
         "seconds": time.perf_counter() - started,
-        "notes": [observer.words(note) for note in found.notes + spoken(caught)],
+        "notes": [observer.words(note) for note in found.notes + messages],
     }

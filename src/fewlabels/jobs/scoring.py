@@ -5,21 +5,20 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 
 from ..io.atomic import replacing
 from ..io.background import ahead, behind
-from ..io.errors import Interrupted, UserError, listing
+from ..io.errors import UserError, listing
 from ..io.memory import source_of
 from ..io.paths import check_output, input_format, is_compressed, output_format
 from ..io.tables.chunks import input_columns, iterate_chunks
 from ..io.tables.columns import is_text, numbers
 from ..io.tables.tally import Tally
 from ..io.write import table_writer
-from .observer import job
+from .observer import interruptible, job
 from .scorer import Scorer
 from .settings import check_ranges
 
@@ -105,19 +104,15 @@ def score_file(
     pieces = _Pieces(scorer, data, Tally(data, skip_missing), observer)
     # Rows of the same format need not be taken apart and put together again.
     found = pieces.run(added, chunk_rows, lines=input_format(data) == form)
-    try:
-        with replacing(out) as temporary:
-            with (
-                table_writer(temporary, form, is_compressed(out)) as append,
-                behind(append) as write,
-                contextlib.closing(found),
-            ):
-                for chunk, arrays in found:
-                    write(*rows_with(chunk, arrays, columns, scorer.schema, form))
-            pieces.tally.check()
-    except KeyboardInterrupt:
-        before = f", and {out} is as it was before" if Path(out).exists() else ""
-        raise Interrupted(f"no scores were written{before}.") from None
+    with interruptible("no scores were written", out), replacing(out) as temporary:
+        with (
+            table_writer(temporary, form, is_compressed(out)) as append,
+            behind(append) as write,
+            contextlib.closing(found),
+        ):
+            for chunk, arrays in found:
+                write(*rows_with(chunk, arrays, columns, scorer.schema, form))
+        pieces.tally.check()
     return {
         "model": scorer.source,
         "data": str(data),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import html
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +17,10 @@ from ..report.page.html import page
 from .observer import Observer, in_words_of
 from .scoring import score
 from .training.choice import Choice
-from .training.fitting import spoken
 from .training.outputs import check_model_output, check_report_output
-from .training.request import Request
 from .training.search import DEFAULT_BUDGET
 from .training.train import train
+from .wording import listening
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,24 +234,26 @@ def fit_table(
     ['inside', 'outside']
     """
     observer = observer or Observer()
-    request = Request(
-        target=_text(target),
-        normal=_text(normal),
-        positive=_text(positive),
-        unlabeled=_text(unlabeled),
+    training = train(
+        data,
+        target,
+        reported=report,
+        observer=observer,
+        normal=normal,
+        positive=positive,
+        unlabeled=unlabeled,
         machine=machine,
-        parameters=parameters,
-        drop=_texts(drop),
-        categorical=_texts(categorical),
-        keep=_texts(keep),
+        drop=drop,
+        categorical=categorical,
+        keep=keep,
         missing=missing,
         scale=scale,
         clean=clean,
         time_budget=time_budget,
         baselines=baselines,
         rows=rows,
+        **parameters,
     )
-    training = train(data, request, reported=report, observer=observer)
     names = [field.name for field in dataclasses.fields(Column)]
     columns = [dataclasses.asdict(column) for column in training.prepared.found.profile]
     choice = training.prepared.choice
@@ -272,14 +272,13 @@ def _report(training, observer):
     """The report of a training; None, with a note, where Ctrl-C ended it."""
     observer.step("writing the report")
     notes = training.metadata["training"]["notes"]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
+    try:
+        with listening() as messages:
             contents = collect(**training.parts_of_report())
-        except KeyboardInterrupt:
-            notes.append("there is no report, as Ctrl-C ended it")
-            return None
-    notes += [observer.words(note) for note in spoken(caught)]
+    except KeyboardInterrupt:
+        notes.append("there is no report, as Ctrl-C ended it")
+        return None
+    notes += [observer.words(note) for note in messages]
     return Report(_told(contents, observer.words))
 
 
@@ -294,11 +293,3 @@ def _told(value, words):
         parts = [_told(part, words) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return value
-
-
-def _text(value):
-    return None if value is None else str(value)
-
-
-def _texts(values):
-    return (values,) if isinstance(values, str) else tuple(str(value) for value in values)

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-import warnings
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
-from ..io.errors import Interrupted, UserError
+from ..io.errors import UserError
 from ..io.memory import source_of
 from ..io.models.files import describe, load_model, read_metadata, save_model
 from ..io.models.machines import MACHINES
 from ..io.paths import input_format
 from .more_rows import MoreRows
-from .observer import job
+from .observer import interruptible, job
 from .training.figures import figures_of
-from .training.fitting import spoken
 from .training.outputs import check_model_output
-from .wording import as_options
+from .wording import as_options, listening
 
 # What says how a model was fitted, and is left as it is by rows that are added.
 _OF_THE_FIT = ("rounds", "iterations")
@@ -82,7 +79,7 @@ def update(
         raise UserError("--target reads labels and --no-labels none; pass one of them.")
     started = time.perf_counter()
     output = model if output is None else output
-    with _or_nothing(output):
+    with interruptible("no row was added", output):
         read_metadata(model)  # whether it is a model at all is said first
         data = None if data is None else source_of(data)
         if data is not None:
@@ -119,16 +116,6 @@ def update(
         "bytes": Path(output).stat().st_size,
         "seconds": time.perf_counter() - started,
     }
-
-
-@contextlib.contextmanager
-def _or_nothing(output):
-    """Say what Ctrl-C leaves behind."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        before = f", and {output} is as it was before" if Path(output).exists() else ""
-        raise Interrupted(f"no row was added{before}.") from None
 
 
 def _counts(before, training, more):
@@ -171,8 +158,7 @@ def _follow(machine, more, block, consolidate, observer):
     """Add the rows and consolidate; gives what it took."""
     replaced = consolidating = None
     try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with listening() as notes:
             if hasattr(machine, "resume"):
                 machine.resume()  # the path begins here and not with the first row
             before = _path(machine)
@@ -201,7 +187,7 @@ def _follow(machine, more, block, consolidate, observer):
         "flips": flips,
         "consolidated": replaced,
         "seconds_consolidating": consolidating,
-        "notes": spoken(caught),
+        "notes": notes,
     }
 
 
@@ -210,10 +196,9 @@ def _calibrate(machine, wanted):
     if not wanted:
         return None, []
     since = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with listening() as notes:
         machine.predict_proba(machine.support_vectors_[:1])
-    return time.perf_counter() - since, spoken(caught)
+    return time.perf_counter() - since, notes
 
 
 def _described(metadata, machine, more):

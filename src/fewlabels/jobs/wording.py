@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import warnings
 
 from .settings import known_names, option
 
@@ -50,3 +52,16 @@ def as_arguments(message):
         return f"{name}=[{value}]" if name in _LISTS else f"{name}={value}"
 
     return _OPTION.sub(spoken, message)
+
+
+@contextlib.contextmanager
+def listening():
+    """Collect what estimators warn of, in terms of options; complete when the block is done."""
+    messages = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield messages
+    for warning in caught:
+        message = as_options(str(warning.message)).rstrip(".")
+        if issubclass(warning.category, UserWarning) and message not in messages:
+            messages.append(message)

@@ -114,7 +114,6 @@ def _ours(machine, parameters, report, split, output, train_file, test_file):
 
     from ...jobs.scoring import score_file
     from ...jobs.settings import option
-    from ...jobs.training.request import Request
     from ...jobs.training.train import train_file as train
     from ..terminal.progress import Quiet
 
@@ -128,10 +127,10 @@ def _ours(machine, parameters, report, split, output, train_file, test_file):
     scale = "" if split.scale else " --no-scale"
     command = f"fewlabels fit {train_file} --machine {machine}{words}{scale}{effort} -o {model}"
     typer.echo(f"$ {command}")
-    request = Request(machine=machine, parameters=parameters, scale=split.scale, **chosen)
     summary = train(
-        train_file, model, request, report=report, command=command, force=True, observer=Quiet()
-    )
+        train_file, model, report=report, command=command, force=True, observer=Quiet(),
+        machine=machine, scale=split.scale, **parameters, **chosen,
+    )  # fmt: skip
     typer.echo(f"$ fewlabels predict {model} {test_file} -o {scored}")
     score_file(model, test_file, scored, observer=Quiet())
     training = summary["training"]

@@ -110,7 +110,7 @@ def read_training(path, *, target=None, drop=(), categorical=(), keep=(), unlabe
     """Read a file, or rows in memory, to learn from.
 
     The target is a column, an array in an npz file, or "y" in an svmlight file; the other
-    arguments are those of :class:`fewlabels.jobs.Request`.
+    arguments are those of :func:`fewlabels.fit_table`.
     """
     form = input_format(path)
     if form in TABLES:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import warnings
 
 import numpy as np
 
 from ...io.errors import UserError
 from ...io.tables.training import encoded_rows
-from ..wording import as_options
-from .fitting import spoken
+from ..wording import as_options, listening
 
 # Share of the time budget that the comparison may take, and its least when asked for.
 _SHARE, _LEAST = 0.5, 10.0
@@ -36,9 +34,8 @@ def compare(estimator, X, y, *, others, classes, seconds, seed, observer):
     from ...model_selection import compare_with_baselines
 
     title = f"comparing with other methods, at most {seconds:.0f} s"
-    with warnings.catch_warnings(record=True) as caught, observer.handed_over(title) as bar:
-        warnings.simplefilter("always")
-        try:
+    try:
+        with listening() as messages, observer.handed_over(title) as bar:
             comparison = compare_with_baselines(
                 estimator,
                 X,
@@ -49,11 +46,11 @@ def compare(estimator, X, y, *, others, classes, seconds, seed, observer):
                 random_state=seed,
                 progress=bar,
             )
-        except ValueError as error:
-            return None, [f"not compared with other methods: {as_options(str(error)).rstrip('.')}"]
-        except KeyboardInterrupt:
-            return None, ["not compared with other methods, as Ctrl-C ended that"]
-    return comparison, spoken(caught)
+    except ValueError as error:
+        return None, [f"not compared with other methods: {as_options(str(error)).rstrip('.')}"]
+    except KeyboardInterrupt:
+        return None, ["not compared with other methods, as Ctrl-C ended that"]
+    return comparison, messages
 
 
 def comparison_facts(comparison):

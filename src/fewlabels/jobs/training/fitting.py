@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import time
-import warnings
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...io.errors import Interrupted, UserError
-from ..wording import as_options
+from ...io.errors import UserError
+from ..observer import interruptible
+from ..wording import as_options, listening
 
 
 class Fitted(NamedTuple):
@@ -29,30 +29,24 @@ def fit_machine(estimator, X, y, *, model, search, seed=None, observer):
 
     ``model`` is what will be written, for messages; None where nothing will.
     """
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
+    try:
+        with contextlib.ExitStack() as stack:
+            if model is not None:
+                hint = " (--max-time SECONDS stops by itself and keeps what was reached.)"
+                stack.enter_context(interruptible("no model was written", model, hint))
+            messages = stack.enter_context(listening())
             if search.seconds:
                 estimator, tuning, seconds = _tuned(estimator, X, y, search, seed, observer)
             else:
                 tuning, seconds = None, _fit(estimator, X, y, observer)
-        except KeyboardInterrupt:
-            if model is None:
-                raise
-            before = f", and {model} is as it was before" if Path(model).exists() else ""
-            raise Interrupted(
-                f"no model was written{before}. (--max-time SECONDS stops by itself and keeps "
-                "what was reached.)"
-            ) from None
-        except ValueError as error:
-            # The estimators' messages are sentences for users.
-            raise UserError(as_options(str(error))) from error
-        except MemoryError as error:
-            raise UserError(
-                "There is not enough memory to fit this model; use fewer rows or a smaller "
-                "--cache-size."
-            ) from error
-    messages = spoken(caught)
+    except ValueError as error:
+        # The estimators' messages are sentences for users.
+        raise UserError(as_options(str(error))) from error
+    except MemoryError as error:
+        raise UserError(
+            "There is not enough memory to fit this model; use fewer rows or a smaller "
+            "--cache-size."
+        ) from error
     if tuning is not None and tuning.stopped == "Ctrl-C":
         messages.append("Ctrl-C ended the search; the best settings until then are taken")
     return Fitted(estimator, tuning, seconds, messages + _calibrate(estimator, X, observer))
@@ -90,22 +84,11 @@ def _calibrate(estimator, X, observer):
     if not hasattr(estimator, "predict_proba"):
         return []
     observer.step("calibrating probabilities")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
+    try:
+        with listening() as messages:
             estimator.predict_proba(X[:1])
-        except ValueError as error:
-            return [f"the model gives no probabilities: {as_options(str(error)).rstrip('.')}"]
-        except KeyboardInterrupt:
-            return ["the model gives no probabilities, since Ctrl-C ended their calibration"]
-    return spoken(caught)
-
-
-def spoken(caught):
-    """What estimators warned of, in the words of the command line."""
-    messages = [
-        as_options(str(w.message)).rstrip(".")
-        for w in caught
-        if issubclass(w.category, UserWarning)
-    ]
-    return list(dict.fromkeys(messages))
+    except ValueError as error:
+        return [f"the model gives no probabilities: {as_options(str(error)).rstrip('.')}"]
+    except KeyboardInterrupt:
+        return ["the model gives no probabilities, since Ctrl-C ended their calibration"]
+    return messages

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 from ...io.errors import Interrupted, UserError
 from ...io.models.files import is_model
 from ...io.paths import check_output
-from .fitting import spoken
+from ..wording import listening
 
 
 def write_report_of(path, model, **parts):
@@ -18,13 +17,12 @@ def write_report_of(path, model, **parts):
     """
     from ...report import collect, write_report
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
+    try:
+        with listening() as messages:
             write_report(path, collect(model_path=model, **parts))
-        except KeyboardInterrupt:
-            raise Interrupted(f"{model} is written, but not its report.") from None
-    return spoken(caught)
+    except KeyboardInterrupt:
+        raise Interrupted(f"{model} is written, but not its report.") from None
+    return messages
 
 
 def check_model_output(model, force, inputs):

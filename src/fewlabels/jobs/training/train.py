@@ -23,6 +23,7 @@ from .figures import count_labels, figures_of
 from .fitting import Fitted, fit_machine
 from .outputs import check_model_output, check_report_output, write_report_of
 from .parameters import machine_parameters, with_target_fpr
+from .request import request_of
 from .search import Search, plan_search, tuning_facts, why_settings
 
 
@@ -82,15 +83,15 @@ class Training:
 
 
 @job
-def train(data, request, *, reported=False, model=None, save=None, observer=None):
+def train(data, target=None, *, reported=False, model=None, save=None, observer=None, **options):
     """Learn from a table.
 
     Parameters
     ----------
     data : path-like, DataFrame, ndarray or sparse matrix
         The rows.
-    request : Request
-        What is asked for.
+    target : str, optional
+        Column with the class of each row.
     reported : bool
         Whether a report will follow, for which methods are compared.
     model : path-like, optional
@@ -99,13 +100,16 @@ def train(data, request, *, reported=False, model=None, save=None, observer=None
         Gets the training when the machine has learnt, and again when methods were compared.
     observer : Observer, optional
         Hears what is going on.
+    **options
+        Those of :func:`fewlabels.fit_table`.
 
     Returns
     -------
     Training
+        With ``pipeline``, ``metadata``, ``comparison`` and all that they were made of.
     """
     data = source_of(data)
-    request.check()
+    request = request_of({"target": target, **options})
     input_format(data)
     observer.step("reading")
     prepared = prepare(data, request)
@@ -130,7 +134,7 @@ def train(data, request, *, reported=False, model=None, save=None, observer=None
 
 
 @job
-def train_file(data, model, request, *, report=None, command="", force=False, observer=None):
+def train_file(data, model, *, report=None, command="", force=False, observer=None, **options):
     """Learn from a table, and write the model and its report.
 
     Parameters
@@ -139,8 +143,6 @@ def train_file(data, model, request, *, report=None, command="", force=False, ob
         The rows.
     model : path-like
         The file to write. It is there before methods are compared.
-    request : Request
-        What is asked for.
     report : path-like, optional
         The report to write.
     command : str
@@ -149,6 +151,8 @@ def train_file(data, model, request, *, report=None, command="", force=False, ob
         Whether a file that is no model, or no report, may be replaced.
     observer : Observer, optional
         Hears what is going on.
+    **options
+        Those of :func:`fewlabels.fit_table`.
 
     Returns
     -------
@@ -156,18 +160,19 @@ def train_file(data, model, request, *, report=None, command="", force=False, ob
         What the model file says about itself.
     """
     started = time.perf_counter()
-    request.check()
+    data = source_of(data)
+    request_of(options)  # what is wrong with these is said first
     input_format(data)
     check_model_output(model, force, inputs=[data])
     if report is not None:
         check_report_output(report, force, inputs=[data, model])
     training = train(
         data,
-        request,
         reported=report is not None,
         model=model,
         save=lambda training: save_model(model, training.pipeline, training.metadata),
         observer=observer,
+        **options,
     )
     facts = training.metadata["training"]
     if report is not None:
