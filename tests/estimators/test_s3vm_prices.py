@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from fewlabels import S3VM
-from fewlabels.estimators.s3vm import STRATEGIES
+from fewlabels.estimators.semi_supervised.changes import STRATEGIES
 from fewlabels.problem.semi_supervised import SemiSupervised
 from fewlabels.streams import semi_supervised as stream
 from fewlabels.training.semi_supervised import beginning

@@ -2,63 +2,27 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from numbers import Integral, Real
 from typing import Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, _fit_context, clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from .._threads import resolve_n_jobs
-from .._warn import warn
-from ..fitted import Late, Solution
-from ..fitted.solution import ROUNDING, Certificate
-from ..gram import PrecomputedGram, make_gram
-from ..labels.semi_supervised import read_classes, read_known_labels, read_semi_labels
-from ..problem.semi_supervised import SemiSupervised
-from ..streams.rows import read_indices
-from ..streams.semi_supervised import S3VMStream
-from ..training.cross_fitting import Sample, left_out_scores
-from ..training.curves import curve_of_labels
+from ..labels.semi_supervised import read_semi_labels
+from ..training.cross_fitting import Sample
 from ..training.grams import shift_of
-from ..training.row_order import row_keys
-from ..training.semi_supervised.beginning import by_C_star, row_by_row
 from ..training.semi_supervised.branching import (
     PROVEN,
-    search_near_last,
-    stopped_early,
     train,
-    unproven,
 )
-from ..training.semi_supervised.data import S3VMData, S3VMSettings
+from ..training.semi_supervised.data import S3VMData
 from . import two_classes
 from .constraints import COMMON
-from .kernel_machine import function_of, largest_value
-from .rows import check_weight
+from .semi_supervised import changes, probabilities
+from .semi_supervised import solution as solutions
 from .updatable import UpdatableMachine
-
-# What rounding may do to a path.
-_BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
-# Multiply-adds per kernel value from which training holds all values, if there is room.
-_WORTH_HOLDING = 48
-# Ways to a minimum from scratch. Which of them consolidate takes depends on the solver; row by
-# row costs too much with more rows than this.
-_FEW_ROWS = 2000
-STRATEGIES = ("batch", "C_star", "row-by-row")
-_OF_SOLVER = {"auto": STRATEGIES, "path": STRATEGIES[1:]}
-_BUILDS = {"C_star": by_C_star, "row-by-row": row_by_row}
-# Relative: a lower objective.
-_LOWER = 1e-9
-# Machines of a cross-fit.
-_FOLDS = 5
-
-_NO_CLASSES = (
-    "A stream can begin before both classes have a label: pass classes=[...] to the first "
-    "partial_fit."
-)
 
 
 class S3VM(ClassifierMixin, UpdatableMachine):
@@ -318,6 +282,40 @@ class S3VM(ClassifierMixin, UpdatableMachine):
     predict_proba = two_classes.predict_proba
     predict_log_proba = two_classes.predict_log_proba
 
+    # What it does besides fitting: see the folder semi_supervised.
+    _problem = solutions.problem_of
+    _training = solutions.training_of
+    _held_gram = solutions.held_gram
+    _keep_bound = solutions.keep_bound
+    _report = solutions.report_training
+    _solution = solutions.solution_of
+    _certificate_of = solutions.certificate_of
+    _describe = solutions.describe
+    _certify = solutions.certify_stream
+    _fit_curve = probabilities.fit_curve
+    _decisions_of = probabilities.decisions_of
+    _sample_of_stream = probabilities.sample_of_stream
+    _left_out_decisions = probabilities.left_out_decisions
+    partial_fit = changes.partial_fit
+    relabel = changes.relabel
+    reprice = changes.reprice
+    resume = changes.resume
+    widen = changes.widen
+    consolidate = changes.consolidate
+    _train = changes.train_afresh
+    _make_stream = changes.make_stream
+    _open = changes.open_stream
+    _begin = changes.begin
+    _read_new = changes.read_new
+    _refuse_what_has_no_path = changes.refuse_what_has_no_path
+    _ready_stream = changes.ready_stream
+    _follow = changes.follow
+    _catch_up = changes.catch_up
+    _train_batch = changes.train_batch
+    _train_again = changes.train_again
+    _add_by_branching = changes.add_by_branching
+    _search_near_newest = changes.search_near_newest
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
@@ -356,7 +354,7 @@ class S3VM(ClassifierMixin, UpdatableMachine):
         check_consistent_length(rows.everything, y)
         given, classes, doubtful = read_semi_labels(y, self.unlabeled)
         if doubtful:
-            _warn_doubtful(classes)
+            solutions.warn_doubtful(classes)
         label = given[rows.indices]
         if not (np.any(label > 0) and np.any(label < 0)):
             raise ValueError(
@@ -390,69 +388,6 @@ class S3VM(ClassifierMixin, UpdatableMachine):
         self._keep(solution, certificate=certificate)
         self._report(found)
         return self
-
-    def _problem(self):
-        return SemiSupervised(float(self.C), float(self.C_star), self.balance)
-
-    def _training(self, callback):
-        """How batch training is done."""
-        return S3VMSettings(
-            engine=self._settings(self.tol, 0.0, callback),
-            annealing=self.annealing,
-            branching=self.solver == "branch-and-bound",
-            max_nodes=self.max_nodes,
-            callback=callback,
-        )
-
-    def _held_gram(self, X):
-        """K over rows, all at once where that is cheaper: training solves many problems."""
-        gram = self._gram(X)
-        if gram.value_cost < _WORTH_HOLDING or 8 * gram.n**2 > 1e6 * self.cache_size:
-            return gram
-        held = PrecomputedGram(gram.block(np.arange(gram.n)), gram.n_jobs)
-        held.n_values = gram.n_values
-        return held
-
-    def _keep_bound(self, found):
-        """What a batch training says of the global minimum."""
-        self._lower_bound = found.lower_bound
-        if found.lower_bound is not None:
-            self.n_nodes_ = found.n_nodes
-
-    def _report(self, found):
-        """Warn when the tolerance was not reached, or the global minimum is not proven."""
-        message = unproven(found)
-        if message is None:
-            self._report_status(found.result, self.tol)
-        else:
-            warn(message, ConvergenceWarning)
-
-    def _solution(self, gram, X, coef, numbers, label, **options):
-        """The ``Solution`` with these coefficients of rows."""
-        about = {name: options.pop(name) for name in ("n_iter", "history", "converged")}
-        rounding = ROUNDING * (float(np.abs(coef).sum()) * largest_value(gram))
-        function, places, support = function_of(
-            self._make_kernel(), gram, X, coef, numbers, rounding=rounding, **options
-        )
-        label = label[places]
-        return Solution(
-            function=function,
-            support=support,
-            n_support=np.array([np.sum(label < 0), np.sum(label > 0)], dtype=np.int32),
-            n_iter=max(1, int(about["n_iter"])),
-            history=about["history"],
-            converged=bool(about["converged"]),
-        )
-
-    def _certificate_of(self, found, function, rows, label):
-        """``Certificate`` of a fit; ``label`` are those of all rows."""
-        decision = np.empty(len(label))
-        decision[rows.indices] = found.f
-        if rows.kept is not None:
-            out = np.setdiff1d(np.arange(len(label)), rows.kept)
-            decision[out] = function(rows.everything[out], n_jobs=self.n_jobs)
-        positive = np.where(label, label > 0, decision > function.rounding)
-        return Certificate(found.objective, found.violation, positive)
 
     # -- what a fit has found ------------------------------------------------------------------
 
@@ -515,95 +450,7 @@ class S3VM(ClassifierMixin, UpdatableMachine):
             )
         return self._stream
 
-    def _describe(self):
-        stream = self._stream
-        known = np.concatenate([stream.places, stream.leaving])
-        at = stream.standing().at(known)
-        support = np.flatnonzero(at.coef)
-        numbers = np.where(np.arange(len(known)) < len(stream), np.arange(len(known)), -1)
-        of_gram = support if len(support) else np.arange(len(known))
-        gram = make_gram(stream.kernel, stream.kernel_rows(known[of_gram]), dtype=np.float64)
-        return self._solution(
-            gram, stream.rows(known[support]), at.coef[support], numbers[support],
-            stream.label(known[support]), bias=-float(at.multiplier), shift=stream.shift,
-            n_iter=stream.n_iter, history=stream.history,
-            converged=stream.done and not stream.lost_to_rounding(self.tol),
-        )  # fmt: skip
-
-    def _certify(self):
-        """The ``Certificate`` where the stream stands."""
-        stream, at, function = self._stream, self._stream.standing(), self.function_
-        places = stream.places
-        waiting = places[np.isnan(at.f[places])]
-        if len(waiting):
-            at.f[waiting] = function(stream.rows(waiting), n_jobs=self.n_jobs)
-        label = stream.label(places)
-        positive = np.where(label, label > 0, at.f[places] > function.rounding)
-        return Certificate(*stream.certificate(at), positive)
-
     # -- probabilities -------------------------------------------------------------------------
-
-    def _fit_curve(self):
-        sample = self._sample if self._stream is None else self._sample_of_stream()
-        if sample is None:
-            raise ValueError(
-                f"this {type(self).__name__} holds neither its training rows nor a curve from "
-                "decisions to probabilities; call predict_proba once before the machine is "
-                "saved, or fit again."
-            )
-        label, weight = sample.y, sample.weight
-        free, scores = np.flatnonzero(label == 0), self._left_out_decisions(sample)
-        known = np.isfinite(scores)
-        balance, share, unlabeled = self._problem().balance, None, None
-        if not isinstance(balance, bool) and len(free) and -1.0 < balance < 1.0:
-            # The share of positives that this mean stands for.
-            share = 0.5 * (1.0 + float(balance))
-            unlabeled = self._decisions_of(sample, free), weight[free]
-        return curve_of_labels(
-            scores[known], label[known] > 0, weight[known], self.probability, unlabeled, share
-        )
-
-    def _decisions_of(self, sample, rows):
-        """f at some rows of a sample of the training rows."""
-        X = sample.X[rows]
-        if sample.pairwise and self._kept is not None:
-            X = np.zeros((len(rows), self.shape_fit_[0]))
-            X[:, self._kept] = sample.X[rows]
-        return self.function_(X, n_jobs=self.n_jobs)
-
-    def _sample_of_stream(self):
-        stream = self._stream
-        if not stream.ready:
-            raise ValueError(
-                "predict_proba needs labels of both classes, and so far there are not; pass "
-                "labels to partial_fit or relabel."
-            )
-        if stream.has_path and not stream.done:
-            raise ValueError("an operation is on its way; call resume() before predict_proba.")
-        places = stream.places
-        return Sample(stream.rows(places), stream.label(places), stream.weight(places))
-
-    def _left_out_decisions(self, sample):
-        """Decisions about labelled rows by machines that were trained without them.
-
-        Five machines, each trained on all unlabelled rows and four fifths of the labelled rows
-        of either class, as ``solver="auto"`` trains. Folds depend on the values of rows alone,
-        and equal rows are in one. NaN for unlabelled rows, and for one that is, with its copies,
-        the only one of its class.
-        """
-        settings = {"solver": "auto", "unlabeled": None, "verbose": False}
-        if self.gamma_:
-            settings["gamma"] = self.gamma_
-        labels, fold = sample.y, _folds(sample)
-        sample = sample._replace(y=np.where(labels == 0, np.nan, labels))
-        tested = [np.flatnonzero(fold == k) for k in np.unique(fold[fold >= 0])]
-        splits = [(np.setdiff1d(np.arange(len(fold)), test), test) for test in tested]
-
-        def score(train, test):
-            machine = sample.fit(clone(self).set_params(**settings), train)
-            return machine.decision_function(sample.rows(test, train))
-
-        return left_out_scores(len(fold), splits, score)
 
     def _remembered(self):
         _ = self._certified
@@ -612,377 +459,3 @@ class S3VM(ClassifierMixin, UpdatableMachine):
     def __getstate__(self):
         """Without rows that only the curve is for."""
         return {**super().__getstate__(), "_sample": None}
-
-    # -- operations ----------------------------------------------------------------------------
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y=None, classes=None, sample_weight=None) -> Self:
-        """Add rows, labelled or not, and follow the minimum to where it moves.
-
-        The first call on a new machine starts a stream: it fixes ``gamma_`` and, under the
-        linear kernel, the centre. Until both classes have a label, rows are kept and f is
-        constant: the sign of the only class labelled, 0 without labels. Once they have,
-        the rows so far are trained on as by ``fit``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            New rows. They become the last training rows.
-        y : array-like of shape (n_samples,), default=None
-            As in ``fit``; None when all rows are unlabelled.
-        classes : array-like of shape (2,), default=None
-            Both classes; needed by the first call on a new machine when y does not have both.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights, > 0; under the balancing constraint equal over all unlabelled rows.
-
-        Returns
-        -------
-        self : S3VM
-        """
-        if self._late is None:
-            return self._begin(X, y, classes, sample_weight)
-        stream = self._ready_stream()
-        if classes is not None and not np.array_equal(
-            read_classes(classes, self.unlabeled), self.classes_
-        ):
-            raise ValueError(
-                f"classes={list(classes)} are not those of the first rows, "
-                f"{self.classes_.tolist()}; leave classes away, or fit again."
-            )
-        new = self._read_new(X, y, sample_weight)
-        if self.solver == "branch-and-bound":
-            return self._add_by_branching(stream, **new)
-        return self._follow("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
-
-    def relabel(self, indices, y) -> Self:
-        """Give training rows a label, change it, or take it back.
-
-        Parameters
-        ----------
-        indices : array-like of int, or mask of shape (n_samples,)
-            Training rows.
-        y : array-like of shape (n_indices,), a label, or None
-            Labels as in ``fit``; missing or ``unlabeled`` takes a label back, None all.
-
-        Returns
-        -------
-        self : S3VM
-        """
-        stream = self._ready_stream()
-        indices = read_indices(indices, len(stream))
-        label = read_known_labels(y, len(indices), self.classes_, self.unlabeled)
-        return self._follow(
-            "relabel", stream, self.max_steps, lambda: stream.relabel(indices, label)
-        )
-
-    def reprice(self, C=None, C_star=None) -> Self:
-        """Move prices steadily to other values, and follow the minimum: a regularisation path.
-
-        Parameters
-        ----------
-        C : float or None, default=None
-            New price of labelled rows, > 0; None leaves it.
-        C_star : float or None, default=None
-            New price of unlabelled rows, > 0; None leaves it.
-
-        Returns
-        -------
-        self : S3VM
-        """
-        stream = self._ready_stream()
-        C = self.C if C is None else C
-        C_star = self.C_star if C_star is None else C_star
-        for name, value in (("C", C), ("C_star", C_star)):
-            if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < np.inf:
-                raise ValueError(f"{name}={value!r} is no price; pass a number > 0.")
-
-        def change():
-            stream.reprice(C, C_star)
-            self.C, self.C_star = C, C_star
-            self._fixed = {**self._fixed, "C": C, "C_star": C_star}
-
-        return self._follow("reprice", stream, self.max_steps, change)
-
-    def resume(self, max_steps=None) -> Self:
-        """Go on with operations that ``max_steps`` cut short.
-
-        Parameters
-        ----------
-        max_steps : int or None, default=None
-            Limit on the steps of this call; None for none.
-
-        Returns
-        -------
-        self : S3VM
-        """
-        stream = self._ready_stream()
-        if max_steps is not None and not (isinstance(max_steps, Integral) and max_steps >= 1):
-            raise ValueError(f"max_steps={max_steps!r}: pass a whole number >= 1, or None.")
-        return self._follow("resume", stream, max_steps)
-
-    def widen(self, n_features) -> Self:
-        """Give the rows more features, which are 0 for all rows so far.
-
-        f stays the same, for kernels of inner products and of distances alike. The path is
-        begun again, which takes a product with the kernel columns of the support vectors.
-
-        Parameters
-        ----------
-        n_features : int
-            Number of features from now on, at least that of the rows so far.
-
-        Returns
-        -------
-        self : S3VM
-        """
-        stream = self._ready_stream()
-        if not isinstance(n_features, Integral):
-            raise ValueError(f"n_features={n_features!r} is no number of features; pass an int.")
-        if n_features < self.n_features_in_ or hasattr(self, "feature_names_in_"):
-            raise ValueError(
-                f"widen({n_features}) is not possible for rows of {self.n_features_in_} features"
-                f"{' with names' if hasattr(self, 'feature_names_in_') else ''}; it adds features "
-                "without names."
-            )
-        self._follow("resume", stream)
-        try:
-            stream.widen(int(n_features))
-        finally:
-            self.n_features_in_ = stream.n_columns
-        return self._follow("widen", stream, self.max_steps)
-
-    def consolidate(self, strategies=None) -> bool:
-        """Train on all rows from scratch, in several ways, and keep the best minimum of (1).
-
-        Parameters
-        ----------
-        strategies : sequence of str or None, default=None
-            "batch" trains as ``fit`` does. "C_star" lets C* grow from ``C_star / 512`` to its
-            value along the exact path: some steps per row. "row-by-row" is the procedure of
-            ``solver="path"``: an operation per row, and thus the slowest with many rows.
-            None for all of them (``solver="auto"``; the last up to 2000 rows), the last two
-            ("path") or the first.
-
-        Returns
-        -------
-        bool
-            Whether a better minimum than the present one was found, and has replaced it.
-        """
-        stream = self._ready_stream()
-        if strategies is None:
-            strategies = _OF_SOLVER.get(self.solver, STRATEGIES[:1])
-            if self.solver == "auto" and len(stream) > _FEW_ROWS:
-                strategies = strategies[:-1]
-        elif isinstance(strategies, str) or not set(strategies) <= set(STRATEGIES):
-            raise ValueError(
-                f"strategies={strategies!r} are not known; pass some of {list(STRATEGIES)}."
-            )
-        self._follow("resume", stream)
-        if not stream.ready:
-            return False
-        best, lowest = None, self.objective_ - _LOWER * abs(self.objective_)
-        for name in strategies:
-            fresh = stream.fresh()
-            try:
-                objectives = self._train(fresh, name)
-            except _BREAKDOWNS:
-                continue
-            value = fresh.certificate(fresh.standing())[0]
-            if value < lowest:
-                best, lowest = (fresh, objectives), value
-        if best is None:
-            stream.mark_rebuilt()
-            return False
-        stream.take_over(best[0])
-        self.objectives_ = best[1]
-        return True
-
-    def _train(self, fresh, strategy):
-        """Begin a stream without a path; the objectives of its batch training."""
-        if strategy == "batch":
-            objectives = self._train_batch(fresh)
-            fresh.begin()
-            return objectives
-        self._lower_bound = None
-        fresh.begin(_BUILDS[strategy])
-        return []
-
-    # -- how rows and path keep together -------------------------------------------------------
-
-    def _make_stream(self, rows, label, shift):
-        return S3VMStream(
-            self._make_kernel(), self._problem(), self.balance_update, rows.X, label, rows.weight,
-            shift, self.cache_size * 1e6, resolve_n_jobs(self.n_jobs),
-        )  # fmt: skip
-
-    def _open(self, name, stream):
-        """Hold the rows of a machine that has no solution yet, and follow them."""
-        self._hold(stream)
-        self._late, self._sample, self._kept = Late(), None, None
-        self._lower_bound, self.objectives_ = None, []
-        return self._follow(name, stream, None if name == "fit" else self.max_steps)
-
-    def _begin(self, X, y, classes, sample_weight):
-        """The first rows of a stream."""
-        self._refuse_what_has_no_path(False)
-        label = None
-        if classes is not None:
-            classes = read_classes(classes, self.unlabeled)
-        elif y is None:
-            raise ValueError(_NO_CLASSES)
-        else:
-            try:
-                label, classes, doubtful = read_semi_labels(y, self.unlabeled)
-            except ValueError as error:
-                raise ValueError(f"{error} {_NO_CLASSES}") from None
-            if doubtful:
-                _warn_doubtful(classes)
-        rows = self._read_rows(X, sample_weight)
-        self._refuse_what_has_no_path(rows.kept is not None)
-        if label is None:
-            label = read_known_labels(y, rows.X.shape[0], classes, self.unlabeled)
-        check_consistent_length(rows.X, label)
-        stream = self._make_stream(rows, label, shift_of(self._make_kernel(), rows.X))
-        stream.check()
-        self.classes_ = classes
-        return self._open("partial_fit", stream)
-
-    def _read_new(self, X, y, sample_weight):
-        rows = self._rows_to_score(X)
-        weight, left_out = check_weight(sample_weight, rows)
-        label = read_known_labels(y, rows.shape[0], self.classes_, self.unlabeled)
-        self._refuse_what_has_no_path(left_out is not None)
-        return {"X": rows, "label": label, "weight": weight}
-
-    def _refuse_what_has_no_path(self, some_left_out):
-        if self.kernel == "precomputed":
-            raise ValueError(
-                "kernel='precomputed' cannot follow rows that come and go, for want of their "
-                "kernel values; pass rows and a kernel or a callable, or use solver='cccp'."
-            )
-        if some_left_out:
-            raise ValueError(
-                "sample_weight leaves out rows of weight <= 0, which a path cannot hold; "
-                "leave these rows out of X."
-            )
-
-    def _ready_stream(self):
-        """The stream, its path begun if that is possible."""
-        check_is_fitted(self)
-        self._refuse_what_has_no_path(self._kept is not None)
-        stream = super()._ready_stream()
-        if stream.has_start:
-            with suppress(*_BREAKDOWNS):  # the operation will try again
-                stream.begin()
-        return stream
-
-    def _follow(self, name, stream, max_steps=None, change=None):
-        if change is None:
-            return super()._follow(name, stream, max_steps)
-
-        def changed():
-            change()
-            self._lower_bound = None
-
-        return super()._follow(name, stream, max_steps, changed)
-
-    def _catch_up(self, stream, name, max_steps):
-        try:
-            begun = stream.has_path or stream.has_start
-            if not begun and self.solver != "path" and stream.ready:
-                self.objectives_ = self._train_batch(stream)
-                stream.mark_rebuilt()
-            done = stream.run(max_steps)
-        except _BREAKDOWNS as error:
-            self._train_again(stream, name, error)
-            done = True
-        rough = stream.lost_to_rounding(self.tol) if done else 0.0
-        if rough:
-            warn(
-                f"{name} ended at a KKT violation of {rough:.3g}: kernel values are so large that "
-                "rounding hides the minimum. Scale the columns, and look for odd values.",
-                ConvergenceWarning,
-            )
-        return done
-
-    def _train_batch(self, stream, signs_before=None):
-        """Let the path of a stream start from batch training; gives its objectives."""
-        found = train(stream.training_data(self._held_gram), self._training(None), signs_before)
-        self._keep_bound(found)
-        stream.start_from(found, done=bool(found.result.converged))
-        self._report(found)
-        return found.objectives
-
-    def _train_again(self, stream, name, error):
-        """After a breakdown: a minimum from the last signs, or else from scratch.
-
-        Should no path begin there either, the batch solution stands until the next operation.
-        """
-        warn(
-            f"the path broke down during {name} ({error}); trained again from its last state, by "
-            f"batch training. Scaling the columns may prevent this.",
-            ConvergenceWarning,
-        )
-        signs = stream.last_signs()
-        for sign in [None] if signs is None else [signs, None]:
-            self.objectives_ = self._train_batch(stream, sign)
-            with suppress(*_BREAKDOWNS):
-                stream.begin()
-                break
-
-    def _add_by_branching(self, stream, X, label, weight):
-        """Add rows one by one; after each, search the signs around it."""
-        if self.max_steps is not None:
-            raise ValueError(
-                f"max_steps={self.max_steps} cuts the path short, and branch and bound begins at "
-                "its end; set max_steps=None."
-            )
-        stream.check_new(label, weight)
-        self._follow("resume", stream)
-        searches = []
-        for i in range(len(label)):
-            one, was_ready = slice(i, i + 1), stream.ready
-            new = X[one], label[one], None if weight is None else weight[one]
-            self._follow("partial_fit", stream, None, lambda new=new: stream.add(*new))
-            if was_ready and stream.has_path:
-                searches.append(self._search_near_newest(stream))
-        message = stopped_early(searches, len(label))
-        if message is not None:
-            warn(message, ConvergenceWarning)
-        return self
-
-    def _search_near_newest(self, stream):
-        """Search the signs around the newest row, and go on from what is better."""
-        places = stream.places
-        gram = make_gram(
-            stream.kernel, stream.kernel_rows(places), dtype=np.float64, n_jobs=stream.n_jobs
-        )
-        search = search_near_last(
-            gram, stream.machine, stream.label(places), stream.weight(places),
-            stream.standing().at(places), self.n_neighbors, self._training(None),
-        )  # fmt: skip
-        self.n_nodes_ = getattr(self, "n_nodes_", 0) + search.n_nodes
-        if search.solution is not None:
-            stream.restart_at(search.solution)
-        return search
-
-
-def _warn_doubtful(classes):
-    warn(
-        f"y has two values only, {classes[0]} and {classes[1]}: both are taken for classes "
-        "and no row for unlabelled. Pass unlabeled=None to say so, or NaN for unlabelled "
-        "rows.",
-        UserWarning,
-    )
-
-
-def _folds(sample):
-    """Fold of each row, -1 for those that are never left out."""
-    keys, fold, before = row_keys(sample.X), np.full(len(sample.y), -1), 0
-    for side in (-1.0, 1.0):
-        rows = np.flatnonzero(sample.y == side)
-        distinct, group = np.unique(keys[rows], return_inverse=True)
-        if len(distinct) > 1:
-            fold[rows] = (before + group) % _FOLDS
-            before += len(distinct)
-    return fold

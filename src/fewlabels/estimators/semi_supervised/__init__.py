@@ -1,0 +1,1 @@
+"""What an S3VM does besides ``fit``, in parts."""

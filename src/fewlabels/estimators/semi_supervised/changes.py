@@ -1,0 +1,416 @@
+"""Rows, labels and costs of an S3VM that change: functions that the class takes as its methods.
+
+What they follow (``streams/semi_supervised``) and how they train (``training/semi_supervised``)
+know no estimator.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from numbers import Integral, Real
+from typing import Self
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from ..._threads import resolve_n_jobs
+from ..._warn import warn
+from ...fitted import Late
+from ...gram import make_gram
+from ...labels.semi_supervised import read_classes, read_known_labels, read_semi_labels
+from ...streams.rows import read_indices
+from ...streams.semi_supervised import S3VMStream
+from ...training.grams import shift_of
+from ...training.semi_supervised.beginning import by_C_star, row_by_row
+from ...training.semi_supervised.branching import (
+    search_near_last,
+    stopped_early,
+    train,
+)
+from ..rows import check_weight
+from ..updatable import UpdatableMachine
+from .solution import warn_doubtful
+
+# What rounding may do to a path.
+_BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
+# Ways to a minimum from scratch. Which of them consolidate takes depends on the solver; row by
+# row costs too much with more rows than this.
+_FEW_ROWS = 2000
+STRATEGIES = ("batch", "C_star", "row-by-row")
+_OF_SOLVER = {"auto": STRATEGIES, "path": STRATEGIES[1:]}
+_BUILDS = {"C_star": by_C_star, "row-by-row": row_by_row}
+# Relative: a lower objective.
+_LOWER = 1e-9
+
+_NO_CLASSES = (
+    "A stream can begin before both classes have a label: pass classes=[...] to the first "
+    "partial_fit."
+)
+
+
+@_fit_context(prefer_skip_nested_validation=True)
+def partial_fit(self, X, y=None, classes=None, sample_weight=None) -> Self:
+    """Add rows, labelled or not, and follow the minimum to where it moves.
+
+    The first call on a new machine starts a stream: it fixes ``gamma_`` and, under the
+    linear kernel, the centre. Until both classes have a label, rows are kept and f is
+    constant: the sign of the only class labelled, 0 without labels. Once they have,
+    the rows so far are trained on as by ``fit``.
+
+    Parameters
+    ----------
+    X : {array-like, sparse} of shape (n_samples, n_features)
+        New rows. They become the last training rows.
+    y : array-like of shape (n_samples,), default=None
+        As in ``fit``; None when all rows are unlabelled.
+    classes : array-like of shape (2,), default=None
+        Both classes; needed by the first call on a new machine when y does not have both.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights, > 0; under the balancing constraint equal over all unlabelled rows.
+
+    Returns
+    -------
+    self : S3VM
+    """
+    if self._late is None:
+        return self._begin(X, y, classes, sample_weight)
+    stream = self._ready_stream()
+    if classes is not None and not np.array_equal(
+        read_classes(classes, self.unlabeled), self.classes_
+    ):
+        raise ValueError(
+            f"classes={list(classes)} are not those of the first rows, "
+            f"{self.classes_.tolist()}; leave classes away, or fit again."
+        )
+    new = self._read_new(X, y, sample_weight)
+    if self.solver == "branch-and-bound":
+        return self._add_by_branching(stream, **new)
+    return self._follow("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
+
+
+def relabel(self, indices, y) -> Self:
+    """Give training rows a label, change it, or take it back.
+
+    Parameters
+    ----------
+    indices : array-like of int, or mask of shape (n_samples,)
+        Training rows.
+    y : array-like of shape (n_indices,), a label, or None
+        Labels as in ``fit``; missing or ``unlabeled`` takes a label back, None all.
+
+    Returns
+    -------
+    self : S3VM
+    """
+    stream = self._ready_stream()
+    indices = read_indices(indices, len(stream))
+    label = read_known_labels(y, len(indices), self.classes_, self.unlabeled)
+    return self._follow("relabel", stream, self.max_steps, lambda: stream.relabel(indices, label))
+
+
+def reprice(self, C=None, C_star=None) -> Self:
+    """Move prices steadily to other values, and follow the minimum: a regularisation path.
+
+    Parameters
+    ----------
+    C : float or None, default=None
+        New price of labelled rows, > 0; None leaves it.
+    C_star : float or None, default=None
+        New price of unlabelled rows, > 0; None leaves it.
+
+    Returns
+    -------
+    self : S3VM
+    """
+    stream = self._ready_stream()
+    C = self.C if C is None else C
+    C_star = self.C_star if C_star is None else C_star
+    for name, value in (("C", C), ("C_star", C_star)):
+        if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < np.inf:
+            raise ValueError(f"{name}={value!r} is no price; pass a number > 0.")
+
+    def change():
+        stream.reprice(C, C_star)
+        self.C, self.C_star = C, C_star
+        self._fixed = {**self._fixed, "C": C, "C_star": C_star}
+
+    return self._follow("reprice", stream, self.max_steps, change)
+
+
+def resume(self, max_steps=None) -> Self:
+    """Go on with operations that ``max_steps`` cut short.
+
+    Parameters
+    ----------
+    max_steps : int or None, default=None
+        Limit on the steps of this call; None for none.
+
+    Returns
+    -------
+    self : S3VM
+    """
+    stream = self._ready_stream()
+    if max_steps is not None and not (isinstance(max_steps, Integral) and max_steps >= 1):
+        raise ValueError(f"max_steps={max_steps!r}: pass a whole number >= 1, or None.")
+    return self._follow("resume", stream, max_steps)
+
+
+def widen(self, n_features) -> Self:
+    """Give the rows more features, which are 0 for all rows so far.
+
+    f stays the same, for kernels of inner products and of distances alike. The path is
+    begun again, which takes a product with the kernel columns of the support vectors.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features from now on, at least that of the rows so far.
+
+    Returns
+    -------
+    self : S3VM
+    """
+    stream = self._ready_stream()
+    if not isinstance(n_features, Integral):
+        raise ValueError(f"n_features={n_features!r} is no number of features; pass an int.")
+    if n_features < self.n_features_in_ or hasattr(self, "feature_names_in_"):
+        raise ValueError(
+            f"widen({n_features}) is not possible for rows of {self.n_features_in_} features"
+            f"{' with names' if hasattr(self, 'feature_names_in_') else ''}; it adds features "
+            "without names."
+        )
+    self._follow("resume", stream)
+    try:
+        stream.widen(int(n_features))
+    finally:
+        self.n_features_in_ = stream.n_columns
+    return self._follow("widen", stream, self.max_steps)
+
+
+def consolidate(self, strategies=None) -> bool:
+    """Train on all rows from scratch, in several ways, and keep the best minimum of (1).
+
+    Parameters
+    ----------
+    strategies : sequence of str or None, default=None
+        "batch" trains as ``fit`` does. "C_star" lets C* grow from ``C_star / 512`` to its
+        value along the exact path: some steps per row. "row-by-row" is the procedure of
+        ``solver="path"``: an operation per row, and thus the slowest with many rows.
+        None for all of them (``solver="auto"``; the last up to 2000 rows), the last two
+        ("path") or the first.
+
+    Returns
+    -------
+    bool
+        Whether a better minimum than the present one was found, and has replaced it.
+    """
+    stream = self._ready_stream()
+    if strategies is None:
+        strategies = _OF_SOLVER.get(self.solver, STRATEGIES[:1])
+        if self.solver == "auto" and len(stream) > _FEW_ROWS:
+            strategies = strategies[:-1]
+    elif isinstance(strategies, str) or not set(strategies) <= set(STRATEGIES):
+        raise ValueError(
+            f"strategies={strategies!r} are not known; pass some of {list(STRATEGIES)}."
+        )
+    self._follow("resume", stream)
+    if not stream.ready:
+        return False
+    best, lowest = None, self.objective_ - _LOWER * abs(self.objective_)
+    for name in strategies:
+        fresh = stream.fresh()
+        try:
+            objectives = self._train(fresh, name)
+        except _BREAKDOWNS:
+            continue
+        value = fresh.certificate(fresh.standing())[0]
+        if value < lowest:
+            best, lowest = (fresh, objectives), value
+    if best is None:
+        stream.mark_rebuilt()
+        return False
+    stream.take_over(best[0])
+    self.objectives_ = best[1]
+    return True
+
+
+def train_afresh(self, fresh, strategy):
+    """Begin a stream without a path; the objectives of its batch training."""
+    if strategy == "batch":
+        objectives = self._train_batch(fresh)
+        fresh.begin()
+        return objectives
+    self._lower_bound = None
+    fresh.begin(_BUILDS[strategy])
+    return []
+
+
+def make_stream(self, rows, label, shift):
+    return S3VMStream(
+        self._make_kernel(), self._problem(), self.balance_update, rows.X, label, rows.weight,
+        shift, self.cache_size * 1e6, resolve_n_jobs(self.n_jobs),
+    )  # fmt: skip
+
+
+def open_stream(self, name, stream):
+    """Hold the rows of a machine that has no solution yet, and follow them."""
+    self._hold(stream)
+    self._late, self._sample, self._kept = Late(), None, None
+    self._lower_bound, self.objectives_ = None, []
+    return self._follow(name, stream, None if name == "fit" else self.max_steps)
+
+
+def begin(self, X, y, classes, sample_weight):
+    """The first rows of a stream."""
+    self._refuse_what_has_no_path(False)
+    label = None
+    if classes is not None:
+        classes = read_classes(classes, self.unlabeled)
+    elif y is None:
+        raise ValueError(_NO_CLASSES)
+    else:
+        try:
+            label, classes, doubtful = read_semi_labels(y, self.unlabeled)
+        except ValueError as error:
+            raise ValueError(f"{error} {_NO_CLASSES}") from None
+        if doubtful:
+            warn_doubtful(classes)
+    rows = self._read_rows(X, sample_weight)
+    self._refuse_what_has_no_path(rows.kept is not None)
+    if label is None:
+        label = read_known_labels(y, rows.X.shape[0], classes, self.unlabeled)
+    check_consistent_length(rows.X, label)
+    stream = self._make_stream(rows, label, shift_of(self._make_kernel(), rows.X))
+    stream.check()
+    self.classes_ = classes
+    return self._open("partial_fit", stream)
+
+
+def read_new(self, X, y, sample_weight):
+    rows = self._rows_to_score(X)
+    weight, left_out = check_weight(sample_weight, rows)
+    label = read_known_labels(y, rows.shape[0], self.classes_, self.unlabeled)
+    self._refuse_what_has_no_path(left_out is not None)
+    return {"X": rows, "label": label, "weight": weight}
+
+
+def refuse_what_has_no_path(self, some_left_out):
+    if self.kernel == "precomputed":
+        raise ValueError(
+            "kernel='precomputed' cannot follow rows that come and go, for want of their "
+            "kernel values; pass rows and a kernel or a callable, or use solver='cccp'."
+        )
+    if some_left_out:
+        raise ValueError(
+            "sample_weight leaves out rows of weight <= 0, which a path cannot hold; "
+            "leave these rows out of X."
+        )
+
+
+def ready_stream(self):
+    """The stream, its path begun if that is possible."""
+    check_is_fitted(self)
+    self._refuse_what_has_no_path(self._kept is not None)
+    stream = UpdatableMachine._ready_stream(self)
+    if stream.has_start:
+        with suppress(*_BREAKDOWNS):  # the operation will try again
+            stream.begin()
+    return stream
+
+
+def follow(self, name, stream, max_steps=None, change=None):
+    if change is None:
+        return UpdatableMachine._follow(self, name, stream, max_steps)
+
+    def changed():
+        change()
+        self._lower_bound = None
+
+    return UpdatableMachine._follow(self, name, stream, max_steps, changed)
+
+
+def catch_up(self, stream, name, max_steps):
+    try:
+        begun = stream.has_path or stream.has_start
+        if not begun and self.solver != "path" and stream.ready:
+            self.objectives_ = self._train_batch(stream)
+            stream.mark_rebuilt()
+        done = stream.run(max_steps)
+    except _BREAKDOWNS as error:
+        self._train_again(stream, name, error)
+        done = True
+    rough = stream.lost_to_rounding(self.tol) if done else 0.0
+    if rough:
+        warn(
+            f"{name} ended at a KKT violation of {rough:.3g}: kernel values are so large that "
+            "rounding hides the minimum. Scale the columns, and look for odd values.",
+            ConvergenceWarning,
+        )
+    return done
+
+
+def train_batch(self, stream, signs_before=None):
+    """Let the path of a stream start from batch training; gives its objectives."""
+    found = train(stream.training_data(self._held_gram), self._training(None), signs_before)
+    self._keep_bound(found)
+    stream.start_from(found, done=bool(found.result.converged))
+    self._report(found)
+    return found.objectives
+
+
+def train_again(self, stream, name, error):
+    """After a breakdown: a minimum from the last signs, or else from scratch.
+
+    Should no path begin there either, the batch solution stands until the next operation.
+    """
+    warn(
+        f"the path broke down during {name} ({error}); trained again from its last state, by "
+        f"batch training. Scaling the columns may prevent this.",
+        ConvergenceWarning,
+    )
+    signs = stream.last_signs()
+    for sign in [None] if signs is None else [signs, None]:
+        self.objectives_ = self._train_batch(stream, sign)
+        with suppress(*_BREAKDOWNS):
+            stream.begin()
+            break
+
+
+def add_by_branching(self, stream, X, label, weight):
+    """Add rows one by one; after each, search the signs around it."""
+    if self.max_steps is not None:
+        raise ValueError(
+            f"max_steps={self.max_steps} cuts the path short, and branch and bound begins at "
+            "its end; set max_steps=None."
+        )
+    stream.check_new(label, weight)
+    self._follow("resume", stream)
+    searches = []
+    for i in range(len(label)):
+        one, was_ready = slice(i, i + 1), stream.ready
+        new = X[one], label[one], None if weight is None else weight[one]
+        self._follow("partial_fit", stream, None, lambda new=new: stream.add(*new))
+        if was_ready and stream.has_path:
+            searches.append(self._search_near_newest(stream))
+    message = stopped_early(searches, len(label))
+    if message is not None:
+        warn(message, ConvergenceWarning)
+    return self
+
+
+def search_near_newest(self, stream):
+    """Search the signs around the newest row, and go on from what is better."""
+    places = stream.places
+    gram = make_gram(
+        stream.kernel, stream.kernel_rows(places), dtype=np.float64, n_jobs=stream.n_jobs
+    )
+    search = search_near_last(
+        gram, stream.machine, stream.label(places), stream.weight(places),
+        stream.standing().at(places), self.n_neighbors, self._training(None),
+    )  # fmt: skip
+    self.n_nodes_ = getattr(self, "n_nodes_", 0) + search.n_nodes
+    if search.solution is not None:
+        stream.restart_at(search.solution)
+    return search
