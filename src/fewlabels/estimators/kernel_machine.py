@@ -182,7 +182,7 @@ class KernelMachine(BaseEstimator):
         """Rows such as the function takes."""
         check_is_fitted(self)
         # The kind of rows is that of the last function, however old: an update need not know more.
-        function = self._late.last("solution").function
+        function = (self._late.last("solution") or self._found).function
         X = check_rows(self, X, reset=False)
         if isinstance(function.kernels[0], Precomputed) and X.shape[1] != self.shape_fit_[0]:
             raise ValueError(
