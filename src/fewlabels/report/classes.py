@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .contents import Findings, Group, Ranking, Rate
-from .held_out import cross_fit_classes
-from .intervals import counted_interval
+from .contents import Findings, Group, Ranking
+from .held_out import counted, cross_fit_classes, group_of
 from .page import words
 from .reasons import reasons
 
@@ -60,39 +59,20 @@ def _rates(held, y, names):
         return [], [f"How many answers are right is not known, as {held.reason}"]
     truth, answers = y[held.rows] == 1, held.scores > 0
     n, right = len(truth), int(np.sum(truth == answers))
-    rates = [
-        Rate(
-            "Answers that are right",
-            right / n,
-            counted_interval(right, n),
-            f"{words.count(right)} of {words.count(n)} labelled rows get their own class from "
-            "machines that were trained without their labels.",
-        )
-    ]
+    told = (
+        "labelled rows get their own class from machines that were trained without their labels."
+    )
+    rates = [counted("Answers that are right", right, n, told)]
     for k, name in enumerate(names):
         own = truth == bool(k)
         hits, n_own = int(np.sum(answers[own] == bool(k))), int(np.sum(own))
-        rates.append(
-            Rate(
-                f"Rows of '{name}' that are recognised",
-                hits / n_own,
-                counted_interval(hits, n_own),
-                f"{words.count(hits)} of {words.count(n_own)} labelled rows of this class.",
-            )
-        )
+        title = f"Rows of '{name}' that are recognised"
+        rates.append(counted(title, hits, n_own, "labelled rows of this class."))
     return rates, []
 
 
 def _groups(fit, held, names):
-    groups = []
-    for k, name in enumerate(names):
-        chosen = fit.y[held.rows] == k
-        if chosen.any():
-            groups.append(Group(f"labelled '{name}'", held.scores[chosen], held.about))
-        else:
-            trained = fit.y[fit.scored] == k
-            about = "Scored by the machine that was trained on them."
-            groups.append(Group(f"labelled '{name}'", fit.decisions[trained], about))
+    groups = [group_of(fit, held, k, f"labelled '{name}'") for k, name in enumerate(names)]
     unlabelled = fit.y[fit.scored] < 0
     if unlabelled.any():
         about = "Scored by the machine that was trained on them, without labels."

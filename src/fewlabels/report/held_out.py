@@ -1,4 +1,4 @@
-"""Scores of rows by machines that were not trained on them."""
+"""Scores of rows by machines that were not trained on them, and rates counted on such rows."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from sklearn.base import clone
 
 from ..model_selection import LabeledKFold, PUKFold
 from ..training.cross_fitting import Sample, left_out_scores
+from .contents import Group, Rate
+from .intervals import counted_interval
+from .page import words
 
 # Machines of a cross-fit, and seconds after which no further one is begun.
 _FOLDS = 5
@@ -102,3 +105,18 @@ def _cross_fit(machine, X, y, folds, others=None):
 
 def _none(reason):
     return HeldOut(np.zeros(0, int), np.zeros(0), 0, 0, reason)
+
+
+def group_of(fit, held, value, title):
+    """Scores of the rows with a label, held-out ones if there are any."""
+    chosen = fit.y[held.rows] == value
+    if chosen.any():
+        return Group(title, held.scores[chosen], held.about)
+    trained = fit.y[fit.scored] == value
+    return Group(title, fit.decisions[trained], "Scored by the machine that was trained on them.")
+
+
+def counted(name, hits, n, how):
+    """A rate of which ``hits`` of ``n`` rows were counted; ``how`` goes on after these numbers."""
+    told = f"{words.count(hits)} of {words.count(n)} {how}"
+    return Rate(name, hits / n, counted_interval(hits, n), told)

@@ -8,7 +8,8 @@ from ..io.errors import UserError
 from ..metrics import benjamini_hochberg
 from ..model_selection.tuning.result import trim_of
 from .contents import Findings, Group, Ranking, Rate
-from .intervals import counted_interval, threshold_interval
+from .held_out import counted
+from .intervals import threshold_interval
 from .page import words
 from .reasons import reasons
 
@@ -150,13 +151,9 @@ def _standing_out(fit, rows):
 
 
 def _caught(title, scores):
-    outside, n = int(np.count_nonzero(scores < 0)), len(scores)
-    return Rate(
-        f"{words.capital(title)} called outside",
-        outside / n,
-        counted_interval(outside, n),
-        f"{words.count(outside)} of {words.count(n)} rows of the file, not trained on.",
-    )
+    outside = int(np.count_nonzero(scores < 0))
+    told = "rows of the file, not trained on."
+    return counted(f"{words.capital(title)} called outside", outside, len(scores), told)
 
 
 # -- rows to look at -----------------------------------------------------------------------------

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .contents import Findings, Group, Ranking, Rate
-from .held_out import cross_fit_positive
-from .intervals import counted_interval, precision_interval
+from .contents import Findings, Ranking, Rate
+from .held_out import counted, cross_fit_positive, group_of
+from .intervals import precision_interval
 from .page import words
 from .reasons import reasons
 
@@ -25,7 +25,8 @@ def find(fit):
     n_unlabelled = int(np.sum(y != 1))
     marked = training["unlabeled_predicted_positive"]
     held = cross_fit_positive(machine, fit.X, y)
-    groups = _groups(fit, held, name)
+    titles = {1: f"labelled '{name}'", 0: "unlabelled"}
+    groups = [group_of(fit, held, value, title) for value, title in titles.items()]
     rates, notes = _rates(held, y, name, prior)
     expected = words.count(round(prior.value * n_unlabelled))
     headline = (
@@ -76,19 +77,6 @@ def _prior(machine, name):
     )
 
 
-def _groups(fit, held, name):
-    groups = []
-    for value, title in ((1, f"labelled '{name}'"), (0, "unlabelled")):
-        chosen = fit.y[held.rows] == value
-        if chosen.any():
-            groups.append(Group(title, held.scores[chosen], held.about))
-        else:
-            trained = fit.y[fit.scored] == value
-            about = "Scored by the machine that was trained on them."
-            groups.append(Group(title, fit.decisions[trained], about))
-    return groups
-
-
 def _rates(held, y, name, prior):
     """Precision and recall, as the held-out scores and the prior say."""
     if held.reason:
@@ -97,13 +85,8 @@ def _rates(held, y, name, prior):
     above = held.scores > 0
     found = int(np.sum(above & positive)), int(np.sum(positive))
     marked = int(np.sum(above & ~positive)), int(np.sum(~positive))
-    recall = Rate(
-        f"Share of '{name}' that is found",
-        found[0] / found[1],
-        counted_interval(*found),
-        f"{words.count(found[0])} of {words.count(found[1])} labelled rows are found by machines "
-        "that were trained without them.",
-    )
+    told = "labelled rows are found by machines that were trained without them."
+    recall = counted(f"Share of '{name}' that is found", *found, told)
     if not marked[0]:
         return [], ["No unlabelled row that was held out is marked, so there are no error rates."]
     share = marked[0] / marked[1]
