@@ -12,7 +12,7 @@ from fewlabels.io.tables.dates import are_dates, day_text, days
 from fewlabels.io.tables.encoding import fit_encoder
 from fewlabels.io.tables.profile import is_identifier_name, judge_columns
 from fewlabels.io.tables.target import every_row, normal_rows
-from fewlabels.io.tables.training import encoded_rows, read_training
+from fewlabels.io.tables.training import read_training, rows_for
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -205,8 +205,7 @@ def test_kept_dates_are_numbers_of_days(table):
     assert found.schema.names("date") == ["when"]
     assert found.schema.names("number") == ["width", "gap", "shop_id"]
     np.testing.assert_array_equal(np.diff(found.rows["when"]), 1.0)
-    _encoder, X, schema = fit_encoder(found.schema, found.rows, table)
-    assert not schema.is_plain
+    _encoder, X, _schema = fit_encoder(found.schema, found.rows, table)
     assert abs(X[:, 0].mean()) < 1e-12
 
 
@@ -244,6 +243,8 @@ def test_rows_of_other_classes(table):
     found = file.choose(roles)
     assert found.numbers.tolist() == list(range(1, 51))
     encoder, X, schema = fit_encoder(found.schema, found.rows, table)
-    others = encoded_rows(file, np.arange(50, N), encoder, schema)
+    inputs, numbers = rows_for(file, schema, np.arange(50, N))
+    np.testing.assert_array_equal(numbers, np.arange(51, N + 1))
+    others = encoder.transform(inputs)
     assert others.shape == (10, X.shape[1])
     assert np.isfinite(others).all()

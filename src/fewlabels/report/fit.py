@@ -11,9 +11,8 @@ import pandas as pd
 import pyarrow as pa
 
 from ..io.tables.columns import numbers
-from ..io.tables.features import array_features, table_features
-from ..io.tables.schema import REFUSE, Schema
-from ..io.tables.tally import Tally
+from ..io.tables.schema import Schema
+from ..io.tables.training import rows_for
 
 # Kernel values of one pass over the training rows; beyond, rows are sampled.
 _MOST_VALUES = 4e9
@@ -81,17 +80,8 @@ class Fit:
             rng = np.random.default_rng(0)
             positions = np.sort(rng.choice(positions, self.most_rows(), replace=False))
         schema = Schema.from_dict(self.metadata["schema"])
-        tally = Tally(self.file.path, skip_missing=schema.missing == REFUSE)
-        content, places = self.file.content, positions + 1
-        if isinstance(content, pa.Table):
-            table = content.take(positions)
-            inputs, complete = table_features(table, schema, tally=tally, row_numbers=places)
-        else:
-            inputs, complete = array_features(
-                content.X[positions], tally=tally, row_numbers=places, missing=schema.missing
-            )
-        tally.check()
-        return Rows(inputs, self.encoder.transform(inputs), places[complete])
+        inputs, numbers = rows_for(self.file, schema, positions)
+        return Rows(inputs, self.encoder.transform(inputs), numbers)
 
     @cached_property
     def identifier(self):

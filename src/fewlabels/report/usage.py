@@ -40,16 +40,11 @@ def usage(metadata, model_path, file, findings):
 
 
 def _python(model, new):
-    """Read as the model was fitted: pandas would guess other types of categories and dates."""
+    """A file is read as the model was fitted: pandas would guess other types."""
     lines = [
-        "from fewlabels.io.tables.chunks import iterate_chunks",
-        "from fewlabels.io.models.files import load_model",
-        "from fewlabels.io.tables.tally import Tally",
+        "from fewlabels import jobs",
         "",
-        f"model, schema, facts = load_model({model!r})",
-        f"tally = Tally({new!r})",
-        f"for chunk in iterate_chunks({new!r}, schema, tally):",
-        "    tally.check()",
-        "    scores = model.decision_function(chunk.rows)",
+        f"answers = jobs.score({model!r}, {new!r})",
+        'scores = answers["score"]',
     ]
     return "\n".join(lines)

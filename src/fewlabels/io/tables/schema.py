@@ -36,11 +36,6 @@ class Schema:
         """Names of the columns, of some kinds or all."""
         return [column.name for column in self.columns if not kinds or column.kind in kinds]
 
-    @property
-    def is_plain(self):
-        """Whether formats before 4 can say all of it."""
-        return self.missing == REFUSE and not self.names("date")
-
     def with_categories(self, counts):
         """Copy with the number of categories filled in, in the order of the columns."""
         counts = iter(counts)

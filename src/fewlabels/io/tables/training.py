@@ -124,18 +124,22 @@ def read_training(path, *, target=None, drop=(), categorical=(), keep=(), unlabe
     return replace(_read_arrays(path, form, target), unlabeled=unlabeled)
 
 
-def encoded_rows(file, rows, encoder, schema):
-    """Rows of a file (positions from 0) as a model takes them, without those it cannot take."""
+def rows_for(file, schema, rows):
+    """Rows of a file (positions from 0) as a model's encoder takes them, and their numbers.
+
+    Those that the model cannot take are left out.
+    """
     tally = Tally(file.path, skip_missing=schema.missing == REFUSE)
+    numbers = rows + 1
     if isinstance(file.content, pa.Table):
         table = file.content.take(rows)
-        found, _ = table_features(table, schema, tally=tally, row_numbers=rows + 1)
+        found, complete = table_features(table, schema, tally=tally, row_numbers=numbers)
     else:
-        found, _ = array_features(
-            file.content.X[rows], tally=tally, row_numbers=rows + 1, missing=schema.missing
+        found, complete = array_features(
+            file.content.X[rows], tally=tally, row_numbers=numbers, missing=schema.missing
         )
     tally.check()
-    return encoder.transform(found)
+    return found, numbers[complete]
 
 
 def _read_table(path, form, target, drop, categorical, keep):

@@ -7,7 +7,7 @@ import json
 import numpy as np
 
 from ...io.errors import UserError
-from ...io.tables.training import encoded_rows
+from ...io.tables.training import rows_for
 from ..wording import as_options, listening
 
 # Share of the time budget that the comparison may take, and its least when asked for.
@@ -74,6 +74,6 @@ def rows_of_others(file, roles, encoder, schema):
     if not others.size:
         return None, []
     try:
-        return encoded_rows(file, others, encoder, schema), []
+        return encoder.transform(rows_for(file, schema, others)[0]), []
     except UserError as error:
         return None, [f"rows of other classes not used for the comparison: {str(error)[:-1]}"]
