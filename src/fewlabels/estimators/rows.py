@@ -105,3 +105,8 @@ def check_weight(sample_weight, X):
         None if np.all(weight == 1.0) else weight,
         None if len(kept) == X.shape[0] else kept,
     )
+
+
+def check_parameters(estimator):
+    """Refuse parameters that ``fit`` would refuse, before the time for a search is spent."""
+    estimator._validate_params()

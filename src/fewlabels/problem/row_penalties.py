@@ -53,16 +53,6 @@ class RowPenalties:
         side = np.where(symmetric, 1.0, label)
         return cls(Penalty.hinge(side, cost), symmetric, np.zeros(len(label)))
 
-    @classmethod
-    def concatenate(cls, parts):
-        """The rows of several, one after the other."""
-        arrays = zip(*(part.penalty.arrays() for part in parts), strict=True)
-        return cls(
-            Penalty(*(np.concatenate(a) for a in arrays)),
-            np.concatenate([part.symmetric for part in parts]),
-            np.concatenate([part.ridge for part in parts]),
-        )
-
     def __len__(self):
         return len(self.symmetric)
 

@@ -56,7 +56,7 @@ class SemiSupervised:
         return RowPenalties.semi_supervised(label, self.cost(label, weight))
 
     def step(self, gram, label, weight, sign, target=None):
-        """The convex step at given signs (Gu et al. 2018, eq. (6)), in merged variables.
+        """The ``DualProblem`` at given signs (Gu et al. 2018, eq. (6)), in merged variables.
 
         The symmetric hinge is the sum of both hinges less one. At a sign, which gives the last
         part its tangent, the two duals of a row merge into one variable with a kink:
@@ -64,22 +64,8 @@ class SemiSupervised:
         ``min_a a'Ka/2 + sum phi_i(a_i)``, ``sum a = 0``, with ``phi_i(a) = -y_i a`` on
         ``[0, C_i]`` (times y_i) for labelled rows and, for unlabelled rows of sign s, slopes -1
         and +1 around the kink ``s C*_i`` on ``[0, 2 C*_i]`` (times s). The function is
-        ``f = K a + b`` with b minus the multiplier of the equality.
-
-        Parameters
-        ----------
-        gram : GramOperator
-            K over all rows; with ``target`` bordered by the mean of the unlabelled rows.
-        label, weight : ndarray of shape (n,)
-            Labels and weights.
-        sign : ndarray of shape (n,)
-            Sign of f at the unlabelled rows, +1 or -1.
-        target : float or None, default=None
-            Mean of f over the unlabelled rows; None for no constraint.
-
-        Returns
-        -------
-        DualProblem
+        ``f = K a + b`` with b minus the multiplier of the equality. With a ``target`` for the mean
+        of f over the unlabelled rows, ``gram`` is bordered by their mean.
         """
         free, cost = label == 0, self.cost(label, weight)
         side = np.where(free, sign, label)

@@ -37,17 +37,11 @@ class Operation(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The function that a stream stands at.
+    """The function that a stream stands at: values at places, shape (n_places,).
 
-    Attributes
-    ----------
-    a, coef : ndarray of shape (n_places,)
-        Variables, and coefficients: the virtual row's spread over the rows it is the mean of.
-    f : ndarray of shape (n_places,)
-        Decisions, NaN for rows that the path has not reached. On the boundary a row may be on
-        either side: its f has the sign that the path gives it.
-    virtual, multiplier : float
-        Variable of the virtual row, multiplier of the equality.
+    ``coef`` has the virtual row's part spread over the rows it is the mean of. ``f`` is NaN for
+    rows that the path has not reached; on the boundary, where a row may be on either side, it has
+    the sign that the path gives it.
     """
 
     a: np.ndarray
@@ -93,26 +87,8 @@ class _State(NamedTuple):
 class S3VMStream:
     """Rows, labels and weights of an S3VM, and the path that follows them.
 
-    Parameters
-    ----------
-    kernel : kernel object
-        Kernel.
-    machine : SemiSupervised
-        What is minimised.
-    balance_update : {"keep", "paper"}
-        What becomes of the balancing constraint while rows change.
-    X : ndarray or CSR array of shape (n, d)
-        First rows.
-    label : ndarray of shape (n,)
-        +1, -1, or 0 for unlabelled rows.
-    weight : ndarray of shape (n,) or None
-        Weights, > 0.
-    shift : ndarray of shape (d,) or None
-        Taken from all rows before the kernel sees them.
-    cache_size : float
-        Bytes for kernel columns.
-    n_jobs : int
-        Threads.
+    ``shift``, of shape (d,) or None, is taken from all rows before the kernel sees them;
+    ``cache_size`` is in bytes.
     """
 
     def __init__(

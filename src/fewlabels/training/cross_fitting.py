@@ -9,18 +9,9 @@ import numpy as np
 
 
 class Sample(NamedTuple):
-    """Rows to be split into parts.
+    """Rows to be split into parts, with labels and weights (None: all alike).
 
-    Attributes
-    ----------
-    X : ndarray or CSR array of shape (n, d); (n, n) for a precomputed kernel
-        Rows.
-    y : ndarray of shape (n,)
-        Labels.
-    weight : ndarray of shape (n,) or None
-        Weights.
-    pairwise : bool
-        Whether X holds the kernel values of the rows instead.
+    ``pairwise`` says that X holds the kernel values of the rows instead, shape (n, n).
     """
 
     X: Any
@@ -40,28 +31,11 @@ class Sample(NamedTuple):
 
 
 def cross_fit(splits, evaluate, candidates=(None,), *, is_over=None, by_candidate=False):
-    """What candidates give on folds, until time is spent.
+    """Yields place, fold and output: what candidates give on folds, until time is spent.
 
-    Parameters
-    ----------
-    splits : sequence of tuples
-        What each fold is, usually training and test rows.
-    evaluate : callable
-        ``evaluate(candidate, *split)`` fits on one part and asks about the other.
-    candidates : sequence
-        What is compared.
-    is_over : callable or None, default=None
-        Asked before every evaluation; from the first True on there are no more.
-    by_candidate : bool, default=False
-        Whether a candidate runs on all folds before the next one does. By default a fold has
-        all candidates before the next one, so that an early end leaves whole folds.
-
-    Yields
-    ------
-    place, fold : int
-        Which candidate and which fold.
-    output : object
-        What ``evaluate`` returned.
+    ``evaluate(candidate, *split)`` fits on one part and asks about the other; ``is_over`` is asked
+    before. All candidates run on a fold before the next one, so that an early end leaves whole
+    folds; with ``by_candidate`` a candidate runs on all folds first.
     """
     places, folds = range(len(candidates)), range(len(splits))
     order = product(places, folds) if by_candidate else ((p, f) for f, p in product(folds, places))
@@ -72,24 +46,9 @@ def cross_fit(splits, evaluate, candidates=(None,), *, is_over=None, by_candidat
 
 
 def left_out_scores(n, splits, score, *, is_over=None):
-    """Scores of rows by machines that were fitted without them.
+    """Scores of ``n`` rows by machines fitted without them, NaN for rows in no test part.
 
-    Parameters
-    ----------
-    n : int
-        Number of rows.
-    splits : sequence of (train, test)
-        Rows of every fold.
-    score : callable
-        ``score(train, test)`` gives the scores of the test rows, or None where nothing could be
-        fitted.
-    is_over : callable or None, default=None
-        As in ``cross_fit``.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        NaN for rows that were in no test part.
+    ``score(train, test)`` gives those of the test rows, or None where nothing could be fitted.
     """
     scores = np.full(n, np.nan)
     found = cross_fit(splits, lambda _, train, test: score(train, test), is_over=is_over)

@@ -17,13 +17,7 @@ def corrected_error(values, ratio):
 
     ``sqrt((1/J + n_test/n_train) s^2)`` for J folds with variance s^2 (Nadeau & Bengio 2003,
     eq. (9)): scores of folds that share training rows are correlated, and s^2/J is too small.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_folds,)
-        Scores or differences.
-    ratio : float
-        Held-out rows of a fold over its training rows.
+    ``ratio`` is n_test/n_train.
     """
     return float(np.sqrt((1.0 / len(values) + ratio) * np.var(values, ddof=1)))
 
@@ -34,18 +28,9 @@ def width(n_folds):
 
 
 def differences_of(names, scores, errors, n_folds):
-    """Table of differences between the first method and the others.
+    """Table of differences between the first method, which is ours, and the others.
 
-    Parameters
-    ----------
-    names : list of str
-        Methods, ours first.
-    scores : ndarray of shape (n_methods,)
-        Means over the same folds.
-    errors : ndarray of shape (n_methods,)
-        Standard errors of the differences to the first.
-    n_folds : int
-        Folds.
+    ``scores`` are means over the same folds, ``errors`` those of the differences to the first.
     """
     difference = scores[0] - np.asarray(scores[1:])
     difference[np.abs(difference) <= _TIE] = 0.0
@@ -68,14 +53,7 @@ def differences_of(names, scores, errors, n_folds):
 def judged(differences, score, shown):
     """Outcome, verdict and the names of baselines ahead.
 
-    Parameters
-    ----------
-    differences : DataFrame
-        Of ``differences_of``.
-    score : float
-        Score of ours.
-    shown : callable
-        From a score or a difference to words.
+    ``differences`` are of ``differences_of``; ``shown`` tells a score or a difference in words.
     """
     if differences.empty:
         return "unknown", "No baseline could be compared, so nothing is known about it.", []

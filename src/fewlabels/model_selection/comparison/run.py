@@ -15,17 +15,7 @@ from ...training.cross_fitting import cross_fit
 
 
 class Method(NamedTuple):
-    """A method of a comparison.
-
-    Attributes
-    ----------
-    name : str
-        For people.
-    estimator : estimator
-        Is cloned.
-    learns_from : {"all", "labels"}
-        Whether rows without labels are trained on.
-    """
+    """A method by its name for people; ``learns_from`` "labels" trains on these rows only."""
 
     name: str
     estimator: Any
@@ -35,14 +25,8 @@ class Method(NamedTuple):
 class Runs:
     """What methods gave on folds.
 
-    Attributes
-    ----------
-    outputs : list of dict
-        By method and by fold, what the protocol wants to know.
-    seconds : list of list of float
-        The same for the seconds of fit and prediction.
-    failures : list of str
-        By method, why it could not be run; empty when it could.
+    By method: ``outputs`` by fold, ``seconds`` of each fold, and ``failures``, which say why one
+    could not be run (empty when it could).
     """
 
     def __init__(self, n_methods):
@@ -67,22 +51,9 @@ class Runs:
 
 
 def run(methods, splits, evaluate, search):
-    """Run every method on every fold, fold by fold, until time is spent.
+    """``Runs`` of every method, ours first, on every fold until time is spent.
 
-    Parameters
-    ----------
-    methods : list of Method
-        Ours first.
-    splits : list of (train, test)
-        Folds.
-    evaluate : callable
-        ``evaluate(method, fold, train, test)`` fits and gives the output.
-    search : Search
-        Clock and progress.
-
-    Returns
-    -------
-    Runs
+    ``evaluate(method, fold, train, test)`` fits and gives the output.
     """
     runs = Runs(len(methods))
 

@@ -8,18 +8,11 @@ from .judge import corrected_error
 
 
 class Scores:
-    """Scores by method, with errors.
+    """Scores by running method, with errors.
 
-    Attributes
-    ----------
-    mean, error, difference_error : ndarray of shape (n_running,)
-        Scores, their standard errors, and those of the differences to ours.
-    notes : dict
-        Remarks by method.
-    protocol : str
-        How the scores were made.
-    caution : str
-        What the scores do not show and the user should know; empty for nothing.
+    ``mean``, ``error`` and ``difference_error`` are scores, their standard errors, and those of
+    the differences to ours; ``notes`` are remarks by method, ``protocol`` says how the scores were
+    made, and ``caution`` what they do not show.
     """
 
     def __init__(self, methods, runs):

@@ -6,6 +6,7 @@ import sys
 import time
 import warnings
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -21,22 +22,10 @@ _SEEDS = np.iinfo(np.int32).max
 
 
 class Plan(NamedTuple):
-    """What a search decided.
+    """What a search decided, and why.
 
-    Attributes
-    ----------
-    settings : dict
-        Parameters to set.
-    reason : str
-        Why.
-    candidates : DataFrame
-        What was tried, with a column ``chosen``.
-    curve : Curve
-        What to draw of it.
-    weight : ndarray or None
-        Weights to fit with; None for those given.
-    fit : callable or None
-        Fits the machine, where something found in the search can be reused.
+    ``candidates`` is a table of what was tried, with a column ``chosen``. ``weight`` is None for
+    the weights given; ``fit`` fits the machine where something found can be reused.
     """
 
     settings: dict
@@ -48,17 +37,7 @@ class Plan(NamedTuple):
 
 
 class Search:
-    """Clock, progress and cost of one search.
-
-    Parameters
-    ----------
-    time_budget : float
-        Seconds.
-    progress : bool
-        Show a bar on stderr.
-    random_state : int, RandomState or None
-        Seed; None means 0.
-    """
+    """Clock, progress bar (on stderr) and cost of one search of ``time_budget`` seconds."""
 
     def __init__(self, time_budget, progress, random_state):
         self.started = time.perf_counter()
@@ -68,7 +47,7 @@ class Search:
         self.seed = int(rng.randint(_SEEDS))
         self.fits = self.kernel_values = 0
         self.stopped = ""
-        self._bar = self._task = None
+        self._told = None  # what moves the progress bar
 
     @property
     def seconds(self):
@@ -81,14 +60,23 @@ class Search:
             self.stopped = "time budget"
         return bool(self.stopped)
 
+    @contextmanager
     def running(self, what, total):
         """Context of ``total`` steps, each told by ``advance``; Ctrl-C ends it, and no more."""
-        return _Running(self, what, total)
+        with _bar() if self.progress else nullcontext() as bar:
+            if bar is not None:
+                self._told = partial(bar.update, bar.add_task(what, total=total, best=""))
+            try:
+                yield
+            except KeyboardInterrupt:
+                self.stopped = "Ctrl-C"
+            finally:
+                self._told = None
 
     def advance(self, text=""):
         """Count a step."""
-        if self._bar is not None:
-            self._bar.update(self._task, advance=1, best=text)
+        if self._told is not None:
+            self._told(advance=1, best=text)
 
     def fitted(self, estimator, X, y=None, weight=None, **settings):
         """A fitted clone, or None when the time ran out first.
@@ -113,28 +101,6 @@ class Search:
         self.fits += 1
         self.kernel_values += values
         return values
-
-
-class _Running:
-    def __init__(self, search, what, total):
-        self.search = search
-        self.what, self.total = what, total
-        self.context = nullcontext()
-
-    def __enter__(self):
-        if self.search.progress:
-            self.context = _bar()
-            self.search._bar = self.context
-            self.search._task = self.context.add_task(self.what, total=self.total, best="")
-        self.context.__enter__()
-
-    def __exit__(self, kind, error, trace):
-        self.context.__exit__(kind, error, trace)
-        self.search._bar = None
-        if kind is not None and issubclass(kind, KeyboardInterrupt):
-            self.search.stopped = "Ctrl-C"
-            return True
-        return False
 
 
 def _bar():

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array, check_consistent_length
 
 from ...estimators import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
-from ...estimators.rows import check_weight
+from ...estimators.rows import check_parameters, check_weight
 from .few_labels import tune_s3vm
 from .one_class import tune_one_class
 from .positive_unlabelled import tune_pu
@@ -124,7 +124,7 @@ def _tune_pipeline(pipeline, X, y, search, contaminated, sample_weight):
 
 def _tune_machine(estimator, X, y, search, contaminated, sample_weight):
     _check_estimator(estimator, "it")
-    estimator._validate_params()
+    check_parameters(estimator)
     rows = check_array(
         X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", estimator=estimator
     )

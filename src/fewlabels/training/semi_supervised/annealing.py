@@ -23,20 +23,10 @@ _LARGE, _AGAIN = 0.9, 3
 
 
 def anneal(data, settings, signs_before=None):
-    """A local minimum from the SVM of the labelled rows, C* growing to its value.
+    """An ``S3VMSolution`` from the SVM of the labelled rows, C* growing to its value.
 
-    Parameters
-    ----------
-    data : S3VMData
-        Rows.
-    settings : S3VMSettings
-        How.
-    signs_before : ndarray of shape (n,) or None, default=None
-        Signs of unlabelled rows to start from instead, at full C*; 0 for rows without one.
-
-    Returns
-    -------
-    S3VMSolution
+    ``signs_before`` are signs of unlabelled rows to start from instead, at full C*; 0 for rows
+    without one.
     """
     steps, machine = Steps(settings.engine), data.machine
 

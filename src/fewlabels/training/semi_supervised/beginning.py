@@ -18,20 +18,9 @@ _OFF_BALANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class PathRows:
-    """Rows that a path begins with.
+    """Rows that a path begins with, as the kernel sees them.
 
-    Attributes
-    ----------
-    kernel : kernel object
-        Kernel.
-    X : ndarray or CSR array of shape (n, d)
-        Rows as the kernel sees them.
-    label, weight : ndarray of shape (n,)
-        +1, -1, or 0 for unlabelled rows; weights > 0.
-    machine : SemiSupervised
-        What is minimised.
-    options : dict
-        Arguments of ``PathFollower``: ``balance``, ``cache_size`` and ``n_jobs``.
+    ``label`` is +1, -1, or 0 for unlabelled rows; ``options`` are arguments of ``PathFollower``.
     """
 
     kernel: object
@@ -56,12 +45,7 @@ class PathRows:
 class Start:
     """A point that a path can begin at; it need not be a solution.
 
-    Attributes
-    ----------
-    a, sign : ndarray of shape (n,)
-        Variables, and signs of f at unlabelled rows.
-    virtual, multiplier : float
-        Variable of the virtual row, multiplier of the equality.
+    Variables and signs of f (at unlabelled rows), the virtual row's variable, the multiplier.
     """
 
     a: np.ndarray

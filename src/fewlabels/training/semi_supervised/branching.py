@@ -41,18 +41,7 @@ _ADVICE = {
 def train(data, settings, signs_before=None):
     """Batch training; with ``branching`` the global minimum is searched for.
 
-    Parameters
-    ----------
-    data : S3VMData
-        Rows.
-    settings : S3VMSettings
-        How.
-    signs_before : ndarray of shape (n,) or None, default=None
-        Signs of unlabelled rows to start from, without a search; 0 for rows without one.
-
-    Returns
-    -------
-    S3VMSolution
+    ``signs_before`` are signs of unlabelled rows to start from, without a search; 0 for none.
     """
     if settings.branching and signs_before is None:
         return solve_global(data, settings)
@@ -162,27 +151,9 @@ def _reporter(callback, before):
 
 
 def search_near_last(gram, machine, label, weight, at, n_neighbors, settings):
-    """Branch and bound over the signs of the last row's neighbours, all others held.
+    """The ``Search`` over the signs of the last row's ``n_neighbors``, all others held.
 
-    Parameters
-    ----------
-    gram : GramOperator
-        K over the rows, in float64.
-    machine : SemiSupervised
-        What is minimised.
-    label, weight : ndarray of shape (n,)
-        Labels and weights.
-    at : Minimum
-        Where the search begins: ``a``, ``f``, ``virtual`` and ``multiplier``.
-    n_neighbors : int
-        Unlabelled rows around the last one whose signs are searched.
-    settings : S3VMSettings
-        Limits.
-
-    Returns
-    -------
-    Search
-        Its ``solution`` is None where no other signs are better.
+    It begins ``at`` a ``Standing``; its ``solution`` is None where no other signs are better.
     """
     free = np.flatnonzero(label == 0)
     sign = np.where(label != 0, label, np.where(at.f >= 0, 1.0, -1.0))

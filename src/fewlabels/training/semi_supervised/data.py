@@ -14,20 +14,10 @@ from ...solvers import Result, Settings
 
 @dataclass(frozen=True)
 class S3VMSettings:
-    """Parameters of a batch training.
+    """How batch training is done.
 
-    Attributes
-    ----------
-    engine : Settings
-        Tolerance, limits and seed; its callback gets the rounds of convex steps.
-    annealing : bool
-        Whether C* grows to its value.
-    branching : bool
-        Whether the global minimum is searched for.
-    max_nodes : int or "auto"
-        Limit on the convex problems of such a search.
-    callback : callable or None
-        Gets the entries of a search.
+    The callback of ``engine`` gets the rounds of convex steps, ``callback`` the entries of a
+    search for the global minimum (``branching``), which ``max_nodes`` limits.
     """
 
     engine: Settings = field(default_factory=Settings)
@@ -39,18 +29,9 @@ class S3VMSettings:
 
 @dataclass(frozen=True, eq=False)
 class S3VMData:
-    """Rows of a semi-supervised SVM.
+    """Rows of a semi-supervised SVM: labels +1, -1, or 0 for none, and weights > 0.
 
-    Attributes
-    ----------
-    machine : SemiSupervised
-        What is minimised.
-    label, weight : ndarray of shape (n,)
-        +1, -1, or 0 for unlabelled rows; weights > 0.
-    gram : GramOperator
-        K over the rows; with a target bordered by the mean of the unlabelled ones.
-    target : float or None
-        Mean of f over the unlabelled rows; None for no constraint.
+    With a ``target``, the mean of f over the unlabelled rows, ``gram`` is bordered by their mean.
     """
 
     machine: SemiSupervised
@@ -101,24 +82,10 @@ class S3VMData:
 class S3VMSolution:
     """A local minimum of (1).
 
-    Attributes
-    ----------
-    result : Result
-        Of the last convex step; its variables include the virtual row's.
-    f : ndarray of shape (n,)
-        Decisions of the rows.
-    sign : ndarray of shape (n,)
-        Sign of f that the unlabelled rows were given.
-    objective : float
-        Value of (1).
-    violation : float
-        Largest violation of the optimality conditions of (1), in units of f.
-    objectives : list of float
-        Value of (1) after each convex step at the final C*.
-    lower_bound : float or None
-        Nothing is below it; None where it was not searched for.
-    n_nodes : int
-        Convex problems that were solved to know that; 0 when no search began.
+    ``result`` is that of the last convex step, the virtual row's variable included; ``f`` and
+    ``sign`` are decisions of the rows and the signs that the unlabelled ones were given;
+    ``objectives`` are values of (1) after each step at the final C*. Nothing is below
+    ``lower_bound`` (None: not searched for), which took ``n_nodes`` convex problems to know.
     """
 
     result: Result
