@@ -68,9 +68,8 @@ def test_rows_keep_their_order(rng):
 
 def test_a_paused_path_goes_on(rng):
     X, y = blobs(rng, 60, shift=0.5)
-    rows = RowPenalties.concatenate(
-        [RowPenalties.labelled(y[:10], 10.0), RowPenalties.unlabelled(5.0, 50)]
-    )
+    label = np.append(y[:10], np.zeros(50))
+    rows = RowPenalties.semi_supervised(label, np.where(label == 0, 5.0, 10.0))
     whole, parts = (PathFollower(KERNEL, balance="keep") for _ in range(2))
     assert whole.add(X, rows, target=0.1)
     done, pauses = parts.add(X, rows, target=0.1, max_steps=3), 0
@@ -127,9 +126,8 @@ def test_leaving_out_needs_a_convex_machine(rng):
 @pytest.mark.parametrize("balance", [None, "keep"])
 def test_loading_a_rough_solution(balance, rng):
     X, y = blobs(rng, 80, shift=0.6)
-    rows = RowPenalties.concatenate(
-        [RowPenalties.labelled(y[:20], 10.0), RowPenalties.unlabelled(5.0, 60)]
-    )
+    label = np.append(y[:20], np.zeros(60))
+    rows = RowPenalties.semi_supervised(label, np.where(label == 0, 5.0, 10.0))
     target = 0.1 if balance else None
     path = PathFollower(KERNEL, balance=balance)
     path.add(X, rows, target=target)
@@ -212,9 +210,8 @@ def test_history_is_bounded(rng):
 
 def test_after_an_exception_a_path_is_broken_and_another_starts_from_it(rng, monkeypatch):
     X, y = blobs(rng, 60, shift=0.5)
-    rows = RowPenalties.concatenate(
-        [RowPenalties.labelled(y[:10], 10.0), RowPenalties.unlabelled(5.0, 50)]
-    )
+    label = np.append(y[:10], np.zeros(50))
+    rows = RowPenalties.semi_supervised(label, np.where(label == 0, 5.0, 10.0))
     path = PathFollower(KERNEL, balance="keep")
     path.add(X[:50], rows.take(np.arange(50)), target=0.1)
     happen, calls = Events._happen, []
