@@ -100,6 +100,17 @@ class Penalty:
         """Variables with neither a lower nor an upper bound."""
         return np.isinf(self.lower) & np.isinf(self.upper)
 
+    @property
+    def is_kinked(self):
+        """Variables whose slope changes inside their interval."""
+        inside = (self.lower < self.kink) & (self.kink < self.upper)
+        return inside & (self.slope_left < self.slope_right)
+
+    @property
+    def first_slope(self):
+        """Slope at the lower end of the interval."""
+        return np.where(self.lower >= self.kink, self.slope_right, self.slope_left)
+
     def value(self, a):
         """``sum_i phi_i(a_i)``; no check that ``a`` lies in the intervals."""
         used = np.flatnonzero(a)  # phi_i(0) = 0
@@ -178,8 +189,15 @@ class Penalty:
         ridge, size = _repeated(ridge, n), _repeated(size, n)
         rates = np.empty((2, n)) if rates is None else rates
         values = np.empty(code.N_TOTALS)
-        code.survey(*self.arrays(), ridge, size, _plain(a), _plain(gradient), *rates, values)
+        code.survey(*self.arrays(), ridge, size, *self._state(a, gradient), *rates, values)
         return Totals(values)
+
+    def _state(self, *arrays):
+        """Numbers of all variables for compiled code, which checks no lengths."""
+        if any(array.shape != self.lower.shape for array in arrays):
+            shapes = [array.shape for array in arrays]
+            raise ValueError(f"arrays of shape {shapes} for {len(self)} variables.")
+        return map(_plain, arrays)
 
     def gap(self, a, gradient, ridge, multiplier, implied):
         """``sum h_i(a_i) - min h_i``, see ``DualProblem.duality_gap``.
@@ -187,8 +205,8 @@ class Penalty:
         ``implied`` is what the equality says of infinite ends, see ``Extent.implied``.
         """
         ridge = _repeated(ridge, len(self.lower))
-        state = ridge, _plain(a), _plain(gradient)
-        return float(code.gap(*self.arrays(), *state, float(multiplier), *map(float, implied)))
+        numbers = map(float, (multiplier, *implied))
+        return float(code.gap(*self.arrays(), ridge, *self._state(a, gradient), *numbers))
 
     def settle(self, a, smooth, ridge, multiplier, held):
         """Set variables to their optimum for a fixed multiplier, in place.

@@ -99,17 +99,13 @@ class _Programme:
         self.n = n
         self.fixed = np.flatnonzero(p.lower == p.upper)
         moving = p.lower < p.upper
-        self.kinked = np.flatnonzero(
-            (p.lower < p.kink) & (p.kink < p.upper) & (p.slope_left < p.slope_right)
-        )
+        self.kinked = np.flatnonzero(p.is_kinked)
         self.at_lower = np.flatnonzero(moving & np.isfinite(p.lower))
         self.at_upper = np.flatnonzero(moving & np.isfinite(p.upper))
         n_kinks = len(self.kinked)
 
-        # A kink on a bound leaves the slope of the only piece there is.
-        slope = np.where(p.kink >= p.upper, p.slope_left, p.slope_right)
-        slope[self.kinked] = p.slope_left[self.kinked]
-        self.linear = np.concatenate([slope, (p.slope_right - p.slope_left)[self.kinked]])
+        rise = (p.slope_right - p.slope_left)[self.kinked]
+        self.linear = np.concatenate([p.first_slope, rise])
 
         def picks(rows, sign=1.0, width=n):
             shape = (len(rows), width)

@@ -88,8 +88,8 @@ class PenalisedProblem:
         """Form Q and v of ``problem``; refuse what the paper does not cover."""
         started = time.perf_counter()
         penalty = problem.penalty
-        kinked = (penalty.kink > 0) & (penalty.slope_left < penalty.slope_right)
-        if penalty.lower.any() or not np.isposinf(penalty.upper).all() or kinked.any():
+        bent = penalty.first_slope < penalty.slope_right
+        if penalty.lower.any() or not np.isposinf(penalty.upper).all() or bent.any():
             raise ValueError(
                 f"solver={solver!r} needs variables a >= 0 without upper bounds and kinks, as "
                 "SVDD with slack='squared' has them; use solver='decomposition' or 'qp' here."

@@ -203,9 +203,7 @@ class _Run:
 
     def begin(self):
         """Fill the function cache of the start."""
-        sigma = self.sigma
-        inside = (sigma > 0) & (sigma < self.upper) & (sigma != self.kink)
-        for u in np.flatnonzero(inside):
+        for u in np.flatnonzero(self.problem.penalty.between(self.sigma)):
             self.count = _usmo.set_membership(u, True, self.members, self.place, self.count)
         self._evaluate_members()
 
