@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.base import clone
 
-from fewlabels.estimators._s3vm_batch import objective, violation
-from fewlabels.estimators._steps import Steps
-from fewlabels.problem import s3vm_step
+from fewlabels.labels.semi_supervised import read_semi_labels
+from fewlabels.problem.semi_supervised import SemiSupervised
+from fewlabels.solvers import Settings
 from fewlabels.solvers.cccp import solve_cccp
 from fewlabels.solvers.warm import warm_start
+from fewlabels.training.grams import gram_over, shift_of
+from fewlabels.training.semi_supervised.annealing import solution_of
+from fewlabels.training.semi_supervised.data import S3VMData
+from fewlabels.training.steps import Steps
 
 
 @dataclass
@@ -39,7 +42,7 @@ class Solution:
 
 def kept_solution(machine, X):
     """The solution of a machine fitted by the batch solver on ``X``."""
-    start = machine._stream.start
+    start = machine._stream.__getstate__()["start"]
     f = machine.decision_function(X)
     return Solution(machine, start["a"], start["virtual"], start["multiplier"], f)
 
@@ -55,8 +58,13 @@ def warm_cccp(before, X, given, tol, max_time):
     dict
         objective, kkt_violation, f (of all rows), finished.
     """
-    machine = clone(before.machine).set_params(tol=tol, max_time=max_time)
-    data = machine._read(X, given, None)
+    given_to = before.machine
+    label, _, _ = read_semi_labels(given, given_to.unlabeled)
+    kernel = given_to.function_.kernel
+    shift = shift_of(kernel, X)
+    gram = gram_over(kernel, X if shift is None else X - shift)
+    machine = SemiSupervised(given_to.C, given_to.C_star, given_to.balance)
+    data = S3VMData.over(gram, machine, label, np.ones(len(label)))
     n, n_before = len(data.label), len(before.a)
     new = np.arange(n_before, n)
     a = np.concatenate([before.a, np.zeros(len(new))])
@@ -69,25 +77,24 @@ def warm_cccp(before, X, given, tol, max_time):
         a[added] -= share
         a = np.append(a, share * len(data.unlabeled))
         gradient = np.append(gradient, data.share @ gradient[data.unlabeled])
-    C, C_star = machine.C * data.weight, machine.C_star * data.weight
 
     def make_step(sign):
-        return s3vm_step(data.gram, data.label, sign, C, C_star, data.target)
+        return machine.step(data.gram, label, data.weight, sign, data.target)
 
     def signs(result):
-        return np.where(result.gradient[:n] - result.multiplier >= 0, 1.0, -1.0)
-
-    def value(result):
-        return objective(data, result, C, machine.C_star)
+        return np.where(data.decision(result) >= 0, 1.0, -1.0)
 
     sign = np.where(f >= 0, 1.0, -1.0)
     start = warm_start(make_step(sign), a, gradient)
-    solve = Steps(machine, None).solve
-    result, _, _ = solve_cccp(make_step, sign, signs, solve, value, start=start)
-    f = result.gradient[:n] - result.multiplier
+    settings = Settings(tol=tol, rtol=0.0, max_time=np.inf if max_time is None else max_time)
+    solve = Steps(settings).solve
+    result, sign, objectives = solve_cccp(
+        make_step, sign, signs, solve, data.objective, start=start
+    )
+    found = solution_of(data, result, sign, objectives)
     return {
-        "objective": value(result),
-        "kkt_violation": violation(data, result.a[:n], f, C, C_star),
-        "f": f,
+        "objective": found.objective,
+        "kkt_violation": found.violation,
+        "f": found.f,
         "finished": bool(result.converged),
     }
