@@ -24,7 +24,7 @@ def save_picture(path, split, scores):
 
 
 def _histogram(axes, values, split, title):
-    from ..inspection.histogram import bin_edges, draw
+    from ...inspection.histogram import bin_edges, draw
 
     edges = bin_edges([values], 49)
     for chosen, colour, name in (
