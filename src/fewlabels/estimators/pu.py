@@ -13,9 +13,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..class_prior.finding import check_prior
-from ..fitted import PUSVMFit
-from ..fitted.solution import ROUNDING
-from ..gram import row_products
 from ..labels.positive_unlabelled import check_classes, read_more_labels
 from ..problem.positive_unlabelled import DoubleHinge, weight_of_norm
 from ..solvers import Status
@@ -23,18 +20,14 @@ from ..streams.positive_unlabelled import PUStream
 from ..streams.rows import HeldRows, read_indices
 from ..training.curves import curve_with_prior
 from ..training.positive_unlabelled.double_hinge import double_hinge_solution, solve_double_hinge
-from ..training.positive_unlabelled.leave_one_out import positives_left_out, unlabeled_left_out
+from ..training.positive_unlabelled.leave_one_out import unlabeled_left_out
 from ..training.positive_unlabelled.ramp import solve_ramp
-from ..training.positive_unlabelled.scores import quantile_cut
 from ..training.positive_unlabelled.settings import PUSettings
 from . import positive_unlabelled, two_classes
 from .constraints import COMMON
-from .kernel_machine import function_of, largest_value, shown
+from .kernel_machine import shown
 from .rows import FitRows, check_weight
 from .updatable import UpdatableMachine
-
-# Rounding errors of kernel values are independent; a sum of them rarely is larger by this.
-_ROOM = 8.0
 
 CONSTRAINTS: dict = {
     **COMMON,
@@ -290,8 +283,10 @@ class PUSVM(ClassifierMixin, UpdatableMachine):
         list of PUSVM
             One fitted machine per setting, in the order given.
         """
-        machines = [clone(self).set_params(**setting) for setting in _zipped(lam, prior)]
-        return fit_settings(machines, X, y, sample_weight)
+        machines = [
+            clone(self).set_params(**setting) for setting in positive_unlabelled.zipped(lam, prior)
+        ]
+        return positive_unlabelled.fit_settings(machines, X, y, sample_weight)
 
     def _check_settings(self):
         check_prior(self.prior)
@@ -332,44 +327,9 @@ class PUSVM(ClassifierMixin, UpdatableMachine):
             shift=rows.shift, n_steps=solution.n_iter, history=solution.history,
         )  # fmt: skip
 
-    def _described(self, rows, found, lam, is_held):
-        """The function, cut where ``threshold`` says, and what follows from it."""
-        data, gram, left_out = rows.data, found.gram, None
-        has_curve = self.probability is not None
-        if self.threshold == "leave-one-out" or (has_curve and not is_held):
-            left_out = unlabeled_left_out(found, data)
-        largest = largest_value(gram)
-        rounding = ROUNDING * float(np.abs(found.coef).sum()) * largest
-        bias = float(found.bias)
-        if self.threshold != "risk":
-            noise = _ROOM * gram.value_error * largest * float(np.linalg.norm(found.coef))
-            f = found.f if self.threshold == "prior" else left_out
-            bias = -quantile_cut(f, data.weight_unlabeled, self.prior_, max(rounding, noise))
-        function, places, support = function_of(
-            data.kernel, gram, rows.X, found.coef, rows.numbers,
-            bias=float(bias), shift=rows.shift, rounding=rounding,
-        )  # fmt: skip
-        held_out = None
-        if has_curve and left_out is not None:
-            held_out = self._scores_left_out(rows, found, function, left_out)
-        moved = 0.0 if rows.shift is None else float(function.weights @ rows.shift)
-        return PUSVMFit(
-            function=function,
-            support=support,
-            n_support=rows.number_of_support(places),
-            n_iter=max(1, int(found.result.n_iter)),
-            history=found.result.history,
-            converged=found.result.converged,
-            objective=found.objective,
-            duality_gap=found.gap,
-            is_positive=rows.predicted(function, found.f + bias),
-            lam=lam,
-            risk_intercept=float(found.bias) - moved,
-            objectives=found.objectives,
-            held_out=held_out,
-        )
-
     _read = positive_unlabelled.read
+    _described = positive_unlabelled.described
+    _scores_left_out = positive_unlabelled.scores_left_out
     _find_prior = positive_unlabelled.found_prior
 
     # -- what a fit has found ------------------------------------------------------
@@ -502,17 +462,6 @@ class PUSVM(ClassifierMixin, UpdatableMachine):
             held_out = self._scores_left_out(rows, found, self.function_, left_out)
         return curve_with_prior(*held_out, self.prior_, self.probability)
 
-    def _scores_left_out(self, rows, found, function, left_out):
-        """What the curve is fitted to; ``left_out`` are the unlabelled rows' scores."""
-        data = rows.data
-        if self.kernel == "precomputed":
-            decision = row_products(data.X[data.positive], found.coef) + function.bias
-        else:
-            decision = function(rows.X[data.positive], n_jobs=self.n_jobs)
-        decision = decision + positives_left_out(found, data)
-        unlabeled = left_out + function.bias
-        return (decision, data.weight_positive), (unlabeled, data.weight_unlabeled)
-
     # -- saving --------------------------------------------------------------------
 
     def _remembered(self):
@@ -533,40 +482,3 @@ class PUSVM(ClassifierMixin, UpdatableMachine):
         late = state["_late"]
         solution = replace(late.last("solution"), held_out=None)
         return {**state, "_late": late.with_value("solution", solution)}
-
-
-def fit_settings(machines, X, y, sample_weight=None, *, prior=None, gathered=False):
-    """Fit machines that differ in lambda, prior, loss or solver to rows that are read once.
-
-    Each starts from the one before. With ``prior`` that one holds for all machines, unchecked,
-    in place of what each was given or of one estimate. ``gathered`` as in PUData.
-    """
-    for machine in machines:
-        machine._validate_params()
-        machine._check_settings()
-    first, before, estimate = machines[0], None, prior
-    rows = first._read(X, y, sample_weight, gathered=gathered)
-    for machine in machines:
-        if machine is not first:
-            positive_unlabelled.copy_reading(first, machine)
-        known = prior if machine.prior != "estimate" else estimate
-        known = machine._find_prior(rows) if known is None else known
-        if machine.prior == "estimate":
-            estimate = known
-        found = machine._fit_rows(rows, known, before)
-        before = machine.lam_, found
-    return machines
-
-
-def _zipped(lam, prior):
-    """The settings of a path, one dict each."""
-    given = {"lam": lam, "prior": prior}
-    given = {k: np.asarray(v, dtype=float) for k, v in given.items() if v is not None}
-    shapes = {v.shape for v in given.values()}
-    if len(shapes) != 1 or len(next(iter(shapes))) != 1 or shapes == {(0,)}:
-        shown = ", ".join(f"{name} of shape {v.shape}" for name, v in given.items()) or "neither"
-        raise ValueError(
-            f"a path needs lam, prior or both as non-empty sequences of equal length; got {shown}."
-        )
-    columns = [v.tolist() for v in given.values()]
-    return [dict(zip(given, values, strict=True)) for values in zip(*columns, strict=True)]

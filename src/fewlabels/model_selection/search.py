@@ -20,8 +20,8 @@ from .._threads import resolve_n_jobs
 from ..class_prior import split_labels
 from ..class_prior.finding import Prior
 from ..estimators import two_classes
-from ..estimators.positive_unlabelled import prior_of
-from ..estimators.pu import CONSTRAINTS, PUSVM, fit_settings
+from ..estimators.positive_unlabelled import fit_settings, prior_of
+from ..estimators.pu import CONSTRAINTS, PUSVM
 from ..estimators.rows import check_rows, check_weight
 from ..gram import make_gram
 from ..kernels import KERNELS, make_kernel

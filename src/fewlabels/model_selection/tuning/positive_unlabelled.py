@@ -7,8 +7,8 @@ import pandas as pd
 from sklearn.base import clone
 
 from ...class_prior import split_labels
-from ...estimators.positive_unlabelled import prior_of
-from ...estimators.pu import PUSVM, fit_settings
+from ...estimators.positive_unlabelled import fit_settings, prior_of
+from ...estimators.pu import PUSVM
 from ...kernels.width import resolve_gamma
 from ...metrics import make_pu_scorer
 from ...problem.positive_unlabelled import weight_of_norm
