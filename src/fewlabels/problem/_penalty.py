@@ -438,7 +438,7 @@ def finish_block(Q, g, a, lower, kink, upper, slope_left, slope_right, goal, lar
         if _violation(lower, kink, upper, slope_left, slope_right, a, g) <= goal:
             return steps, budget, DONE
         more, _ = solve_block(
-            Q, g, a, lower, kink, upper, slope_left, slope_right, goal, _STEPS_BETWEEN
+            Q, g, a, lower, kink, upper, slope_left, slope_right, 0.5 * goal, _STEPS_BETWEEN
         )
         steps += more
         budget -= _STEP_COSTS

@@ -112,7 +112,7 @@ class _Run:
         self.a = self.problem.snapped(before)
         self.refresh()
         steps, _, outcome = finish_block(
-            self.Q, self.g, self.a, self.penalty, 0.5 * exact,
+            self.Q, self.g, self.a, self.penalty, exact,
             min(_MOST_BETWEEN, self.settings.polish), _BUDGET,
         )  # fmt: skip
         self.n_iter += steps

@@ -230,7 +230,7 @@ class Engine:
         )
         a, g = working.a.copy(), working.g.copy()
         limit = min(self.record.steps_left(), _STEPS_PER_CALL)
-        steps = finish.solve(Q, working.penalty, a, g, 0.5 * view.exact, limit)
+        steps = finish.solve(Q, working.penalty, a, g, view.exact, limit)
         n_moved = self._update(working, a, g)
         self.record.add(view.violation, len(working), n_moved, steps, self.rows.n_values())
         return Stage.FINISH if n_moved else self._end(view, Status.CONVERGED)

@@ -69,7 +69,7 @@ class Finish:
             if violation <= goal or n_steps >= max_steps:
                 break
             limit = min(max_steps - n_steps, _STEPS_BETWEEN * len(a))
-            steps, outcome = solve_block(Q, g, a, penalty, max(goal, 0.1 * violation), limit)
+            steps, outcome = solve_block(Q, g, a, penalty, max(0.5 * goal, 0.1 * violation), limit)
             n_steps += steps
             self.left -= 1.0
             if outcome is Outcome.STEP_LIMIT:
