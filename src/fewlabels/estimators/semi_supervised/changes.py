@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from numbers import Integral, Real
-from typing import Self
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -51,7 +50,7 @@ _NO_CLASSES = (
 
 
 @_fit_context(prefer_skip_nested_validation=True)
-def partial_fit(self, X, y=None, classes=None, sample_weight=None) -> Self:
+def partial_fit(self, X, y=None, classes=None, sample_weight=None):
     """Add rows, labelled or not, and follow the minimum to where it moves.
 
     The first call on a new machine starts a stream: it fixes ``gamma_`` and, under the
@@ -90,7 +89,7 @@ def partial_fit(self, X, y=None, classes=None, sample_weight=None) -> Self:
     return self._follow("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
 
 
-def relabel(self, indices, y) -> Self:
+def relabel(self, indices, y):
     """Give training rows a label, change it, or take it back.
 
     Parameters
@@ -110,7 +109,7 @@ def relabel(self, indices, y) -> Self:
     return self._follow("relabel", stream, self.max_steps, lambda: stream.relabel(indices, label))
 
 
-def reprice(self, C=None, C_star=None) -> Self:
+def reprice(self, C=None, C_star=None):
     """Move prices steadily to other values, and follow the minimum: a regularisation path.
 
     Parameters
@@ -139,7 +138,7 @@ def reprice(self, C=None, C_star=None) -> Self:
     return self._follow("reprice", stream, self.max_steps, change)
 
 
-def resume(self, max_steps=None) -> Self:
+def resume(self, max_steps=None):
     """Go on with operations that ``max_steps`` cut short.
 
     Parameters
@@ -157,7 +156,7 @@ def resume(self, max_steps=None) -> Self:
     return self._follow("resume", stream, max_steps)
 
 
-def widen(self, n_features) -> Self:
+def widen(self, n_features):
     """Give the rows more features, which are 0 for all rows so far.
 
     f stays the same, for kernels of inner products and of distances alike. The path is
