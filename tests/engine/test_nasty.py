@@ -379,3 +379,16 @@ def test_bordered_precomputed_with_free_duplicates(rng):
     case = Case(problem, K[np.ix_(order, order)], penalty.arrays())
     for block_size in (4, None):
         assert_solved(case, solve(problem, tol=1e-8, block_size=block_size), 1e-8)
+
+
+def test_one_of_equal_solutions_whatever_the_rounding(rng):
+    """The origin among the rows: the optimum is zero, and so is the scale of all conditions."""
+    X = np.concatenate([rng.normal(size=(40, 2)) + c for c in ([9.0, 3.0], [-8.0, 4.0])])
+    X[::3] -= [0.0, 12.0]
+    solutions = []
+    for storage in (np.asarray, sp.csr_array):
+        result = solve(one_class(make_gram(Linear(), storage(X)), 0.5), tol=1e-5, rtol=1e-4)
+        assert result.converged and result.n_iter < 1000
+        assert abs(result.objective) <= 1e-12
+        solutions.append(result.a)
+    np.testing.assert_allclose(*solutions, rtol=0, atol=1e-9)
