@@ -8,80 +8,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..fitted import TrainingRows
-from ..gram import Expansion
 from ..problem.semi_supervised import SemiSupervised
-from ..solvers.path import PathFollower
 from ..training.semi_supervised.beginning import PathRows, Start, at_solution, row_by_row
 from ..training.semi_supervised.data import S3VMData
 from .rows import HeldRows
+from .state import NONE, Operation, State, both_classes, check_weight
 
 # A rebuild is due when as many rows came, went or changed as this share of those at the last one.
 _DUE_SHARE = 0.5
 _HISTORY_KEPT = 1000
-# Decisions of unlabelled rows this small may have either sign.
-_ZERO = 1e-9
-_NONE = np.zeros(0, np.int64)
-
-
-class Operation(NamedTuple):
-    """What the path has yet to do: "add", "remove" or "change" rows, or "move" costs."""
-
-    what: str
-    places: np.ndarray = _NONE
-    rows: Any = None
-
-
-class Standing(NamedTuple):
-    """The function that a stream stands at: values at places, shape (n_places,).
-
-    ``coef`` has the virtual row's part spread over the rows it is the mean of. ``f`` is NaN for
-    rows that the path has not reached; on the boundary, where a row may be on either side, it has
-    the sign that the path gives it.
-    """
-
-    a: np.ndarray
-    coef: np.ndarray
-    f: np.ndarray
-    virtual: float
-    multiplier: float
-
-    def at(self, places):
-        """The same at some places."""
-        return Standing(
-            self.a[places], self.coef[places], self.f[places], self.virtual, self.multiplier
-        )
-
-
-class _State(NamedTuple):
-    """All that changes, replaced at once: an interruption leaves the old state or the new one.
-
-    Only ``path`` changes by itself. ``on_path`` are places in its order; rows that join or leave
-    it do so with a delay under ``balance_update="paper"``. ``start`` is where the next path
-    begins, at all places, while there is none.
-    """
-
-    version: int
-    machine: SemiSupervised
-    held: HeldRows
-    shift: np.ndarray | None
-    path: PathFollower | None = None
-    start: Start | None = None
-    done: bool = True
-    on_path: np.ndarray = _NONE
-    joining: np.ndarray = _NONE
-    leaving: np.ndarray = _NONE
-    queue: tuple = ()
-    n_rebuilt: int = 0
-    n_changed: int = 0
-    steps: int = 0  # of earlier paths
-    flips: int = 0
-    iterations: int = 0  # of batch trainings
-    history: tuple = ()
 
 
 class S3VMStream:
@@ -100,7 +39,7 @@ class S3VMStream:
         n = X.shape[0]
         weight = np.ones(n) if weight is None else weight
         label = np.asarray(label, dtype=float)
-        self._now = _State(0, machine, HeldRows(X, label=label, weight=weight), shift, n_rebuilt=n)
+        self._now = State(0, machine, HeldRows(X, label=label, weight=weight), shift, n_rebuilt=n)
 
     def _set(self, **changes):
         now = self._now
@@ -170,10 +109,7 @@ class S3VMStream:
 
     def kernel_rows(self, places):
         """Rows at some places, as the kernel sees them."""
-        return self._moved(self.rows(places))
-
-    def _moved(self, X):
-        return X if self._now.shift is None else X - self._now.shift
+        return self._now.kernel_rows(places)
 
     def training_rows(self):
         """``TrainingRows``."""
@@ -183,15 +119,15 @@ class S3VMStream:
     def check(self):
         """Refuse weights that the path cannot hold."""
         places = self.places
-        _check_weight(self.machine, self.label(places), self.weight(places))
+        check_weight(self.machine, self.label(places), self.weight(places))
 
     def check_new(self, label, weight=None):
         """Refuse weights of rows to be added."""
         held = self._now.held
         weight = np.ones(len(label)) if weight is None else weight
         unlabelled = held.alive & (held["label"] == 0)
-        one = np.argmax(unlabelled) if unlabelled.any() else _NONE  # all of them weigh the same
-        _check_weight(
+        one = np.argmax(unlabelled) if unlabelled.any() else NONE  # all of them weigh the same
+        check_weight(
             self.machine, np.append(held["label"][one], label),
             np.append(held["weight"][one], weight),
         )  # fmt: skip
@@ -199,7 +135,7 @@ class S3VMStream:
     @property
     def ready(self):
         """Whether both classes have a label."""
-        return _both_classes(self.label(self.places))
+        return both_classes(self.label(self.places))
 
     @property
     def due(self):
@@ -239,42 +175,7 @@ class S3VMStream:
 
     def standing(self):
         """The function at every place."""
-        now, path = self._now, self._now.path
-        if now.start is not None:
-            return self._standing_at(now.start)
-        n = now.held.n_places
-        a, coef, f = np.zeros(n), np.zeros(n), np.full(n, np.nan)
-        if path is None:
-            labels = np.unique(now.held["label"][now.held.alive & (now.held["label"] != 0)])
-            multiplier = -float(labels[0]) if len(labels) else 0.0
-            return Standing(a, coef, np.full(n, -multiplier), 0.0, multiplier)
-        on_path, in_mean, h = now.on_path, path.signs != 0, path.h
-        a[on_path] = path.a
-        coef[on_path] = path.a + in_mean * (path.virtual / max(1, in_mean.sum()))
-        f[on_path] = h
-        at_zero = in_mean & (np.abs(h) <= _ZERO)
-        f[on_path[at_zero]] = path.signs[at_zero] * np.finfo(float).tiny
-        return Standing(a, coef, f, path.virtual, path.multiplier)
-
-    def _standing_at(self, start):
-        """The function of a start."""
-        places, alive = self.places, self._now.held.alive
-        a = np.zeros(len(alive))
-        a[: len(start.a)] = start.a
-        a[~alive] = 0.0
-        coef, f = a.copy(), np.full(len(a), np.nan)
-        free = places[self.label(places) == 0]
-        if self._target() is not None and len(free):
-            weight = self.weight(free)
-            coef[free] += start.virtual * weight / weight.sum()
-        support = np.flatnonzero(coef)
-        f[places] = -start.multiplier
-        if len(support):
-            expansion = Expansion(
-                self.kernel, self.kernel_rows(support), coef[support], n_jobs=self.n_jobs
-            )
-            f[places] += expansion(self.kernel_rows(places))
-        return Standing(a, coef, f, start.virtual, start.multiplier)
+        return self._now.standing(self.kernel, self.n_jobs)
 
     def certificate(self, standing):
         """Value of (1) and the largest violation of its optimality conditions."""
@@ -284,17 +185,11 @@ class S3VMStream:
         norm = float(standing.coef[known] @ (standing.f[known] + standing.multiplier))
         f, free = standing.f[places], np.flatnonzero(label == 0)
         worst = machine.violation(label, weight, standing.a[places], f)
-        target = self._target() if len(free) and _both_classes(label) else None
+        target = self._now.target() if len(free) and both_classes(label) else None
         if target is not None:
             share = weight[free] / weight[free].sum()
             worst = max(worst, abs(float(share @ f[free]) - target))
         return machine.objective(label, weight, norm, f), worst
-
-    def _target(self):
-        """Mean of f over the unlabelled rows; None for no constraint."""
-        held = self._now.held
-        known = np.flatnonzero(held.alive & (held["label"] != 0))
-        return self.machine.target(held["label"][known], held["weight"][known])
 
     # -- operations -----------------------------------------------------------------------------
 
@@ -303,7 +198,7 @@ class S3VMStream:
         weight = np.ones(len(label)) if weight is None else weight
         self.check_new(label, weight)
         held = self._now.held.copy()
-        places, rows = held.append(X, label=label, weight=weight), self._moved(X)
+        places, rows = held.append(X, label=label, weight=weight), self._now.moved(X)
         parts = (part for part in (np.flatnonzero(label), np.flatnonzero(label == 0)) if len(part))
         self._register(
             held, len(label), *(Operation("add", places[part], rows[part]) for part in parts)
@@ -324,7 +219,7 @@ class S3VMStream:
         new = before.copy()
         new[places] = label
         self._check_labels(new[kept], "take back or change these labels")
-        _check_weight(self.machine, new[kept], held["weight"][kept])
+        check_weight(self.machine, new[kept], held["weight"][kept])
         held["label"] = new
         changed = places[new[places] != before[places]]
         self._register(held, len(changed), Operation("change", changed))
@@ -345,7 +240,7 @@ class S3VMStream:
     def _check_labels(self, label, what):
         if not len(label):
             raise ValueError("no training row would be left; keep at least one.")
-        if not _both_classes(label) and self.ready:
+        if not both_classes(label) and self.ready:
             raise ValueError(
                 f"cannot {what}: labels of one class only would be left; label a row of the "
                 "other class first."
@@ -386,7 +281,7 @@ class S3VMStream:
         """Start the next operation that waits."""
         (what, places, rows), *queue = self._now.queue
         path, on_path, queue = self._now.path, self._now.on_path, tuple(queue)
-        budget = {"target": self._target(), "max_steps": max_steps}
+        budget = {"target": self._now.target(), "max_steps": max_steps}
         if what == "add":
             self._set(queue=queue, joining=places)
             return path.add(rows, self._penalties(places), **budget)
@@ -415,7 +310,7 @@ class S3VMStream:
             on_path = np.append(now.on_path, now.joining)
         else:
             on_path = now.on_path[~np.isin(now.on_path, now.leaving)]
-        self._set(on_path=on_path, joining=_NONE, leaving=_NONE)
+        self._set(on_path=on_path, joining=NONE, leaving=NONE)
 
     def _forget_places(self):
         """Free the places of rows that are gone, once there are many."""
@@ -435,7 +330,7 @@ class S3VMStream:
             self.machine, self._options(),
         )  # fmt: skip
         if self.has_start:
-            path, order = at_solution(rows, self._start_at(places))
+            path, order = at_solution(rows, self._now.start_at(places))
         else:
             self.mark_rebuilt()
             path, order = (build or row_by_row)(rows)
@@ -444,13 +339,6 @@ class S3VMStream:
     def _options(self):
         balance = None if self.machine.balance is False else self.balance_update
         return {"balance": balance, "cache_size": self.cache_size, "n_jobs": self.n_jobs}
-
-    def _start_at(self, places):
-        """The start at some places; rows that came after it have no part."""
-        start = self._now.start
-        a, sign, known = np.zeros(len(places)), np.ones(len(places)), places < len(start.a)
-        a[known], sign[known] = start.a[places[known]], start.sign[places[known]]
-        return Start(a, sign, start.virtual, start.multiplier)
 
     def start_from(self, found, done=True):
         """Let the path begin at the outcome of a batch training of the training rows."""
@@ -503,7 +391,7 @@ class S3VMStream:
         return {
             "start": Start(numbers[:-2], sign, float(numbers[-2]), float(numbers[-1])),
             "path": None, "done": False, "queue": (),
-            "on_path": _NONE, "joining": _NONE, "leaving": _NONE,
+            "on_path": NONE, "joining": NONE, "leaving": NONE,
             "steps": self.n_steps, "flips": self.n_flips, "history": tuple(self.history),
         }  # fmt: skip
 
@@ -575,7 +463,7 @@ class S3VMStream:
     def _plain_start(self):
         """Where the path stands, or begins; None before both classes have a label."""
         if self._now.start is not None:
-            start = self._start_at(self.places)
+            start = self._now.start_at(self.places)
         elif self.has_path:
             at = self.standing().at(self.places)
             start = Start(at.a, at.f, at.virtual, at.multiplier)
@@ -607,22 +495,3 @@ class S3VMStream:
         stream = cls.__new__(cls)
         stream.__setstate__(state)
         return stream
-
-
-def _both_classes(label):
-    return bool(np.any(label > 0) and np.any(label < 0))
-
-
-def _check_weight(machine, label, weight):
-    """Refuse weights that the path cannot hold."""
-    if np.any(weight <= 0):
-        raise ValueError(
-            "a stream cannot hold rows of weight <= 0; leave them out, or give them a weight > 0."
-        )
-    free = weight[label == 0]
-    if machine.balance is not False and len(free) and np.ptp(free) > 0:
-        raise ValueError(
-            f"unlabelled rows have weights from {free.min():g} to {free.max():g}; the "
-            "balancing constraint of a stream counts them alike: give them equal weights, or "
-            "set balance=False."
-        )

@@ -1,0 +1,151 @@
+"""What a stream of an S3VM stands at: rows, path, operations that wait, the function."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..gram import Expansion
+from ..problem.semi_supervised import SemiSupervised
+from ..solvers.path import PathFollower
+from ..training.semi_supervised.beginning import Start
+from .rows import HeldRows
+
+# Decisions of unlabelled rows this small may have either sign.
+_ZERO = 1e-9
+NONE = np.zeros(0, np.int64)
+
+
+class Operation(NamedTuple):
+    """What the path has yet to do: "add", "remove" or "change" rows, or "move" costs."""
+
+    what: str
+    places: np.ndarray = NONE
+    rows: Any = None
+
+
+class Standing(NamedTuple):
+    """The function that a stream stands at: values at places, shape (n_places,).
+
+    ``coef`` has the virtual row's part spread over the rows it is the mean of. ``f`` is NaN for
+    rows that the path has not reached; on the boundary, where a row may be on either side, it has
+    the sign that the path gives it.
+    """
+
+    a: np.ndarray
+    coef: np.ndarray
+    f: np.ndarray
+    virtual: float
+    multiplier: float
+
+    def at(self, places):
+        """The same at some places."""
+        return Standing(
+            self.a[places], self.coef[places], self.f[places], self.virtual, self.multiplier
+        )
+
+
+class State(NamedTuple):
+    """All that changes, replaced at once: an interruption leaves the old state or the new one.
+
+    Only ``path`` changes by itself. ``on_path`` are places in its order; rows that join or leave
+    it do so with a delay under ``balance_update="paper"``. ``start`` is where the next path
+    begins, at all places, while there is none.
+    """
+
+    version: int
+    machine: SemiSupervised
+    held: HeldRows
+    shift: np.ndarray | None
+    path: PathFollower | None = None
+    start: Start | None = None
+    done: bool = True
+    on_path: np.ndarray = NONE
+    joining: np.ndarray = NONE
+    leaving: np.ndarray = NONE
+    queue: tuple = ()
+    n_rebuilt: int = 0
+    n_changed: int = 0
+    steps: int = 0  # of earlier paths
+    flips: int = 0
+    iterations: int = 0  # of batch trainings
+    history: tuple = ()
+
+    def standing(self, kernel, n_jobs):
+        """The function at every place."""
+        path, held = self.path, self.held
+        if self.start is not None:
+            return self._standing_at_start(kernel, n_jobs)
+        n = held.n_places
+        a, coef, f = np.zeros(n), np.zeros(n), np.full(n, np.nan)
+        if path is None:
+            labels = np.unique(held["label"][held.alive & (held["label"] != 0)])
+            multiplier = -float(labels[0]) if len(labels) else 0.0
+            return Standing(a, coef, np.full(n, -multiplier), 0.0, multiplier)
+        on_path, in_mean, h = self.on_path, path.signs != 0, path.h
+        a[on_path] = path.a
+        coef[on_path] = path.a + in_mean * (path.virtual / max(1, in_mean.sum()))
+        f[on_path] = h
+        at_zero = in_mean & (np.abs(h) <= _ZERO)
+        f[on_path[at_zero]] = path.signs[at_zero] * np.finfo(float).tiny
+        return Standing(a, coef, f, path.virtual, path.multiplier)
+
+    def _standing_at_start(self, kernel, n_jobs):
+        """The function of the start."""
+        start, held = self.start, self.held
+        places, label, weight = held.places, held["label"], held["weight"]
+        a = np.zeros(held.n_places)
+        a[: len(start.a)] = start.a
+        a[~held.alive] = 0.0
+        coef, f = a.copy(), np.full(len(a), np.nan)
+        free = places[label[places] == 0]
+        if self.target() is not None and len(free):
+            coef[free] += start.virtual * weight[free] / weight[free].sum()
+        support = np.flatnonzero(coef)
+        f[places] = -start.multiplier
+        if len(support):
+            expansion = Expansion(kernel, self.kernel_rows(support), coef[support], n_jobs=n_jobs)
+            f[places] += expansion(self.kernel_rows(places))
+        return Standing(a, coef, f, start.virtual, start.multiplier)
+
+    def target(self):
+        """Mean of f over the unlabelled rows; None for no constraint."""
+        held = self.held
+        known = np.flatnonzero(held.alive & (held["label"] != 0))
+        return self.machine.target(held["label"][known], held["weight"][known])
+
+    def moved(self, X):
+        """Rows as the kernel sees them."""
+        return X if self.shift is None else X - self.shift
+
+    def kernel_rows(self, places):
+        """Rows at some places, as the kernel sees them."""
+        return self.moved(self.held.rows(places))
+
+    def start_at(self, places):
+        """The start at some places; rows that came after it have no part."""
+        start = self.start
+        a, sign, known = np.zeros(len(places)), np.ones(len(places)), places < len(start.a)
+        a[known], sign[known] = start.a[places[known]], start.sign[places[known]]
+        return Start(a, sign, start.virtual, start.multiplier)
+
+
+def both_classes(label):
+    """Whether both are among some labels."""
+    return bool(np.any(label > 0) and np.any(label < 0))
+
+
+def check_weight(machine, label, weight):
+    """Refuse weights that the path cannot hold."""
+    if np.any(weight <= 0):
+        raise ValueError(
+            "a stream cannot hold rows of weight <= 0; leave them out, or give them a weight > 0."
+        )
+    free = weight[label == 0]
+    if machine.balance is not False and len(free) and np.ptp(free) > 0:
+        raise ValueError(
+            f"unlabelled rows have weights from {free.min():g} to {free.max():g}; the "
+            "balancing constraint of a stream counts them alike: give them equal weights, or "
+            "set balance=False."
+        )

@@ -1,0 +1,131 @@
+"""What keeps the next change cheap: few bases, small folders, short functions, nothing private."""
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+import fewlabels.estimators
+
+# The parts that meet fitted machines from outside.
+OUTSIDE = ["onnx", "report", "cli", "inspection", "adapters", "io", "model_selection", "jobs"]
+MACHINES = [getattr(fewlabels.estimators, name) for name in fewlabels.estimators.__all__]
+MADE_OF = ("estimators/", "streams/", "training/", "fitted/")
+# A name that tells files of a folder apart where a folder of their own would do.
+PREFIXES = re.compile(r"^_?(s3vm|pu|convex|probability|tuning|baselines)_")
+
+
+def functions(tree):
+    return [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.__name__)
+def test_a_machine_has_at_most_two_bases_of_ours(machine):
+    ours = [c for c in machine.__mro__[1:] if c.__module__.startswith("fewlabels")]
+    assert len(ours) <= 2, ours
+
+
+def test_a_path_is_one_object():
+    from fewlabels.solvers.path import PathFollower
+
+    assert PathFollower.__bases__ == (object,)
+
+
+def test_no_part_outside_reads_private_state(repository):
+    folders = [f"src/fewlabels/{part}" for part in OUTSIDE]
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--ignore-noqa",
+         "--select", "SLF001", *folders],
+        cwd=repository, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+
+
+def test_no_part_outside_imports_private_modules_of_estimators(trees):
+    for path, tree in trees.items():
+        if path.split("/")[0] not in OUTSIDE:
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and "estimators" in (node.module or ""):
+                names = [node.module.split("estimators")[-1], *(a.name for a in node.names)]
+                assert not any(part.startswith("_") for n in names for part in n.split(".")), path
+
+
+def test_no_tricks_with_attributes(trees):
+    for path, tree in trees.items():
+        if not path.startswith(MADE_OF):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                assert node.name not in ("__getattr__", "__getattribute__"), path
+            if isinstance(node, ast.Attribute):
+                assert node.attr != "__dict__", f"{path}:{node.lineno}"
+            if isinstance(node, ast.Expr):  # a statement run for its side effect
+                assert not isinstance(node.value, ast.Attribute | ast.Name), (
+                    f"{path}:{node.lineno}"
+                )
+
+
+def test_folders_are_small(trees):
+    count = Counter(path.rpartition("/")[0] for path in trees)
+    assert {folder: n for folder, n in count.items() if n > 14} == {}
+
+
+def test_files_are_told_apart_by_folders(trees):
+    found = [path for path in trees if PREFIXES.match(path.rpartition("/")[2])]
+    assert found == []
+
+
+def test_functions_are_short(trees, repository):
+    long = []
+    for path, tree in trees.items():
+        lines = (repository / "src" / "fewlabels" / path).read_text(encoding="utf-8").split("\n")
+        for function in functions(tree):
+            first = function.body[0]
+            is_doc = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+            skipped = range(first.lineno, first.end_lineno + 1) if is_doc else ()
+            code = [
+                number
+                for number in range(function.lineno, function.end_lineno + 1)
+                if number not in skipped and lines[number - 1].split("#")[0].strip()
+            ]
+            if len(code) > 80:
+                long.append(f"{path}: {function.name} has {len(code)} lines of code")
+    assert not long, "\n".join(long)
+
+
+def test_breakpoints_are_the_penaltys_business(trees, repository):
+    # "Strictly between breakpoints" compares with the kink, and slopes are chosen by it.
+    allowed = ("problem/penalty.py", "solvers/path/_", "solvers/_", "solvers/engine/_")
+    found = []
+    for path, tree in trees.items():
+        if path.startswith(allowed):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Compare):
+                sides = [node.left, *node.comparators]
+                if any(isinstance(s, ast.Attribute) and s.attr == "kink" for s in sides) and any(
+                    isinstance(op, ast.NotEq | ast.Gt | ast.GtE | ast.Lt | ast.LtE)
+                    for op in node.ops
+                ):
+                    found.append(f"{path}:{node.lineno}: {ast.unparse(node)}")
+    assert not found, "\n".join(found)
+
+
+def test_public_docstrings_tell_parameters(modules):
+    # numpydoc for what users call: every parameter of a public function has its line.
+    missing = []
+    for machine in MACHINES:
+        for name, method in inspect.getmembers(machine, inspect.isfunction):
+            if name.startswith("_") or not method.__module__.startswith("fewlabels"):
+                continue
+            doc = inspect.getdoc(method) or ""
+            parameters = [p for p in inspect.signature(method).parameters if p != "self"]
+            for parameter in parameters:
+                if not re.search(rf"^(.*\b)?{parameter}\b.*", doc, re.M):
+                    missing.append(f"{machine.__name__}.{name}: {parameter}")
+    assert not missing, missing
