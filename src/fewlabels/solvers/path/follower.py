@@ -19,16 +19,14 @@ import numpy as np
 from ..._threads import one_blas_thread
 from ...problem import Penalty, RowPenalties
 from . import _steps as st
+from . import operations as op
 from .engine import PathEngine
 from .leave_one_out import values_without
 from .one_less import OneLess
-from .operations import Append, Dismiss, Drop, Load, Move, PutIn, Refresh, Switch, TakeOut
 
 # Estimated rounding in h, in its unit, from which h is computed afresh.
 _REFRESH_AT = 1e-9
 _OPERATIONS_KEPT = 1000
-# Relative: sums and variables outside their intervals by less are a matter of rounding.
-_OUTSIDE = 1e-9
 
 
 class PathFollower:
@@ -228,14 +226,14 @@ class PathFollower:
             )
         self._check_reachable(total, added=rows)
         if block or n <= 1:
-            operations = [Append(X, rows, total, target)]
+            operations = [op.Append(X, rows, total, target)]
         else:
             # The total and the target move along, a share with every row.
             clock = self.engine.clock
-            totals = _shares(clock.total_target, total, n)
-            targets = _shares(target if clock.target is None else clock.target, target, n)
+            totals = op.shares(clock.total_target, total, n)
+            targets = op.shares(target if clock.target is None else clock.target, target, n)
             operations = [
-                Append(X[i : i + 1], rows.take([i]), totals[i], targets[i]) for i in range(n)
+                op.Append(X[i : i + 1], rows.take([i]), totals[i], targets[i]) for i in range(n)
             ]
         return self._operate("add", n, operations, max_steps)
 
@@ -273,10 +271,10 @@ class PathFollower:
         negative = rows.symmetric & ((a if signs is None else np.asarray(signs)) < 0)
         low, up = rows.penalty.lower, rows.penalty.upper
         low, up = np.where(negative, -up, low), np.where(negative, -low, up)
-        near = _OUTSIDE * np.abs(a).max(initial=0.0)
+        near = op.OUTSIDE * np.abs(a).max(initial=0.0)
         if np.any(a < low - near) or np.any(a > up + near):
             raise ValueError("the variables to load do not lie in their intervals.")
-        load = Load(X, rows, np.clip(a, low, up), multiplier, negative, virtual, target)
+        load = op.Load(X, rows, np.clip(a, low, up), multiplier, negative, virtual, target)
         return self._operate("load", len(rows), [load], max_steps, virtual_stays=True)
 
     def remove(self, indices, *, total=None, target=None, max_steps=None):
@@ -296,7 +294,7 @@ class PathFollower:
         """
         rows = self._numbers(indices)
         self._check_reachable(total, gone=rows)
-        operations = [Dismiss(rows, total, target), Drop(rows)]
+        operations = [op.Dismiss(rows, total, target), op.Drop(rows)]
         return self._operate("remove", len(rows), operations, max_steps)
 
     def change(self, indices, rows, *, total=None, target=None, max_steps=None):
@@ -315,7 +313,7 @@ class PathFollower:
         """
         numbers = self._numbers(indices)
         self._check_reachable(total, added=rows, gone=numbers)
-        switch = Switch(numbers, rows, total, target)
+        switch = op.Switch(numbers, rows, total, target)
         return self._operate("change", len(numbers), [switch], max_steps)
 
     def move(self, indices=None, rows=None, *, total=None, target=None, max_steps=None):
@@ -344,7 +342,7 @@ class PathFollower:
             if np.any(rows.ridge / self.scale != state.F[st.RIDGE, numbers]):
                 raise ValueError("move cannot change ridges; use change.")
         self._check_reachable(total, added=rows, gone=None if rows is None else numbers)
-        move = Move(numbers, rows, total, target)
+        move = op.Move(numbers, rows, total, target)
         return self._operate("move", len(numbers), [move], max_steps)
 
     def set_total(self, total, *, max_steps=None):
@@ -356,11 +354,7 @@ class PathFollower:
         return self.move(target=target, max_steps=max_steps)
 
     def scale_slopes(self, factor, *, total=None, max_steps=None):
-        """Multiply every slope by ``factor`` along a path.
-
-        A kernel scaled by 1 / factor has the same optimum: this moves ``scale``, and with
-        duals in units of their bound the number of rows or the cost of their loss.
-        """
+        """Multiply every slope by ``factor`` along a path, as if the kernel were divided by it."""
         rows = self._scaled(factor)
         return self.move(np.arange(len(self)), rows, total=total, max_steps=max_steps)
 
@@ -378,7 +372,7 @@ class PathFollower:
         bool
             True: the end of the path is reached.
         """
-        return self._operate("refresh", len(self), [Refresh()], virtual_stays=True)
+        return self._operate("refresh", len(self), [op.Refresh()], virtual_stays=True)
 
     # -- without one row ----------------------------------------------------------------------
 
@@ -412,7 +406,7 @@ class PathFollower:
         rows = self._state.present
         numbers = rows if indices is None else self._numbers(indices)
         self._check_reachable(total, gone=numbers[:1])
-        move = Move(rows, None if factor == 1.0 else self._scaled(factor), total)
+        move = op.Move(rows, None if factor == 1.0 else self._scaled(factor), total)
         with one_blas_thread():
             return self.scale * values_without(self.engine, numbers, move)
 
@@ -470,37 +464,20 @@ class PathFollower:
         self._check_whole()
         steps, flips = self.n_steps, self.n_flips
         if self.balance == "paper" and not virtual_stays:
-            operations = [TakeOut(), *operations, PutIn()]
+            operations = [op.TakeOut(), *operations, op.PutIn()]
         self.engine.queue(operations)
         done = False
         try:
             done = self.run(max_steps)
         finally:
-            self._history.append(
-                {
-                    "operation": name,
-                    "rows": n_rows,
-                    "steps": self.n_steps - steps,
-                    "flips": self.n_flips - flips,
-                    "margin": self.n_margin,
-                    "finished": done,
-                }
-            )
+            taken = {"steps": self.n_steps - steps, "flips": self.n_flips - flips}
+            entry = {"operation": name, "rows": n_rows, **taken}
+            self._history.append({**entry, "margin": self.n_margin, "finished": done})
         return done
 
     def _numbers(self, indices):
         """Rows of the state from the user's indices."""
-        indices = np.asarray(indices)
-        if indices.dtype == bool:
-            indices = np.flatnonzero(indices)
-        indices = np.atleast_1d(indices)
-        n = len(self)
-        if len(indices) and (indices.min() < -n or indices.max() >= n):
-            raise IndexError(f"row {indices[np.abs(indices).argmax()]} is not among {n} rows.")
-        numbers = self._state.present[indices]
-        if len(np.unique(numbers)) < len(numbers):
-            raise ValueError("the same row is named twice; name every row once.")
-        return numbers
+        return self._state.present[op.checked_indices(indices, len(self))]
 
     def _check_reachable(self, total, added=None, gone=None):
         """Refuse what has no solution, before anything changes."""
@@ -519,18 +496,4 @@ class PathFollower:
         if added is not None:
             low = np.append(low, added.penalty.lower)
             up = np.append(up, added.penalty.upper)
-        size = max(
-            abs(total), np.abs(low[np.isfinite(low)]).sum(), np.abs(up[np.isfinite(up)]).sum()
-        )
-        if not low.sum() - _OUTSIDE * size <= total <= up.sum() + _OUTSIDE * size:
-            raise ValueError(
-                f"the variables could sum to [{low.sum():g}, {up.sum():g}] after this, but must "
-                f"sum to {total:g}; keep more rows or change the total."
-            )
-
-
-def _shares(now, then, n):
-    """The way from one number to another in n steps; all None where there is no other."""
-    if then is None:
-        return [None] * n
-    return [now + (then - now) * k / n for k in range(1, n)] + [then]
+        op.refuse_unreachable(low, up, total)

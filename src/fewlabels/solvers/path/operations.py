@@ -14,6 +14,9 @@ from ...problem import RowPenalties
 from . import _steps as st
 from .balance import ROW
 
+# Relative: sums and variables outside their intervals by less are a matter of rounding.
+OUTSIDE = 1e-9
+
 
 @dataclass(frozen=True, eq=False)
 class Append:
@@ -172,3 +175,37 @@ class PutIn:
     def apply(self, path):
         path.virtual.put_in()
         return ()
+
+
+# -- what callers ask for, checked before anything changes -------------------------------------
+
+
+def checked_indices(indices, n):
+    """Indices of some of n rows, each once; a mask is allowed."""
+    indices = np.asarray(indices)
+    if indices.dtype == bool:
+        indices = np.flatnonzero(indices)
+    indices = np.atleast_1d(indices)
+    if len(indices) and (indices.min() < -n or indices.max() >= n):
+        raise IndexError(f"row {indices[np.abs(indices).argmax()]} is not among {n} rows.")
+    if len(np.unique(indices % max(1, n))) < len(indices):
+        raise ValueError("the same row is named twice; name every row once.")
+    return indices
+
+
+def refuse_unreachable(low, up, total):
+    """Refuse a sum that variables between ``low`` and ``up`` cannot have."""
+    finite = np.abs(low[np.isfinite(low)]).sum(), np.abs(up[np.isfinite(up)]).sum()
+    size = max(abs(total), *finite)
+    if not low.sum() - OUTSIDE * size <= total <= up.sum() + OUTSIDE * size:
+        raise ValueError(
+            f"the variables could sum to [{low.sum():g}, {up.sum():g}] after this, but must "
+            f"sum to {total:g}; keep more rows or change the total."
+        )
+
+
+def shares(now, then, n):
+    """The way from one number to another in n steps; all None where there is no other."""
+    if then is None:
+        return [None] * n
+    return [now + (then - now) * k / n for k in range(1, n)] + [then]
