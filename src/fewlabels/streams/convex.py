@@ -40,8 +40,8 @@ class ConvexStream:
     """
 
     cache_size, n_jobs = 200e6, 1
-    # Numbers of rows besides their weights that are saved, where there are any.
-    kept_values: tuple[str, ...] = ("calibrates",)
+    # Numbers of rows that follow from the others, and are not saved.
+    derived_values: tuple[str, ...] = ("diagonal",)
 
     def __init__(self, formulation, kernel, rows, start, *, shift=None, n_steps=0, history=()):
         self.stated = self.formulation = formulation
@@ -319,7 +319,7 @@ class ConvexStream:
             a[self.on_path] = result.a
             a = a[alive]
         weight = rows.pop("weight")
-        kept = {name: value for name, value in rows.items() if name in ("X", *self.kept_values)}
+        kept = {name: value for name, value in rows.items() if name not in self.derived_values}
         return {
             "formulation": self.stated,
             "kernel": self.kernel,

@@ -25,7 +25,7 @@ class PUStream(ConvexStream):
     rows, times their weights, and its "similarity" the mean.
     """
 
-    kept_values = ("positive",)
+    derived_values = ("sum", "similarity")
 
     def _prepare(self):
         if self.on_path is None:
