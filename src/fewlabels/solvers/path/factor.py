@@ -1,97 +1,14 @@
-"""Cholesky factor of the free rows' kernel matrix, which gains and loses rows.
+"""The free rows and the Cholesky factor of their kernel matrix."""
 
-``L L' = Q_MM + corner 1 1'`` of the free rows M, lower triangular in the first m rows of a larger
-array. Both changes cost O(m^2).
-"""
+from __future__ import annotations
 
 import numpy as np
 
-from ..._jit import KERNEL_MATH, SUM_MATH, jit
 from ...gram.growing.rows import grown
+from . import _factor
 
 # A row depends on the free ones when its Schur complement is this share of its diagonal entry.
 _DEPENDENT = 1e-13
-
-
-@jit(SUM_MATH)
-def _dot(x, y, n):
-    total = 0.0
-    for i in range(n):
-        total += x[i] * y[i]
-    return total
-
-
-@jit(KERNEL_MATH)
-def _subtract(x, factor, row, n):
-    for i in range(n):
-        x[i] -= factor * row[i]
-
-
-@jit()
-def append(L, m, column, corner, rtol):
-    """Add a last row and column; False, and nothing added, if they depend on the others.
-
-    ``column`` (m,) and ``corner`` are the new entries of the matrix. The test is the Schur
-    complement relative to ``corner``.
-    """
-    row = L[m]
-    for i in range(m):
-        row[i] = (column[i] - _dot(L[i], row, i)) / L[i, i]
-    complement = corner - _dot(row, row, m)
-    if not complement > rtol * corner:
-        return False
-    row[m] = np.sqrt(complement)
-    return True
-
-
-@jit()
-def delete(L, m, p):
-    """Remove row and column p of the matrix: shift, and rotate back to triangular."""
-    cosine = np.empty(m)
-    sine = np.empty(m)
-    for r in range(p, m - 1):
-        row = L[r]
-        for j in range(r + 2):
-            row[j] = L[r + 1, j]
-        for k in range(p, r):
-            x, y = row[k], row[k + 1]
-            row[k] = cosine[k] * x + sine[k] * y
-            row[k + 1] = cosine[k] * y - sine[k] * x
-        length = np.hypot(row[r], row[r + 1])
-        cosine[r], sine[r] = row[r] / length, row[r + 1] / length
-        row[r] = length
-
-
-@jit()
-def solve(L, m, x):
-    """Solve in place for the rows of ``x``, each a right-hand side."""
-    for i in range(m):
-        row = L[i]
-        for k in range(x.shape[0]):
-            x[k, i] = (x[k, i] - _dot(row, x[k], i)) / row[i]
-    for i in range(m - 1, -1, -1):
-        row = L[i]
-        for k in range(x.shape[0]):
-            x[k, i] /= row[i]
-            _subtract(x[k], x[k, i], row, i)
-
-
-@jit()
-def solve_directions(L, m, corner, d, total):
-    """Solve ``Q_MM d + shift = rhs`` and ``sum d = total``, with rhs in ``d``; returns shift."""
-    x = np.empty((2, m))
-    for i in range(m):
-        x[0, i] = d[i] + corner * total
-        x[1, i] = 1.0
-    solve(L, m, x)
-    lack, weight = -total, 0.0
-    for i in range(m):
-        lack += x[0, i]
-        weight += x[1, i]
-    shift = lack / weight
-    for i in range(m):
-        d[i] = x[0, i] - shift * x[1, i]
-    return shift
 
 
 class Factor:
@@ -130,7 +47,7 @@ class Factor:
             larger = np.zeros((m + m // 2 + 64, m + m // 2 + 64))
             larger[:m, :m] = self.L[:m, :m]
             self.L, self._rows = larger, grown(self._rows, len(larger))
-        if not append(self.L, m, column + self.corner, entry + self.corner, _DEPENDENT):
+        if not _factor.append(self.L, m, column + self.corner, entry + self.corner, _DEPENDENT):
             return False
         self._rows[m] = row
         self._n = m + 1
@@ -139,7 +56,7 @@ class Factor:
     def delete(self, p):
         """Remove the p-th free row."""
         m = self._n
-        delete(self.L, m, p)
+        _factor.delete(self.L, m, p)
         self._rows[p : m - 1] = self._rows[p + 1 : m]
         self._n = m - 1
 
@@ -154,4 +71,4 @@ class Factor:
 
     def solve(self, d, total):
         """Directions in place of their right-hand side ``d``; see ``solve_directions``."""
-        return solve_directions(self.L, self._n, self.corner, d, total)
+        return _factor.solve_directions(self.L, self._n, self.corner, d, total)

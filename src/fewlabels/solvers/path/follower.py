@@ -21,8 +21,7 @@ from ...problem import Penalty, RowPenalties
 from . import _steps as st
 from . import operations as op
 from .engine import PathEngine
-from .leave_one_out import values_without
-from .one_less import OneLess
+from .one_less import OneLess, values_without
 
 # Estimated rounding in h, in its unit, from which h is computed afresh.
 _REFRESH_AT = 1e-9

@@ -15,12 +15,15 @@ of as many rows as differ from F: a primal-dual active set method (Hintermueller
 
 from __future__ import annotations
 
+import copy
 import itertools
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack
 
 from ..._threads import one_blas_thread
+from . import _steps as st
+from .operations import Dismiss
 
 # Turns in which fewer rows are wrong than ever before have to come this often, else a row is
 # given up: without a ridge and with a wide kernel the turns may go round in circles.
@@ -235,3 +238,31 @@ class OneLess:
         step[joining], step[jumping] = joined, jump
         shift[0] = base_shift - w[leaving] @ force + per_joining @ joined
         return True
+
+
+def values_without(engine, rows, move):
+    """h of every row under the solution without it, found along the path.
+
+    Parameters
+    ----------
+    engine : PathEngine
+        A convex problem at its end, without a balancing constraint.
+    rows : ndarray of int
+        Rows of its state.
+    move : Move
+        To the penalties and the total for one row less.
+    """
+
+    def after(engine, operation):
+        # The kernel matrix, whose columns are dear, is that of the original: no row is dropped.
+        other = copy.deepcopy(engine, {id(engine.state.gram): engine.state.gram})
+        other.queue([operation])
+        other.run()
+        return other
+
+    base = after(engine, move)
+    values = base.state.F[st.H, rows]
+    for k in np.flatnonzero(base.state.F[st.A, rows]).tolist():
+        i = rows[k]
+        values[k] = after(base, Dismiss(np.array([i]))).state.F[st.H, i]
+    return values
