@@ -287,7 +287,7 @@ class S3VM(ClassifierMixin, UpdatableMachine):
     _training = solutions.training_of
     _held_gram = solutions.held_gram
     _keep_bound = solutions.keep_bound
-    _report = solutions.report_training
+    _report = solutions.warn_of_training
     _solution = solutions.solution_of
     _certificate_of = solutions.certificate_of
     _describe = solutions.describe

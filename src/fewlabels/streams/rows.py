@@ -52,7 +52,7 @@ class HeldRows:
 
     def __getstate__(self):
         # Without the room for more rows.
-        return {**self.__dict__, "_X": self.X, "_more": []}
+        return {**super().__getstate__(), "_X": self.X, "_more": []}
 
     @property
     def X(self):

@@ -52,7 +52,7 @@ def keep_bound(self, found):
         self.n_nodes_ = found.n_nodes
 
 
-def report_training(self, found):
+def warn_of_training(self, found):
     """Warn when the tolerance was not reached, or the global minimum is not proven."""
     message = unproven(found)
     if message is None:
