@@ -377,7 +377,7 @@ def test_no_square_matrix(rng):
 
 def test_weights_do_not_multiply_rows(rng, monkeypatch):
     # Weights act as repetitions, but no million copies of a row may be made.
-    from fewlabels.estimators import _pu_prior
+    from fewlabels.class_prior import finding
 
     rows = []
 
@@ -385,7 +385,7 @@ def test_weights_do_not_multiply_rows(rng, monkeypatch):
         rows.append(len(X))
         raise RuntimeError("seen")
 
-    monkeypatch.setattr(_pu_prior, "estimate_prior", recorded)
+    monkeypatch.setattr(finding, "estimate_prior", recorded)
     X, y = clouds(rng, 100, 30)
     for weight in (rng.integers(10**5, 10**6, 130), np.full(130, 10**12), rng.random(130) * 1e9):
         with pytest.raises(RuntimeError, match="seen"):

@@ -31,10 +31,41 @@ def collect(
 ):
     """Everything that a report says of a fit.
 
-    ``encoder`` goes from the rows ``found`` in the ``file`` to ``X``, which ``estimator`` was
-    fitted to with labels ``y``. Without ``model_path`` the model is not saved. Machines are
-    trained anew to score rows they have not seen: up to five (ten for two classes) of the size of
-    the fit, no further one after a minute.
+    Parameters
+    ----------
+    file : TrainingFile
+        What was read.
+    found : TrainingRows
+        The training rows.
+    encoder : estimator
+        Fitted, from ``found.rows`` to ``X``.
+    estimator : SVDD, OneClassSVM, PUSVM, PUEnsemble or S3VM
+        Fitted to ``X`` and ``y``.
+    X : ndarray or CSR array of shape (n, d)
+        Encoded training rows.
+    y : ndarray of shape (n,) or None
+        Their labels, as the machine got them.
+    metadata : dict
+        From :func:`fewlabels.io.models.describe`.
+    profile : list of Column, default=None
+        The columns of the file.
+    tuning : TuningResult, default=None
+        The search for the settings.
+    comparison : BaselineComparison, default=None
+        The comparison with other methods.
+    model_path : path-like
+        The model file.
+    command : str, default=""
+        The command line that did the fit.
+
+    Returns
+    -------
+    Contents
+
+    Notes
+    -----
+    Machines are trained anew to score rows they have not seen: up to five (ten for two classes) of
+    the size of the fit, no further one after a minute.
     """
     fit = Fit(file, found, encoder, estimator, X, y, metadata, profile)
     training, machine = metadata["training"], MACHINES[metadata["machine"]]

@@ -61,26 +61,76 @@ class Findings(NamedTuple):
 
 @dataclass(frozen=True)
 class Contents:
-    """All that a report says."""
+    """All that a report says.
 
-    source: str  # name of the data
-    model: str  # name of the file
+    Attributes
+    ----------
+    source, model : str
+        Names of the data and the model file.
+    created, version : str
+        When, and by which fewlabels.
+    command : str
+        The command that does it again; empty where it is not known.
+    machine, title : str
+        Name on the command line, and what it is in words.
+    situation : {"normal", "positive", "classes"}
+        What the machine learns from.
+    why : str
+        Why this machine.
+    findings : Findings
+        What was found.
+    rows : list of (str, str)
+        Counts of rows, by label.
+    columns : list of Column
+        The table.
+    settings : dict
+        Parameters of the estimator.
+    tuning : TuningResult or None
+        The search.
+    history : list of dict
+        ``history_`` of the fit.
+    converged : bool
+        Whether the tolerance was reached.
+    certificate : list of (str, str)
+        Gap, violation, status, seconds, kernel values.
+    baselines : DataFrame or None
+        The comparison, one row a method: columns name, ours, score, low, high, seconds, note.
+    measure : str
+        What the score of the comparison is.
+    verdict : str
+        What the comparison says, one or two sentences.
+    outcome : {"better", "worse", "undecided", "unknown", ""}
+        The verdict in a word; empty without a comparison.
+    worse_than : list of str
+        Methods that are ahead of the machine, clearly or not.
+    protocol : str
+        How methods were compared.
+    agreement : DataFrame or None
+        Where no score is known: columns name, false_alarms, rank_correlation with the machine.
+    notes : list of str
+        Warnings and remarks.
+    usage : list of (str, str)
+        Headings and code: how to use the model.
+    """
+
+    source: str
+    model: str
     created: str
     version: str
-    command: str  # that does it again; empty where it is not known
-    machine: str  # name on the command line
-    title: str  # and what it is in words
-    situation: str  # "normal", "positive" or "classes": what the machine learns from
-    why: str  # this machine
+    command: str
+    machine: str
+    title: str
+    situation: str
+    why: str
     findings: Findings
-    rows: list[tuple[str, str]]  # counts, by label
+    rows: list[tuple[str, str]]
     columns: list[Column]
     settings: dict[str, Any]
     tuning: Any
     history: list[dict]
     converged: bool
     certificate: list[tuple[str, str]]
-    # The comparison with other methods, as ``BaselineComparison`` has it; empty without one.
+
     baselines: pd.DataFrame | None = None
     measure: str = ""
     verdict: str = ""
@@ -89,4 +139,4 @@ class Contents:
     protocol: str = ""
     agreement: pd.DataFrame | None = None
     notes: list[str] = field(default_factory=list)
-    usage: list[tuple[str, str]] = field(default_factory=list)  # headings and code
+    usage: list[tuple[str, str]] = field(default_factory=list)

@@ -18,8 +18,9 @@ from .result import Result, Status, certify
 # Rows, and the share of the memory that their matrix may take.
 LARGEST = 1024
 _BLOCK_SHARE = 0.5
-# Pair steps in one compiled call: about a third of a second.
-_STEPS_PER_CALL = 50_000
+# Pair steps in one compiled call, about a third of a second, and how many calls: the engine knows
+# when nothing improves.
+_STEPS_PER_CALL, _MOST_CALLS = 50_000, 10
 # Violation relative to the multiplier that counts as none; what Newton steps may cost, and how
 # many variables they take.
 _EXACT, _BUDGET, _MOST_BETWEEN = 1e-13, 60.0, 256
@@ -86,7 +87,7 @@ class _Run:
 
     def go(self):
         """Pair steps, then Newton steps. Whether nothing is left to do."""
-        while True:
+        for _ in range(_MOST_CALLS):
             violation, tol, exact, noise = self.look()
             if not 4.0 * noise <= tol:  # nor NaN
                 return False
@@ -100,11 +101,13 @@ class _Run:
             self.n_iter += steps
             self.refresh()
             stop = self._record(violation, steps)
-            if outcome is Outcome.STUCK or self._seconds_here() > self.settings.max_time:
+            idle = steps == 0 or outcome is Outcome.STUCK
+            if idle or self._seconds_here() > self.settings.max_time:
                 return False
             if stop and self.look()[0] > tol:
                 self.status = Status.STOPPED
                 return True
+        return False
 
     def _finish(self, tol, exact):
         """Let all conditions hold to rounding; False where that takes the engine's means."""

@@ -12,7 +12,20 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 
 
 def write_report(path, contents):
-    """Write a report; the file appears whole or not at all."""
+    """Write a report.
+
+    Parameters
+    ----------
+    path : path-like
+        HTML file; it appears whole or not at all.
+    contents : Contents
+        What it says.
+
+    Raises
+    ------
+    UserError
+        The file cannot be written.
+    """
     from ...io.atomic import replacing
 
     with replacing(path) as temporary:
@@ -44,7 +57,17 @@ def page(contents, inline=False):
 
 
 def is_report(path):
-    """Whether an existing file is a report, which a new one may replace."""
+    """Whether a file is a report, which a new one may replace.
+
+    Parameters
+    ----------
+    path : path-like
+        An existing file.
+
+    Returns
+    -------
+    bool
+    """
     start = START.encode()
     with open(path, "rb") as file:
         return file.read(len(start)) == start
