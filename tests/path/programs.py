@@ -222,12 +222,12 @@ class Program:
         if self.balance and what < 0.3:
             self.target = float(self.rng.uniform(-0.8, 0.8))
             self.log.append(f"target {self.target}")
-            self.path.set_target(self.target)
+            self.path.move(target=self.target)
             return
         if self.machine in ("one-class", "pu") and what < 0.5:
             self.nu = float(self.rng.uniform(0.05, 0.9))
             self.log.append(f"nu {self.nu}")
-            self.path.set_total(self.total(len(self.X)))
+            self.path.move(total=self.total(len(self.X)))
             return
         if self.machine == "pu":
             factor = float(2.0 ** self.rng.uniform(-1, 1))

@@ -125,11 +125,11 @@ def test_the_virtual_row_is_the_mean(name, rng):
         gram.append(X[first:last])
         assert_is(gram, expected(last), rng)
         joining = np.arange(first, last)[::2]
-        gram.include(joining + 1)
+        gram.change_mean(joining + 1, 1)
         mean[joining] = True
         assert_is(gram, expected(last), rng)
     leaving = np.flatnonzero(mean)[:5]
-    gram.exclude(leaving + 1)
+    gram.change_mean(leaving + 1, -1)
     mean[leaving] = False
     assert_is(gram, expected(60), rng)
     np.testing.assert_allclose(

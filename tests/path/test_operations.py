@@ -203,7 +203,7 @@ def test_history_is_bounded(rng):
     path.add(X, RowPenalties.labelled(y, 1.0))
     for _ in range(1010):
         path.run()
-        path.set_total(0.0)
+        path.move(total=0.0)
     assert len(path.history) == 1000
     assert all(e["operation"] == "move" for e in path.history)
 
@@ -286,10 +286,10 @@ def test_refusals_leave_the_state_alone(rng):
     before = path.a
     refused = [
         (lambda: path.remove(np.arange(17)), "must sum to 5"),
-        (lambda: path.set_total(21.0), "could sum to"),
+        (lambda: path.move(total=21.0), "could sum to"),
         (lambda: path.add(X, one_class(19)), "20 rows and rows has 19"),
         (lambda: path.remove([3, 3]), "named twice"),
-        (lambda: path.set_target(0.1), "no balancing constraint"),
+        (lambda: path.move(target=0.1), "no balancing constraint"),
         (lambda: path.load(X, one_class(20), before, 0.0), "empty path"),
         (lambda: path.change([0], one_class(1), total=50.0), "could sum to"),
     ]

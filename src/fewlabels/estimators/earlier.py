@@ -247,7 +247,8 @@ def _s3vm(state):
         names = ("C", "C_star", "balance", "balance_update")
         parameters = {name: stream["parameters"][name] for name in names}
         new["_fixed"] = stream["parameters"]
-        new["_stream"] = S3VMStream.restored(
+        new["_stream"] = held = S3VMStream.__new__(S3VMStream)
+        held.__setstate__(
             {**stream, "kernel": function.kernel, "shift": function.shift, "done": True,
              "version": 0, "parameters": {**parameters, "cache_size": 200e6, "n_jobs": 1}}
         )  # fmt: skip

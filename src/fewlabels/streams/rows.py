@@ -50,10 +50,6 @@ class HeldRows:
             )
         self._values[name] = value
 
-    def __getstate__(self):
-        # Without the room for more rows.
-        return {**super().__getstate__(), "_X": self.X, "_more": []}
-
     @property
     def X(self):
         """Rows at all places."""
@@ -133,15 +129,6 @@ class HeldRows:
         other._X, other._more, other._values = self._X, self._more, dict(self._values)
         return other
 
-    def replaced(self, **values):
-        """The same rows with other numbers. Neither may be added to from then on."""
-        other = self.copy()
-        for name, value in values.items():
-            other[name] = value
-        return other
-
-    # -- for saving ---------------------------------------------------------------------------
-
     def state(self):
         """The rows that are there and their numbers, as a dict of arrays with a key ``X``."""
         kept = self.places
@@ -150,11 +137,6 @@ class HeldRows:
         for name, value in self._values.items():
             state[name] = value if everything else value[kept]
         return state
-
-    @classmethod
-    def restored(cls, state):
-        """From ``state()``."""
-        return cls(**state)
 
 
 def read_indices(indices, n):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -50,24 +51,15 @@ class S3VMStream:
     def __len__(self):
         return len(self._now.held)
 
-    @property
-    def version(self):
-        """A number that goes up with every change of rows or function."""
-        return self._now.version
-
-    @property
-    def machine(self):
-        """What is minimised."""
-        return self._now.machine
-
-    @property
-    def done(self):
-        """Whether the path has caught up."""
-        return self._now.done
+    version = property(attrgetter("_now.version"))  # goes up with every change
+    machine = property(attrgetter("_now.machine"))  # what is minimised
+    done = property(attrgetter("_now.done"))  # whether the path has caught up
+    shift = property(attrgetter("_now.shift"))
+    places = property(attrgetter("_now.held.places"))  # of the training rows, in their order
+    leaving = property(attrgetter("_now.leaving"))  # places of rows on their way out
 
     @property
     def has_path(self):
-        """Whether there is a path."""
         return self._now.path is not None
 
     @property
@@ -75,32 +67,10 @@ class S3VMStream:
         """Whether it is known where the next path begins."""
         return self._now.start is not None
 
-    @property
-    def shift(self):
-        """What is taken from all rows before the kernel sees them."""
-        return self._now.shift
-
-    @property
-    def n_columns(self):
-        """Features of a row."""
-        return self._now.held.X.shape[1]
-
-    @property
-    def places(self):
-        """Places of the training rows, in their order."""
-        return self._now.held.places
-
-    @property
-    def leaving(self):
-        """Places of rows that are on their way out."""
-        return self._now.leaving
-
     def label(self, places):
-        """Labels at some places."""
         return self._now.held["label"][places]
 
     def weight(self, places):
-        """Weights at some places."""
         return self._now.held["weight"][places]
 
     def rows(self, places):
@@ -142,24 +112,22 @@ class S3VMStream:
         """Whether enough has changed since the last rebuild for another."""
         return self._now.n_changed >= max(1.0, _DUE_SHARE * self._now.n_rebuilt)
 
+    # Of this path and those before; iterations and history of batch trainings too.
+
     @property
     def n_steps(self):
-        """Steps of this path and of those before."""
         return self._now.steps + (self._now.path.n_steps if self.has_path else 0)
 
     @property
     def n_flips(self):
-        """Sign changes on this path and on those before."""
         return self._now.flips + (self._now.path.n_flips if self.has_path else 0)
 
     @property
     def n_iter(self):
-        """Iterations of batch trainings, and steps since."""
         return self._now.iterations + self.n_steps
 
     @property
     def history(self):
-        """Entries of the batch training and of the newest operations."""
         path = self._now.path.history if self.has_path else []
         return [*self._now.history, *path][-_HISTORY_KEPT:]
 
@@ -259,7 +227,7 @@ class S3VMStream:
                 self.begin()
             self._set(done=self._catch_up(max_steps))
         except BaseException:
-            self._give_up_path()
+            self._set(**self._without_path())
             raise
         return self.done
 
@@ -285,17 +253,15 @@ class S3VMStream:
         if what == "add":
             self._set(queue=queue, joining=places)
             return path.add(rows, self._penalties(places), **budget)
+        self._set(queue=queue, leaving=places if what == "remove" else NONE)
         if what == "move":
-            self._set(queue=queue)
             # Rows whose label has changed since wait for their own turn.
             same = np.flatnonzero((path.signs != 0) == (self.label(on_path) == 0))
             return path.move(same, self._penalties(on_path[same]), **budget)
         where = np.full(self._now.held.n_places, -1)
         where[on_path] = np.arange(len(on_path))
         if what == "remove":
-            self._set(queue=queue, leaving=places)
             return path.remove(where[places], **budget)
-        self._set(queue=queue)
         return path.change(where[places], self._penalties(places), **budget)
 
     def _penalties(self, places):
@@ -366,23 +332,14 @@ class S3VMStream:
 
     def last_signs(self):
         """Signs of the training rows where the path was given up; None without a start."""
-        if self._now.start is None:
-            return None
-        places, sign = self.places, np.zeros(self._now.held.n_places)
-        sign[: len(self._now.start.sign)] = self._now.start.sign
-        return sign[places]
-
-    def _give_up_path(self):
-        """Go on without this path: what can be read off it is where the next one starts."""
-        if self.has_path:
-            self._notice()
-        self._set(**self._without_path())
+        return self._now.start_at(self.places).sign if self.has_start else None
 
     def _without_path(self):
-        """What changes when the path is given up."""
-        now, path, n = self._now, self._now.path, self._now.held.n_places
-        if path is None:
+        """What changes when the path is given up: where it stands is where the next one starts."""
+        if not self.has_path:
             return {"done": False}
+        self._notice()
+        now, path, n = self._now, self._now.path, self._now.held.n_places
         a, sign = np.zeros(n), np.zeros(n)
         if len(path) == len(now.on_path):
             a[now.on_path], sign[now.on_path] = path.a, path.signs
@@ -397,11 +354,11 @@ class S3VMStream:
 
     def widen(self, n_columns):
         """Give all rows more columns, of zeros: the function stays the same."""
-        held, shift = self._now.held.copy(), self._now.shift
+        changes, held, shift = self._without_path(), self._now.held.copy(), self._now.shift
         held.widen(n_columns)
         if shift is not None:
             shift = np.pad(shift, (0, n_columns - len(shift)))
-        self._set(**{**self._without_path(), "held": held, "shift": shift})
+        self._set(**changes, held=held, shift=shift)
 
     def fresh(self):
         """A stream of the same rows without a path."""
@@ -488,10 +445,3 @@ class S3VMStream:
             n_rebuilt=state["rows_at_training"], n_changed=state["changed_since"],
             history=tuple(json.loads(state["history"])),
         )  # fmt: skip
-
-    @classmethod
-    def restored(cls, state):
-        """From plain values, as ``__getstate__`` gives them."""
-        stream = cls.__new__(cls)
-        stream.__setstate__(state)
-        return stream

@@ -126,7 +126,7 @@ class State(NamedTuple):
     def start_at(self, places):
         """The start at some places; rows that came after it have no part."""
         start = self.start
-        a, sign, known = np.zeros(len(places)), np.ones(len(places)), places < len(start.a)
+        a, sign, known = np.zeros(len(places)), np.zeros(len(places)), places < len(start.a)
         a[known], sign[known] = start.a[places[known]], start.sign[places[known]]
         return Start(a, sign, start.virtual, start.multiplier)
 

@@ -47,7 +47,7 @@ def _values_without(stream, places, tell):
         if formulation.moves_slopes:
             stream.move_to(path, mass)
         elif formulation.moves_total:
-            path.set_total(formulation.total(mass))
+            path.move(total=formulation.total(mass))
         here = np.flatnonzero(weight == w)
         is_idle = path.a[where[here]] == 0.0
         idle, left = here[is_idle], here[~is_idle]

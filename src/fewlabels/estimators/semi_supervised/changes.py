@@ -184,7 +184,7 @@ def widen(self, n_features):
     try:
         stream.widen(int(n_features))
     finally:
-        self.n_features_in_ = stream.n_columns
+        self.n_features_in_ = stream.rows(stream.places[:0]).shape[1]
     return self._follow("widen", stream, self.max_steps)
 
 

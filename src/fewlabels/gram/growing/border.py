@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import numpy as np
 
-from .columns import MANY, GrowingGram, GrowingLinear
+from .columns import MANY, GrowingLinear
 from .rows import grown
 
 
-class BorderedGrowing(GrowingGram):
+class BorderedGrowing:
     """``inner`` with a first row and column for ``phi(x_0) = mean of phi over some rows``.
 
     This is the virtual sample of the balancing constraint of a semi-supervised SVM. It has
     index 0; the rows of ``inner`` have the indices from 1 on. Its kernel values are a vector
     of its own that follows the rows that join and leave the mean.
-
-    Parameters
-    ----------
-    inner : GrowingGram
-        The matrix without the border.
     """
 
     def __init__(self, inner):
-        self.inner, self.n, self.n_jobs = inner, inner.n + 1, inner.n_jobs
+        self.inner, self.n = inner, inner.n + 1
         self._border = np.zeros(self.n)  # first entry: K(x_0, x_0)
         self._in_mean = np.zeros(self.n, bool)
         self.n_mean = 0
         self._weights = np.zeros(inner.X.shape[1]) if isinstance(inner, GrowingLinear) else None
 
-    @property
-    def n_values(self):
-        """Counted by the inner matrix."""
-        return self.inner.n_values
+    n_values = property(attrgetter("inner.n_values"))
 
     @property
     def border(self):
@@ -70,15 +64,9 @@ class BorderedGrowing(GrowingGram):
 
     # -- the mean -------------------------------------------------------------------------
 
-    def include(self, indices):
-        """Let rows join the mean."""
-        self._change_mean(np.asarray(indices), 1)
-
-    def exclude(self, indices):
-        """Let rows leave the mean."""
-        self._change_mean(np.asarray(indices), -1)
-
-    def _change_mean(self, indices, sign):
+    def change_mean(self, indices, sign):
+        """Let rows join the mean (sign 1) or leave it (sign -1)."""
+        indices = np.asarray(indices)
         before, self.n_mean = self.n_mean, self.n_mean + sign * len(indices)
         self._in_mean[indices] = sign > 0
         if self.n_mean == 0:

@@ -4,11 +4,18 @@ Path following needs three things of K, again and again for nearly the same rows
 with a few columns, small blocks, and single columns when rows arrive. Columns are
 evaluated in float64, kept within a bound on memory, extended when rows are appended, and
 evaluated again after they were dropped. With a linear kernel no column is formed.
+
+All three of them have ``n`` rows, ``n_values`` evaluated so far, and
+    append(X)                        rows get the indices n, n + 1, ...; gives their K(x, x)
+    keep(indices)                    drop all rows but these (sorted), which become 0, 1, ...
+    prefetch(indices)                columns will be needed soon: evaluate them together
+    columns(indices)                 one per row of the result, shape (len(indices), n)
+    block(rows, columns)             ``K[rows][:, columns]``
+    apply(indices, coef, out, hold)  ``out += K[:, indices] @ coef``; hold: worth keeping?
+    product_at(rows, indices, coef)  ``K[rows][:, indices] @ coef`` without touching other rows
 """
 
 from __future__ import annotations
-
-from abc import ABC, abstractmethod
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,19 +31,9 @@ MANY = 64
 
 
 def make_growing(kernel, X, *, cache_size=200e6, n_jobs=1):
-    """An empty growing kernel matrix for rows such as those of ``X``.
+    """An empty growing kernel matrix for rows such as those of ``X``, in a cache of some bytes.
 
-    Parameters
-    ----------
-    kernel : kernel object
-        See ``fewlabels.kernels``.
-    X : ndarray or CSR array of shape (n, d)
-        First rows. They are not added; they decide the storage, and the centre of an RBF
-        kernel.
-    cache_size : float, default=200e6
-        Bytes for columns.
-    n_jobs : int, default=1
-        Threads.
+    The rows are not added; they decide the storage, and the centre of an RBF kernel.
     """
     if isinstance(kernel, Linear):
         return GrowingLinear(X.shape[1], sp.issparse(X), n_jobs)
@@ -49,67 +46,11 @@ def make_growing(kernel, X, *, cache_size=200e6, n_jobs=1):
     return GrowingColumns(store, cache_size, n_jobs)
 
 
-class GrowingGram(ABC):
-    """A kernel matrix K of which rows can be appended and dropped.
-
-    Attributes
-    ----------
-    n : int
-        Number of rows.
-    n_values : int
-        Kernel values evaluated so far.
-    """
-
-    def __init__(self, n_jobs=1):
-        self.n = 0
-        self.n_jobs = n_jobs
-        self.n_values = 0
-
-    @abstractmethod
-    def append(self, X):
-        """Add rows; they get the indices ``n, n + 1, ...``. Returns their K(x, x)."""
-
-    @abstractmethod
-    def keep(self, indices):
-        """Drop all rows but ``indices`` (sorted), which become 0, 1, ..."""
-
-    @abstractmethod
-    def columns(self, indices):
-        """The columns ``indices``, one per row of the result, shape (len(indices), n)."""
-
-    @abstractmethod
-    def block(self, rows, columns):
-        """``K[rows][:, columns]``, float64."""
-
-    @abstractmethod
-    def apply(self, indices, coef, out, hold=True):
-        """``out += K[:, indices] @ coef`` with ``out`` float64, shape (n,).
-
-        ``hold`` says whether columns that are evaluated for it are worth keeping.
-        """
-
-    @abstractmethod
-    def product_at(self, rows, indices, coef):
-        """``K[rows][:, indices] @ coef`` without touching other rows."""
-
-    def prefetch(self, indices):
-        """Say that columns will be needed soon, so that they are evaluated together."""
-        return
-
-
-class GrowingLinear(GrowingGram):
-    """K = X X': products cost O(n d).
-
-    Parameters
-    ----------
-    d : int
-        Number of features.
-    sparse : bool
-        Whether rows are kept as CSR.
-    """
+class GrowingLinear:
+    """K = X X': products cost O(n d)."""
 
     def __init__(self, d, sparse, n_jobs=1):
-        super().__init__(n_jobs)
+        self.n, self.n_jobs, self.n_values = 0, n_jobs, 0
         self.sparse = sparse
         self._rows = sp.csr_array((0, d)) if sparse else np.zeros((0, d))
 
@@ -143,6 +84,9 @@ class GrowingLinear(GrowingGram):
         self._rows = self.X[indices]
         self.n = len(indices)
 
+    def prefetch(self, indices):
+        """Nothing to evaluate."""
+
     def weights(self, indices, coef):
         """``X[indices].T @ coef``, shape (d,)."""
         return weights(self.X[indices], coef)
@@ -166,19 +110,11 @@ class GrowingLinear(GrowingGram):
         return self.at(rows, self.weights(indices, coef))
 
 
-class GrowingColumns(GrowingGram):
-    """Columns of a kernel matrix, kept within a bound on memory.
-
-    Parameters
-    ----------
-    store : FeatureStore, FormedStore or MatrixStore
-        Where values come from.
-    cache_size : float
-        Bytes for columns.
-    """
+class GrowingColumns:
+    """Columns of a kernel matrix, kept within a bound on memory; values come from a store."""
 
     def __init__(self, store, cache_size, n_jobs=1):
-        super().__init__(n_jobs)
+        self.n, self.n_jobs, self.n_values = 0, n_jobs, 0
         self.store = store
         self.cache = ColumnCache(0, cache_size)
 

@@ -81,15 +81,7 @@ class GrowingSparse(SparseRows):
 
 
 class FeatureStore:
-    """Rows of features, dense or CSR as the first ones are.
-
-    Parameters
-    ----------
-    kernel : MappedKernel
-        The kernel.
-    X : ndarray or CSR array of shape (n, d)
-        First rows; they decide the centre.
-    """
+    """Rows of features under a MappedKernel; the first decide the centre, and dense or CSR."""
 
     def __init__(self, kernel, X):
         self.row_map = RowMap(kernel, X, np.float64)
@@ -128,13 +120,7 @@ class FeatureStore:
 
 
 class FormedStore:
-    """Rows under a kernel whose values are formed block by block.
-
-    Parameters
-    ----------
-    kernel : FormedKernel
-        The kernel.
-    """
+    """Rows under a FormedKernel, whose values are formed block by block."""
 
     def __init__(self, kernel):
         self.kernel = kernel

@@ -81,7 +81,7 @@ class VirtualRow:
         if active:
             was_free = state.virtual_is_free
             self.placement.withdraw(ROW)
-        (state.gram.include if sign > 0 else state.gram.exclude)(rows)
+        state.gram.change_mean(rows, sign)
         if not active:
             if sign > 0 and self.balance == "keep" and self._may_enter():
                 self.prepare()

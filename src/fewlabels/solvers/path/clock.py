@@ -10,21 +10,10 @@ from . import _steps as st
 class Clock:
     """Totals, targets and penalties that reach their new values together.
 
-    Attributes
-    ----------
-    left : float
-        Share of the way that is left; 0 when nothing moves.
-    total, total_target : float
-        Sum of the variables now and at the end.
-    target : float or None
-        Mean of h over the rows with the symmetric hinge at the end; None for no constraint.
-    penalties_move : bool
-        Whether penalties move as well.
-    drift : ndarray of shape (state.n,) or None
-        By how much h changes over the whole clock through the variables at breakpoints that move;
-        None when no breakpoint moves.
-    drift_sum : float
-        By how much the sum of these variables changes.
+    ``left`` is the share of the way that is left, 0 when nothing moves; ``total`` the sum of the
+    variables now, and ``target`` the mean of h over the rows with the symmetric hinge at the end
+    (None for no constraint). Through the variables at breakpoints that move, h changes by
+    ``drift`` over the whole clock (None when no breakpoint moves), and the sum by ``drift_sum``.
     """
 
     def __init__(self, state, total):

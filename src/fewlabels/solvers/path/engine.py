@@ -7,7 +7,6 @@ import numpy as np
 from . import _steps as st
 from .balance import VirtualRow
 from .clock import Clock
-from .correction import Correction
 from .events import Events
 from .factor import Factor
 from .placement import Placement
@@ -20,6 +19,10 @@ _WRONG, _LOOKS = 1e-10, 8
 _ENDLESS, _MORE_ROWS = 50, 1000
 # Absent rows are removed from all arrays when they are this share of all, and more than a few.
 _ABSENT_SHARE, _FEW = 0.25, 64
+# The constant of the factor follows the mean of the diagonal within this factor.
+_STALE = 16.0
+# Relative to the unit of h: nothing to correct.
+_NOTHING = 1e-14
 
 
 class PathEngine:
@@ -30,11 +33,11 @@ class PathEngine:
         self.factor = Factor()
         self.clock = Clock(self.state, total)
         self.placement = Placement(self.state, self.factor, self.clock)
-        self.correction = Correction(self.state, self.clock, self.placement)
         self.virtual = VirtualRow(self.state, self.clock, self.placement, balance)
         self.events = Events(self.state, self.factor, self.clock, self.placement)
         self.refresh_at = refresh_at
         self._waiting = []
+        self._diagonal_sum = 0.0  # over all rows since the constant of the factor was chosen
 
     @property
     def idle(self):
@@ -65,9 +68,10 @@ class PathEngine:
         last = np.inf if max_steps is None else self.state.n_steps + max_steps
         while self._follow(last):
             if self._waiting:
-                self._waiting[:0] = self._waiting.pop(0).apply(self)
-            elif self.correction.rounding > self.state.tol(self.refresh_at):
-                self.correction.start_over()
+                change, *arguments = self._waiting.pop(0)
+                self._waiting[:0] = change(self, *arguments) or ()
+            elif 1e-16 * np.sqrt(self.state.rounding) > self.state.tol(self.refresh_at):
+                self.start_over()
             else:
                 self._compact()
                 return True
@@ -103,7 +107,7 @@ class PathEngine:
         if count:
             self.placement.place(found[:count])
         if error > tol:
-            self.correction.absorb()
+            self.absorb()
         return count > 0 or error > tol
 
     def _compact(self):
@@ -114,3 +118,50 @@ class PathEngine:
             return
         kept = np.append(0, state.present) if state.bordered else state.present
         self.placement.renumber(state.keep(kept))
+
+    # -- against rounding, and from starts that are only nearly optimal -------------------------
+
+    def absorb(self):
+        """Make the state optimal by a shift of slopes, and let the clock take that back.
+
+        A state that misses its conditions by a little is the exact optimum for slopes that differ
+        by as much: a correction without tolerance, where what comes in the way is an event.
+        """
+        state = self.state
+        self.clock.begin_targets()
+        st.shift_slopes(state.F, state.S, state.n, state.tol(_NOTHING))
+        self.clock.start(penalties=True)
+
+    def start_over(self):
+        """Compute h and the factor afresh, and start a correction of what they show."""
+        state = self.state
+        if state.gram is None:
+            return
+        state.refresh_h()
+        self._refactor()
+        if state.virtual_is_free:
+            state.F[st.SL : st.SR + 1, 0] = -state.F[st.H, 0]
+        self.correct()
+        self.clock.left = 1.0
+
+    def correct(self):
+        """Take the sum of the variables as it is, and correct from there."""
+        self.clock.total = float(self.state.F[st.A, : self.state.n].sum())
+        self.absorb()
+
+    def watch_diagonal(self, new):
+        """Keep the constant of the factor in step with the diagonal of the rows."""
+        state, corner = self.state, self.factor.corner
+        self._diagonal_sum += float((state.F[st.ROOT, new] ** 2).sum())
+        mean = self._diagonal_sum / max(1, state.n)
+        if mean > 0 and not corner / _STALE <= mean <= corner * _STALE:
+            self._refactor()
+
+    def _refactor(self):
+        """Make the factor afresh, with a constant for today's rows."""
+        state = self.state
+        rows = np.flatnonzero(state.S[st.STATUS, : state.n] != st.ABSENT)
+        diagonal = state.F[st.ROOT, rows] ** 2
+        corner = float(diagonal.mean()) if diagonal.any() else 1.0
+        self._diagonal_sum = corner * state.n
+        self.placement.refactor(corner)

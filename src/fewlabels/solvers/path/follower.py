@@ -12,7 +12,9 @@ target may move too, on a clock (``clock``).
 
 from __future__ import annotations
 
+import copy
 from collections import deque
+from operator import attrgetter
 
 import numpy as np
 
@@ -21,10 +23,8 @@ from ...problem import Penalty, RowPenalties
 from . import _steps as st
 from . import operations as op
 from .engine import PathEngine
-from .one_less import OneLess, values_without
+from .one_less import OneLess
 
-# Estimated rounding in h, in its unit, from which h is computed afresh.
-_REFRESH_AT = 1e-9
 _OPERATIONS_KEPT = 1000
 
 
@@ -36,6 +36,10 @@ class PathFollower:
     penalties it is the solution; with unlabelled rows (``RowPenalties.unlabelled``) it is a
     local minimum of the semi-supervised machine (Gu et al. 2018).
 
+    Operations answer whether they have come to their end, which after ``max_steps`` steps they
+    may not have: ``run`` goes on. They may come with a new ``total``, the right-hand side of the
+    equality, and a new ``target`` of the balancing constraint.
+
     Parameters
     ----------
     kernel : kernel object
@@ -45,7 +49,7 @@ class PathFollower:
     total : float, default=0.0
         Right-hand side of the equality.
     balance : {None, "keep", "paper"}, default=None
-        Whether the mean of h over the rows with the symmetric hinge is held at ``set_target``, by
+        Whether the mean of h over the rows with the symmetric hinge is held at a target, by
         a virtual row. "keep" leaves it in the problem for ever; "paper" takes it out before
         rows change and puts it back afterwards (Yu et al. 2019, Algorithms 1 to 3).
     cache_size : float, default=200e6
@@ -58,6 +62,18 @@ class PathFollower:
 
     Attributes
     ----------
+    a, h : ndarray of shape (n_rows,)
+        The variables, and ``(Q a)_i - multiplier``: a support vector machine's f.
+    multiplier : float
+        Multiplier of the equality; f has the intercept ``-multiplier``.
+    signs : ndarray of int of shape (n_rows,)
+        Current sign of rows with the symmetric hinge, 0 for the others.
+    penalty : Penalty
+        Penalty of every row at the end of the path, for its current sign.
+    virtual : float
+        Variable of the virtual row of the balancing constraint.
+    n_margin, n_values : int
+        Rows strictly inside a segment, and kernel values evaluated so far.
     n_steps, n_flips, n_exchanges : int
         Steps so far, sign changes of rows with the symmetric hinge, exchanges of dependent rows.
     history : list of dict
@@ -65,6 +81,8 @@ class PathFollower:
         it took.
     finished : bool
         Whether the path of the last operation has been followed to its end.
+    resolution : float
+        Violations below this may be rounding.
     broken : bool
         Whether an operation ended in an exception, as when it was interrupted. The variables
         can be read (``a``, ``signs``, ``multiplier``), to start another path from; operations
@@ -90,7 +108,7 @@ class PathFollower:
 
     def __init__(
         self, kernel, *, scale=1.0, total=0.0, balance=None, cache_size=200e6, n_jobs=1,
-        refresh_at=_REFRESH_AT,
+        refresh_at=1e-9,
     ):  # fmt: skip
         if balance not in (None, "keep", "paper"):
             raise ValueError(f"balance={balance!r} is not known; pass None, 'keep' or 'paper'.")
@@ -106,6 +124,11 @@ class PathFollower:
 
     # -- what others read -------------------------------------------------------------------
 
+    n_steps = property(attrgetter("_state.n_steps"))
+    n_flips = property(attrgetter("_state.n_flips"))
+    n_exchanges = property(attrgetter("_state.n_exchanges"))
+    finished = property(attrgetter("engine.at_end"))
+
     def __len__(self):
         return len(self._state.present)
 
@@ -114,27 +137,22 @@ class PathFollower:
 
     @property
     def a(self):
-        """The variables, shape (n_rows,)."""
         return self._values(st.A)
 
     @property
     def h(self):
-        """``(Q a)_i - multiplier``, shape (n_rows,): a support vector machine's f."""
         return self.scale * self._values(st.H)
 
     @property
     def multiplier(self):
-        """Multiplier of the equality; f has the intercept ``-multiplier``."""
         return -self.scale * self._state.shift
 
     @property
     def signs(self):
-        """Current sign of rows with the symmetric hinge, 0 for the others."""
         return self._state.S[st.SIGN, self._state.present]
 
     @property
     def virtual(self):
-        """Variable of the virtual row of the balancing constraint."""
         return float(self._state.F[st.A, 0]) if self._state.bordered else 0.0
 
     @property
@@ -148,29 +166,11 @@ class PathFollower:
 
     @property
     def n_margin(self):
-        """Rows strictly inside a segment."""
         return len(self.engine.factor)
 
     @property
     def n_values(self):
-        """Kernel values evaluated so far."""
         return 0 if self._state.gram is None else self._state.gram.n_values
-
-    @property
-    def n_steps(self):
-        return self._state.n_steps
-
-    @property
-    def n_flips(self):
-        return self._state.n_flips
-
-    @property
-    def n_exchanges(self):
-        return self._state.n_exchanges
-
-    @property
-    def finished(self):
-        return self.engine.at_end
 
     @property
     def history(self):
@@ -181,12 +181,10 @@ class PathFollower:
 
     @property
     def penalty(self):
-        """Penalty of every row at the end of the path, for its current sign."""
         return Penalty(*self._state.penalty_lines(self._penalty_line()))
 
     @property
     def resolution(self):
-        """Violations below this may be rounding; known without looking at the rows."""
         return self.scale * self._state.tol(0.0)
 
     def violation(self):
@@ -198,7 +196,7 @@ class PathFollower:
     # -- operations ---------------------------------------------------------------------------
 
     def add(self, X, rows, *, block=True, total=None, target=None, max_steps=None):
-        """Add rows.
+        """Add rows: all at once, or one after the other if not ``block``.
 
         Parameters
         ----------
@@ -206,17 +204,6 @@ class PathFollower:
             New rows; of a precomputed kernel their values, shape (b, n_rows + b).
         rows : RowPenalties
             Their penalties.
-        block : bool, default=True
-            Whether all rows move at once; False adds one after the other.
-        total, target : float or None
-            New right-hand side of the equality, and of the balancing constraint.
-        max_steps : int or None
-            Steps after which to pause; ``run`` goes on.
-
-        Returns
-        -------
-        bool
-            Whether the end of the path is reached.
         """
         n = X.shape[0]
         if n != len(rows):
@@ -225,14 +212,14 @@ class PathFollower:
             )
         self._check_reachable(total, added=rows)
         if block or n <= 1:
-            operations = [op.Append(X, rows, total, target)]
+            operations = [(op.append, X, rows, total, target)]
         else:
             # The total and the target move along, a share with every row.
             clock = self.engine.clock
             totals = op.shares(clock.total_target, total, n)
             targets = op.shares(target if clock.target is None else clock.target, target, n)
             operations = [
-                op.Append(X[i : i + 1], rows.take([i]), totals[i], targets[i]) for i in range(n)
+                (op.append, X[i : i + 1], rows.take([i]), totals[i], targets[i]) for i in range(n)
             ]
         return self._operate("add", n, operations, max_steps)
 
@@ -246,22 +233,14 @@ class PathFollower:
 
         Parameters
         ----------
-        X : ndarray or CSR array of shape (n, d)
-            All rows; there must be none yet.
-        rows : RowPenalties
-            Their penalties.
+        X, rows
+            All rows, as in ``add``; there must be none yet.
         a : ndarray of shape (n,)
             Variables, inside their intervals.
-        multiplier : float
-            Multiplier of the equality.
+        multiplier, virtual : float
+            Multiplier of the equality, variable of the virtual row.
         signs : ndarray of int of shape (n,), optional
             Signs of rows with the symmetric hinge; 0 elsewhere. Missing, those of ``a``.
-        virtual : float, default=0.0
-            Variable of the virtual row of the balancing constraint.
-        target : float or None
-            Balance target.
-        max_steps : int or None
-            As in ``add``.
         """
         if len(self):
             raise ValueError(f"load needs an empty path; this one has {len(self)} rows.")
@@ -273,62 +252,32 @@ class PathFollower:
         near = op.OUTSIDE * np.abs(a).max(initial=0.0)
         if np.any(a < low - near) or np.any(a > up + near):
             raise ValueError("the variables to load do not lie in their intervals.")
-        load = op.Load(X, rows, np.clip(a, low, up), multiplier, negative, virtual, target)
+        load = op.load, X, rows, np.clip(a, low, up), multiplier, negative, virtual, target
         return self._operate("load", len(rows), [load], max_steps, virtual_stays=True)
 
     def remove(self, indices, *, total=None, target=None, max_steps=None):
-        """Remove rows; the others are renumbered as by ``numpy.delete``.
-
-        Parameters
-        ----------
-        indices : array of int
-            Rows.
-        total, target, max_steps
-            As in ``add``.
-
-        Returns
-        -------
-        bool
-            Whether the end of the path is reached. Rows are numbered anew once it is.
-        """
+        """Remove rows; at the end the others are renumbered as by ``numpy.delete``."""
         rows = self._numbers(indices)
         self._check_reachable(total, gone=rows)
-        operations = [op.Dismiss(rows, total, target), op.Drop(rows)]
+        operations = [(op.dismiss, rows, total, target), (op.drop, rows)]
         return self._operate("remove", len(rows), operations, max_steps)
 
     def change(self, indices, rows, *, total=None, target=None, max_steps=None):
         """Give rows other penalties at once, as a label that is given or taken back.
 
         Rows whose condition no longer holds move; compare ``move``.
-
-        Parameters
-        ----------
-        indices : array of int
-            Rows.
-        rows : RowPenalties
-            Their new penalties.
-        total, target, max_steps
-            As in ``add``.
         """
         numbers = self._numbers(indices)
         self._check_reachable(total, added=rows, gone=numbers)
-        switch = op.Switch(numbers, rows, total, target)
+        switch = op.switch, numbers, rows, total, target
         return self._operate("change", len(numbers), [switch], max_steps)
 
     def move(self, indices=None, rows=None, *, total=None, target=None, max_steps=None):
         """Move penalties, the total or the balance target steadily to new values.
 
         The path of optima for everything in between is followed: a regularisation path.
-        Rows at a bound that moves go with it.
-
-        Parameters
-        ----------
-        indices : array of int or None
-            Rows whose penalties move; None for none.
-        rows : RowPenalties or None
-            Their penalties at the end. Ridges cannot be moved.
-        total, target, max_steps
-            As in ``add``.
+        Rows at a bound that moves go with it. ``rows`` are the penalties that the rows
+        ``indices`` have at the end; ridges cannot be moved.
         """
         numbers = np.zeros(0, np.int64) if indices is None else self._numbers(indices)
         if rows is not None:
@@ -341,59 +290,29 @@ class PathFollower:
             if np.any(rows.ridge / self.scale != state.F[st.RIDGE, numbers]):
                 raise ValueError("move cannot change ridges; use change.")
         self._check_reachable(total, added=rows, gone=None if rows is None else numbers)
-        move = op.Move(numbers, rows, total, target)
+        move = op.move, numbers, rows, total, target
         return self._operate("move", len(numbers), [move], max_steps)
-
-    def set_total(self, total, *, max_steps=None):
-        """Move the right-hand side of the equality."""
-        return self.move(total=total, max_steps=max_steps)
-
-    def set_target(self, target, *, max_steps=None):
-        """Move the mean of h over the rows with the symmetric hinge; needs ``balance``."""
-        return self.move(target=target, max_steps=max_steps)
 
     def scale_slopes(self, factor, *, total=None, max_steps=None):
         """Multiply every slope by ``factor`` along a path, as if the kernel were divided by it."""
-        rows = self._scaled(factor)
-        return self.move(np.arange(len(self)), rows, total=total, max_steps=max_steps)
-
-    def _scaled(self, factor):
         if self.signs.any():
             raise ValueError("slopes of a symmetric hinge are fixed; move its cost instead.")
         ridge = self.scale * self._values(st.RIDGE)
-        return RowPenalties.convex(self.penalty.scaled(1.0, factor), ridge)
+        rows = RowPenalties.convex(self.penalty.scaled(1.0, factor), ridge)
+        return self.move(np.arange(len(self)), rows, total=total, max_steps=max_steps)
 
     def refresh(self):
-        """Compute h afresh and correct the solution for the rounding that was in it.
-
-        Returns
-        -------
-        bool
-            True: the end of the path is reached.
-        """
-        return self._operate("refresh", len(self), [op.Refresh()], virtual_stays=True)
+        """Compute h afresh and correct the solution for the rounding that was in it."""
+        return self._operate("refresh", len(self), [(PathEngine.start_over,)], virtual_stays=True)
 
     # -- without one row ----------------------------------------------------------------------
 
     def leave_one_out(self, indices=None, *, total=None, factor=1.0):
-        """Values of rows under the solution of the problem without them, exactly.
+        """Values ``h_i`` of rows under the solution of the problem without them, exactly.
 
         A row with ``a = 0`` has no part in its own value. Every other one is taken out of a
-        copy; this path stays as it is.
-
-        Parameters
-        ----------
-        indices : array of int or None, default=None
-            Rows; None for all.
-        total : float or None, default=None
-            Right-hand side of the equality for one row less, where it depends on their number.
-        factor : float, default=1.0
-            Factor of the slopes for one row less.
-
-        Returns
-        -------
-        ndarray of shape (len(indices),)
-            ``h_i`` without row i.
+        copy; this path stays as it is. Where they depend on the number of rows, ``total`` is
+        that for one row less, and ``factor`` of the slopes.
         """
         if not self.finished:
             raise ValueError("the path is not at its end; call run first.")
@@ -402,12 +321,22 @@ class PathFollower:
                 "leaving rows out is exact for convex machines only; with unlabelled rows the "
                 "local minimum depends on the way there."
             )
-        rows = self._state.present
-        numbers = rows if indices is None else self._numbers(indices)
-        self._check_reachable(total, gone=numbers[:1])
-        move = op.Move(rows, None if factor == 1.0 else self._scaled(factor), total)
-        with one_blas_thread():
-            return self.scale * values_without(self.engine, numbers, move)
+        places = np.arange(len(self)) if indices is None else np.asarray(indices)
+        base = self._copy()
+        if factor == 1.0:
+            base.move(total=total)
+        else:
+            base.scale_slopes(factor, total=total)
+        values = base.h[places]
+        for k in np.flatnonzero(base.a[places]).tolist():
+            other, one = base._copy(), places[[k]]
+            other.change(one, RowPenalties.convex(Penalty.linear(0.0, 0.0, 0.0, 1)))
+            values[k] = other.h[one[0]]
+        return values
+
+    def _copy(self):
+        """A copy with the same kernel matrix, whose columns are dear: add no rows to it."""
+        return copy.deepcopy(self, {id(self._state.gram): self._state.gram})
 
     def one_less(self, a, h, penalty, unit):
         """``OneLess`` of the present rows, from their solution; see there.
@@ -432,17 +361,9 @@ class PathFollower:
     # -- how operations run ---------------------------------------------------------------------
 
     def run(self, max_steps=None):
-        """Go on with the operations under way.
+        """Go on with the operations under way; whether their end is reached.
 
-        Parameters
-        ----------
-        max_steps : int or None, default=None
-            Steps after which to pause; the state is valid and ``run`` goes on from it.
-
-        Returns
-        -------
-        bool
-            Whether the end is reached.
+        After ``max_steps`` the state is valid, and another ``run`` goes on from it.
         """
         self._check_whole()
         try:
@@ -463,7 +384,7 @@ class PathFollower:
         self._check_whole()
         steps, flips = self.n_steps, self.n_flips
         if self.balance == "paper" and not virtual_stays:
-            operations = [op.TakeOut(), *operations, op.PutIn()]
+            operations = [(op.take_out,), *operations, (op.put_in,)]
         self.engine.queue(operations)
         done = False
         try:

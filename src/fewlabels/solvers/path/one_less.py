@@ -15,15 +15,12 @@ of as many rows as differ from F: a primal-dual active set method (Hintermueller
 
 from __future__ import annotations
 
-import copy
 import itertools
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack
 
 from ..._threads import one_blas_thread
-from . import _steps as st
-from .operations import Dismiss
 
 # Turns in which fewer rows are wrong than ever before have to come this often, else a row is
 # given up: without a ridge and with a wide kernel the turns may go round in circles.
@@ -41,20 +38,10 @@ _AT_A_TIME = 4_000_000
 class OneLess:
     """Solutions of a problem with one variable at zero each.
 
-    Parameters
-    ----------
-    columns : callable
-        Indices to columns of Q without ``ridge``, shape (len(indices), n).
-    ridge : ndarray of shape (n,)
-        The rest of the diagonal of Q.
-    a : ndarray of shape (n,)
-        A solution, with variables exactly at the bounds that they have reached.
-    gradient : ndarray of shape (n,)
-        ``(Q a)_i + p_i - multiplier``, zero for free rows.
-    lower, upper : ndarray of shape (n,)
-        Bounds.
-    unit : float
-        Size of the terms that the gradient is summed from.
+    ``columns(indices)`` are columns of Q without ``ridge``, the rest of its diagonal, shape
+    (len(indices), n). ``a`` is a solution, with variables exactly at the bounds ``lower`` and
+    ``upper`` that they have reached, ``gradient`` is ``(Q a)_i + p_i - multiplier``, and ``unit``
+    the size of the terms that the gradient is summed from.
     """
 
     def __init__(self, columns, ridge, a, gradient, lower, upper, unit):
@@ -103,19 +90,9 @@ class OneLess:
     def solve(self, rows):
         """The solutions without each of ``rows``, whose variables are not zero.
 
-        Parameters
-        ----------
-        rows : ndarray of int of shape (m,)
-
-        Yields
-        ------
-        rows : ndarray of int of shape (b,)
-            Some of the rows, those that were solved.
-        a, gradient : ndarray of shape (b, n)
-        shift : ndarray of shape (b,)
-            What the multiplier has grown by.
-        inner : ndarray of shape (b,)
-            ``(Q a)_i`` of the row that is left out, summed afresh.
+        Yields, for b rows at a time that were solved: the rows, variables and gradients of shape
+        (b, n), what each multiplier has grown by, and ``(Q a)_i`` of the row that is left out,
+        summed afresh.
         """
         if not self.possible:
             return
@@ -238,31 +215,3 @@ class OneLess:
         step[joining], step[jumping] = joined, jump
         shift[0] = base_shift - w[leaving] @ force + per_joining @ joined
         return True
-
-
-def values_without(engine, rows, move):
-    """h of every row under the solution without it, found along the path.
-
-    Parameters
-    ----------
-    engine : PathEngine
-        A convex problem at its end, without a balancing constraint.
-    rows : ndarray of int
-        Rows of its state.
-    move : Move
-        To the penalties and the total for one row less.
-    """
-
-    def after(engine, operation):
-        # The kernel matrix, whose columns are dear, is that of the original: no row is dropped.
-        other = copy.deepcopy(engine, {id(engine.state.gram): engine.state.gram})
-        other.queue([operation])
-        other.run()
-        return other
-
-    base = after(engine, move)
-    values = base.state.F[st.H, rows]
-    for k in np.flatnonzero(base.state.F[st.A, rows]).tolist():
-        i = rows[k]
-        values[k] = after(base, Dismiss(np.array([i]))).state.F[st.H, i]
-    return values

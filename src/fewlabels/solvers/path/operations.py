@@ -1,16 +1,13 @@
 """What a user's operations are made of: each changes the problem, and the path follows.
 
-``apply(path)`` changes a ``PathEngine`` and returns operations that have to come next.
+Each takes the ``PathEngine`` first, changes its problem, and returns operations that have to come
+next, if any. One that waits is a tuple of the function and its other arguments.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-import scipy.sparse as sp
 
-from ...problem import RowPenalties
 from . import _steps as st
 from .balance import ROW
 
@@ -18,163 +15,101 @@ from .balance import ROW
 OUTSIDE = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class Append:
+def append(path, X, rows, total=None, target=None):
     """Rows arrive, with variables of zero."""
-
-    X: np.ndarray | sp.csr_array
-    rows: RowPenalties
-    total: float | None = None
-    target: float | None = None
-
-    def apply(self, path):
-        state = path.state
-        new = state.append(self.X, self.rows)
-        path.correction.watch_diagonal(new)
-        state.F[st.H, new] = state.product(new)
-        path.virtual.change_mean(new[self.rows.symmetric], 1)
-        path.start(self.total, self.target)
-        path.placement.place(new)
-        return ()
+    state = path.state
+    new = state.append(X, rows)
+    path.watch_diagonal(new)
+    state.F[st.H, new] = state.product(new)
+    path.virtual.change_mean(new[rows.symmetric], 1)
+    path.start(total, target)
+    path.placement.place(new)
 
 
-@dataclass(frozen=True, eq=False)
-class Load:
-    """A solution is taken over: rows strictly inside a segment are free."""
+def load(path, X, rows, a, multiplier, negative, virtual=0.0, target=None):
+    """A solution is taken over: rows strictly inside a segment are free.
 
-    X: np.ndarray | sp.csr_array
-    rows: RowPenalties
-    a: np.ndarray
-    multiplier: float
-    negative: np.ndarray  # mask of rows with the sign -1
-    virtual: float = 0.0
-    target: float | None = None
-
-    def apply(self, path):
-        state, placement, clock = path.state, path.placement, path.clock
-        new = state.append(self.X, self.rows)
-        path.correction.watch_diagonal(new)
-        F, S = state.F, state.S
-        for i in new[self.negative].tolist():
-            st.flip(F, S, i)
-        F[st.A, new] = self.a
-        state.shift = -float(self.multiplier) / state.scale
-        balanced = state.bordered and self.rows.symmetric.any()
-        if balanced:
-            state.gram.include(new[self.rows.symmetric])
-            clock.target = clock.target if self.target is None else float(self.target)
-            balanced = clock.target is not None
-        if balanced:
-            path.virtual.prepare(self.virtual)
-        path.correction.refresh_h()
-        found = np.empty(len(new), np.int64)
-        st.adopt(F, S, new, found)
-        inside = new[found == st.FREE]
-        state.gram.prefetch(inside)
-        if balanced:
-            path.virtual.free()
-        for i in inside.tolist():
-            placement.free(i)
-        placement.place(new[found == st.MOVING])
-        path.correction.accept_total()
-        path.correction.absorb()
-        return ()
+    ``negative`` is the mask of rows with the sign -1.
+    """
+    state, placement, clock = path.state, path.placement, path.clock
+    new = state.append(X, rows)
+    path.watch_diagonal(new)
+    F, S = state.F, state.S
+    for i in new[negative].tolist():
+        st.flip(F, S, i)
+    F[st.A, new] = a
+    state.shift = -float(multiplier) / state.scale
+    balanced = state.bordered and rows.symmetric.any()
+    if balanced:
+        state.gram.change_mean(new[rows.symmetric], 1)
+        clock.target = clock.target if target is None else float(target)
+        balanced = clock.target is not None
+    if balanced:
+        path.virtual.prepare(virtual)
+    state.refresh_h()
+    found = np.empty(len(new), np.int64)
+    st.adopt(F, S, new, found)
+    inside = new[found == st.FREE]
+    state.gram.prefetch(inside)
+    if balanced:
+        path.virtual.free()
+    for i in inside.tolist():
+        placement.free(i)
+    placement.place(new[found == st.MOVING])
+    path.correct()
 
 
-@dataclass(frozen=True, eq=False)
-class Dismiss:
+def dismiss(path, rows, total=None, target=None):
     """The variables of rows move to zero."""
-
-    rows: np.ndarray
-    total: float | None = None
-    target: float | None = None
-
-    def apply(self, path):
-        state = path.state
-        if path.virtual.is_last_of_mean(self.rows):
-            return TakeOut(), self
-        path.placement.withdraw(self.rows)
-        path.virtual.change_mean(self.rows[state.S[st.SIGN, self.rows] != 0], -1)
-        state.close_intervals(self.rows)
-        path.start(self.total, self.target)
-        path.placement.place(self.rows)
-        return ()
+    state = path.state
+    if path.virtual.is_last_of_mean(rows):
+        return (take_out,), (dismiss, rows, total, target)
+    path.placement.withdraw(rows)
+    path.virtual.change_mean(rows[state.S[st.SIGN, rows] != 0], -1)
+    state.close_intervals(rows)
+    path.start(total, target)
+    path.placement.place(rows)
+    return ()
 
 
-@dataclass(frozen=True, eq=False)
-class Drop:
+def drop(path, rows):
     """Rows with variables of zero leave."""
-
-    rows: np.ndarray
-
-    def apply(self, path):
-        path.placement.withdraw(self.rows)
-        path.state.drop(self.rows)
-        return ()
+    path.placement.withdraw(rows)
+    path.state.drop(rows)
 
 
-@dataclass(frozen=True, eq=False)
-class Switch:
+def switch(path, rows, penalties, total=None, target=None):
     """Rows get other penalties at once."""
-
-    rows: np.ndarray
-    penalties: RowPenalties
-    total: float | None = None
-    target: float | None = None
-
-    def apply(self, path):
-        rows, virtual = self.rows, path.virtual
-        before, after = path.state.S[st.SIGN, rows] != 0, self.penalties.symmetric
-        leaving, joining = rows[before & ~after], rows[~before & after]
-        if not len(joining) and virtual.is_last_of_mean(leaving):
-            return TakeOut(), self
-        path.placement.withdraw(rows)
-        virtual.change_mean(joining, 1)
-        virtual.change_mean(leaving, -1)
-        path.state.set_penalties(rows, self.penalties)
-        path.start(self.total, self.target)
-        path.placement.place(rows)
-        return ()
+    virtual = path.virtual
+    before, after = path.state.S[st.SIGN, rows] != 0, penalties.symmetric
+    leaving, joining = rows[before & ~after], rows[~before & after]
+    if not len(joining) and virtual.is_last_of_mean(leaving):
+        return (take_out,), (switch, rows, penalties, total, target)
+    path.placement.withdraw(rows)
+    virtual.change_mean(joining, 1)
+    virtual.change_mean(leaving, -1)
+    path.state.set_penalties(rows, penalties)
+    path.start(total, target)
+    path.placement.place(rows)
+    return ()
 
 
-@dataclass(frozen=True, eq=False)
-class Move:
+def move(path, rows, penalties=None, total=None, target=None):
     """Penalties, the total and the balance target move steadily to new values."""
-
-    rows: np.ndarray
-    penalties: RowPenalties | None = None
-    total: float | None = None
-    target: float | None = None
-
-    def apply(self, path):
-        if self.penalties is not None:
-            path.clock.begin_targets()
-            path.state.set_targets(self.rows, self.penalties)
-        path.start(self.total, self.target, self.penalties is not None)
-        return ()
+    if penalties is not None:
+        path.clock.begin_targets()
+        path.state.set_targets(rows, penalties)
+    path.start(total, target, penalties is not None)
 
 
-class Refresh:
-    """h is computed afresh, and what rounding had left is corrected."""
-
-    def apply(self, path):
-        path.correction.start_over()
-        return ()
-
-
-class TakeOut:
+def take_out(path):
     """The virtual row leaves the problem."""
-
-    def apply(self, path):
-        return (Dismiss(ROW), Drop(ROW)) if path.virtual.active else ()
+    return ((dismiss, ROW), (drop, ROW)) if path.virtual.active else ()
 
 
-class PutIn:
+def put_in(path):
     """The virtual row returns."""
-
-    def apply(self, path):
-        path.virtual.put_in()
-        return ()
+    path.virtual.put_in()
 
 
 # -- what callers ask for, checked before anything changes -------------------------------------

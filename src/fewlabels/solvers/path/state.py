@@ -17,24 +17,11 @@ _FEW = 64
 class State:
     """Rows and their numbers. Slopes, h and shift are those of the problem divided by ``scale``.
 
-    Attributes
-    ----------
-    bordered : bool
-        Whether row 0 is the virtual row of the balancing constraint.
-    gram : GrowingGram or None
-        Kernel matrix; None until the first rows arrive.
-    F, S : ndarray of shape (lines, capacity)
-        Floats and integers of every row, see ``_steps``.
-    n : int
-        Rows, absent ones and the virtual one included.
-    present : ndarray of int
-        Rows that the user has added and not removed, in their order.
-    shift : float
-        Minus the multiplier.
-    n_steps, n_flips, n_exchanges : int
-        See ``PathFollower``.
-    rounding : float
-        Estimated variance of h by rounding, in squares of ``EPS``.
+    ``F`` and ``S`` hold floats and integers of every row, see ``_steps``: ``n`` rows, absent ones
+    and, as row 0 if ``bordered``, the virtual row of the balancing constraint included.
+    ``present`` are those that the user has added and not removed, in their order. ``gram`` is None
+    until the first rows arrive, ``shift`` minus the multiplier, ``rounding`` the estimated
+    variance of h by rounding, in squares of ``EPS``.
     """
 
     def __init__(self, kernel, scale, bordered, cache_size, n_jobs):
@@ -148,6 +135,19 @@ class State:
         """h at some rows, from all variables."""
         support = np.flatnonzero(self.F[st.A, : self.n])
         return self.gram.product_at(rows, support, self.F[st.A, support]) + self.shift
+
+    def refresh_h(self):
+        """h from a."""
+        F, n = self.F, self.n
+        if self.bordered:
+            self.gram.refresh()
+            F[st.ROOT, 0] = np.sqrt(max(0.0, self.gram.border[0]))
+        support = np.flatnonzero(F[st.A, :n])
+        a, h = F[st.A, support], F[st.H, :n]
+        h[:] = self.shift
+        self.gram.apply(support, a, h, hold=False)
+        h[support] += F[st.RIDGE, support] * a
+        self.rounding = 0.0
 
     def add_product(self, rows, out):
         """``out += Q[:, rows] D[rows]``."""
