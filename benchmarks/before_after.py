@@ -216,6 +216,9 @@ def measure_here(name, seconds):
 def measure(name, folder, seconds, cache):
     """One fresh process of one version; its figures."""
     environment = {**os.environ, "PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(cache)}
+    # As installed packages have it: what a process compiles of Python is there for the next one.
+    environment["PYTHONPYCACHEPREFIX"] = str(cache)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     if name == "help":
         command = [sys.executable, "-m", "fewlabels.cli", "fit", "--help"]
         started, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)

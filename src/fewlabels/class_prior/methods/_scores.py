@@ -7,12 +7,9 @@ import warnings
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
 from ..._threads import resolve_n_jobs
@@ -104,6 +101,9 @@ def logit_ranks(scores, positive):
 
 
 def _smooth_model(X, seed):
+    from sklearn.kernel_approximation import Nystroem  # slow to import
+    from sklearn.pipeline import make_pipeline
+
     if sp.issparse(X):
         return make_pipeline(
             Normalizer(),
@@ -133,6 +133,8 @@ def _by_folds(model, X, positive, folds):
 
 
 def _out_of_bag(X, positive, seed, n_jobs):
+    from sklearn.ensemble import ExtraTreesClassifier  # slow to import
+
     forest = ExtraTreesClassifier(
         _TREES,
         min_samples_leaf=_LEAF,

@@ -9,8 +9,6 @@ import numpy as np
 from ...problem import one_class
 from ...problem.positive_unlabelled import DoubleHinge
 from ...solvers import REFERENCE_SOLVERS, solve_decomposition
-from ...solvers.papers.usmo import solve_usmo
-from ...solvers.papers.usmo_start import usmo_start
 from ...solvers.warm import warm_start
 from .settings import PUSolution
 
@@ -73,6 +71,9 @@ def solve_by_qp(problem, engine, start=None):
 
 def _by_usmo(data, problem, settings):
     """Algorithm 1 from its start: a one-class machine of the positives ranks the others."""
+    from ...solvers.papers.usmo import solve_usmo
+    from ...solvers.papers.usmo_start import usmo_start
+
     engine = settings.engine
     ranking = one_class(data.gram_positive, _NU_OF_RANKING, data.weight_positive)
     ranked = solve_decomposition(ranking, tol=1e-6, random_state=engine.random_state)
