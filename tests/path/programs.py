@@ -232,8 +232,8 @@ class Program:
         if self.machine == "pu":
             factor = float(2.0 ** self.rng.uniform(-1, 1))
             self.log.append(f"slopes times {factor}")
-            self.path.scale_slopes(factor)
             self.rows[3:5] *= factor
+            self.path.move(np.arange(len(self.X)), self.spec(self.rows, self.symmetric))
             return
         if self.machine in ("svdd-squared", "one-class"):
             return

@@ -1,5 +1,6 @@
 """Operations of a path: what they promise besides optimality."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -9,6 +10,7 @@ from reference import kernel_matrix, kkt_residual, solve_qp
 from fewlabels.kernels import RBF, Linear
 from fewlabels.problem import Penalty
 from fewlabels.solvers.path import PathFollower, RowPenalties
+from fewlabels.solvers.path import _steps as st
 from fewlabels.solvers.path.events import Events
 
 KERNEL, JUDGE = RBF(0.5), ("rbf", 0.5)
@@ -92,6 +94,13 @@ def test_operations_queue_behind_a_paused_one(rng):
     assert path.violation() < 1e-10
 
 
+def scaled(path, factor):
+    """The path's rows with slopes times a factor."""
+    p = path.penalty
+    p = Penalty(p.lower, p.kink, p.upper, factor * p.slope_left, factor * p.slope_right)
+    return RowPenalties.convex(p, path.scale * path.engine.state.F[st.RIDGE][: len(path)])
+
+
 def test_leaving_out_is_refitting(rng):
     X, y = blobs(rng, 40)
     for machine, (rows, scale, total) in convex_machines(rng, X, y).items():
@@ -99,10 +108,11 @@ def test_leaving_out_is_refitting(rng):
         path.add(X, rows, total=total)
         less = total * 39 / 40 if machine in ("one-class", "pu") else total
         factor = 39 / 40 if machine == "pu" else 1.0
-        before = path.a, path.multiplier
-        values = path.leave_one_out(total=less, factor=factor)
-        assert np.array_equal(path.a, before[0]) and path.multiplier == before[1]
+        path.move(np.arange(40), scaled(path, factor), total=less)
+        nothing = RowPenalties.convex(Penalty.linear(0.0, 0.0, 0.0, 1))
         for i in range(0, 40, 3):
+            without = copy.deepcopy(path)
+            without.change([i], nothing)
             others = np.delete(np.arange(40), i)
             kept = rows.take(others)
             p = kept.penalty
@@ -112,15 +122,7 @@ def test_leaving_out_is_refitting(rng):
             if again.n_margin == 0:
                 continue  # the multiplier is not unique
             k = scale * kernel_matrix(JUDGE, X[[i]], X[others])[0]
-            assert abs(k @ again.a - again.multiplier - values[i]) < 1e-9, machine
-
-
-def test_leaving_out_needs_a_convex_machine(rng):
-    X, _ = blobs(rng, 20)
-    path = PathFollower(KERNEL)
-    path.add(X, RowPenalties.unlabelled(1.0, 20))
-    with pytest.raises(ValueError, match="convex machines only"):
-        path.leave_one_out()
+            assert abs(k @ again.a - again.multiplier - without.h[i]) < 1e-9, machine
 
 
 @pytest.mark.parametrize("balance", [None, "keep"])
@@ -165,7 +167,7 @@ def test_slopes_times_a_factor_is_the_kernel_divided_by_it(rng):
     rows, _, total = convex_machines(rng, X, y)["pu"]
     path = PathFollower(KERNEL)
     path.add(X, rows, total=total)
-    path.scale_slopes(4.0)
+    path.move(np.arange(50), scaled(path, 4.0))
     fresh = PathFollower(KERNEL, scale=0.25)
     fresh.add(X, rows, total=total)
     np.testing.assert_allclose(path.a, fresh.a, atol=1e-9)
@@ -297,7 +299,7 @@ def test_refusals_leave_the_state_alone(rng):
         with pytest.raises(ValueError, match=message):
             operation()
         assert np.array_equal(path.a, before) and path.engine.idle
-    with pytest.raises(IndexError, match="row 20 is not among 20"):
+    with pytest.raises(IndexError, match="index 20 is out of bounds"):
         path.remove([20])
     with pytest.raises(ValueError, match="'keep' or 'paper'"):
         PathFollower(KERNEL, balance="no")

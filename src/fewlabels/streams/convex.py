@@ -12,7 +12,7 @@ from ..problem import RowPenalties
 from ..solvers import Status
 from ..solvers.path import PathFollower
 from ..solvers.result import certify
-from .rows import HeldRows
+from .rows import HeldRows, caught_up
 
 # A variable of a start that is this near a breakpoint, relative to its interval, is on it.
 _ON_AT_FIRST = 1e-9
@@ -28,15 +28,12 @@ class ConvexStream:
     The rows change at once; the path may lag behind when its steps are limited. Until the first
     operation there is no path, and the solution is the one that the stream was given.
 
-    ``rows`` are HeldRows with "weight"; those that the formulation does not take have no part in
-    the problem. ``start`` are the variables of all rows and the multiplier of a solution, those
-    of the machine, which took ``n_steps`` and has a ``history``; ``shift`` is taken from all rows
-    before the kernel sees them.
-
-    ``version`` goes up with everything that may change the solution, and ``done`` says whether
-    the path has caught up with the rows. ``on_path`` are the places of the rows on the path
-    (before it begins, of those that it starts from), ``mass`` the sum of their weights.
-    ``cache_size`` (bytes) and ``n_jobs`` may be set at any time before the path begins.
+    ``rows`` are HeldRows with "weight". ``start`` are the variables of all rows and the multiplier
+    of a solution, those of the machine, which took ``n_steps`` and has a ``history``; ``shift`` is
+    taken from all rows before the kernel sees them. ``version`` goes up with everything that may
+    change the solution; ``done``: the path has caught up with the rows. ``on_path`` are the places
+    of the rows on the path (before it begins, of those that it starts from), ``mass`` the sum of
+    their weights.
     """
 
     cache_size, n_jobs = 200e6, 1
@@ -49,10 +46,6 @@ class ConvexStream:
         self.version, self.done = 0, True
         self._start = start  # the machine's, until a path has begun: then that of the path
         self._steps_before, self._history_before = n_steps, list(history)
-        self._clear()
-
-    def _clear(self):
-        """No path."""
         self.path, self.on_path, self.mass = None, None, None
         self.stale = False  # whether slopes have yet to move
         self._leaving = np.zeros(0, np.int64)
@@ -85,10 +78,6 @@ class ConvexStream:
         """Rows at some places, as the kernel sees them."""
         rows = self.rows.rows(places)
         return rows if self.shift is None else rows - self.shift
-
-    def make_gram(self, X):
-        """The operator over rows as the kernel sees them."""
-        return make_gram(self.kernel, X, dtype=np.float64, n_jobs=self.n_jobs)
 
     def takes(self):
         """Mask of the places whose rows belong on a path."""
@@ -157,15 +146,7 @@ class ConvexStream:
     def _catch_up(self, max_steps):
         if self.path is None:
             self._begin()
-        path = self.path
-        last = None if max_steps is None else path.n_steps + max_steps
-        done = path.run(max_steps)
-        while done:
-            left = None if last is None else max(0, last - path.n_steps)
-            done = self._next(left)
-            if done is None:
-                return True
-        return False
+        return caught_up(self.path, self._next, max_steps)
 
     def _next(self, max_steps):
         """One operation of the path; None when there is nothing to do.
@@ -262,20 +243,24 @@ class ConvexStream:
             return
         self._steps_before, self._history_before = self.n_steps, self.history
         if len(path):
-            a = np.zeros(self.rows.n_places)
             self._notice()
-            a[self.on_path] = path.a
-            self._start = a, path.multiplier
+            self._start = self._spread(path.a), path.multiplier
         self.path = None
+
+    def _spread(self, a):
+        """Numbers of the rows on the path, at all places."""
+        spread = np.zeros(self.rows.n_places)
+        spread[self.on_path] = a
+        return spread
+
+    # Of the start and of all paths since.
 
     @property
     def n_steps(self):
-        """Iterations of the start, and steps of all paths since."""
         return self._steps_before + (0 if self.path is None else self.path.n_steps)
 
     @property
     def history(self):
-        """What they took."""
         return self._history_before + ([] if self.path is None else list(self.path.history))
 
     # -- what the machine is --------------------------------------------------------------------
@@ -283,18 +268,16 @@ class ConvexStream:
     def solution(self, gram=None):
         """The machine's problem over the rows on the path, and its Result."""
         self._prepare()
-        if self.path is not None:
-            self._notice()
         path, unit = self.path, self.formulation.unit(self.mass)
+        if path is not None:
+            self._notice()
         if gram is None:
-            gram = self.make_gram(self.kernel_rows(self.on_path))
+            X = self.kernel_rows(self.on_path)
+            gram = make_gram(self.kernel, X, dtype=np.float64, n_jobs=self.n_jobs)
         problem = self.stated.problem(gram, self.rows.at(self.on_path))
         a = self._start[0][self.on_path] if path is None else path.a
         a = problem.penalty.rounded(a / unit)
-        if path is None:
-            gradient = problem.gradient(a)
-        else:
-            gradient = (path.h + path.multiplier) / unit
+        gradient = problem.gradient(a) if path is None else (path.h + path.multiplier) / unit
         status = Status.CONVERGED if self.done else Status.MAX_ITER
         result = certify(problem, a, gradient, status, self.n_steps, self.history)
         if not self.done:
@@ -315,23 +298,16 @@ class ConvexStream:
         if self.on_path is not None:
             # In the machine's own variables; leaving rows are gone, and a path makes good for it.
             _, result = self.solution()
-            a, multiplier = np.zeros(self.rows.n_places), result.multiplier
-            a[self.on_path] = result.a
-            a = a[alive]
+            a, multiplier = self._spread(result.a)[alive], result.multiplier
         weight = rows.pop("weight")
         kept = {name: value for name, value in rows.items() if name not in self.derived_values}
         return {
-            "formulation": self.stated,
-            "kernel": self.kernel,
-            "shift": self.shift,
+            "formulation": self.stated, "kernel": self.kernel, "shift": self.shift,
             "rows": kept | {"weight": None if np.all(weight == 1.0) else weight},
-            "a": a,
-            "multiplier": float(multiplier),
-            "n_steps": self.n_steps,
+            "a": a, "multiplier": float(multiplier), "n_steps": self.n_steps,
             "history": json.dumps(self.history, default=float),
-            "version": self.version,
-            "done": self.done,
-        }
+            "version": self.version, "done": self.done,
+        }  # fmt: skip
 
     def __setstate__(self, state):
         rows = dict(state["rows"])

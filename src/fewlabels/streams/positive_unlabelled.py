@@ -118,15 +118,10 @@ class PUStream(ConvexStream):
         data.similarity_positive = rows["similarity"][positives]
         others = np.setdiff1d(rows.places, places, assume_unique=True)
         return PURows(
-            data=data,
-            X=rows.rows(places),
-            numbers=self.numbers(places),
-            n=len(self),
-            shift=self.shift,
-            others=self.numbers(others),
-            X_others=rows.rows(others),
+            data=data, X=rows.rows(places), numbers=self.numbers(places), n=len(self),
+            shift=self.shift, others=self.numbers(others), X_others=rows.rows(others),
             others_positive=rows["positive"][others],
-        )
+        )  # fmt: skip
 
     def decisions_left_out(self, places):
         """Decisions about rows with a weight by the machines of all other rows."""
@@ -145,11 +140,8 @@ class PUStream(ConvexStream):
         where = np.append(self.on_path, place)
         similarity = (rows["sum"][where] - self._span(one, where)) / left
         numbers = {"weight": rows["weight"][self.on_path], "similarity": similarity[:-1]}
-        path.move(
-            np.arange(len(self.on_path)),
-            RowPenalties.convex(formulation.penalty(numbers, mass)),
-            total=formulation.total(mass),
-        )
+        penalties = RowPenalties.convex(formulation.penalty(numbers, mass))
+        path.move(np.arange(len(self.on_path)), penalties, total=formulation.total(mass))
         a, h, penalty = path.a, path.h, path.penalty
         support = np.flatnonzero(a)
         inner = self._sum(self.on_path[support], a[support], one)

@@ -11,6 +11,18 @@ from ..gram.growing.rows import grown
 _GONE_SHARE, _FEW = 0.25, 64
 
 
+def caught_up(path, operate, max_steps):
+    """Let a path come to its end, and do ``operate(max_steps)`` until that says None.
+
+    Whether that is reached within ``max_steps`` steps; an operation says whether it is at its end.
+    """
+    last = None if max_steps is None else path.n_steps + max_steps
+    done = path.run(max_steps)
+    while done:
+        done = operate(None if last is None else max(0, last - path.n_steps))
+    return done is None
+
+
 class HeldRows:
     """Rows that come and go, and numbers that belong to each.
 

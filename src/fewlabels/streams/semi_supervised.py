@@ -16,7 +16,7 @@ from ..fitted import TrainingRows
 from ..problem.semi_supervised import SemiSupervised
 from ..training.semi_supervised.beginning import PathRows, Start, at_solution, row_by_row
 from ..training.semi_supervised.data import S3VMData
-from .rows import HeldRows
+from .rows import HeldRows, caught_up
 from .state import NONE, Operation, State, both_classes, check_weight
 
 # A rebuild is due when as many rows came, went or changed as this share of those at the last one.
@@ -225,28 +225,19 @@ class S3VMStream:
                 if not self.ready:
                     return True
                 self.begin()
-            self._set(done=self._catch_up(max_steps))
+            done = caught_up(self._now.path, self._next, max_steps)
+            self._notice()
+            self._set(done=done)
         except BaseException:
             self._set(**self._without_path())
             raise
         return self.done
 
-    def _catch_up(self, max_steps):
-        path = self._now.path
-        last = None if max_steps is None else path.n_steps + max_steps
-        done = path.run(max_steps)
-        while done:
-            self._notice()
-            if not self._now.queue:
-                self._forget_places()
-                break
-            left = None if last is None else max(0, last - path.n_steps)
-            done = self._next(left)
-        self._notice()
-        return done
-
     def _next(self, max_steps):
-        """Start the next operation that waits."""
+        """Start the next operation that waits; None if there is none."""
+        self._notice()
+        if not self._now.queue:
+            return self._forget_places()
         (what, places, rows), *queue = self._now.queue
         path, on_path, queue = self._now.path, self._now.on_path, tuple(queue)
         budget = {"target": self._now.target(), "max_steps": max_steps}
@@ -395,25 +386,16 @@ class S3VMStream:
         """Rows, counts and where the next path starts, as plain values; without the path."""
         now, held = self._now, self._now.held.state()
         unit = np.all(held["weight"] == 1.0)
+        machine = {name: getattr(now.machine, name) for name in ("C", "C_star", "balance")}
+        options = {name: getattr(self, name) for name in ("cache_size", "n_jobs")}
         return {
             "kernel": self.kernel,
-            "parameters": {
-                "C": now.machine.C, "C_star": now.machine.C_star, "balance": now.machine.balance,
-                "balance_update": self.balance_update, "cache_size": self.cache_size,
-                "n_jobs": self.n_jobs,
-            },
-            "X": held["X"],
-            "label": held["label"].astype(np.int8),
-            "weight": None if unit else held["weight"],
-            "shift": now.shift,
-            "start": self._plain_start(),
-            "done": self.done,
-            "version": self.version,
-            "steps": self.n_steps,
-            "flips": self.n_flips,
-            "iterations": int(now.iterations),
-            "rows_at_training": int(now.n_rebuilt),
-            "changed_since": int(now.n_changed),
+            "parameters": {**machine, "balance_update": self.balance_update, **options},
+            "X": held["X"], "label": held["label"].astype(np.int8),
+            "weight": None if unit else held["weight"], "shift": now.shift,
+            "start": self._plain_start(), "done": self.done, "version": self.version,
+            "steps": self.n_steps, "flips": self.n_flips, "iterations": int(now.iterations),
+            "rows_at_training": int(now.n_rebuilt), "changed_since": int(now.n_changed),
             "history": json.dumps(self.history, default=float),
         }  # fmt: skip
 

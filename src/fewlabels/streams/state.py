@@ -41,9 +41,7 @@ class Standing(NamedTuple):
 
     def at(self, places):
         """The same at some places."""
-        return Standing(
-            self.a[places], self.coef[places], self.f[places], self.virtual, self.multiplier
-        )
+        return self._replace(a=self.a[places], coef=self.coef[places], f=self.f[places])
 
 
 class State(NamedTuple):

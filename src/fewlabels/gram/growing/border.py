@@ -99,19 +99,7 @@ class BorderedGrowing:
             self._weights = self.inner.weights(mean, coef)
         self._set_corner()
 
-    def prefetch(self, indices):
-        self.inner.prefetch(np.asarray(indices) - 1)
-
     # -- values -----------------------------------------------------------------------------
-
-    def columns(self, indices):
-        indices = np.asarray(indices)
-        out = np.empty((len(indices), self.n))
-        real = indices > 0
-        out[real, 1:] = self.inner.columns(indices[real] - 1)
-        out[:, 0] = self._border[indices]
-        out[~real] = self.border
-        return out
 
     def block(self, rows, columns):
         rows, columns = np.asarray(rows), np.asarray(columns)

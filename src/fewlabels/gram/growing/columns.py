@@ -8,8 +8,6 @@ evaluated again after they were dropped. With a linear kernel no column is forme
 All three of them have ``n`` rows, ``n_values`` evaluated so far, and
     append(X)                        rows get the indices n, n + 1, ...; gives their K(x, x)
     keep(indices)                    drop all rows but these (sorted), which become 0, 1, ...
-    prefetch(indices)                columns will be needed soon: evaluate them together
-    columns(indices)                 one per row of the result, shape (len(indices), n)
     block(rows, columns)             ``K[rows][:, columns]``
     apply(indices, coef, out, hold)  ``out += K[:, indices] @ coef``; hold: worth keeping?
     product_at(rows, indices, coef)  ``K[rows][:, indices] @ coef`` without touching other rows
@@ -24,7 +22,7 @@ from ...kernels import FormedKernel, Linear, Precomputed
 from ..column_cache import VALUES_AT_A_TIME, ColumnCache
 from ..static.linear import add_products, products, weights
 from ..tiles import _columns
-from .rows import FeatureStore, FormedStore, MatrixStore, grown
+from .rows import FeatureStore, FormedStore, MatrixStore, check_width, grown
 
 # From so many new rows on, their own columns are evaluated only when they are needed.
 MANY = 64
@@ -54,21 +52,13 @@ class GrowingLinear:
         self.sparse = sparse
         self._rows = sp.csr_array((0, d)) if sparse else np.zeros((0, d))
 
-    def __getstate__(self):
-        return {**super().__getstate__(), "_rows": self.X}  # without the room for more
-
     @property
     def X(self):
         """The rows."""
         return self._rows if self.sparse else self._rows[: self.n]
 
     def append(self, X):
-        d = self._rows.shape[1]
-        if X.shape[1] != d:
-            raise ValueError(
-                f"the new rows have {X.shape[1]} features, the others {d}; "
-                "they must have the same."
-            )
+        check_width(X, self._rows.shape[1])
         if self.sparse:
             X = sp.csr_array(X, dtype=np.float64)
             self._rows = sp.csr_array(sp.vstack([self._rows, X], format="csr"))
@@ -84,9 +74,6 @@ class GrowingLinear:
         self._rows = self.X[indices]
         self.n = len(indices)
 
-    def prefetch(self, indices):
-        """Nothing to evaluate."""
-
     def weights(self, indices, coef):
         """``X[indices].T @ coef``, shape (d,)."""
         return weights(self.X[indices], coef)
@@ -94,10 +81,6 @@ class GrowingLinear:
     def at(self, rows, w):
         """``X[rows] @ w``."""
         return self.X[rows] @ w
-
-    def columns(self, indices):
-        self.n_values += len(indices) * self.n
-        return products(self.X[indices], self.X)
 
     def block(self, rows, columns):
         self.n_values += len(rows) * len(columns)
@@ -149,20 +132,6 @@ class GrowingColumns:
         self.cache.keep(indices)
 
     # -- values ----------------------------------------------------------------------
-
-    def prefetch(self, indices):
-        self.cache.begin()
-        self.cache.find(np.asarray(indices), self._evaluated)
-
-    def columns(self, indices):
-        indices = np.asarray(indices)
-        slots = self.cache.slots(indices)
-        out = np.empty((len(indices), self.n))
-        held = slots >= 0
-        out[held] = self.cache.storage[slots[held], : self.n]
-        if not held.all():
-            out[~held] = self._evaluated(indices[~held])
-        return out
 
     def block(self, rows, columns):
         rows, columns = np.asarray(rows), np.asarray(columns)

@@ -29,6 +29,13 @@ def grown(array, n, axis=0):
     return larger
 
 
+def check_width(X, d):
+    if X.shape[1] != d:
+        raise ValueError(
+            f"the new rows have {X.shape[1]} features, the others {d}; they must have the same."
+        )
+
+
 class GrowingTiles(TiledRows):
     """Dense rows in tiles with room for more."""
 
@@ -94,11 +101,7 @@ class FeatureStore:
         return self.rows.n
 
     def append(self, X):
-        if X.shape[1] != self.d:
-            raise ValueError(
-                f"the new rows have {X.shape[1]} features, the others {self.d}; "
-                "they must have the same."
-            )
+        check_width(X, self.d)
         if sp.issparse(X) != self.sparse:
             X = sp.csr_array(X) if self.sparse else X.toarray()
         self.rows.append(*self.row_map.prepare(X))

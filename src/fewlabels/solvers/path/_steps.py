@@ -285,21 +285,6 @@ def sizes(F, n):
 
 
 @jit()
-def set_rates(F, first, n):
-    """Rates from the penalties now to their targets, of rows first..n.
-
-    Returns whether any breakpoint moves.
-    """
-    breakpoints_move = False
-    for line in range(N_PENALTY):
-        for i in range(first, n):
-            now, then = F[LO + line, i], F[TARGET + line, i]
-            F[RATE + line, i] = 0.0 if now == then else then - now
-            breakpoints_move |= line < 3 and now != then
-    return breakpoints_move
-
-
-@jit()
 def move_penalties(F, S, n, left, share):
     """Penalties when the share ``left`` of the clock is left; rows at breakpoints go with them.
 
@@ -398,6 +383,15 @@ def size_of_step(F, rows, corner):
 
 
 @jit()
+def reached(way, slope, floor, eta, steepest):
+    """Step length to the end of ``way``, and whether that is the first event so far."""
+    if not slope > floor:
+        return eta, False
+    x = max(0.0, way / slope)
+    return x, x < eta or (x == eta and slope > steepest)
+
+
+@jit()
 def next_event(F, S, n, free, moving, left, limit, least, noise):
     """The first event along the direction: step length, code and position or row.
 
@@ -411,16 +405,14 @@ def next_event(F, S, n, free, moving, left, limit, least, noise):
     for p in range(free.size):
         i = free[p]
         low, high = segment_ends(F, i, S[REGION, i])
-        slope = F[D, i] - left * F[RATE + low - LO, i]
-        if slope < 0.0:
-            x = max(0.0, (F[low, i] - F[A, i]) / slope)
-            if x < eta or (x == eta and -slope > steepest):
-                eta, steepest, code, which = x, -slope, FREE_LOW, p
+        slope = left * F[RATE + low - LO, i] - F[D, i]
+        x, is_first = reached(F[A, i] - F[low, i], slope, 0.0, eta, steepest)
+        if is_first:
+            eta, steepest, code, which = x, slope, FREE_LOW, p
         slope = F[D, i] - left * F[RATE + high - LO, i]
-        if slope > 0.0:
-            x = max(0.0, (F[high, i] - F[A, i]) / slope)
-            if x < eta or (x == eta and slope > steepest):
-                eta, steepest, code, which = x, slope, FREE_HIGH, p
+        x, is_first = reached(F[high, i] - F[A, i], slope, 0.0, eta, steepest)
+        if is_first:
+            eta, steepest, code, which = x, slope, FREE_HIGH, p
     for k in range(moving.size):
         i = moving[k]
         floor = least + noise * F[ROOT, i]
@@ -428,22 +420,19 @@ def next_event(F, S, n, free, moving, left, limit, least, noise):
         if 0 < region and region < 3:
             line = segment_slope(region)
             slope = direction * (F[GAMMA, i] + left * F[RATE + line - LO, i])
-            if slope > floor:
-                x = max(0.0, -direction * (F[H, i] + F[line, i]) / slope)
-                if x < eta or (x == eta and slope > steepest):
-                    eta, steepest, code, which = x, slope, MEET, k
+            x, is_first = reached(-direction * (F[H, i] + F[line, i]), slope, floor, eta, steepest)
+            if is_first:
+                eta, steepest, code, which = x, slope, MEET, k
         line = next_breakpoint(F, S, i)
         slope = direction * (F[D, i] - left * F[RATE + line - LO, i])
-        if slope > 0.0:
-            x = max(0.0, direction * (F[line, i] - F[A, i]) / slope)
-            if x < eta or (x == eta and slope > steepest):
-                eta, steepest, code, which = x, slope, BREAK, k
+        x, is_first = reached(direction * (F[line, i] - F[A, i]), slope, 0.0, eta, steepest)
+        if is_first:
+            eta, steepest, code, which = x, slope, BREAK, k
         if S[SIGN, i] != 0:
             slope = -S[SIGN, i] * F[GAMMA, i]
-            if slope > floor:
-                x = max(0.0, S[SIGN, i] * F[H, i] / slope)
-                if x < eta or (x == eta and slope > steepest):
-                    eta, steepest, code, which = x, slope, FLIP, k
+            x, is_first = reached(S[SIGN, i] * F[H, i], slope, floor, eta, steepest)
+            if is_first:
+                eta, steepest, code, which = x, slope, FLIP, k
     for i in range(n):
         reach = F[H, i] + eta * F[GAMMA, i]
         if left == 0.0 and reach > F[LOW, i] and reach < F[HIGH, i]:
@@ -452,15 +441,13 @@ def next_event(F, S, n, free, moving, left, limit, least, noise):
             continue
         floor = least + noise * F[ROOT, i]
         slope = left * F[RLOW, i] - F[GAMMA, i]
-        if slope > floor and F[LOW, i] > -np.inf:
-            x = max(0.0, (F[H, i] - F[LOW, i]) / slope)
-            if x < eta or (x == eta and slope > steepest):
-                eta, steepest, code, which = x, slope, RANGE_LOW, i
+        x, is_first = reached(F[H, i] - F[LOW, i], slope, floor, eta, steepest)
+        if is_first:
+            eta, steepest, code, which = x, slope, RANGE_LOW, i
         slope = F[GAMMA, i] - left * F[RHIGH, i]
-        if slope > floor and F[HIGH, i] < np.inf:
-            x = max(0.0, (F[HIGH, i] - F[H, i]) / slope)
-            if x < eta or (x == eta and slope > steepest):
-                eta, steepest, code, which = x, slope, RANGE_HIGH, i
+        x, is_first = reached(F[HIGH, i] - F[H, i], slope, floor, eta, steepest)
+        if is_first:
+            eta, steepest, code, which = x, slope, RANGE_HIGH, i
     return eta, code, which
 
 

@@ -48,11 +48,14 @@ class Clock:
         state = self.state
         F, n = state.F, state.n
         first = int(state.bordered)  # the virtual row's slope has a target of its own
-        breakpoints_move = st.set_rates(F, first, n)
+        now, then = F[st.LO : st.SR + 1, first:n], F[st.TARGET : st.TARGET + st.N_PENALTY, first:n]
+        rates = F[st.RATE : st.RATE + st.N_PENALTY, first:n]
+        rates[:] = 0.0
+        np.subtract(then, now, out=rates, where=then != now)
         self.penalties_move = True
         st.hold_all(F, state.S, n)
         self.drift, self.drift_sum = None, 0.0
-        if breakpoints_move:
+        if rates[:3].any():
             along = (state.S[st.STATUS, :n] == st.AT_BREAKPOINT) & (F[st.D, :n] != 0.0)
             rows = np.flatnonzero(along)
             self.drift, self.drift_sum = np.zeros(n), float(F[st.D, rows].sum())

@@ -24,11 +24,6 @@ class Factor:
         self.corner = 1.0
         self._n = 0
 
-    def __getstate__(self):
-        # Without the room for more rows.
-        L = self.L[: self._n, : self._n].copy()
-        return {**super().__getstate__(), "_rows": self.rows.copy(), "L": L}
-
     def __len__(self):
         return self._n
 

@@ -12,14 +12,13 @@ target may move too, on a clock (``clock``).
 
 from __future__ import annotations
 
-import copy
 from collections import deque
 from operator import attrgetter
 
 import numpy as np
 
 from ..._threads import one_blas_thread
-from ...problem import Penalty, RowPenalties
+from ...problem import Penalty
 from . import _steps as st
 from . import operations as op
 from .engine import PathEngine
@@ -87,23 +86,6 @@ class PathFollower:
         Whether an operation ended in an exception, as when it was interrupted. The variables
         can be read (``a``, ``signs``, ``multiplier``), to start another path from; operations
         raise an ArithmeticError.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fewlabels.kernels import RBF
-    >>> from fewlabels.solvers.path import PathFollower, RowPenalties
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(40, 2)) + np.repeat([[-2.0], [2.0]], 20, axis=0)
-    >>> path = PathFollower(RBF(gamma=0.1))
-    >>> path.add(X[[0, 39]], RowPenalties.labelled([-1, 1], C=10.0))
-    True
-    >>> path.add(X[1:39], RowPenalties.unlabelled(C_star=5.0, n=38), block=False)
-    True
-    >>> int((path.h > 0).sum()), path.violation() < 1e-10
-    (20, True)
-    >>> path.remove([5, 7])
-    True
     """
 
     def __init__(
@@ -293,50 +275,11 @@ class PathFollower:
         move = op.move, numbers, rows, total, target
         return self._operate("move", len(numbers), [move], max_steps)
 
-    def scale_slopes(self, factor, *, total=None, max_steps=None):
-        """Multiply every slope by ``factor`` along a path, as if the kernel were divided by it."""
-        if self.signs.any():
-            raise ValueError("slopes of a symmetric hinge are fixed; move its cost instead.")
-        ridge = self.scale * self._values(st.RIDGE)
-        rows = RowPenalties.convex(self.penalty.scaled(1.0, factor), ridge)
-        return self.move(np.arange(len(self)), rows, total=total, max_steps=max_steps)
-
     def refresh(self):
         """Compute h afresh and correct the solution for the rounding that was in it."""
         return self._operate("refresh", len(self), [(PathEngine.start_over,)], virtual_stays=True)
 
     # -- without one row ----------------------------------------------------------------------
-
-    def leave_one_out(self, indices=None, *, total=None, factor=1.0):
-        """Values ``h_i`` of rows under the solution of the problem without them, exactly.
-
-        A row with ``a = 0`` has no part in its own value. Every other one is taken out of a
-        copy; this path stays as it is. Where they depend on the number of rows, ``total`` is
-        that for one row less, and ``factor`` of the slopes.
-        """
-        if not self.finished:
-            raise ValueError("the path is not at its end; call run first.")
-        if self.signs.any() or self._state.bordered:
-            raise ValueError(
-                "leaving rows out is exact for convex machines only; with unlabelled rows the "
-                "local minimum depends on the way there."
-            )
-        places = np.arange(len(self)) if indices is None else np.asarray(indices)
-        base = self._copy()
-        if factor == 1.0:
-            base.move(total=total)
-        else:
-            base.scale_slopes(factor, total=total)
-        values = base.h[places]
-        for k in np.flatnonzero(base.a[places]).tolist():
-            other, one = base._copy(), places[[k]]
-            other.change(one, RowPenalties.convex(Penalty.linear(0.0, 0.0, 0.0, 1)))
-            values[k] = other.h[one[0]]
-        return values
-
-    def _copy(self):
-        """A copy with the same kernel matrix, whose columns are dear: add no rows to it."""
-        return copy.deepcopy(self, {id(self._state.gram): self._state.gram})
 
     def one_less(self, a, h, penalty, unit):
         """``OneLess`` of the present rows, from their solution; see there.
@@ -346,7 +289,7 @@ class PathFollower:
         rows, gram = self._state.present, self._state.gram
 
         def columns(indices):
-            return self.scale * gram.columns(rows[indices])[:, rows]
+            return self.scale * np.ascontiguousarray(gram.block(rows, rows[indices]).T)
 
         return OneLess(
             columns, self.scale * self._values(st.RIDGE), a, h + penalty.slope_right,
@@ -397,7 +340,10 @@ class PathFollower:
 
     def _numbers(self, indices):
         """Rows of the state from the user's indices."""
-        return self._state.present[op.checked_indices(indices, len(self))]
+        numbers = np.atleast_1d(self._state.present[indices])
+        if len(np.unique(numbers)) < len(numbers):
+            raise ValueError("the same row is named twice; name every row once.")
+        return numbers
 
     def _check_reachable(self, total, added=None, gone=None):
         """Refuse what has no solution, before anything changes."""

@@ -50,7 +50,7 @@ def load(path, X, rows, a, multiplier, negative, virtual=0.0, target=None):
     found = np.empty(len(new), np.int64)
     st.adopt(F, S, new, found)
     inside = new[found == st.FREE]
-    state.gram.prefetch(inside)
+    state.gram.block(inside[:1], inside)  # evaluates their columns together
     if balanced:
         path.virtual.free()
     for i in inside.tolist():
@@ -113,19 +113,6 @@ def put_in(path):
 
 
 # -- what callers ask for, checked before anything changes -------------------------------------
-
-
-def checked_indices(indices, n):
-    """Indices of some of n rows, each once; a mask is allowed."""
-    indices = np.asarray(indices)
-    if indices.dtype == bool:
-        indices = np.flatnonzero(indices)
-    indices = np.atleast_1d(indices)
-    if len(indices) and (indices.min() < -n or indices.max() >= n):
-        raise IndexError(f"row {indices[np.abs(indices).argmax()]} is not among {n} rows.")
-    if len(np.unique(indices % max(1, n))) < len(indices):
-        raise ValueError("the same row is named twice; name every row once.")
-    return indices
 
 
 def refuse_unreachable(low, up, total):

@@ -21,9 +21,6 @@ class Placement:
         self._moving = np.zeros(64, np.int64)
         self.n_moving = 0
 
-    def __getstate__(self):
-        return {**super().__getstate__(), "_moving": self.moving.copy()}
-
     @property
     def moving(self):
         """The moving rows; a view."""

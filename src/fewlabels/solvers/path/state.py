@@ -40,11 +40,6 @@ class State:
         if bordered:
             st.release(self.F, self.S, 0, st.ABSENT)
 
-    def __getstate__(self):
-        # Without the room for more rows.
-        F, S = self.F[:, : self.n].copy(), self.S[:, : self.n].copy()
-        return {**super().__getstate__(), "F": F, "S": S}
-
     # -- rows --------------------------------------------------------------------------------
 
     def append(self, X, rows):
