@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from fewlabels.io.errors import UserError
 from fewlabels.io.tables import read as tables
-from fewlabels.io.tables.lines import iterate_lines
+from fewlabels.io.tables.read import iterate_tables
 from fewlabels.io.write import table_writer
 
 TYPES = {"n": pa.float64(), "kind": pa.string()}
 
 
 def read(path, rows=10**6, types=TYPES):
-    return list(iterate_lines(path, "csv", rows, types))
+    return list(iterate_tables(path, "csv", rows, types))
 
 
 def content(lines):

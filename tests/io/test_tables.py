@@ -67,7 +67,7 @@ def test_pieces_make_up_the_whole(tmp_path, form, monkeypatch):
     table = pa.table({"a": [f"{i:06d}" for i in range(1000)], "b": [f"x{i}" for i in range(1000)]})
     with table_writer(path, form) as append:
         append(table)
-    pieces, shares = zip(*iterate_tables(path, form, rows=17), strict=True)
+    pieces, _, shares = zip(*iterate_tables(path, form, rows=17), strict=True)
     assert list(shares) == sorted(shares) and shares[-1] == 1.0
     assert max(piece.num_rows for piece in pieces) == 17
     assert pa.concat_tables(pieces).to_pydict() == table.to_pydict()
@@ -151,7 +151,7 @@ def test_compressed(tmp_path, ending):
     path.write_bytes(gzip.compress(text.encode()))
     form = input_format(path)
     assert read_table(path, form).to_pydict() == {"a": ["1", "2"], "b": ["x", "y"]}
-    assert [piece.num_rows for piece, _ in iterate_tables(path, form, 1)] == [1, 1]
+    assert [piece.num_rows for piece, _, _ in iterate_tables(path, form, 1)] == [1, 1]
     path.write_bytes(path.read_bytes()[:-12])
     with pytest.raises(UserError, match="cut short or is damaged"):
         read_table(path, form)

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.svm import SVC
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
-from fewlabels.onnx import kernels as blocks
+from fewlabels.onnx import functions as blocks
 from fewlabels.onnx import to_onnx
 
 MACHINES = {

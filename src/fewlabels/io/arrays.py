@@ -34,8 +34,8 @@ class ArrayData:
 def read_arrays(path, form, *, n_columns=None, zero_based=None):
     """Read a matrix of a format that :func:`fewlabels.io.paths.input_format` has told.
 
-    Svmlight files write no trailing zeros, so ``n_columns`` says how many columns there are; how
-    they are counted is found out where ``zero_based`` does not say it.
+    Svmlight files write no trailing zeros, so ``n_columns`` says how many columns there are;
+    ``zero_based`` how they are counted, else it is found out.
     """
     if form == "svmlight":
         data = _read_svmlight(path, n_columns, zero_based)
@@ -51,13 +51,11 @@ def read_arrays(path, form, *, n_columns=None, zero_based=None):
 
 
 def _read_numpy(path, form):
-    labels = {}
     try:
         if form == "npy":
-            X = np.load(path, mmap_mode="r", allow_pickle=False)
-        else:
-            with np.load(path, allow_pickle=False) as file:
-                X, labels = _from_npz(path, file)
+            return _checked(np.load(path, mmap_mode="r", allow_pickle=False), path)
+        with np.load(path, allow_pickle=False) as file:
+            X, labels = _from_npz(path, file)
     except (ValueError, EOFError, OSError, zipfile.BadZipFile, KeyError) as error:
         objects = "pickle" in str(error) or "Python objects" in str(error)
         reason = "it holds Python objects" if objects else "it is damaged or cut"
@@ -68,9 +66,10 @@ def _read_numpy(path, form):
     return _checked(X, path, labels)
 
 
-def _checked(X, path, labels=None):
+def _checked(X, path, labels=()):
+    labels = dict(labels)
     if not isinstance(X, np.ndarray):
-        return ArrayData(as_sparse(X), labels or {})
+        return ArrayData(as_sparse(X), labels)
     if X.ndim != 2:
         raise UserError(
             f"The array in {path} has {plural(X.ndim, 'dimension')}; it needs 2, one row per "
@@ -78,7 +77,7 @@ def _checked(X, path, labels=None):
         )
     if X.dtype.kind not in "biuf":
         raise UserError(f"The array in {path} holds {X.dtype} values; it needs numbers.")
-    return ArrayData(X, labels or {})
+    return ArrayData(X, labels)
 
 
 def _from_npz(path, file):
@@ -125,21 +124,15 @@ def _read_svmlight(path, n_columns, zero_based):
         X = X[:, 1:]
     if n_columns is not None and X.shape[1] < n_columns:
         X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_columns))
-    return ArrayData(_narrow(X), {"y": y}, zero_based)
+    return ArrayData(as_sparse(X), {"y": y}, zero_based)
 
 
 def as_sparse(X):
-    """Turn any matrix into a CSR array."""
+    """CSR array of any matrix, with 32-bit indices, which alone scikit-learn's estimators take."""
     import scipy.sparse as sp
 
-    return _narrow(sp.csr_array(X))
-
-
-def _narrow(X):
-    """CSR array with 32-bit indices, the only ones that scikit-learn's estimators take."""
+    X = sp.csr_array(X)
     if X.indices.dtype != np.int32 and max(X.nnz, *X.shape) < 2**31:
-        import scipy.sparse as sp
-
         parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
         X = sp.csr_array(parts, shape=X.shape)
     return X

@@ -1,7 +1,5 @@
 """Files that appear whole or not at all."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import tempfile
@@ -14,13 +12,12 @@ from .errors import UserError
 def replacing(path):
     """Path of a temporary file that takes the place of ``path`` when the block succeeds.
 
-    The temporary file lies in the same folder, because renaming is atomic only
-    within one file system. Whatever goes wrong in the block, Ctrl-C included, leaves
-    the old file as it was and no temporary file behind.
+    Whatever goes wrong in the block, Ctrl-C included, leaves the old file as it was.
     """
     # A link keeps pointing where it points: its target is what gets replaced.
     path = Path(os.path.realpath(path))
     try:
+        # In the same folder, because renaming is atomic only within one file system.
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}.") from error

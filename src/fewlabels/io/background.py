@@ -1,7 +1,5 @@
 """Reading ahead and writing behind, each in a thread of its own and by a few pieces only."""
 
-from __future__ import annotations
-
 import contextlib
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
@@ -10,10 +8,7 @@ _DONE = object()
 
 
 def ahead(pieces, depth=2):
-    """Make the next pieces of an iterator, ``depth`` at most, while the consumer works on one.
-
-    The iterator is advanced in one other thread; its exceptions come where their piece would.
-    """
+    """Make the next pieces of an iterator in another thread while the consumer works on one."""
     pool = ThreadPoolExecutor(1)
     waiting = deque(pool.submit(next, pieces, _DONE) for _ in range(depth))
     try:
@@ -31,8 +26,7 @@ def ahead(pieces, depth=2):
 def behind(function, depth=2):
     """Give a function that calls another later, in order, in one other thread.
 
-    Up to ``depth`` calls may be waiting. At the end of the block all are done; what one of them
-    raises is raised there, or by the next call.
+    What a call raises is raised by a later one, or at the end of the block, where all are done.
     """
     waiting = deque()
 

@@ -1,7 +1,5 @@
 """The exceptions that reach the user as a sentence."""
 
-from __future__ import annotations
-
 
 class UserError(Exception):
     """What was given cannot be used; the message says what is wrong and what to do."""

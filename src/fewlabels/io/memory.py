@@ -49,11 +49,10 @@ def _without_views(table):
     """A table whose texts Arrow can filter, which it cannot where they are views."""
     import pyarrow as pa
 
-    fields = [
-        field.with_type(pa.large_string()) if pa.types.is_string_view(field.type) else field
-        for field in table.schema
-    ]
-    return table.cast(pa.schema(fields))
+    kind = pa.large_string()
+    views = (pa.types.is_string_view(field.type) for field in table.schema)
+    pairs = zip(table.schema, views, strict=True)
+    return table.cast(pa.schema([f.with_type(kind) if view else f for f, view in pairs]))
 
 
 def _column(series):

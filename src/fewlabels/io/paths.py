@@ -1,35 +1,16 @@
 """Which files can be read and written, decided by their extension before any work is done."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
 from .errors import UserError
 from .memory import InMemory
 
-INPUTS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".npz": "npz",
-    ".npy": "npy",
-    ".svm": "svmlight",
-    ".svmlight": "svmlight",
-    ".libsvm": "svmlight",
-    ".txt": "svmlight",
-    ".csv.gz": "csv",
-    ".tsv.gz": "tsv",
-}
-OUTPUTS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv.gz": "csv",
-    ".tsv.gz": "tsv",
-}
+_PLAIN = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet"}
+_COMPRESSED = {".csv.gz": "csv", ".tsv.gz": "tsv"}
+_SVMLIGHT = dict.fromkeys([".svm", ".svmlight", ".libsvm", ".txt"], "svmlight")
+OUTPUTS = {**_PLAIN, **_COMPRESSED}
+INPUTS = {**_PLAIN, ".npz": "npz", ".npy": "npy", **_SVMLIGHT, **_COMPRESSED}
 TABLES = frozenset({"csv", "tsv", "parquet", "frame"})
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 
@@ -40,22 +21,21 @@ def input_format(path):
         return path.form
     path = Path(path)
     existing_file(path, "data")
-    suffix = _extension(path)
-    name = INPUTS.get(suffix.lower())
+    name, suffix = _format(path, INPUTS)
     if name is None:
         raise UserError(
             f"The extension '{suffix}' of {path} is not known; data can be {_extensions(INPUTS)}."
         )
     if path.stat().st_size == 0:
-        raise UserError(f"{path} is empty; it needs {_needs(name)}.")
+        table = name in TABLES
+        needs = "a row of column names and rows of data" if table else "rows of numbers"
+        raise UserError(f"{path} is empty; it needs {needs}.")
     return name
 
 
 def output_format(path):
     """Format of a table that is to be written."""
-    path = Path(path)
-    suffix = _extension(path)
-    name = OUTPUTS.get(suffix.lower())
+    name, suffix = _format(Path(path), OUTPUTS)
     if name is None:
         raise UserError(
             f"The extension '{suffix}' of {path} is not one that scores can be written to; "
@@ -102,14 +82,11 @@ def check_output(path, inputs=()):
             raise UserError(f"{path} is an input of this command; choose another output.")
 
 
-def _extension(path):
-    return "".join(path.suffixes[-2:]) if is_compressed(path) else path.suffix
+def _format(path, known):
+    suffix = "".join(path.suffixes[-2:]) if is_compressed(path) else path.suffix
+    return known.get(suffix.lower()), suffix
 
 
-def _extensions(table):
-    names = list(table)
-    return ", ".join(names[:-1]) + f" or {names[-1]}"
-
-
-def _needs(name):
-    return "a row of column names and rows of data" if name in TABLES else "rows of numbers"
+def _extensions(known):
+    *names, last = known
+    return ", ".join(names) + f" or {last}"

@@ -11,9 +11,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .columns import Columns, Matrix
-from .graph import IR_VERSION, OPSET, Graph, needed
-from .kernels import MOST_BYTES
+from .functions import MOST_BYTES
+from .graph import IR_VERSION, OPSET, Columns, Graph, Matrix
 from .machines import answers, label_values
 from .transformers import text_columns, transform, used_columns
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from onnx import ModelProto
-
-_NUMBERS = {"float32": np.float32, "float64": np.float64}
 
 
 def to_onnx(
@@ -82,11 +79,12 @@ def to_onnx(
     >>> [output.name for output in to_onnx(machine).graph.output]
     ['label', 'score', 'score_samples']
     """
-    if dtype not in _NUMBERS:
+    if dtype not in ("float32", "float64"):
         raise ValueError(f"dtype={dtype!r} is not known; pass 'float32' or 'float64'.")
     if labels is not None and (isinstance(labels, str) or len(labels) != 2):
         raise ValueError(f"labels={labels!r} is not two texts, for rows below and above.")
-    onnx = needed()
+    graph = Graph(float32=dtype == "float32")
+    onnx = graph.onnx
     machine = model[-1] if isinstance(model, Pipeline) else model
     if not hasattr(type(machine), "function_"):
         raise ValueError(
@@ -94,7 +92,6 @@ def to_onnx(
             f"{type(machine).__name__}."
         )
     check_is_fitted(machine)
-    graph = Graph(float32=dtype == "float32")
     inputs, rows = _inputs(graph, model)
     if isinstance(model, Pipeline):
         for _, step in model.steps[:-1]:
@@ -150,22 +147,12 @@ def _first_step(model):
 def _output(graph, name, value, machine, labels):
     """Declaration of an output, in the type that users see."""
     helper, tensor = graph.onnx.helper, graph.onnx.TensorProto
+    kind = tensor.FLOAT if graph.float32 else tensor.DOUBLE
     if name == "label":
-        kind = label_type(graph, machine, labels)
-        graph.rename(value, name)
-        return helper.make_tensor_value_info(name, kind, [None])
-    if graph.float32:
+        dtype = label_values(machine, labels).dtype
+        kind = tensor.STRING if dtype.kind == "O" else helper.np_dtype_to_tensor_dtype(dtype)
+    elif graph.float32:
         value = graph.cast(value, np.float32)
     graph.rename(value, name)
     shape = [None, 2] if name == "probabilities" else [None]
-    return helper.make_tensor_value_info(
-        name, tensor.FLOAT if graph.float32 else tensor.DOUBLE, shape
-    )
-
-
-def label_type(graph, machine, labels=None):
-    """Type of the output ``label``."""
-    values = label_values(machine, labels)
-    if values.dtype.kind == "O":
-        return graph.onnx.TensorProto.STRING
-    return graph.onnx.helper.np_dtype_to_tensor_dtype(values.dtype)
+    return helper.make_tensor_value_info(name, kind, shape)

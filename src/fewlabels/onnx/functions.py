@@ -1,11 +1,21 @@
-"""The function that a machine has learnt, as nodes."""
-
-from __future__ import annotations
+"""The function that a machine has learnt, as nodes: kernel values block by block."""
 
 import numpy as np
+import scipy.sparse as sp
 
-from ..kernels import RBF, Linear, Polynomial, Sigmoid
-from .kernels import inner_product_sum, mapped, rbf_sum
+from ..gram.tiles.features import RowMap
+from ..kernels import RBF, Linear, Map, Polynomial, Sigmoid
+
+# Support vectors at a time: their kernel values stay in cache. At most so many blocks, too, as
+# each costs some nodes.
+BLOCK, MOST_BLOCKS = 256, 256
+# Scaled entries beyond this are out of reach of every support vector; their squares still fit.
+_FARTHEST = {np.float32: 1e15, np.float64: 1e150}
+# Rounding errors of float32 values are independent, a sum of them rarely is larger by this; one
+# of float64 values keeps this share of what it is summed from.
+_ROOM, _ROUNDING = 8.0, 1e-12
+# A dense block of support vectors larger than this does not fit into a model file.
+MOST_BYTES = 2_000_000_000
 
 
 def check_kernel(name, kernel):
@@ -20,17 +30,16 @@ def check_kernel(name, kernel):
 
 
 def values(graph, function, x, exact=False):
-    """Nodes for a ``Function`` at rows x, float64 of shape (n, d).
+    """Values of a ``Function`` at rows x, float64 of shape (n,), and what rounding leaves in them.
 
-    Gives its values, float64 of shape (n,), and what rounding of kernel values leaves in them.
     Where rounding alone would decide on the side of the boundary, values are on it to the last
     bit. Kernel values are float64 in every graph if ``exact``.
     """
     if function.shift is not None:
         x = graph.add("Sub", x, function.shift)
     value, noise = _WRITERS[type(function.kernels[0])](graph, function, x, exact)
-    value = on_boundary(graph, graph.flat(value), function.boundary, function.rounding)
-    return value, noise
+    value = graph.add("Squeeze", value, np.array([1]))
+    return on_boundary(graph, value, function.boundary, function.rounding), noise
 
 
 def on_boundary(graph, value, boundary, rounding):
@@ -39,13 +48,6 @@ def on_boundary(graph, value, boundary, rounding):
     beside = graph.add("Abs", graph.add("Sub", value, boundary))
     is_rounding = graph.add("LessOrEqual", beside, np.float64(rounding))
     return graph.add("Where", is_rounding, boundary, value)
-
-
-def _rbf(graph, function, x, exact):
-    gammas = np.array([kernel.gamma for kernel in function.kernels])
-    total, noise = rbf_sum(graph, x, gammas, function.vectors, function.coef, exact)
-    # K(x, x) is 1.
-    return graph.add("Add", total, np.float64(function.bias - function.self_weight)), noise
 
 
 def _linear(graph, function, x, exact):
@@ -62,14 +64,93 @@ def _linear(graph, function, x, exact):
 
 
 def _inner_product(graph, function, x, exact):
-    kernel, own = function.kernel, function.self_weight
-    total = inner_product_sum(graph, x, kernel, function.vectors, function.coef[0])
+    kernel, own, vectors = function.kernel, function.self_weight, _dense(function.vectors)
+    scaled = graph.add("Mul", x, np.float64(kernel.gamma))
+    parts = []
+    for block in _blocks(vectors):
+        constant = np.full(len(vectors[block]), kernel.coef0)
+        inner = graph.add("Gemm", scaled, vectors[block].T, constant)
+        weights = function.coef[0, block][:, None]
+        parts.append(graph.add("MatMul", _mapped(graph, kernel, inner), weights))
+    total = graph.add("Sum", *parts) if parts else _zeros(graph, x)
     if own:
         norm = graph.row_sums(graph.add("Mul", x, x))
         inner = graph.add("Mul", norm, np.float64(kernel.gamma))
-        of_self = mapped(graph, kernel, graph.add("Add", inner, np.float64(kernel.coef0)))
+        of_self = _mapped(graph, kernel, graph.add("Add", inner, np.float64(kernel.coef0)))
         total = graph.add("Sub", total, graph.add("Mul", of_self, np.float64(own)))
     return graph.add("Add", total, np.float64(function.bias)), 0.0
+
+
+def _dense(vectors):
+    if sp.issparse(vectors):
+        if 8 * np.prod(vectors.shape, dtype=float) > MOST_BYTES:
+            raise ValueError(
+                f"the {vectors.shape[0]} support vectors of {vectors.shape[1]} columns are sparse "
+                "and would fill more than 2 GB as a dense matrix, which is what ONNX has; reduce "
+                "the columns, or use kernel='linear', which needs only one weight per column."
+            )
+        vectors = vectors.toarray()
+    return np.asarray(vectors, dtype=np.float64)
+
+
+def _mapped(graph, kernel, inner):
+    if kernel.map is Map.POWER:
+        return graph.add("Pow", inner, np.float64(kernel.degree))
+    return graph.add("Tanh", inner)
+
+
+def _zeros(graph, x):
+    """A zero for each row; NaN for a row that has one."""
+    return graph.add("Mul", graph.row_sums(x), np.float64(0.0))
+
+
+def _rbf(graph, function, x, exact):
+    """Nodes for ``sum_k sum_j coef[k, j] exp(-gamma_k ||x_j - x||^2)``, shape (n, 1), and noise.
+
+    With a column for its own norm, a row's exponents come from one product of matrices: ``<x, z> -
+    ||x||^2 / 2 - ||z||^2 / 2`` of rows around the mean x_j, scaled by sqrt(2 gamma).
+    """
+    vectors, coef = _dense(function.vectors), function.coef
+    gammas = np.array([kernel.gamma for kernel in function.kernels])
+    constant = np.float64(function.bias - function.self_weight)  # K(x, x) is 1
+    if not len(vectors):
+        return graph.add("Add", _zeros(graph, x), constant), 0.0
+    narrowest = RowMap(RBF(gammas.max()), vectors)
+    # float32 where its kernel values are good enough for the machines themselves.
+    rough = graph.float32 and not exact and narrowest.dtype == np.float32
+    dtype = np.float32 if rough else np.float64
+    scale, center = np.sqrt(2.0 * gammas.max()), vectors.mean(axis=0)
+
+    far = np.float64(_FARTHEST[dtype])
+    moved = graph.add("Mul", graph.add("Sub", x, center), scale)
+    moved = graph.add("Clip", moved, -far, far)
+    if dtype is np.float32:  # the norm is that of the rounded row
+        moved = graph.cast(graph.cast(moved, dtype), np.float64)
+    norm = graph.row_sums(graph.add("Mul", moved, moved))
+    rows = graph.add("Concat", moved, graph.add("Mul", norm, np.float64(-0.5)), axis=1)
+    rows = rows if dtype is np.float64 else graph.cast(rows, dtype)
+
+    points = (scale * (vectors - center)).astype(dtype)
+    column_term = (-0.5 * np.einsum("ij,ij->i", points, points, dtype=np.float64)).astype(dtype)
+    ratios = gammas / gammas.max() if gammas.max() else np.ones(len(gammas))
+    parts = []
+    for block in _blocks(points):
+        columns = np.vstack([points[block].T, np.ones((1, len(points[block])), dtype)])
+        exponent = graph.add("Gemm", rows, columns, column_term[block])
+        for k in np.flatnonzero(coef[:, block].any(axis=1)):
+            scaled = exponent if ratios[k] == 1 else graph.add("Mul", exponent, dtype(ratios[k]))
+            values = graph.add("Exp", scaled)
+            values = values if dtype is np.float64 else graph.cast(values, np.float64)
+            parts.append(graph.add("MatMul", values, coef[k, block][:, None]))
+    noise = _ROUNDING * float(np.abs(coef).sum())
+    if dtype is np.float32:
+        noise = max(noise, _ROOM * narrowest.value_error * float(np.linalg.norm(coef)))
+    return graph.add("Add", graph.add("Sum", *parts), constant), noise
+
+
+def _blocks(vectors):
+    size = max(BLOCK, -(-len(vectors) // MOST_BLOCKS))
+    return [slice(first, first + size) for first in range(0, len(vectors), size)]
 
 
 # Kernels that graphs can hold: what writes the function, without its constant.

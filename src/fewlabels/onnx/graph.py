@@ -1,6 +1,6 @@
-"""A graph that is being written: nodes, constants and names."""
+"""A graph that is being written, and what travels between its steps."""
 
-from __future__ import annotations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,36 +8,27 @@ import numpy as np
 OPSET, IR_VERSION = 19, 9
 
 
-def needed():
-    """The package onnx, or a sentence on how to get it."""
-    try:
-        import onnx
-    except ImportError as error:
-        raise ImportError(
-            "writing ONNX graphs needs the package onnx; install it with "
-            "pip install 'fewlabels[onnx]'."
-        ) from error
-    return onnx
-
-
 class Graph:
-    """Nodes and constants; every value gets a name of its own.
+    """Nodes and constants; ``unique`` makes a free name of a proposal, if others have names too.
 
-    ``unique`` makes a free name of a proposal, in graphs that become part of another one. With
-    ``float32`` numbers come in and go out as float32; between, they are float64.
+    With ``float32`` numbers come in and go out as float32; between, they are float64.
     """
 
     def __init__(self, unique=None, float32=False):
-        self.onnx = needed()
+        try:
+            import onnx
+        except ImportError as error:
+            raise ImportError(
+                "writing ONNX graphs needs the package onnx; install it with "
+                "pip install 'fewlabels[onnx]'."
+            ) from error
+        self.onnx = onnx
         self.float32 = float32
         self.nodes, self.constants = [], []
         self._unique = unique or (lambda name: f"{name}_{len(self.nodes) + len(self.constants)}")
 
     def add(self, op, *inputs, **attributes):
-        """Add a node with one output and give that one's name.
-
-        Inputs are names, or numbers and arrays, which become constants of their type.
-        """
+        """Name of the output of a new node; inputs are names, or values to become constants."""
         names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
         output = self._unique(op.lower())
         self.nodes.append(
@@ -46,7 +37,6 @@ class Graph:
         return output
 
     def constant(self, value):
-        """Add a constant and give its name."""
         value = np.asarray(value)
         name = self._unique("constant")
         if value.dtype.kind in "OU":
@@ -67,12 +57,61 @@ class Graph:
         """Sums over each row, shape (n, 1)."""
         return self.add("ReduceSum", name, np.array([1]), keepdims=1)
 
-    def flat(self, name):
-        """Shape (n,) from (n, 1)."""
-        return self.add("Squeeze", name, np.array([1]))
-
     def rename(self, name, wanted):
         """Give a value the name that users see."""
         self.nodes.append(
             self.onnx.helper.make_node("Identity", [name], [wanted], name=f"name_{wanted}")
         )
+
+
+class Matrix(NamedTuple):
+    """Numbers: name of a float64 value of shape (n, width)."""
+
+    name: str
+    width: int
+
+    def take(self, graph, places):
+        if list(places) == list(range(self.width)):
+            return self
+        taken = graph.add("Gather", self.name, np.asarray(places, dtype=np.int64), axis=1)
+        return Matrix(taken, len(places))
+
+    def numbers(self, graph):
+        return self
+
+    def column(self, graph, place):
+        """One column and whether it is text."""
+        return graph.add("Gather", self.name, np.array([place], dtype=np.int64), axis=1), False
+
+
+class Columns(NamedTuple):
+    """Names of values of shape (n, 1), float64 or text."""
+
+    names: tuple[str, ...]
+    is_text: tuple[bool, ...]
+
+    @property
+    def width(self):
+        return len(self.names)
+
+    def take(self, graph, places):
+        return Columns(*(tuple(values[k] for k in places) for values in self))
+
+    def numbers(self, graph):
+        if any(self.is_text):
+            raise ValueError(
+                "a column of text reaches a step that needs numbers; put a OneHotEncoder or "
+                "OrdinalEncoder before it."
+            )
+        return joined(graph, [Matrix(name, 1) for name in self.names])
+
+    def column(self, graph, place):
+        return self.names[place], self.is_text[place]
+
+
+def joined(graph, matrices):
+    """Matrices side by side."""
+    if len(matrices) == 1:
+        return matrices[0]
+    name = graph.add("Concat", *(matrix.name for matrix in matrices), axis=1)
+    return Matrix(name, sum(matrix.width for matrix in matrices))

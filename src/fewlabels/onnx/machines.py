@@ -1,32 +1,40 @@
-"""What the machines answer, as nodes of a graph."""
-
-from __future__ import annotations
+"""What the machines answer, as nodes: places among sorted values give p-values and curves."""
 
 import numpy as np
 from sklearn.base import is_outlier_detector
 
-from .curves import p_values, probabilities
-from .encoders import is_missing
+from ..fitted import TwoSidedCurve
 from .functions import check_kernel, on_boundary, values
+from .transformers import is_missing
 
 
 def answers(graph, machine, x, labels=None):
     """Nodes for all that a fitted machine says about rows x, float64 of shape (n, d).
 
-    Gives names of values by the names that users see: "label" and "score", and where the machine
-    has them "score_samples", "p_value", "probabilities". ``labels`` are what the label says at or
-    below the threshold, and above, in place of the classes.
+    Gives names of values by the names that users see: "label", "score", then what
+    :func:`names_of_answers` says. ``labels`` stand for the classes at or below the threshold,
+    and above.
     """
     function = machine.function_
     check_kernel(type(machine).__name__, function.kernels[0])
-    if is_outlier_detector(machine):
-        found = _one_class(graph, machine, function, x)
-        above = graph.add("GreaterOrEqual", found["score"], np.float64(0.0))
-    else:
-        found = _two_classes(graph, machine, function, x)
-        above = graph.add("Greater", found["score"], np.float64(0.0))
+    one_class = is_outlier_detector(machine)
+    conformal = getattr(machine, "conformal_", None) if one_class else None
+    score, noise = values(graph, function, x, exact=conformal is not None)
+    decision = score
+    if one_class:
+        decision = graph.add("Sub", score, np.float64(np.ravel(machine.offset_)[0]))
+    if machine.target_fpr is None if one_class else noise > function.rounding:
+        decision = on_boundary(graph, decision, 0.0, max(function.rounding, noise))
+    above = graph.add("GreaterOrEqual" if one_class else "Greater", decision, np.float64(0.0))
     label = graph.add("Gather", label_values(machine, labels), graph.cast(above, np.int64))
-    return {"label": label, **found}
+    found = {"label": label, "score": decision}
+    if one_class:
+        found["score_samples"] = score
+        if conformal is not None:
+            found["p_value"] = _p_values(graph, conformal, score)
+    elif machine.has_curve_:
+        found["probabilities"] = _probabilities(graph, machine.curve_, decision)
+    return found
 
 
 def names_of_answers(machine):
@@ -61,23 +69,75 @@ def label_values(machine, labels=None):
     )
 
 
-def _two_classes(graph, machine, function, x):
-    decision, noise = values(graph, function, x)
-    if noise > function.rounding:
-        decision = on_boundary(graph, decision, 0.0, noise)
-    found = {"score": decision}
-    if machine.has_curve_:
-        found["probabilities"] = probabilities(graph, machine.curve_, decision)
-    return found
+def _p_values(graph, conformal, score):
+    least = conformal.tie_bounds()[0]
+    count = graph.cast(_at_most(graph, least, score), np.float64)
+    count = graph.add("Add", count, np.float64(1.0))
+    share = graph.add("Mul", count, np.float64(1.0 / (len(least) + 1)))
+    return graph.add("Where", graph.add("IsNaN", score), np.float64(np.nan), share)
 
 
-def _one_class(graph, machine, function, x):
-    conformal = getattr(machine, "conformal_", None)
-    score, noise = values(graph, function, x, exact=conformal is not None)
-    decision = graph.add("Sub", score, np.float64(np.ravel(machine.offset_)[0]))
-    if machine.target_fpr is None:
-        decision = on_boundary(graph, decision, 0.0, max(function.rounding, noise))
-    found = {"score": decision, "score_samples": score}
-    if conformal is not None:
-        found["p_value"] = p_values(graph, conformal, score)
-    return found
+def _probabilities(graph, curve, decision):
+    """Probabilities of the two classes, shape (n, 2)."""
+    of_curve = _two_slopes if isinstance(curve, TwoSidedCurve) else _one_sigmoid
+    columns = [
+        graph.add("Unsqueeze", column, np.array([1]))
+        for column in of_curve(graph, curve, decision)
+    ]
+    return graph.add("Concat", *columns, axis=1)
+
+
+def _one_sigmoid(graph, curve, decision):
+    """A sigmoid, or the mean of one and of a function that is linear between knots."""
+    z = graph.add("Mul", decision, np.float64(curve.slope))
+    columns = _sigmoids(graph, graph.add("Add", z, np.float64(curve.intercept)))
+    if curve.knots is None:
+        return columns
+    step = _interpolated(graph, np.asarray(curve.knots), curve.values, decision)
+    steps = [graph.add("Sub", np.float64(1.0), step), step]
+    return [
+        graph.add("Mul", graph.add("Add", *pair), np.float64(0.5))
+        for pair in zip(columns, steps, strict=True)
+    ]
+
+
+def _two_slopes(graph, curve, decision):
+    """A sigmoid whose argument is linear above zero and below."""
+    scaled = graph.add("Mul", decision, np.float64(1.0 / curve.spread))
+    sides = [graph.add("Max", scaled, np.float64(0.0)), graph.add("Min", scaled, np.float64(0.0))]
+    parts = [
+        graph.add("Mul", side, np.float64(slope))
+        for side, slope in zip(sides, curve.slopes, strict=True)
+    ]
+    return _sigmoids(graph, graph.add("Add", *parts))
+
+
+def _sigmoids(graph, z):
+    return [graph.add("Sigmoid", graph.add("Neg", z)), graph.add("Sigmoid", z)]
+
+
+def _interpolated(graph, knots, values, x):
+    """Linear between knots, constant outside them."""
+    values = np.asarray(values, dtype=np.float64)
+    slopes = np.append(np.diff(values) / np.diff(knots), 0.0)
+    x = graph.add("Clip", x, np.float64(knots[0]), np.float64(knots[-1]))
+    place = graph.add("Sub", _at_most(graph, knots, x), np.int64(1))
+    beyond = graph.add("Sub", x, graph.add("Gather", knots, place))
+    rise = graph.add("Mul", graph.add("Gather", slopes, place), beyond)
+    return graph.add("Add", graph.add("Gather", values, place), rise)
+
+
+def _at_most(graph, ascending, x):
+    """How many of the values are at most x, int64 of the shape of x; 0 where x is NaN."""
+    n_steps = max(1, len(ascending).bit_length())
+    padded = np.full(2**n_steps, np.nan)  # which nothing reaches
+    padded[: len(ascending)] = ascending
+    count = None
+    for step in (2**k for k in reversed(range(n_steps))):
+        bound = np.float64(padded[step - 1])
+        if count is not None:
+            bound = graph.add("Gather", padded, graph.add("Add", count, np.int64(step - 1)))
+        reached = graph.cast(graph.add("LessOrEqual", bound, x), np.int64)
+        further = graph.add("Mul", reached, np.int64(step))
+        count = further if count is None else graph.add("Add", count, further)
+    return count

@@ -1,7 +1,5 @@
 """The machines as steps that skl2onnx converts, in pipelines with any of its transformers."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..io.models.machines import MACHINES, machine_class
@@ -33,24 +31,18 @@ def register_with_skl2onnx() -> None:
 
 
 def _parse(scope, machine, inputs, custom_parsers=None):
+    from skl2onnx.common import data_types as types
+
+    of_labels = {"i": types.Int64TensorType, "f": types.DoubleTensorType,
+                 "b": types.BooleanTensorType, "O": types.StringTensorType}  # fmt: skip
     operator = scope.declare_local_operator(f"Fewlabels{type(machine).__name__}", machine)
     operator.inputs = inputs
-    number = type(inputs[0].type)
     for name in names_of_answers(machine):
-        kind = _label_type(machine) if name == "label" else number
+        kind = type(inputs[0].type)
+        if name == "label":
+            kind = of_labels[label_values(machine).dtype.kind]
         operator.outputs.append(scope.declare_local_variable(name, kind()))
     return operator.outputs
-
-
-def _label_type(machine):
-    from skl2onnx.common import data_types
-
-    return {
-        "i": data_types.Int64TensorType,
-        "f": data_types.DoubleTensorType,
-        "b": data_types.BooleanTensorType,
-        "O": data_types.StringTensorType,
-    }[label_values(machine).dtype.kind]
 
 
 def _shapes(operator):
@@ -65,11 +57,9 @@ def _convert(scope, operator, container):
 
     float32 = isinstance(operator.inputs[0].type, FloatTensorType)
     graph = Graph(unique=scope.get_unique_variable_name, float32=float32)
-    x = operator.inputs[0].full_name
-    x = graph.cast(x, np.float64)
+    x = graph.cast(operator.inputs[0].full_name, np.float64)
     found = answers(graph, operator.raw_operator, x)
-    for name, output in zip(found, operator.outputs, strict=True):
-        value = found[name]
+    for (name, value), output in zip(found.items(), operator.outputs, strict=True):
         if float32 and name != "label":
             value = graph.cast(value, np.float32)
         graph.rename(value, output.full_name)

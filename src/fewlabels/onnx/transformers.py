@@ -1,6 +1,4 @@
-"""scikit-learn's transformers as nodes: scalers, imputers, projections, pipelines of them."""
-
-from __future__ import annotations
+"""scikit-learn's transformers as nodes. A missing text is the empty text."""
 
 import numpy as np
 import pandas as pd
@@ -19,8 +17,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from .columns import Columns, Matrix, joined
-from .encoders import is_missing, is_text, one_hot, ordinal
+from .graph import Columns, Matrix, joined
 
 
 def transform(graph, transformer, rows):
@@ -45,15 +42,12 @@ def _standard(graph, scaler, rows):
 
 
 def _robust(graph, scaler, rows):
-    center = scaler.center_ if scaler.with_centering else None
-    return _affine(graph, rows, center, scaler.scale_ if scaler.with_scaling else None)
+    return _affine(graph, rows, scaler.center_, scaler.scale_)
 
 
 def _max_abs(graph, scaler, rows):
     rows = _affine(graph, rows, None, scaler.scale_)
-    if getattr(scaler, "clip", False):
-        return _clipped(graph, rows, -1.0, 1.0)
-    return rows
+    return _clipped(graph, rows, -1.0, 1.0) if getattr(scaler, "clip", False) else rows
 
 
 def _min_max(graph, scaler, rows):
@@ -63,19 +57,16 @@ def _min_max(graph, scaler, rows):
     return _clipped(graph, rows, *scaler.feature_range) if scaler.clip else rows
 
 
-def _affine(graph, rows, center, scale):
-    rows = rows.numbers(graph)
-    name = rows.name
-    if center is not None:
-        name = graph.add("Sub", name, np.asarray(center, dtype=np.float64))
-    if scale is not None:
-        name = graph.add("Div", name, np.asarray(scale, dtype=np.float64))
-    return Matrix(name, rows.width)
-
-
 def _clipped(graph, rows, low, high):
-    name = graph.add("Clip", rows.name, np.float64(low), np.float64(high))
-    return Matrix(name, rows.width)
+    return Matrix(graph.add("Clip", rows.name, np.float64(low), np.float64(high)), rows.width)
+
+
+def _affine(graph, rows, center, scale):
+    name, width = rows.numbers(graph)
+    for op, numbers in (("Sub", center), ("Div", scale)):
+        if numbers is not None:
+            name = graph.add(op, name, np.asarray(numbers, dtype=np.float64))
+    return Matrix(name, width)
 
 
 def _function(graph, transformer, rows):
@@ -88,47 +79,35 @@ def _function(graph, transformer, rows):
 
 
 def _pca(graph, pca, rows):
-    rows = _affine(graph, rows, pca.mean_, None)
     components = pca.components_.astype(np.float64)
     if pca.whiten:
         scale = np.sqrt(pca.explained_variance_)
-        tiny = np.finfo(scale.dtype).eps
-        components = components / np.maximum(scale, tiny)[:, None]
+        components /= np.maximum(scale, np.finfo(scale.dtype).eps)[:, None]
+    rows = _affine(graph, rows, pca.mean_, None)
     return Matrix(graph.add("MatMul", rows.name, components.T), len(components))
 
 
 def _svd(graph, svd, rows):
     components = svd.components_.astype(np.float64)
-    name = graph.add("MatMul", rows.numbers(graph).name, components.T)
-    return Matrix(name, len(components))
+    return Matrix(graph.add("MatMul", rows.numbers(graph).name, components.T), len(components))
 
 
 def _impute(graph, imputer, rows):
     """Missing numbers are what ``missing_values`` says, missing texts empty ones."""
     parts, flags = [], []
     flagged = set(imputer.indicator_.features_) if imputer.add_indicator else set()
-    for place in range(rows.width):
+    for place, value in enumerate(imputer.statistics_):
         name, text = rows.column(graph, place)
-        value, marker = imputer.statistics_[place], imputer.missing_values
-        if text:
-            marker = "" if is_missing(marker) else marker
-            missing = graph.add("Equal", name, np.array([[marker]], dtype=object))
-            value = np.array([["" if is_missing(value) else value]], dtype=object)
-        elif is_missing(marker):
-            missing = graph.add("IsNaN", name)
-        else:
-            missing = graph.add("Equal", name, np.float64(marker))
+        gap = _gap(graph, name, text, imputer.missing_values)
         if place in flagged:
-            flags.append(Matrix(graph.cast(missing, np.float64), 1))
-        if not text and np.isnan(value):
+            flags.append((graph.cast(gap, np.float64), False))
+        if text:
+            value = np.array([["" if is_missing(value) else value]], dtype=object)
+        elif np.isnan(value):
             continue  # a column that was empty in training is left out
-        value = value if text else np.float64(value)
-        parts.append((graph.add("Where", missing, value, name), text))
-    if any(text for _, text in parts):
-        names = [name for name, _ in parts] + [flag.name for flag in flags]
-        texts = [text for _, text in parts] + [False] * len(flags)
-        return Columns(tuple(names), tuple(texts))
-    return joined(graph, [Matrix(name, 1) for name, _ in parts] + flags)
+        parts.append((graph.add("Where", gap, value if text else np.float64(value), name), text))
+    columns = Columns(*zip(*parts, *flags, strict=True))
+    return columns if any(columns.is_text) else columns.numbers(graph)
 
 
 def _missing(graph, indicator, rows):
@@ -138,13 +117,18 @@ def _missing(graph, indicator, rows):
             f"a MissingIndicator of missing_values={indicator.missing_values!r} has no ONNX form "
             "here; mark missing numbers by NaN."
         )
-    flags = []
-    for place in indicator.features_:
-        name, text = rows.column(graph, place)
-        empty = np.array([[""]], dtype=object)
-        missing = graph.add("Equal", name, empty) if text else graph.add("IsNaN", name)
-        flags.append(Matrix(graph.cast(missing, np.float64), 1))
-    return joined(graph, flags)
+    gaps = (_gap(graph, *rows.column(graph, place)) for place in indicator.features_)
+    return joined(graph, [Matrix(graph.cast(gap, np.float64), 1) for gap in gaps])
+
+
+def _gap(graph, name, text, marker=np.nan):
+    """Which cells of a column are missing."""
+    if text:
+        marker = "" if is_missing(marker) else marker
+        return graph.add("Equal", name, np.array([[marker]], dtype=object))
+    if is_missing(marker):
+        return graph.add("IsNaN", name)
+    return graph.add("Equal", name, np.float64(marker))
 
 
 def _pipeline(graph, pipeline, rows):
@@ -157,37 +141,34 @@ def _by_columns(graph, transformer, rows):
     parts = []
     weights = transformer.transformer_weights or {}
     for name, step, places in _parts(transformer):
-        if not len(places) or (isinstance(step, str) and step == "drop"):
-            continue
         part = transform(graph, step, rows.take(graph, places)).numbers(graph)
         if name in weights:
-            scaled = graph.add("Mul", part.name, np.float64(weights[name]))
-            part = Matrix(scaled, part.width)
+            part = Matrix(graph.add("Mul", part.name, np.float64(weights[name])), part.width)
         parts.append(part)
     return joined(graph, parts)
 
 
 def _parts(transformer):
-    """Names, steps and input columns (their places) of a fitted ColumnTransformer."""
+    """Names, steps and input columns (their places) of a fitted ColumnTransformer, if any."""
     n = transformer.n_features_in_
     places = pd.Series(np.arange(n), index=getattr(transformer, "feature_names_in_", None))
     for name, step, columns in transformer.transformers_:
+        if isinstance(step, str) and step == "drop":
+            continue
         if not isinstance(columns, slice):
             columns = np.atleast_1d(np.asarray(columns)).tolist()
         ends = [columns.start, columns.stop] if isinstance(columns, slice) else columns
         by_name = any(isinstance(end, str) for end in ends)
-        yield name, step, (places.loc if by_name else places.iloc)[columns].to_numpy()
+        found = (places.loc if by_name else places.iloc)[columns].to_numpy()
+        if len(found):
+            yield name, step, found
 
 
 def used_columns(transformer, width):
     """Places of the columns that a fitted transformer looks at."""
     if not isinstance(transformer, ColumnTransformer):
         return range(width)
-    used = set()
-    for _, step, places in _parts(transformer):
-        if not (isinstance(step, str) and step == "drop"):
-            used.update(places.tolist())
-    return sorted(used)
+    return sorted({int(place) for *_, places in _parts(transformer) for place in places})
 
 
 def text_columns(transformer, width):
@@ -199,13 +180,88 @@ def text_columns(transformer, width):
                 return text_columns(step, width)
     elif isinstance(transformer, ColumnTransformer):
         for _, step, places in _parts(transformer):
-            if len(places) and not isinstance(step, str):
-                found[places] |= text_columns(step, len(places))
+            found[places] |= text_columns(step, len(places))
     elif isinstance(transformer, OneHotEncoder | OrdinalEncoder):
-        found[:] = [is_text(values) for values in transformer.categories_]
+        found[:] = [_is_text(values) for values in transformer.categories_]
     elif isinstance(transformer, SimpleImputer):
         found[:] = transformer.statistics_.dtype.kind in "OU"
     return found
+
+
+def is_missing(value):
+    """Whether a value is None, NaN or pandas.NA."""
+    return value is None or value != value or type(value).__name__ == "NAType"
+
+
+def _is_text(categories):
+    """Whether the categories of a column are texts; refuses what is neither text nor number."""
+    categories = np.asarray(categories)
+    if categories.dtype.kind in "iufb":
+        return False
+    if all(isinstance(value, str) or is_missing(value) for value in categories.tolist()):
+        return True
+    raise ValueError(
+        f"a column has the categories {categories.tolist()[:5]}, which are neither texts nor "
+        "numbers, and a graph has no other types; convert the column to texts before."
+    )
+
+
+def _refuse_infrequent(encoder):
+    if hasattr(encoder, "infrequent_categories_"):
+        what = "an OrdinalEncoder" if isinstance(encoder, OrdinalEncoder) else "a OneHotEncoder"
+        raise ValueError(
+            f"{what} that puts infrequent categories together (min_frequency, max_categories) has "
+            "no ONNX form here; rename these categories before."
+        )
+
+
+def _one_hot(graph, encoder, rows):
+    """A column of zeros and ones for each category; all zero for one that was not seen."""
+    _refuse_infrequent(encoder)
+    parts = []
+    for place, categories in enumerate(encoder.categories_):
+        dropped = None if encoder.drop_idx_ is None else encoder.drop_idx_[place]
+        kept = np.delete(np.arange(len(categories)), [] if dropped is None else [dropped])
+        if len(kept):
+            same = _matches(graph, rows, place, np.asarray(categories)[kept])
+            parts.append(Matrix(graph.cast(same, np.float64), len(kept)))
+    return joined(graph, parts)
+
+
+def _ordinal(graph, encoder, rows):
+    """The number of the category; NaN for one that was not seen where that is an error."""
+    _refuse_infrequent(encoder)
+    known = encoder.handle_unknown == "use_encoded_value"
+    unknown = float(encoder.unknown_value) if known else np.nan
+    parts = []
+    for place, categories in enumerate(encoder.categories_):
+        codes = [
+            # None is a category like others to an OrdinalEncoder.
+            float(encoder.encoded_missing_value) if value != value else float(code)
+            for code, value in enumerate(np.asarray(categories).tolist())
+        ]
+        same = graph.cast(_matches(graph, rows, place, categories), np.float64)
+        code = graph.add("Gather", np.array(codes), graph.add("ArgMax", same, axis=1, keepdims=1))
+        seen = graph.add("Greater", graph.row_sums(same), np.float64(0.0))
+        parts.append(Matrix(graph.add("Where", seen, code, np.float64(unknown)), 1))
+    return joined(graph, parts)
+
+
+def _matches(graph, rows, place, categories):
+    """Whether each row is of each category, shape (n, n_categories)."""
+    name, text = rows.column(graph, place)
+    values = np.asarray(categories).tolist()
+    if text:
+        values = ["" if is_missing(value) else value for value in values]
+        return graph.add("Equal", name, np.array([values], dtype=object))
+    values = np.array([values], dtype=np.float64)
+    if graph.float32:  # as the column comes in
+        values = values.astype(np.float32).astype(np.float64)
+    same = graph.add("Equal", name, values)
+    if np.isnan(values).any():
+        nan = graph.add("And", graph.add("IsNaN", name), np.isnan(values))
+        same = graph.add("Or", same, nan)
+    return same
 
 
 _WRITERS = {
@@ -214,8 +270,8 @@ _WRITERS = {
     MaxAbsScaler: _max_abs,
     MissingIndicator: _missing,
     MinMaxScaler: _min_max,
-    OneHotEncoder: one_hot,
-    OrdinalEncoder: ordinal,
+    OneHotEncoder: _one_hot,
+    OrdinalEncoder: _ordinal,
     PCA: _pca,
     Pipeline: _pipeline,
     RobustScaler: _robust,

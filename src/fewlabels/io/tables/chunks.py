@@ -12,7 +12,6 @@ from ..errors import UserError, listing, plural
 from ..paths import SEPARATORS, TABLES, input_format
 from .columns import text
 from .features import array_features, check_columns, table_features
-from .lines import iterate_lines
 from .read import column_names, iterate_tables
 from .target import target_text
 
@@ -22,11 +21,10 @@ _ROWS = 1 << 16
 
 
 class Chunk(NamedTuple):
-    """Some rows of a file.
+    """Some rows of a file, ``share`` of which was read until then.
 
-    ``rows`` is what the model gets, complete rows only, and ``complete`` says which these are.
-    ``table`` is the piece as it was read (without columns for matrices), ``target`` the labels of
-    all its rows where the file has them, ``share`` how much of the file was read until then.
+    ``rows`` is what the model gets, the ``complete`` ones only; ``table`` the piece as it was read
+    (without columns for matrices), ``target`` the labels of all its rows where the file has them.
     ``lines`` are the rows as they stand in the file, where they were asked for and can be told
     apart; the table then holds only the columns that the model takes.
     """
@@ -42,22 +40,23 @@ class Chunk(NamedTuple):
 def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=False, lines=False):
     """Read rows piece by piece as the model with ``schema`` takes them; gives :class:`Chunk`.
 
-    Memory does not grow with the file; only npz and svmlight files are read as a whole. ``tally``
-    collects missing and infinite numbers. ``target`` is the column with labels (an array of an npz
-    file, "y" of an svmlight file), refused as missing only if it is needed. With ``lines`` rows of
-    delimited text are wanted as they stand in the file, and the target is not read.
+    Only npz and svmlight files are read as a whole. ``target`` is the column with labels (an array
+    of an npz file, "y" of an svmlight file), refused as missing only if it is needed. With
+    ``lines`` rows of delimited text are wanted as they stand in the file, without the target.
     """
     form = input_format(path)
     if rows is None:
         width = schema.n_columns + sum(column.categories or 0 for column in schema.columns)
         rows = max(256, min(_ROWS, _VALUES // max(1, width)))
     if form not in TABLES:
-        pieces = _array_chunks(path, form, schema, tally, rows, (target, target_needed))
-    elif lines and form in SEPARATORS:
-        pieces = _line_chunks(path, form, schema, tally, rows)
-    else:
-        pieces = _table_chunks(path, form, schema, tally, rows, (target, target_needed))
-    yield from pieces
+        return _array_chunks(path, form, schema, tally, rows, (target, target_needed))
+    if lines and form in SEPARATORS:
+        types = {
+            column.name: pa.float64() if column.kind == "number" else pa.string()
+            for column in schema.columns
+        }
+        return _table_chunks(path, form, schema, tally, rows, (None, False), types)
+    return _table_chunks(path, form, schema, tally, rows, (target, target_needed))
 
 
 def input_columns(path):
@@ -66,33 +65,7 @@ def input_columns(path):
     return column_names(path, form) if form in TABLES else []
 
 
-def _table_chunks(path, form, schema, tally, rows, target):
-    names = _checked_columns(path, form, schema)
-    target = _found(*target, names, path)
-    done = 0
-    for table, share in iterate_tables(path, form, rows):
-        numbers = np.arange(done + 1, done + 1 + table.num_rows)
-        features, complete = table_features(table, schema, tally=tally, row_numbers=numbers)
-        labels = None if target is None else text(table.column(target))
-        yield Chunk(features, complete, table, labels, share)
-        done += table.num_rows
-
-
-def _line_chunks(path, form, schema, tally, rows):
-    _checked_columns(path, form, schema)
-    types = {
-        column.name: pa.float64() if column.kind == "number" else pa.string()
-        for column in schema.columns
-    }
-    done = 0
-    for table, lines, share in iterate_lines(path, form, rows, types):
-        numbers = np.arange(done + 1, done + 1 + table.num_rows)
-        features, complete = table_features(table, schema, tally=tally, row_numbers=numbers)
-        yield Chunk(features, complete, table, None, share, lines)
-        done += table.num_rows
-
-
-def _checked_columns(path, form, schema):
+def _table_chunks(path, form, schema, tally, rows, target, types=None):
     if schema.layout != "table":
         raise UserError(
             f"The model was fitted to a matrix of {plural(schema.n_columns, 'column')} without "
@@ -100,7 +73,14 @@ def _checked_columns(path, form, schema):
         )
     names = column_names(path, form)
     check_columns(names, schema, path)
-    return names
+    target = _found(*target, names, path)
+    done = 0
+    for table, lines, share in iterate_tables(path, form, rows, types):
+        numbers = np.arange(done + 1, done + 1 + table.num_rows)
+        features, complete = table_features(table, schema, tally=tally, row_numbers=numbers)
+        labels = None if target is None else text(table.column(target))
+        yield Chunk(features, complete, table, labels, share, lines)
+        done += table.num_rows
 
 
 def _array_chunks(path, form, schema, tally, rows, target):

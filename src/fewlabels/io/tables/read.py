@@ -1,10 +1,9 @@
 """Reading CSV, TSV and Parquet, whole or in pieces."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import os
+import re
 import zlib
 from collections import Counter
 
@@ -15,6 +14,7 @@ import pyarrow.parquet as pq
 from ..errors import UserError, listing
 from ..paths import SEPARATORS, is_compressed
 from .columns import MISSING
+from .lines import cut_lines
 
 # Delimited text is read in blocks of this size; a longer row makes its block longer.
 BLOCK_BYTES = 1 << 24
@@ -47,67 +47,71 @@ def column_names(path, form):
 
 def read_table(path, form):
     """Read the whole table; cells of delimited text stay text."""
-    column_names(path, form)
-    with readable(path):
-        if form == "frame":
-            table = path.content
-        elif form == "parquet":
-            table = pq.ParquetFile(path).read()
-        else:
-            parsed = [parse(block, names, form) for names, block, _ in data_blocks(path, form)]
-            table = pa.concat_tables(parsed) if parsed else pa.table({})
-    if not table.num_rows:
-        raise no_rows(path)
-    return table
+    return pa.concat_tables([table for table, _, _ in iterate_tables(path, form)])
 
 
-def iterate_tables(path, form, rows):
-    """Pieces of at most ``rows`` rows (cells of delimited text as text), one after the other.
+def iterate_tables(path, form, rows=None, types=None):
+    """Pieces of at most ``rows`` rows, one after the other, cells of delimited text as text.
 
-    With each comes how much of the file was read until then, from 0 to 1.
+    With each come its rows as they stand in the file and how much of the file was read until then,
+    from 0 to 1. The former only for delimited text of which just the columns of ``types`` (name to
+    Arrow type) are asked for, each row behind the line break before it. Where it takes a parser to
+    say where a row ends these are None, and all columns are parsed as text; so they are where a
+    cell does not fit its type.
     """
-    column_names(path, form)
+    names = column_names(path, form)
     empty = True
     with readable(path), contextlib.ExitStack() as stack:
         if form == "frame":
-            parsed = [(path.content, 1.0)]
+            parsed = [(path.content, None, 1.0)]
         elif form == "parquet":
             parsed = _parquet_pieces(stack.enter_context(pq.ParquetFile(path)), rows)
         else:
-            parsed = (
-                (parse(block, names, form), share)
-                for names, block, share in data_blocks(path, form)
-            )
-        for table, share in parsed:
-            for start in range(0, table.num_rows, rows):
-                empty = False
-                yield table.slice(start, rows), share
+            parsed = _parsed_blocks(path, form, names, types)
+        for table, lines, share in parsed:
+            empty &= not table.num_rows
+            n_pieces = -(-table.num_rows // rows) if rows else 1
+            size = -(-table.num_rows // max(1, n_pieces))
+            for start in range(0, table.num_rows, max(1, size)):
+                piece = None if lines is None else lines.slice(start, size)
+                yield table.slice(start, size), piece, share
     if empty:
-        raise no_rows(path)
+        raise UserError(f"{path} has column names but no rows; add rows of data.")
 
 
-def no_rows(path):
-    """What to say of a table without rows."""
-    return UserError(f"{path} has column names but no rows; add rows of data.")
+def _parquet_pieces(file, rows):
+    if rows is None:
+        yield file.read(), None, 1.0
+        return
+    done, n_rows = 0, file.metadata.num_rows
+    for batch in file.iter_batches(batch_size=rows):
+        done += batch.num_rows
+        yield pa.Table.from_batches([batch]), None, done / max(1, n_rows)
 
 
-def data_blocks(path, form):
-    """The rows of delimited text in blocks of bytes, without the row of names.
-
-    Gives the names, a block of whole rows, and how much of the file was read until then. Arrow's
-    streaming reader would read ahead without limit, the whole file if the consumer is slow; so
-    blocks are cut here and parsed one by one.
-    """
-    names = None
+def _parsed_blocks(path, form, names, types):
+    """Arrow's streaming reader would read ahead, the whole file if the consumer is slow."""
+    after_names = False
     for block, share in _blocks(path):
-        if names is None:
-            names, header_end = _header(block, form)
-            block = block[header_end:]
-        if block and not block.isspace():  # else there is nothing but the header
-            yield names, block, share
+        if not after_names:
+            block = block[_header(block, form)[1] :]
+            after_names = True
+        if not block or block.isspace():  # there is nothing but the header
+            continue
+        lines = None if types is None else cut_lines(block, SEPARATORS[form])
+        table = None
+        if lines is not None and types:
+            # A cell that does not fit is named where all are text.
+            with contextlib.suppress(pa.ArrowInvalid):
+                table = _parse(block, names, form, types)
+        if table is None:
+            table = _parse(block, names, form)
+        if lines is not None and len(lines) != table.num_rows:
+            table, lines = _parse(block, names, form), None
+        yield table, lines, share
 
 
-def parse(block, names, form, types=None):
+def _parse(block, names, form, types=None):
     """Parse whole rows: the columns of ``types`` (name to Arrow type), or all as text."""
     return pacsv.read_csv(
         pa.py_buffer(block),
@@ -122,13 +126,6 @@ def parse(block, names, form, types=None):
             null_values=list(MISSING),
         ),
     )
-
-
-def _parquet_pieces(file, rows):
-    done, n_rows = 0, file.metadata.num_rows
-    for batch in file.iter_batches(batch_size=rows):
-        done += batch.num_rows
-        yield pa.Table.from_batches([batch]), done / max(1, n_rows)
 
 
 def _blocks(path):
@@ -169,12 +166,8 @@ def _header(block, form):
     """Names in the first row and where it ends."""
     start = len(block) - len(block.lstrip(b"\r\n"))
     end = start
-    while True:
-        breaks = [p for p in (block.find(b"\n", end), block.find(b"\r", end)) if p >= 0]
-        if not breaks:
-            end = len(block)
-            break
-        end = min(breaks) + 1
+    for found in re.finditer(rb"[\r\n]|\Z", block[start:]):
+        end = start + found.end()
         if block.count(b'"', start, end) % 2 == 0:
             break
     row = block[start:end].rstrip(b"\r\n") + b"\n"
@@ -199,8 +192,8 @@ def readable(path):
         elif "magic bytes" in message or "Parquet" in message:
             message = "it is no Parquet file, or it was cut short"
         elif "Expected" in message:
-            message = message[:160].replace("\n", " ")
-            message += "; every row needs as many cells as there are column names"
+            cut = message[:160].replace("\n", " ")
+            message = f"{cut}; every row needs as many cells as there are column names"
         raise UserError(f"{path} cannot be read: {message}.") from error
     except (EOFError, zlib.error) as error:
         raise UserError(f"{path} cannot be read: it was cut short or is damaged.") from error
