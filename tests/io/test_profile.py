@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from fewlabels.io.errors import UserError
-from fewlabels.io.tables.dates import are_dates, day_text, days
+from fewlabels.io.tables.columns import are_dates, day_text, days
 from fewlabels.io.tables.encoding import fit_encoder
 from fewlabels.io.tables.profile import is_identifier_name, judge_columns
 from fewlabels.io.tables.target import every_row, normal_rows

@@ -1,7 +1,5 @@
 """Reading npz, npy and svmlight: matrices whose columns have no names."""
 
-from __future__ import annotations
-
 import zipfile
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,10 +13,9 @@ _SPARSE_KEYS = frozenset({"format", "shape", "data", "indices", "indptr"})
 
 @dataclass
 class ArrayData:
-    """Rows of a matrix, dense (possibly mapped from disk) or CSR, with what else the file holds.
+    """Rows, dense (possibly mapped from disk) or CSR, and arrays of a value per row, by name.
 
-    ``labels`` are other arrays of one value per row, by name; ``zero_based`` says whether an
-    svmlight file counts its columns from 0.
+    ``zero_based`` says whether an svmlight file counts its columns from 0.
     """
 
     X: Any
@@ -27,7 +24,6 @@ class ArrayData:
 
     @property
     def is_sparse(self):
-        """Whether X is sparse."""
         return not isinstance(self.X, np.ndarray)
 
 
@@ -39,23 +35,31 @@ def read_arrays(path, form, *, n_columns=None, zero_based=None):
     """
     if form == "svmlight":
         data = _read_svmlight(path, n_columns, zero_based)
-    elif form == "matrix":
-        data = _checked(path.content, path)
     else:
-        data = _read_numpy(path, form)
-    if data.X.shape[0] == 0:
-        raise UserError(f"{path} holds no rows; add rows of data.")
-    if data.X.shape[1] == 0:
-        raise UserError(f"{path} holds no columns; add columns of numbers.")
+        X, labels = (path.content, {}) if form == "matrix" else _read_numpy(path, form)
+        data = ArrayData(X if isinstance(X, np.ndarray) else as_sparse(X), labels)
+    X = data.X
+    if X.ndim != 2:
+        raise UserError(
+            f"The array in {path} has {plural(X.ndim, 'dimension')}; it needs 2, one row per "
+            "example and one column per measurement."
+        )
+    if not data.is_sparse and X.dtype.kind not in "biuf":
+        raise UserError(f"The array in {path} holds {X.dtype} values; it needs numbers.")
+    if 0 in X.shape:
+        lacking = (
+            "rows; add rows of data" if X.shape[0] == 0 else "columns; add columns of numbers"
+        )
+        raise UserError(f"{path} holds no {lacking}.")
     return data
 
 
 def _read_numpy(path, form):
     try:
         if form == "npy":
-            return _checked(np.load(path, mmap_mode="r", allow_pickle=False), path)
+            return np.load(path, mmap_mode="r", allow_pickle=False), {}
         with np.load(path, allow_pickle=False) as file:
-            X, labels = _from_npz(path, file)
+            return _from_npz(path, file)
     except (ValueError, EOFError, OSError, zipfile.BadZipFile, KeyError) as error:
         objects = "pickle" in str(error) or "Python objects" in str(error)
         reason = "it holds Python objects" if objects else "it is damaged or cut"
@@ -63,21 +67,6 @@ def _read_numpy(path, form):
             f"{path} cannot be read as {form}: {reason}; write plain numbers with "
             f"numpy.{'save' if form == 'npy' else 'savez'}."
         ) from error
-    return _checked(X, path, labels)
-
-
-def _checked(X, path, labels=()):
-    labels = dict(labels)
-    if not isinstance(X, np.ndarray):
-        return ArrayData(as_sparse(X), labels)
-    if X.ndim != 2:
-        raise UserError(
-            f"The array in {path} has {plural(X.ndim, 'dimension')}; it needs 2, one row per "
-            "example and one column per measurement."
-        )
-    if X.dtype.kind not in "biuf":
-        raise UserError(f"The array in {path} holds {X.dtype} values; it needs numbers.")
-    return ArrayData(X, labels)
 
 
 def _from_npz(path, file):

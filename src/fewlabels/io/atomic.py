@@ -2,7 +2,8 @@
 
 import contextlib
 import os
-import tempfile
+import secrets
+import shutil
 from pathlib import Path
 
 from .errors import UserError
@@ -16,15 +17,16 @@ def replacing(path):
     """
     # A link keeps pointing where it points: its target is what gets replaced.
     path = Path(os.path.realpath(path))
+    # In the same folder, because renaming is atomic only within one file system.
+    name = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
-        # In the same folder, because renaming is atomic only within one file system.
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        name.touch(exist_ok=False)
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}.") from error
-    os.close(handle)
     try:
-        yield Path(name)
-        os.chmod(name, _mode(path))
+        yield name
+        if path.exists():
+            shutil.copymode(path, name)
         with open(name, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(name, path)
@@ -33,14 +35,4 @@ def replacing(path):
             f"{path} could not be written: {error.strerror or error}; it was left as it was."
         ) from error
     finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
-
-
-def _mode(path):
-    """Permissions of the file replaced, or those any new file gets (mkstemp's are 0600)."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+        name.unlink(missing_ok=True)

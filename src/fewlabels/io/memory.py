@@ -1,7 +1,5 @@
 """Rows that are in memory already, read as those of a file are."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -38,21 +36,14 @@ def source_of(data):
     if hasattr(data, "collect"):  # polars' lazy frames
         data = data.collect()
     if isinstance(data, pa.Table) or hasattr(data, "__arrow_c_stream__"):
-        return InMemory("frame", _without_views(pa.table(data)))
+        table, kind = pa.table(data), pa.large_string()
+        # Texts that are views Arrow cannot filter.
+        fields = [f.with_type(kind) if f.type == pa.string_view() else f for f in table.schema]
+        return InMemory("frame", table.cast(pa.schema(fields)))
     raise UserError(
         f"Rows can be a file, a data frame or a matrix of numbers, but not {type(data).__name__}; "
         "pandas.DataFrame(...) makes a data frame."
     )
-
-
-def _without_views(table):
-    """A table whose texts Arrow can filter, which it cannot where they are views."""
-    import pyarrow as pa
-
-    kind = pa.large_string()
-    views = (pa.types.is_string_view(field.type) for field in table.schema)
-    pairs = zip(table.schema, views, strict=True)
-    return table.cast(pa.schema([f.with_type(kind) if view else f for f, view in pairs]))
 
 
 def _column(series):
@@ -63,8 +54,7 @@ def _column(series):
     if isinstance(series.dtype, pd.SparseDtype):
         series = series.sparse.to_dense()
     try:
-        found = pa.array(series, from_pandas=True)
+        return pa.array(series, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         texts = [None if value is None or value != value else str(value) for value in series]
-        found = pa.array(texts, pa.large_string())
-    return found
+        return pa.array(texts, pa.large_string())

@@ -61,10 +61,7 @@ def existing_file(path, what):
 
 
 def check_output(path, inputs=()):
-    """Refuse an output that cannot be written, before hours are spent on computing it.
-
-    Files among ``inputs`` are read and must not be replaced; what is no path is passed over.
-    """
+    """Refuse an output that cannot be written, or is an input, before hours are spent on it."""
     path = Path(path)
     folder = path.resolve().parent
     if not folder.is_dir():

@@ -1,7 +1,5 @@
 """Writing tables piece by piece: CSV, TSV and Parquet."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 
@@ -28,34 +26,27 @@ def table_writer(path, form, compressed=False):
     each given behind the line break before it. Delimited text may be compressed as gzip does.
     """
     with contextlib.ExitStack() as stack:
-        if form == "parquet":
-            writer = None
+        separator = SEPARATORS.get(form)
+        file = None
 
-            def append(table):
-                nonlocal writer
-                if writer is None:
-                    writer = stack.enter_context(pq.ParquetWriter(path, table.schema))
-                writer.write_table(table)
-
-        else:
-            file = stack.enter_context(open(path, "wb"))
-            if compressed:
-                # Neither the time nor the name of a temporary file belongs into the result.
-                file = stack.enter_context(
-                    gzip.GzipFile("", "wb", compresslevel=_LEVEL, fileobj=file, mtime=0)
-                )
-            separator = SEPARATORS[form]
-            started = False
-
-            def append(table, lines=None, names=()):  # type: ignore[misc]
-                nonlocal started
-                if not started:
-                    row = _quoted(pa.array([*names, *table.column_names]), separator)
-                    file.write(separator.join(row.to_pylist()).encode())
-                    stack.callback(lambda: file.write(b"\n"))
-                    started = True
-                if table.num_rows:
-                    file.write(_text(table, separator, lines))
+        def append(table, lines=None, names=()):
+            nonlocal file
+            if separator is None:
+                file = file or stack.enter_context(pq.ParquetWriter(path, table.schema))
+                file.write_table(table)
+                return
+            if file is None:
+                file = stack.enter_context(open(path, "wb"))
+                if compressed:
+                    # Neither the time nor the name of a temporary file belongs into the result.
+                    file = stack.enter_context(
+                        gzip.GzipFile("", "wb", compresslevel=_LEVEL, fileobj=file, mtime=0)
+                    )
+                row = _quoted(pa.array([*names, *table.column_names]), separator)
+                file.write(separator.join(row.to_pylist()).encode())
+                stack.callback(file.write, b"\n")
+            if table.num_rows:
+                file.write(_text(table, separator, lines))
 
         yield append
 
@@ -63,15 +54,13 @@ def table_writer(path, form, compressed=False):
 def _text(table, separator, lines):
     """Bytes of the rows, each behind a line break.
 
-    Arrow's own writer puts every text cell in quotes, numbers read from a CSV
-    included; here a cell is quoted only where it must be.
+    Unlike Arrow's own writer it quotes text, numbers read from a CSV included, only where it must.
     """
     cells = [_cells(table.column(name), name, separator) for name in table.column_names]
-    kind = pa.large_string()
+    nothing, end, between = pa.array(["", "\n", separator], pa.large_string())
     if lines is None:
-        lines = pc.binary_join_element_wise(pa.scalar("", kind), cells[0], pa.scalar("\n", kind))
-        cells = cells[1:]
-    joined = pc.binary_join_element_wise(lines, *cells, pa.scalar(separator, kind))
+        lines = pc.binary_join_element_wise(nothing, cells.pop(0), end)
+    joined = pc.binary_join_element_wise(lines, *cells, between)
     # The texts of an Arrow array lie one behind the other.
     _, ends, content = joined.buffers()
     return content[: np.frombuffer(ends, dtype=np.int64)[len(joined)]]
@@ -103,6 +92,5 @@ def _quoted(column, separator):
     if not pc.any(special).as_py():
         return column
     doubled = pc.replace_substring(column, '"', '""')
-    mark = pa.scalar('"', pa.large_string())
-    empty = pa.scalar("", pa.large_string())
+    mark, empty = pa.array(['"', ""], pa.large_string())
     return pc.if_else(special, pc.binary_join_element_wise(mark, doubled, mark, empty), column)

@@ -94,8 +94,7 @@ def to_onnx(
     check_is_fitted(machine)
     inputs, rows = _inputs(graph, model)
     if isinstance(model, Pipeline):
-        for _, step in model.steps[:-1]:
-            rows = rows if step is None else transform(graph, step, rows)
+        rows = transform(graph, model[:-1], rows)
     found = answers(graph, machine, rows.numbers(graph).name, labels)
     outputs = [_output(graph, name, found[name], machine, labels) for name in found]
     size = sum(constant.ByteSize() for constant in graph.constants)
@@ -121,7 +120,9 @@ def _inputs(graph, model):
     """Declarations of the inputs, and the rows that they hold, as float64 or text."""
     helper, tensor = graph.onnx.helper, graph.onnx.TensorProto
     kind = tensor.FLOAT if graph.float32 else tensor.DOUBLE
-    first = _first_step(model)
+    first = model
+    while isinstance(first, Pipeline):
+        first = next(step for _, step in first.steps if step not in (None, "passthrough"))
     width = first.n_features_in_
     is_text = text_columns(first, width)
     names = getattr(first, "feature_names_in_", None)
@@ -136,12 +137,6 @@ def _inputs(graph, model):
         if graph.float32 and not is_text[place]:
             names[place] = graph.cast(names[place], np.float64)
     return declared, Columns(tuple(names), tuple(is_text.tolist()))
-
-
-def _first_step(model):
-    while isinstance(model, Pipeline):
-        model = next(step for _, step in model.steps if step not in (None, "passthrough"))
-    return model
 
 
 def _output(graph, name, value, machine, labels):

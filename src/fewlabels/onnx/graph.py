@@ -90,10 +90,6 @@ class Columns(NamedTuple):
     names: tuple[str, ...]
     is_text: tuple[bool, ...]
 
-    @property
-    def width(self):
-        return len(self.names)
-
     def take(self, graph, places):
         return Columns(*(tuple(values[k] for k in places) for values in self))
 

@@ -9,11 +9,9 @@ from .transformers import is_missing
 
 
 def answers(graph, machine, x, labels=None):
-    """Nodes for all that a fitted machine says about rows x, float64 of shape (n, d).
+    """Nodes for what a fitted machine says about rows x, float64 of shape (n, d), by name.
 
-    Gives names of values by the names that users see: "label", "score", then what
-    :func:`names_of_answers` says. ``labels`` stand for the classes at or below the threshold,
-    and above.
+    ``labels`` stand for the classes at or below the threshold, and above.
     """
     function = machine.function_
     check_kernel(type(machine).__name__, function.kernels[0])
@@ -47,10 +45,7 @@ def names_of_answers(machine):
 
 
 def label_values(machine, labels=None):
-    """What the label says below and above the threshold, in a type that graphs have.
-
-    Whole numbers, numbers, truth values, or text in an array of objects.
-    """
+    """What the label says below and above the threshold; texts in an array of objects."""
     if labels is not None:
         return np.array([str(label) for label in labels], dtype=object)
     if is_outlier_detector(machine):

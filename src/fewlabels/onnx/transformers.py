@@ -25,6 +25,12 @@ def transform(graph, transformer, rows):
     if isinstance(transformer, str) and transformer == "passthrough":
         return rows
     kind = type(transformer)
+    if hasattr(transformer, "infrequent_categories_"):
+        what = "an OrdinalEncoder" if kind is OrdinalEncoder else "a OneHotEncoder"
+        raise ValueError(
+            f"{what} that puts infrequent categories together (min_frequency, max_categories) has "
+            "no ONNX form here; rename these categories before."
+        )
     if kind in _WRITERS:
         return _WRITERS[kind](graph, transformer, rows)
     if isinstance(transformer, SelectorMixin):
@@ -78,18 +84,13 @@ def _function(graph, transformer, rows):
     return rows
 
 
-def _pca(graph, pca, rows):
-    components = pca.components_.astype(np.float64)
-    if pca.whiten:
-        scale = np.sqrt(pca.explained_variance_)
+def _projection(graph, step, rows):
+    components = step.components_.astype(np.float64)
+    if getattr(step, "whiten", False):
+        scale = np.sqrt(step.explained_variance_)
         components /= np.maximum(scale, np.finfo(scale.dtype).eps)[:, None]
-    rows = _affine(graph, rows, pca.mean_, None)
+    rows = _affine(graph, rows, getattr(step, "mean_", None), None)
     return Matrix(graph.add("MatMul", rows.name, components.T), len(components))
-
-
-def _svd(graph, svd, rows):
-    components = svd.components_.astype(np.float64)
-    return Matrix(graph.add("MatMul", rows.numbers(graph).name, components.T), len(components))
 
 
 def _impute(graph, imputer, rows):
@@ -206,18 +207,8 @@ def _is_text(categories):
     )
 
 
-def _refuse_infrequent(encoder):
-    if hasattr(encoder, "infrequent_categories_"):
-        what = "an OrdinalEncoder" if isinstance(encoder, OrdinalEncoder) else "a OneHotEncoder"
-        raise ValueError(
-            f"{what} that puts infrequent categories together (min_frequency, max_categories) has "
-            "no ONNX form here; rename these categories before."
-        )
-
-
 def _one_hot(graph, encoder, rows):
     """A column of zeros and ones for each category; all zero for one that was not seen."""
-    _refuse_infrequent(encoder)
     parts = []
     for place, categories in enumerate(encoder.categories_):
         dropped = None if encoder.drop_idx_ is None else encoder.drop_idx_[place]
@@ -230,7 +221,6 @@ def _one_hot(graph, encoder, rows):
 
 def _ordinal(graph, encoder, rows):
     """The number of the category; NaN for one that was not seen where that is an error."""
-    _refuse_infrequent(encoder)
     known = encoder.handle_unknown == "use_encoded_value"
     unknown = float(encoder.unknown_value) if known else np.nan
     parts = []
@@ -250,17 +240,16 @@ def _ordinal(graph, encoder, rows):
 def _matches(graph, rows, place, categories):
     """Whether each row is of each category, shape (n, n_categories)."""
     name, text = rows.column(graph, place)
-    values = np.asarray(categories).tolist()
     if text:
-        values = ["" if is_missing(value) else value for value in values]
+        values = ["" if is_missing(value) else value for value in np.asarray(categories).tolist()]
         return graph.add("Equal", name, np.array([values], dtype=object))
-    values = np.array([values], dtype=np.float64)
+    values = np.array([categories], dtype=np.float64)
     if graph.float32:  # as the column comes in
         values = values.astype(np.float32).astype(np.float64)
     same = graph.add("Equal", name, values)
     if np.isnan(values).any():
         nan = graph.add("And", graph.add("IsNaN", name), np.isnan(values))
-        same = graph.add("Or", same, nan)
+        return graph.add("Or", same, nan)
     return same
 
 
@@ -272,10 +261,10 @@ _WRITERS = {
     MinMaxScaler: _min_max,
     OneHotEncoder: _one_hot,
     OrdinalEncoder: _ordinal,
-    PCA: _pca,
+    PCA: _projection,
     Pipeline: _pipeline,
     RobustScaler: _robust,
     SimpleImputer: _impute,
     StandardScaler: _standard,
-    TruncatedSVD: _svd,
+    TruncatedSVD: _projection,
 }

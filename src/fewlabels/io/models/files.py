@@ -23,8 +23,6 @@ Formats. Files are written in format 5, and all are read:
 Keys that readers do not know they pass over, so new ones need no new format.
 """
 
-from __future__ import annotations
-
 import copy
 import io
 import json
@@ -48,17 +46,12 @@ _LIBRARIES = ("fewlabels", "scikit-learn", "skops")
 
 def describe(machine, parameters, schema, training):
     """Metadata of a model about to be saved, plain values only."""
+    versions = {name: version(name) for name in (*_LIBRARIES, "numpy")}
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {
-            "fewlabels": version("fewlabels"),
-            "scikit-learn": version("scikit-learn"),
-            "numpy": version("numpy"),
-            "skops": version("skops"),
-            "python": platform.python_version(),
-        },
+        "versions": {**versions, "python": platform.python_version()},
         "machine": machine,
         "parameters": parameters,
         "schema": schema.to_dict(),
@@ -67,16 +60,9 @@ def describe(machine, parameters, schema, training):
 
 
 def save_model(path, pipeline, metadata):
-    """Write a model; the file appears whole or not at all.
+    """Write a fitted encoder and machine; the file appears whole or not at all.
 
-    Parameters
-    ----------
-    path : path-like
-        Where to.
-    pipeline : Pipeline
-        Fitted encoder and machine.
-    metadata : dict
-        From :func:`describe`; the machine's rows are held where it says so.
+    The machine's rows are held where ``metadata``, from :func:`describe`, says so.
     """
     import skops.io
     from sklearn.pipeline import Pipeline
@@ -93,7 +79,6 @@ def save_model(path, pipeline, metadata):
 
 
 def _to_save(machine, keep_rows):
-    """A copy with its rows or without; of a search, files hold what their metadata says."""
     if not getattr(machine, "is_caught_up_", True):
         raise ValueError(
             "a machine cannot be written while an operation is on its way; call resume() first."
@@ -101,7 +86,7 @@ def _to_save(machine, keep_rows):
     machine = copy.copy(machine)
     if not keep_rows and getattr(machine, "holds_rows_", False):
         machine.release_rows()
-    if hasattr(machine, "tuning_"):
+    if hasattr(machine, "tuning_"):  # files hold what their metadata says of a search
         del machine.tuning_
     return machine
 
@@ -123,13 +108,13 @@ def read_metadata(path):
             if MEMBER not in archive.namelist():
                 raise _no_model(path)
             metadata = json.loads(archive.read(MEMBER))
-            known = metadata["format"] == FORMAT and isinstance(metadata["format_version"], int)
-            if not known:
+            written_in = metadata["format_version"]
+            if metadata["format"] != FORMAT or not isinstance(written_in, int):
                 raise _no_model(path)
-            if metadata["format_version"] > FORMAT_VERSION:
+            if written_in > FORMAT_VERSION:
                 raise UserError(
                     f"{path} was written by fewlabels {_writer(metadata)} in model format "
-                    f"{metadata['format_version']}, but this is fewlabels {version('fewlabels')}, "
+                    f"{written_in}, but this is fewlabels {version('fewlabels')}, "
                     f"which reads formats up to {FORMAT_VERSION}; update fewlabels."
                 )
             if archive.testzip() is not None:
@@ -161,20 +146,22 @@ def load_model(path):
             )
         pipeline = skops.io.loads(data, trusted=trusted)
         schema = Schema.from_dict(metadata["schema"])
-    except UserError:
-        raise
-    except Exception as error:
-        raise _other_versions(path, metadata) from error
-    kind = machine_class(metadata["machine"])
-    if not isinstance(pipeline, Pipeline) or not isinstance(pipeline.steps[-1][1], kind):
-        raise _no_model(path)
-    try:
+        kind = machine_class(metadata["machine"])
+        if not isinstance(pipeline, Pipeline) or not isinstance(pipeline.steps[-1][1], kind):
+            raise _no_model(path)
         # What another version left out or named otherwise shows here and not midway.
         machine = pipeline[-1]
         if machine.support_vectors_.shape[0]:
             machine.decision_function(machine.support_vectors_[:1])
+    except UserError:
+        raise
     except Exception as error:
-        raise _other_versions(path, metadata) from error
+        written = ", ".join(f"{name} {_writer(metadata, name)}" for name in _LIBRARIES)
+        here = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
+        raise UserError(
+            f"{path} does not load with the versions here: it was written with {written}, and "
+            f"this is {here}; fit the model again."
+        ) from error
     return pipeline, schema, metadata
 
 
@@ -189,15 +176,6 @@ def is_model(path):
 
 def _no_model(path):
     return UserError(f"{path} is not a fewlabels model; name a file that 'fewlabels fit' wrote.")
-
-
-def _other_versions(path, metadata):
-    written = ", ".join(f"{name} {_writer(metadata, name)}" for name in _LIBRARIES)
-    here = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
-    return UserError(
-        f"{path} does not load with the versions here: it was written with {written}, and this is "
-        f"{here}; fit the model again."
-    )
 
 
 def _writer(metadata, name="fewlabels"):

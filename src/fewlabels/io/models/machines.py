@@ -1,7 +1,5 @@
 """The machines that model files may hold. A new one is an entry here."""
 
-from __future__ import annotations
-
 import sys
 from typing import NamedTuple
 
@@ -12,11 +10,10 @@ _PARTS = ("estimators", "fitted", "kernels", "problem", "streams")
 
 
 class Machine(NamedTuple):
-    """A machine by its name on the command line.
+    """A machine by its name on the command line; models hold their rows where ``keeps_rows``.
 
     ``learns_from`` is "normal" (rows of one class), "positive" (positive and unlabelled ones) or
-    "classes" (two classes and unlabelled ones). Models hold their training rows unless told
-    otherwise where ``keeps_rows``.
+    "classes" (two classes and unlabelled ones).
     """
 
     estimator: str
@@ -39,22 +36,17 @@ MACHINES = {
 
 
 def machines_from(*learns_from):
-    """Names of the machines that learn from such rows."""
     return [name for name, machine in MACHINES.items() if machine.learns_from in learns_from]
 
 
 def machine_class(name):
-    """Estimator of that name on the command line."""
     from ... import estimators
 
     return getattr(estimators, MACHINES[name].estimator)
 
 
 def trusted_types():
-    """Types that a model file may hold besides those skops trusts, as it names them.
-
-    They are made without being called, and given a state of such types again.
-    """
+    """Types that a model file may hold besides those skops trusts; made without being called."""
     package = __name__.partition(".")[0]
     for name in MACHINES:
         machine_class(name)  # and with it what it is made of

@@ -1,7 +1,5 @@
 """From a file to pieces of rows that a model can score."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,10 +21,9 @@ _ROWS = 1 << 16
 class Chunk(NamedTuple):
     """Some rows of a file, ``share`` of which was read until then.
 
-    ``rows`` is what the model gets, the ``complete`` ones only; ``table`` the piece as it was read
-    (without columns for matrices), ``target`` the labels of all its rows where the file has them.
-    ``lines`` are the rows as they stand in the file, where they were asked for and can be told
-    apart; the table then holds only the columns that the model takes.
+    ``rows`` are the ``complete`` ones as the model gets them, ``table`` the piece as it was read
+    (without columns for matrices). Where ``lines``, the rows as they stand in the file, were asked
+    for and can be told apart, it holds only the columns that the model takes.
     """
 
     rows: Any

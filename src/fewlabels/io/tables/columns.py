@@ -1,20 +1,28 @@
-"""One column of a table as numbers or as text.
+"""One column of a table as numbers, text or dates.
 
-Tables travel as Arrow data. Delimited text is read with every cell as text, so that
-columns which are only passed through come out exactly as they came in ("007" stays
-"007"); numbers are parsed here, where a cell that is none can be named.
+Delimited text is read with every cell as text, so that columns which are only passed through come
+out as they came in ("007"); numbers are parsed here, where a cell that is none can be named.
 """
 
-from __future__ import annotations
+import datetime
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from ..errors import UserError
+
 # pandas' list of what stands for a missing number, and "?" of the UCI files.
 MISSING: tuple[str, ...] = ("", "#N/A", "<NA>", "?", "N/A", "n/a", "NA", "NULL", "Null", "null")
 MISSING += ("NaN", "nan", "NAN", "-NaN", "-nan", "None", "none")
+_MISSING_SET = frozenset(MISSING)
+_TIME = r"([T ]\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(Z|[AaPp][Mm]|[+-]\d{2}:?\d{2})?)?"
+_YEAR_FIRST = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}" + _TIME + "$"
+_YEAR_LAST = r"^\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}" + _TIME + "$"
+_ISO = r"^\d{4}-\d{2}-\d{2}" + _TIME + "$"
+_DAY_SECONDS = 86_400.0
+_EPOCH = datetime.date(1970, 1, 1)
 
 
 def plain(column):
@@ -47,20 +55,22 @@ def is_supported(kind):
     return is_text(kind) or is_number(kind) or pt.is_boolean(kind) or pt.is_null(kind)
 
 
-def numbers(column):
-    """Values of a supported Arrow column as float64, missing ones as NaN.
+def trimmed(column):
+    """Texts without space around them, null for those that stand for a missing value."""
+    column = pc.utf8_trim_whitespace(plain(column).cast(pa.large_string()))
+    missing = pc.is_in(column, value_set=pa.array(MISSING, column.type))
+    return pc.if_else(missing, pa.scalar(None, column.type), column)
 
-    Beside them the positions of the cells that hold text which is no number.
-    """
+
+def numbers(column):
+    """Values of a supported column as float64 (missing: NaN), and positions of wrong texts."""
     column = plain(column)
     none = np.zeros(0, dtype=np.intp)
     if pt.is_null(column.type):
         return np.full(len(column), np.nan), none
     if not is_text(column.type):
         return _to_numpy(column.cast(pa.float64(), safe=False)), none
-    column = column.cast(pa.large_string())
-    column = pc.utf8_trim_whitespace(column)
-    column = pc.if_else(_is_missing_token(column), pa.scalar(None, column.type), column)
+    column = trimmed(column)
     try:
         return _to_numpy(column.cast(pa.float64())), none
     except pa.ArrowInvalid:
@@ -76,9 +86,8 @@ def has_codes(column):
 def text(column):
     """Values of a column as text, missing ones as the empty string.
 
-    Typed values are written so that the same data give the same categories in every
-    format: truth values as pandas writes them (however they are capitalised), whole
-    numbers without a decimal point.
+    The same data give the same categories in every format: truth values are written as pandas does
+    (however they are capitalised), whole numbers without a decimal point.
     """
     column = plain(column)
     if pt.is_null(column.type):
@@ -108,13 +117,6 @@ def blank(values):
     return np.array([value.strip() in _MISSING_SET for value in values], dtype=bool)
 
 
-_MISSING_SET = frozenset(MISSING)
-
-
-def _is_missing_token(column):
-    return pc.is_in(column, value_set=pa.array(MISSING, column.type))
-
-
 def _to_numpy(column):
     values = column.to_numpy(zero_copy_only=False)
     return np.ascontiguousarray(values, dtype=np.float64)
@@ -133,3 +135,65 @@ def _parse_each(column):
         except ValueError:
             bad.append(position)
     return values, np.array(bad, dtype=np.intp)
+
+
+def are_dates(cells):
+    """Whether a column holds dates: typed ones, or texts that are written as such."""
+    kind = cells.type
+    if pt.is_date(kind) or pt.is_timestamp(kind):
+        return True
+    if not is_text(kind):
+        return False
+    values = trimmed(cells).drop_null()
+    return bool(len(values)) and any(
+        pc.all(pc.match_substring_regex(values, pattern)).as_py()
+        for pattern in (_YEAR_FIRST, _YEAR_LAST)
+    )
+
+
+def days(cells, name="", source=""):
+    """Days since 1970 as float64, missing ones as NaN; names are for messages.
+
+    The cells are typed dates and times, or texts in the order year-month-day with leading zeros.
+    """
+    cells = plain(cells)
+    if is_text(cells.type):
+        cells = _stamps(cells, name, source)
+    if pt.is_date(cells.type):
+        return _to_numpy(cells.cast(pa.date32()).cast(pa.int32()).cast(pa.float64()))
+    if pt.is_timestamp(cells.type):
+        times = cells.cast(pa.timestamp("us", cells.type.tz), safe=False).cast(pa.int64())
+        return _to_numpy(times.cast(pa.float64(), safe=False)) / (1e6 * _DAY_SECONDS)
+    raise UserError(
+        f"Column '{name}' holds dates in the model but {cells.type} values in {source}; write "
+        "them as 2026-11-22."
+    )
+
+
+def day_text(value):
+    """A day since 1970 as text."""
+    return (_EPOCH + datetime.timedelta(days=int(np.floor(value)))).isoformat()
+
+
+def _stamps(cells, name, source):
+    texts = trimmed(cells)
+    good = pc.fill_null(pc.match_substring_regex(texts, _ISO), True)
+    if not pc.all(good).as_py():
+        place = good.index(False).as_py()
+        raise UserError(
+            f"Column '{name}' of {source} is to be taken as dates, but has "
+            f"'{cells[place].as_py()}'; write them as 2026-11-22 or 2026-11-22 13:45:00, or leave "
+            f"the column out with --drop '{name}'."
+        )
+    # Time zones are converted, times without one are taken as they are.
+    import pandas as pd
+
+    texts = texts.to_pandas()
+    stamps = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce")
+    wrong = stamps.isna() & texts.notna()
+    if wrong.any():
+        raise UserError(
+            f"Column '{name}' of {source} has '{texts[wrong].iloc[0]}', which cannot be "
+            "read as a date; correct it or leave it blank."
+        )
+    return pa.array(stamps)

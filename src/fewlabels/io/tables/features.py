@@ -1,37 +1,36 @@
 """From a table to the columns a model needs, checked cell by cell."""
 
-from __future__ import annotations
-
 import difflib
 
 import numpy as np
 
 from ..errors import UserError, listing, plural
-from .columns import blank, has_codes, is_number, is_supported, is_text, numbers, text
-from .dates import are_dates, days
-from .profile import MANY_CATEGORIES, written_for_people
+from .columns import are_dates, days, is_number, is_supported, numbers, text
+from .profile import MANY_CATEGORIES, see, written_for_people
 from .schema import IMPUTE, REFUSE, Column, Schema
 from .tally import usable
 
 
-def table_schema(table, *, source, row_numbers, categorical=(), kept=(), missing=REFUSE):
+def table_schema(table, source, row_numbers, categorical=(), kept=(), missing=REFUSE):
     """Find out what kind each column of the training rows is.
 
     ``categorical`` are categories whatever they hold; ``kept`` the user wants although they look
     like names, texts or dates. ``row_numbers`` are those of the file, from 1.
     """
     columns = []
-    for name in table.column_names:
+    for name, cells in zip(table.column_names, table.columns, strict=True):
         if not name.strip():
             raise UserError(
                 f"A column of {source} has no name (row numbers that pandas wrote?); name it, or "
                 f'leave it out with --drop "{name}".'
             )
-        cells = table.column(name)
         if name in kept and are_dates(cells):
             kind = "date"
         else:
-            kind = _kind(cells, name, source, row_numbers, name in categorical, name in kept)
+            _check_type(cells.type, name, source)
+            kind = "category"
+            if name not in categorical:
+                kind = _kind(cells, name, source, row_numbers, name in kept)
         columns.append(Column(name, kind))
     return Schema("table", len(columns), tuple(columns), missing=missing)
 
@@ -40,8 +39,7 @@ def table_features(table, schema, *, tally, row_numbers):
     """Pick the columns of the model, in its order, whatever else the table holds.
 
     Gives a data frame of the complete rows (numbers as float64, dates as days, categories as text)
-    and which rows these are: those without missing numbers, or all of them where the model fills
-    these in and the tally does not skip them.
+    and which rows these are: those that the tally does not want left out.
     """
     import pandas as pd
 
@@ -59,9 +57,7 @@ def table_features(table, schema, *, tally, row_numbers):
             values = _checked_numbers(cells, column.name, schema, tally.source, row_numbers)
         missing |= tally.add(column.name, values, row_numbers, fill=schema.missing == IMPUTE)
         data[column.name] = values
-    frame = pd.DataFrame(
-        {name: pd.Series(values, dtype=values.dtype) for name, values in data.items()}
-    )
+    frame = pd.DataFrame({n: pd.Series(values, dtype=values.dtype) for n, values in data.items()})
     return (frame[~missing] if missing.any() else frame), ~missing
 
 
@@ -72,8 +68,7 @@ def _checked_numbers(cells, name, schema, source, row_numbers):
         blank = "" if schema.missing == IMPUTE else " and pass --skip-missing"
         raise UserError(
             f"Column '{name}' holds numbers in the model but row {row_numbers[bad[0]]} of "
-            f"{source} has '{_cell(cells, bad[0])}'{_others(bad)}; correct it or leave it "
-            f"blank{blank}."
+            f"{source} has {_told(cells, bad)}; correct it or leave it blank{blank}."
         )
     return values
 
@@ -95,8 +90,7 @@ def check_columns(names, schema, source):
 def array_features(X, *, tally, row_numbers, missing=REFUSE):
     """Rows of a matrix as floats: the complete ones, and which these are.
 
-    Complete are rows without missing numbers, or all where the model fills these in (never those
-    of a sparse matrix) and the tally does not skip them.
+    Missing numbers stored in a sparse matrix are never filled in.
     """
     dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
     dense = isinstance(X, np.ndarray)
@@ -118,42 +112,31 @@ def array_features(X, *, tally, row_numbers, missing=REFUSE):
     return (X if complete.all() else X[complete]), complete
 
 
-def _kind(cells, name, source, row_numbers, forced, kept):
-    kind = cells.type
-    _check_type(kind, name, source)
-    if forced:
-        return "category"
-    if is_number(kind):
+def _kind(cells, name, source, row_numbers, kept):
+    if is_number(cells.type):
         return "number"
-    if not is_text(kind):
-        if cells.null_count == len(cells):
-            raise UserError(f"Column '{name}' of {source} is blank; leave it out with --drop.")
-        return "category"
-    values, bad = numbers(cells)
-    filled = len(values) - int(blank(text(cells)).sum())
-    if not filled:
+    seen = see(cells)
+    if not seen.filled:
         raise UserError(f"Column '{name}' of {source} is blank; leave it out with --drop.")
-    if not bad.size and not has_codes(cells):
-        return "number"
-    if 0 < 2 * bad.size <= filled:
-        cell = _cell(cells, bad[0])
+    if seen.kind == "mixed":
+        bad = numbers(cells)[1]
         correct = "correct the cells"
-        if written_for_people([cell]):
+        if written_for_people([str(cells[int(bad[0])])]):
             correct += " (1234.5 is read, 1,234.50 € is not)"
         raise UserError(
             f"Column '{name}' of {source} mixes numbers and text: "
-            f"{plural(filled - bad.size, 'number')}, but row {row_numbers[bad[0]]} has "
-            f"'{cell}'{_others(bad)}; {correct}, pass --categorical "
+            f"{plural(seen.filled - bad.size, 'number')}, but row {row_numbers[bad[0]]} has "
+            f"{_told(cells, bad)}; {correct}, pass --categorical "
             f"'{name}', or leave the column out with --drop '{name}'."
         )
-    different = len(set(text(cells)))
-    if not kept and different > MANY_CATEGORIES and 2 * different > filled:
+    many = seen.kind != "number" and MANY_CATEGORIES < len(seen.values)
+    if many and not kept and 2 * len(seen.values) > seen.filled:
         raise UserError(
-            f"Column '{name}' of {source} has {different} different texts in "
-            f"{plural(filled, 'row')}, so it looks like a name and not like a category; leave it "
-            f"out with --drop '{name}', or keep it with --categorical '{name}'."
+            f"Column '{name}' of {source} has {len(seen.values)} different texts in "
+            f"{plural(seen.filled, 'row')}, so it looks like a name and not like a category; "
+            f"leave it out with --drop '{name}', or keep it with --categorical '{name}'."
         )
-    return "category"
+    return "number" if seen.kind == "number" else "category"
 
 
 def _check_type(kind, name, source):
@@ -164,11 +147,9 @@ def _check_type(kind, name, source):
         )
 
 
-def _cell(cells, position):
-    value = str(cells[int(position)])
-    return value if len(value) <= 40 else value[:37] + "..."
-
-
-def _others(bad):
-    """Add how many more rows are wrong."""
-    return "" if bad.size == 1 else f" (and so on in {plural(bad.size - 1, 'other row')})"
+def _told(cells, bad):
+    """The first wrong cell, and how many more there are."""
+    value = str(cells[int(bad[0])])
+    value = value if len(value) <= 40 else value[:37] + "..."
+    more = "" if bad.size == 1 else f" (and so on in {plural(bad.size - 1, 'other row')})"
+    return f"'{value}'{more}"

@@ -1,7 +1,5 @@
 """Labels of rows that are added to a model, in the coding of the rows it was fitted to."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np
@@ -16,8 +14,7 @@ class NewLabels:
     """Reads the target of further rows as that of the training rows was read.
 
     ``metadata`` is what the model says about itself; the names of the file and the column are for
-    messages. Counts what was read so far: ``n_labeled`` by class, ``n_unlabeled`` of unknown
-    class, ``n_left_out`` of classes that the machine does not learn from.
+    messages. Counts rows by class, those of unknown class, and of classes not learnt from.
     """
 
     def __init__(self, metadata, source, column):
@@ -25,26 +22,22 @@ class NewLabels:
         training = metadata["training"]
         learns_from = MACHINES[metadata["machine"]].learns_from
         self._one_class = learns_from == "normal"
+        self._unlabeled = 0 if learns_from == "positive" else -1
         if learns_from == "classes":
             self._names = dict(enumerate(training["classes"]))
-        elif learns_from == "positive":
-            self._names = {1: training["positive"]}
         else:
-            self._names = {0: training["normal"]}
-        self._unlabeled = 0 if learns_from == "positive" else -1
-        self._label_of = {
-            value_key(name): label for label, name in self._names.items() if name is not None
-        }
+            self._names = {self._unlabeled + 1: training[learns_from]}
+        named = {label: name for label, name in self._names.items() if name is not None}
+        self._label_of = {value_key(name): label for label, name in named.items()}
         if training.get("unlabeled"):
             self._label_of.setdefault(value_key(training["unlabeled"]), self._unlabeled)
         self.n_labeled = Counter()
         self.n_unlabeled = self.n_left_out = 0
 
     def read(self, values, complete, first_row):
-        """Which rows of a piece are learnt from, and their labels (None for one class).
+        """Which of the ``complete`` rows are learnt from, and their labels (None for one class).
 
         Without ``values`` rows are of unknown class, for machines of one class of that class.
-        ``complete`` are the rows that can be used at all; the first row's number is for messages.
         """
         if values is not None:
             label = self._coded(values, first_row)
@@ -72,11 +65,9 @@ class NewLabels:
 
     def _refuse(self, text, row):
         names = " and ".join(f"'{name}'" for name in self._names.values())
-        known = f"the classes of the model are {names}"
-        if len(self._names) == 1:
-            known = f"the class of the model is {names}"
+        noun = "class of the model is" if len(self._names) == 1 else "classes of the model are"
         raise UserError(
             f"Row {row} of {self.source} has '{text}' in the target column '{self.column}', but "
-            f"{known}; correct it, leave it blank, or pass --no-labels to add all rows as "
-            "unlabelled."
+            f"the {noun} {names}; correct it, leave it blank, or pass --no-labels to add all rows "
+            "as unlabelled."
         )

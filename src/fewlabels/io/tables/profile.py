@@ -1,7 +1,5 @@
 """Looking at a table: what its columns hold, and which ones nothing can be learnt from."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,9 +8,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from ..errors import UserError
-from .columns import blank, has_codes, is_number, is_supported, is_text, numbers, plain
-from .dates import are_dates, day_text, days
+from .columns import (
+    are_dates,
+    blank,
+    day_text,
+    days,
+    has_codes,
+    is_number,
+    is_supported,
+    is_text,
+    numbers,
+    plain,
+)
 
 # A text column with this many different values, most of them seen once or twice, is a
 # name or an identifier; one-hot encoding it would give a column per row.
@@ -36,8 +43,8 @@ _SHOWN_VALUES, _SHOWN_LENGTH = 3, 24
 class Column:
     """A column of the table that was learnt from.
 
-    ``kind`` is "number", "category", "date", "text" or "left out"; ``shown`` are its range or most
-    frequent values, ``note`` what the user should know (constant, counts the rows, ...).
+    ``kind`` is "number", "category", "date" or "left out", ``shown`` its range or most frequent
+    values, ``note`` what the user should know (constant, counts the rows, ...).
     """
 
     name: str
@@ -48,8 +55,8 @@ class Column:
     note: str = ""
 
 
-class _Seen(NamedTuple):
-    """Different values of a column with the rows of each, and cells without a value.
+class Seen(NamedTuple):
+    """Different values of a column with the rows of each, and the number of blank cells.
 
     ``kind`` is "number", "text", "boolean", "date", "mixed" (some texts among numbers) or "other".
     Numbers and typed dates are floats, others text; none stands for a missing value.
@@ -62,15 +69,11 @@ class _Seen(NamedTuple):
 
     @property
     def filled(self):
-        """Cells with a value."""
         return int(self.counts.sum())
 
 
 class Verdict(NamedTuple):
-    """What is to be done with a column: "category", "left out", or "" (as its cells say).
-
-    ``why`` is in words that follow "it" or stand in brackets.
-    """
+    """What to do with a column, "category", "left out" or "" (as its cells say), and why."""
 
     kind: str
     why: str
@@ -91,32 +94,31 @@ def judge_columns(table, training, kept=()):
         if name in kept:
             continue
         cells = table.column(name)
-        verdict = _judge(name, _see(cells), cells.type)
-        if not verdict.kind and not training.all() and not _see(cells.filter(training)).filled:
+        verdict = _judge(name, see(cells), cells.type)
+        if not verdict.kind and not training.all() and not see(cells.filter(training)).filled:
             verdict = Verdict("left out", "blank in the training rows")
         if verdict.kind:
             verdicts[name] = verdict
     return verdicts
 
 
-def left_out_note(verdicts):
-    """One sentence on the columns that are left out; None without any."""
-    words = [f"'{name}' ({v.why})" for name, v in verdicts.items() if v.kind == "left out"]
-    if not words:
-        return None
-    more = f" and {len(words) - 12} more" if len(words) > 12 else ""
-    noun = "column" if len(words) == 1 else "columns"
-    return f"{noun} left out: {', '.join(words[:12])}{more}; --keep COLUMN keeps one"
-
-
-def category_note(verdicts):
-    """One sentence on numbers that are taken as categories; None without any."""
-    words = [f"'{name}' ({v.why})" for name, v in verdicts.items() if v.kind == "category"]
-    if not words:
-        return None
-    numbering = any(v.kind == "category" and v.why == _NUMBERING for v in verdicts.values())
-    advice = "; --keep COLUMN keeps the numbers" if numbering else ""
-    return f"taken as categories: {', '.join(words)}{advice}"
+def notes_on(verdicts):
+    """A sentence on the columns that are left out, and one on numbers taken as categories."""
+    left, taken = (
+        [f"'{name}' ({v.why})" for name, v in verdicts.items() if v.kind == kind]
+        for kind in ("left out", "category")
+    )
+    notes = []
+    if left:
+        more = f" and {len(left) - 12} more" if len(left) > 12 else ""
+        noun = "column" if len(left) == 1 else "columns"
+        words = f"{', '.join(left[:12])}{more}"
+        notes.append(f"{noun} left out: {words}; --keep COLUMN keeps one")
+    if taken:
+        numbering = any(v == Verdict("category", _NUMBERING) for v in verdicts.values())
+        advice = "; --keep COLUMN keeps the numbers" if numbering else ""
+        notes.append(f"taken as categories: {', '.join(taken)}{advice}")
+    return notes
 
 
 def describe_columns(table, schema, verdicts):
@@ -124,30 +126,14 @@ def describe_columns(table, schema, verdicts):
     kinds = {column.name: column.kind for column in schema.columns}
     described = []
     for name in table.column_names:
-        verdict = verdicts.get(name, _AS_IT_IS)
-        kind = kinds.get(name, "left out")
-        seen = _see(table.column(name))
-        shown = _shown(seen)
-        described.append(Column(name, kind, seen.missing, len(seen.values), shown, verdict.why))
+        seen, why = see(table.column(name)), verdicts.get(name, _AS_IT_IS).why
+        found = (seen.missing, len(seen.values), _shown(seen))
+        described.append(Column(name, kinds.get(name, "left out"), *found, why))
     return described
 
 
-def check_something_left(names, verdicts, source):
-    """Refuse a table that has no column to learn from."""
-    if any(verdicts.get(name, _AS_IT_IS).kind != "left out" for name in names):
-        return
-    words = ", ".join(f"'{name}' ({verdicts[name].why})" for name in names[:8])
-    raise UserError(
-        f"{source} has no column to learn from: {words}; keep one with --keep COLUMN, or add "
-        "columns of measurements."
-    )
-
-
 def written_for_people(texts):
-    """Whether texts are numbers with separators or units, such as "1,234.50", "3,5" or "12 %".
-
-    Not where codes such as "007" are among them.
-    """
+    """Whether texts are numbers such as "1,234.50", "3,5" or "12 %", without codes like "007"."""
     texts = [text.strip() for text in texts]
     return (
         all(_WRITTEN.fullmatch(text) for text in texts)
@@ -164,12 +150,12 @@ def is_identifier_name(name):
 
 def _judge(name, seen, kind):
     why = _reason(name, seen, kind)
-    if seen.kind == "text" and why not in (None, "constant") and written_for_people(seen.values):
-        return Verdict("left out", _not_read(seen))
+    if seen.kind == "text" and why != "constant" and written_for_people(seen.values):
+        shown = _cut(seen.values[0])
+        told = f"numbers such as '{shown}' are not read, write 1234.5 for 1,234.50 €"
+        return Verdict("left out" if why else "category", told)
     if why:
         return Verdict("left out", why)
-    if seen.kind == "text" and written_for_people(seen.values):
-        return Verdict("category", _not_read(seen))
     if seen.kind == "number" and is_identifier_name(name):
         if (seen.values == np.round(seen.values)).all():
             return Verdict("category", _NUMBERING)
@@ -193,10 +179,6 @@ def _reason(name, seen, kind):
     return _text_reason(name, seen) if seen.kind == "text" else None
 
 
-def _not_read(seen):
-    return f"numbers such as '{_cut(seen.values[0])}' are not read, write 1234.5 for 1,234.50 €"
-
-
 def _number_reason(name, seen):
     values, n = seen.values, seen.filled
     if (values != np.round(values)).any() or n <= _FEW_ROWS:
@@ -216,31 +198,29 @@ def _number_reason(name, seen):
 def _text_reason(name, seen):
     different = len(seen.values)
     if seen.filled > _FEW_ROWS and different == seen.filled:
-        return _named(seen, "an identifier: another text in every row")
-    if different <= MANY_CATEGORIES:
+        why = "an identifier: another text in every row"
+    elif different <= MANY_CATEGORIES:
         return None
-    if 2 * different > seen.filled:
-        return _named(seen, f"{different} different texts")
-    return "an identifier by its name" if is_identifier_name(name) else None
-
-
-def _named(seen, otherwise):
-    some = seen.values[:: -(-len(seen.values) // 1000)]
+    elif 2 * different > seen.filled:
+        why = f"{different} different texts"
+    else:
+        return "an identifier by its name" if is_identifier_name(name) else None
+    some = seen.values[:: -(-different // 1000)]
     words = np.mean([len(value.split()) for value in some])
-    return "free text" if words >= _SENTENCE else otherwise
+    return "free text" if words >= _SENTENCE else why
 
 
-def _see(cells):
+def see(cells):
     """Different values of a column, smallest number first."""
     kind = cells.type
     if is_number(kind) or pt.is_date(kind) or pt.is_timestamp(kind):
         values = numbers(cells)[0] if is_number(kind) else days(cells)
         found, counts = np.unique(values[~np.isnan(values)], return_counts=True)
         what = "number" if is_number(kind) else "date"
-        return _Seen(what, found, counts, len(values) - int(counts.sum()))
+        return Seen(what, found, counts, len(values) - int(counts.sum()))
     if not is_supported(kind):
         n = len(cells) - cells.null_count
-        return _Seen("other", np.arange(n), np.ones(n, dtype=int), cells.null_count)
+        return Seen("other", np.arange(n), np.ones(n, dtype=int), cells.null_count)
     counted = plain(cells).value_counts()
     values = counted.field("values").cast(pa.large_string()).fill_null("")
     counts = counted.field("counts").to_numpy()
@@ -249,16 +229,16 @@ def _see(cells):
     missing = int(counts[gap].sum())
     texts, counts = texts[~gap], counts[~gap]
     if not is_text(kind) or not len(texts):
-        return _Seen("boolean", texts, counts, missing)
+        return Seen("boolean", texts, counts, missing)
     filled = pa.array(texts, pa.large_string())
     parsed, bad = numbers(filled)
     if not bad.size and not has_codes(filled):
         order = np.argsort(parsed)
-        return _Seen("number", parsed[order], counts[order], missing)
+        return Seen("number", parsed[order], counts[order], missing)
     if are_dates(filled):
-        return _Seen("date", texts, counts, missing)
+        return Seen("date", texts, counts, missing)
     mixed = 0 < 2 * int(counts[bad].sum()) <= int(counts.sum())
-    return _Seen("mixed" if mixed else "text", texts, counts, missing)
+    return Seen("mixed" if mixed else "text", texts, counts, missing)
 
 
 def _shown(seen):
@@ -266,9 +246,13 @@ def _shown(seen):
     if not seen.filled or seen.kind == "other":
         return ""
     if seen.kind == "number":
-        middle = seen.values[np.searchsorted(np.cumsum(seen.counts), seen.filled / 2)]
-        low, high, middle = (_figure(value) for value in (*seen.values[[0, -1]], middle))
-        return f"{low} to {high}, median {middle}"
+        median = seen.values[np.searchsorted(np.cumsum(seen.counts), seen.filled / 2)]
+        # Without an exponent where people would write none.
+        low, high, median = (
+            f"{value:,.0f}" if 1e3 <= abs(value) < 1e9 else f"{value:.4g}"
+            for value in (*seen.values[[0, -1]], median)
+        )
+        return f"{low} to {high}, median {median}"
     if seen.kind == "date" and seen.values.dtype.kind == "f":
         return f"{day_text(seen.values[0])} to {day_text(seen.values[-1])}"
     if seen.counts.max() == 1:
@@ -276,12 +260,6 @@ def _shown(seen):
     first = np.argsort(-seen.counts, kind="stable")[:_SHOWN_VALUES]
     shown = [f"'{_cut(seen.values[k])}' ({seen.counts[k]})" for k in first]
     return ", ".join(shown) + (", ..." if len(seen.values) > _SHOWN_VALUES else "")
-
-
-def _figure(value):
-    """A number without an exponent where people would write none."""
-    whole = 1e3 <= abs(value) < 1e9
-    return f"{value:,.0f}" if whole else f"{value:.4g}"
 
 
 def _cut(value):

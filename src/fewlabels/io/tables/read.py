@@ -1,4 +1,8 @@
-"""Reading CSV, TSV and Parquet, whole or in pieces."""
+"""Reading CSV, TSV and Parquet, whole or in pieces.
+
+A table that only gets columns added needs no cell written anew: rows of delimited text are passed
+on byte for byte, and nothing is parsed but what the model takes.
+"""
 
 import contextlib
 import gzip
@@ -7,6 +11,7 @@ import re
 import zlib
 from collections import Counter
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
@@ -14,7 +19,6 @@ import pyarrow.parquet as pq
 from ..errors import UserError, listing
 from ..paths import SEPARATORS, is_compressed
 from .columns import MISSING
-from .lines import cut_lines
 
 # Delimited text is read in blocks of this size; a longer row makes its block longer.
 BLOCK_BYTES = 1 << 24
@@ -51,13 +55,12 @@ def read_table(path, form):
 
 
 def iterate_tables(path, form, rows=None, types=None):
-    """Pieces of at most ``rows`` rows, one after the other, cells of delimited text as text.
+    """Pieces of at most ``rows`` rows, their lines, and how much of the file was read (0 to 1).
 
-    With each come its rows as they stand in the file and how much of the file was read until then,
-    from 0 to 1. The former only for delimited text of which just the columns of ``types`` (name to
-    Arrow type) are asked for, each row behind the line break before it. Where it takes a parser to
-    say where a row ends these are None, and all columns are parsed as text; so they are where a
-    cell does not fit its type.
+    Cells of delimited text are text. Where just the columns of ``types`` (name to Arrow type) are
+    asked for, lines are the rows as they stand in the file, each behind the line break before it;
+    None (and all columns text) where it takes a parser to say where a row ends. All columns are
+    text, too, where a cell does not fit its type.
     """
     names = column_names(path, form)
     empty = True
@@ -98,7 +101,7 @@ def _parsed_blocks(path, form, names, types):
             after_names = True
         if not block or block.isspace():  # there is nothing but the header
             continue
-        lines = None if types is None else cut_lines(block, SEPARATORS[form])
+        lines = None if types is None else _cut_lines(block, SEPARATORS[form])
         table = None
         if lines is not None and types:
             # A cell that does not fit is named where all are text.
@@ -148,10 +151,7 @@ def _blocks(path):
 
 
 def _last_row_end(block):
-    """Where the last complete row ends, 0 when none does.
-
-    A line break within quotes has an odd number of quotes before it.
-    """
+    """Where the last complete row ends: its line break has an even number of quotes before it."""
     for mark in (b"\n", b"\r"):
         end, n_before = len(block), block.count(b'"')
         while (found := block.rfind(mark, 0, end)) >= 0:
@@ -176,6 +176,50 @@ def _header(block, form):
 
 def _syntax(form):
     return pacsv.ParseOptions(delimiter=SEPARATORS[form], newlines_in_values=True)
+
+
+def _cut_lines(block, separator):
+    """Rows of a block behind the line breaks before them; None for unclear ones."""
+    if b"\r" in block:
+        returns = _places(block, b"\r")
+        if b'"' in block and (np.searchsorted(_places(block, b'"'), returns) % 2).any():
+            return None  # a cell keeps its bytes
+        block = block.replace(b"\r\n", b"\n")
+        if b"\r" in block:
+            return None
+    if not block.isascii():
+        block.decode("utf-8")
+    block = block.lstrip(b"\n")
+    block = b"\n" + block if block.endswith(b"\n") else b"\n" + block + b"\n"
+    breaks = _places(block, b"\n")
+    if b'"' in block:
+        quotes = _places(block, b'"')
+        if not _well_quoted(block, quotes, separator):
+            return None
+        breaks = breaks[np.searchsorted(quotes, breaks) % 2 == 0]
+    # Arrow passes over empty lines.
+    if (np.diff(breaks) == 1).any():
+        return None
+    return pa.Array.from_buffers(
+        pa.large_string(),
+        len(breaks) - 1,
+        [None, pa.py_buffer(breaks.astype(np.int64)), pa.py_buffer(block)],
+    )
+
+
+def _places(block, character):
+    return np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord(character))
+
+
+def _well_quoted(block, quotes, separator):
+    """Whether every quote opens or closes a cell, or is one of two within it."""
+    if len(quotes) % 2:
+        return False
+    characters = np.frombuffer(block, dtype=np.uint8)
+    allowed = np.zeros(256, dtype=bool)
+    allowed[[ord(separator), ord("\n"), ord('"')]] = True
+    beside = np.concatenate([quotes[::2] - 1, quotes[1::2] + 1])
+    return bool(allowed[characters[beside]].all())
 
 
 @contextlib.contextmanager

@@ -1,7 +1,5 @@
 """What a model knows about the columns it was fitted to."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, fields, replace
 
 # What a model does with missing numbers.
@@ -36,19 +34,15 @@ class Schema:
         """Names of the columns, of some kinds or all."""
         return [column.name for column in self.columns if not kinds or column.kind in kinds]
 
-    def with_categories(self, counts):
-        """Copy with the number of categories filled in, in the order of the columns."""
-        counts = iter(counts)
-        return replace(
-            self,
-            columns=tuple(
-                replace(column, categories=next(counts)) if column.kind == "category" else column
-                for column in self.columns
-            ),
+    def with_categories(self, known):
+        """Copy with the number of categories filled in, given the categories by column."""
+        columns = (
+            replace(column, categories=len(known[column.name])) if column.name in known else column
+            for column in self.columns
         )
+        return replace(self, columns=tuple(columns))
 
     def to_dict(self):
-        """Plain values for JSON."""
         values = asdict(self)
         if self.missing == REFUSE:
             del values["missing"]  # which readers of older formats do not know

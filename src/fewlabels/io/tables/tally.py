@@ -1,7 +1,5 @@
 """Counting the cells that cannot be used, so that one message can tell them all."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..errors import UserError, plural
@@ -11,7 +9,7 @@ _LARGEST = {np.dtype(np.float64): 1e150, np.dtype(np.float32): 1e15}
 
 
 def usable(values):
-    """Whether all values are numbers of a size that can be computed with; no copy is made."""
+    """Whether all values are numbers that can be computed with; no copy is made."""
     if not values.size:
         return True
     largest = _LARGEST[values.dtype]
@@ -26,54 +24,50 @@ class Tally:
     """
 
     def __init__(self, source, skip_missing=False, option="--skip-missing"):
-        self.option = option
-        self.source = source
-        self.skip_missing = skip_missing
-        self.missing = {}
-        self.infinite = {}
-        self.filled = {}
-        self.first_missing = None
-        self.first_infinite = None
+        self.source, self.skip_missing, self.option = source, skip_missing, option
+        self.missing, self.infinite, self.filled = {}, {}, {}
+        self._first = {}
 
     def add(self, name, values, row_numbers, fill=False):
-        """Count the cells of a column; returns which of its rows cannot be used for want of it.
+        """Count the cells of a column; gives which of its rows cannot be used for want of it.
 
-        ``row_numbers`` are those of the file, from 1; ``fill``: the model fills in missing
-        numbers.
+        ``row_numbers`` are those of the file; ``fill``: the model fills in missing numbers.
         """
         missing = np.isnan(values)
-        if fill and not self.skip_missing:
-            if missing.any():
-                self.filled[name] = self.filled.get(name, 0) + int(missing.sum())
-            missing = np.zeros(len(values), dtype=bool)
-        if missing.any():
-            self.missing[name] = self.missing.get(name, 0) + int(missing.sum())
-            first = int(row_numbers[missing.argmax()])
-            self.first_missing = min(self.first_missing or first, first)
-        infinite = np.abs(values) > _LARGEST[values.dtype]
-        if infinite.any():
-            self.infinite[name] = self.infinite.get(name, 0) + int(infinite.sum())
-            first = int(row_numbers[infinite.argmax()])
-            self.first_infinite = min(self.first_infinite or first, first)
-        return missing
+        fill = fill and not self.skip_missing
+        self._count("filled" if fill else "missing", name, missing, row_numbers)
+        self._count("infinite", name, np.abs(values) > _LARGEST[values.dtype], row_numbers)
+        return np.zeros_like(missing) if fill else missing
+
+    def _count(self, what, name, found, row_numbers):
+        if not found.any():
+            return
+        counts = {"filled": self.filled, "missing": self.missing, "infinite": self.infinite}[what]
+        counts[name] = counts.get(name, 0) + int(found.sum())
+        first = int(row_numbers[found.argmax()])
+        self._first[what] = min(self._first.get(what, first), first)
 
     @property
     def refuses(self):
-        """Whether something was found that ends the command."""
         return bool(self.infinite) or (bool(self.missing) and not self.skip_missing)
 
     def check(self):
         """Raise when something was found that ends the command."""
         if self.missing and not self.skip_missing:
             raise UserError(
-                f"{_found(self.missing, 'missing', self.source, self.first_missing)}; fill "
-                f"them in, or pass {self.option} to leave out the rows that have them."
+                f"{self._found(self.missing, 'missing', self._first['missing'])}; fill them in, "
+                f"or pass {self.option} to leave out the rows that have them."
             )
         if self.infinite:
-            found = _found(
-                self.infinite, "infinite or too large", self.source, self.first_infinite
-            )
+            found = self._found(self.infinite, "infinite or too large", self._first["infinite"])
             raise UserError(f"{found}; correct them.")
+
+    def _found(self, counts, what, first):
+        total = sum(counts.values())
+        return (
+            f"{plural(total, 'value')} in {plural(len(counts), 'column')} of {self.source} "
+            f"{'is' if total == 1 else 'are'} {what} ({_shown(counts)}; first in row {first})"
+        )
 
 
 def filled_words(filled):
@@ -91,17 +85,6 @@ def unseen_words(unseen):
     )
 
 
-def _found(counts, what, source, first):
-    total = sum(counts.values())
-    verb = "is" if total == 1 else "are"
-    return (
-        f"{plural(total, 'value')} in {plural(len(counts), 'column')} of {source} {verb} "
-        f"{what} ({_shown(counts)}; first in row {first})"
-    )
-
-
 def _shown(counts):
-    shown = [f"'{name}': {count}" for name, count in list(counts.items())[:8]]
-    if len(counts) > 8:
-        shown.append(f"and {len(counts) - 8} more")
-    return ", ".join(shown)
+    shown = ", ".join(f"'{name}': {count}" for name, count in list(counts.items())[:8])
+    return shown if len(counts) <= 8 else f"{shown}, and {len(counts) - 8} more"

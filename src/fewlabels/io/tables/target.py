@@ -1,11 +1,7 @@
 """What a column of labels says: which rows are learnt from, and as what."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,11 +15,10 @@ _NEGATIVE = frozenset({"false", "no", "negative"})
 
 @dataclass(frozen=True)
 class Labels:
-    """Values of a target column, counted.
+    """Values of a target column, counted: names, most frequent first, and their rows.
 
-    ``names`` are the values, most frequent first ("1" and "1.0" are one), ``counts`` the rows of
-    each, ``index`` the position in ``names`` of each row's value, -1 for blank ones. ``mark``
-    counts as blank beside those that are.
+    "1" and "1.0" are one value. ``index`` is the position in ``names`` of each row's value, -1 for
+    blank ones; ``mark`` counts as blank beside those that are.
     """
 
     column: str
@@ -35,59 +30,48 @@ class Labels:
 
     @property
     def n_blank(self):
-        """Rows without a value."""
         return int(np.count_nonzero(self.index < 0))
 
     @property
     def where(self):
-        """The column, for messages."""
         return f"The target column '{self.column}' of {self.source}"
 
-    def shown(self, limit=10):
-        """Values with their counts, for messages."""
-        pairs = list(zip(self.names, self.counts, strict=True))
-        text = ", ".join(f"'{name}' ({count})" for name, count in pairs[:limit])
-        return text if len(pairs) <= limit else f"{text} and {len(pairs) - limit} more"
+    def shown(self):
+        pairs = zip(self.names, self.counts, strict=True)
+        text = ", ".join(f"'{name}' ({count})" for name, count in list(pairs)[:10])
+        return text if len(self.names) <= 10 else f"{text} and {len(self.names) - 10} more"
 
     def find(self, wanted, role):
         """Position of a value that the user typed."""
-        key = value_key(wanted)
-        for position, name in enumerate(self.names):
-            if value_key(name) == key:
-                return position
-        raise UserError(
-            f"No row of {self.source} has the {role} value '{wanted}' in the target column "
-            f"'{self.column}'; its values are {self.shown()}."
-        )
+        keys = [value_key(name) for name in self.names]
+        if value_key(wanted) not in keys:
+            raise UserError(
+                f"No row of {self.source} has the {role} value '{wanted}' in the target column "
+                f"'{self.column}'; its values are {self.shown()}."
+            )
+        return keys.index(value_key(wanted))
 
     def with_mark(self, mark):
         """The same labels where a value counts as blank."""
         marked = self.find(mark, "unlabelled")
-        left = [k for k in range(len(self.names)) if k != marked]
-        place = np.full(len(self.names) + 1, -1)  # the last one is that of blanks
-        place[left] = np.arange(len(left))
-        return replace(
-            self,
-            names=[self.names[k] for k in left],
-            counts=[self.counts[k] for k in left],
-            index=place[self.index],
-            mark=self.names[marked],
-        )
+        names, counts = [*self.names], [*self.counts]
+        mark = names.pop(marked)
+        counts.pop(marked)
+        index = np.where(self.index == marked, -1, self.index - (self.index > marked))
+        return replace(self, names=names, counts=counts, index=index, mark=mark)
 
 
 class Roles(NamedTuple):
-    """Which rows are learnt from, and as what.
+    """Training rows, labels of all rows for machines that take any, facts for the model.
 
-    ``keep`` are the training rows, ``y`` the labels of all rows for machines that take any,
-    ``facts`` what the model keeps of the choice. ``needed`` are labels that must be among the
-    training rows, and how they are called in a sentence.
+    ``needed`` are labels that must be among the training rows, and what they are called.
     """
 
     keep: np.ndarray
     y: np.ndarray | None
     facts: dict[str, Any]
     notes: list[str]
-    needed: Mapping[int, str] = MappingProxyType({})
+    needed: dict[int, str]
 
 
 def target_text(values):
@@ -112,18 +96,14 @@ def count_labels(values, *, column, source):
     position = np.full(len(texts), -1)
     for k, group in enumerate(members):
         position[group] = k
-    return Labels(
-        column=column,
-        source=source,
-        names=[texts[group[0]].strip() for group in members],
-        counts=[int(n_rows[group].sum()) for group in members],
-        index=position[codes],
-    )
+    names = [texts[group[0]].strip() for group in members]
+    counts = [int(n_rows[group].sum()) for group in members]
+    return Labels(column, source, names, counts, position[codes])
 
 
 def every_row(n_rows):
     """All rows, as one class."""
-    return Roles(np.ones(n_rows, dtype=bool), None, {"normal": None}, [])
+    return Roles(np.ones(n_rows, dtype=bool), None, {"normal": None}, [], {})
 
 
 def normal_rows(labels, normal=None):
@@ -133,15 +113,12 @@ def normal_rows(labels, normal=None):
             f"{labels.where} is blank in every row; name the normal rows in it, or leave out "
             "--target to train on all rows."
         )
-    if normal is None:
-        if len(labels.names) > 1:
-            raise UserError(
-                f"{labels.where} has {len(labels.names)} values: {labels.shown()}; say which one "
-                "is normal with --normal VALUE."
-            )
-        chosen = 0
-    else:
-        chosen = labels.find(normal, "normal")
+    if normal is None and len(labels.names) > 1:
+        raise UserError(
+            f"{labels.where} has {len(labels.names)} values: {labels.shown()}; say which one "
+            "is normal with --normal VALUE."
+        )
+    chosen = 0 if normal is None else labels.find(normal, "normal")
     notes = []
     others = [name for k, name in enumerate(labels.names) if k != chosen]
     n_others = sum(labels.counts) - labels.counts[chosen]
@@ -151,16 +128,14 @@ def normal_rows(labels, normal=None):
         )
     if labels.n_blank:
         notes.append(f"{plural(labels.n_blank, 'row')} with a blank target not used for training")
-    normal = labels.names[chosen] if normal is None else normal
-    return Roles(labels.index == chosen, None, {"normal": normal}, notes)
+    facts = {"normal": labels.names[0] if normal is None else normal}
+    return Roles(labels.index == chosen, None, facts, notes, {})
 
 
 def positive_rows(labels, positive=None):
-    """Tell positive rows from unlabelled ones.
+    """Tell positive rows from unlabelled ones: a class and blanks, or two values.
 
-    The target has one class and blanks, or two values of which one marks the unlabelled rows. The
-    positive class need not be named with one class and blanks, nor with two numbers, of which
-    the greater one is positive.
+    The class need not be named beside blanks, nor with two numbers: the greater one is positive.
     """
     if not labels.names:
         raise UserError(
@@ -185,27 +160,23 @@ def positive_rows(labels, positive=None):
             "mark of unlabelled rows only; blank them all, and leave out rows that are known "
             "to be negative."
         )
-    is_positive = labels.index == chosen
+    y = (labels.index == chosen).astype(np.int8)
     facts = {"positive": name, "unlabeled": marks[0]}
-    needed = {1: "positive", 0: "unlabelled"}
-    y = is_positive.astype(np.int8)
-    return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed)
+    return Roles(np.ones(len(y), dtype=bool), y, facts, [], {1: "positive", 0: "unlabelled"})
 
 
 def class_rows(labels):
-    """Tell the rows of two classes from each other, and from unlabelled ones.
+    """Tell the rows of two classes, 0 and 1, from each other and from unlabelled ones, -1.
 
-    The labels are 0 and 1 for the classes and -1 for unlabelled rows. Class 1 is the
-    greater of two numbers, True beside False, else the later one in the alphabet.
+    Class 1 is the greater of two numbers, True beside False, else the later in the alphabet.
     """
     if len(labels.names) != 2:
-        found = f"has {plural(len(labels.names), 'value')}"
-        if labels.names:
-            found += f": {labels.shown()}"
+        shown = f": {labels.shown()}" if labels.names else ""
         raise UserError(
-            f"{labels.where} {found}, but a semi-supervised machine tells two classes apart; name "
-            "both in some rows and leave it blank in the others, or say which value marks rows "
-            "of unknown class with --unlabeled VALUE."
+            f"{labels.where} has {plural(len(labels.names), 'value')}{shown}, but a "
+            "semi-supervised machine tells two classes apart; name both in some rows and leave it "
+            "blank in the others, or say which value marks rows of unknown class with "
+            "--unlabeled VALUE."
         )
     second = greater_value(labels)
     if second is None:
@@ -229,21 +200,20 @@ def greater_value(labels):
 
 def _only_choice(labels):
     """Position of the class that can only be the positive one."""
-    if len(labels.names) == 1:
-        name = labels.names[0]
-        number = _number(name)
-        if labels.n_blank and (name.lower() in _NEGATIVE or (number is not None and number <= 0)):
-            raise UserError(
-                f"{labels.where} holds '{name}' and blanks, and '{name}' usually marks negatives; "
-                f"pass --positive {name} if it is the class to look for, or --normal {name} to "
-                "learn that class alone."
-            )
-        return 0
-    chosen = greater_value(labels)
+    chosen = greater_value(labels) if len(labels.names) > 1 else 0
     if chosen is None:
         raise UserError(
             f"{labels.where} has {len(labels.names)} values: {labels.shown()}; say which one is "
             "positive with --positive VALUE."
+        )
+    name = labels.names[0]
+    number = _number(name)
+    negative = name.lower() in _NEGATIVE or (number is not None and number <= 0)
+    if len(labels.names) == 1 and labels.n_blank and negative:
+        raise UserError(
+            f"{labels.where} holds '{name}' and blanks, and '{name}' usually marks negatives; "
+            f"pass --positive {name} if it is the class to look for, or --normal {name} to "
+            "learn that class alone."
         )
     return chosen
 

@@ -1,8 +1,6 @@
 """From a file to the rows a machine is fitted to."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,14 +13,7 @@ from ..errors import UserError, listing, plural
 from ..paths import TABLES, input_format
 from .columns import text
 from .features import array_features, table_features, table_schema
-from .profile import (
-    Column,
-    category_note,
-    check_something_left,
-    describe_columns,
-    judge_columns,
-    left_out_note,
-)
+from .profile import Column, describe_columns, judge_columns, notes_on
 from .read import read_table
 from .schema import IMPUTE, REFUSE, Schema
 from .tally import Tally, filled_words
@@ -32,11 +23,10 @@ SKIP = "skip"
 
 
 class TrainingRows(NamedTuple):
-    """Checked training rows.
+    """What the encoder gets and its columns, and labels for machines that take any.
 
-    ``rows`` is what the encoder gets and ``schema`` its columns, ``y`` the labels for machines
-    that take any, ``numbers`` the rows' places in the file, from 1, ``profile`` what the columns
-    of the file hold and how they were taken (empty for matrices).
+    ``numbers`` are the rows' places in the file, from 1; ``profile`` says what the columns of the
+    file hold and how they were taken (empty for matrices).
     """
 
     rows: Any
@@ -52,8 +42,8 @@ class TrainingFile:
     """A file as it was read, before rows are chosen.
 
     ``content`` are the columns to learn from, ``values`` the target as text, ``unlabeled`` its
-    value that counts as blank. ``categorical`` columns are categories whatever they hold, those in
-    ``keep`` are learnt from although they look as if nothing could be.
+    value that counts as blank, ``categorical`` and ``keep`` columns as :func:`fewlabels.fit_table`
+    has them.
     """
 
     path: Path
@@ -66,12 +56,10 @@ class TrainingFile:
 
     @property
     def name(self):
-        """The file, without its folder."""
         return Path(str(self.path)).name
 
     @property
     def n_rows(self):
-        """Rows in the file."""
         table = isinstance(self.content, pa.Table)
         return self.content.num_rows if table else self.content.X.shape[0]
 
@@ -86,8 +74,8 @@ class TrainingFile:
     def choose(self, roles, missing=IMPUTE):
         """Rows to learn from, given their roles.
 
-        Missing numbers are filled in ("impute"), their rows left out ("skip"), or refused. Those
-        stored in a sparse matrix are never filled in.
+        Missing numbers are filled in ("impute", but never in a sparse matrix), their rows left
+        out ("skip"), or refused.
         """
         tally = Tally(self.path, missing == SKIP, "--missing skip")
         choose = _choose_table if isinstance(self.content, pa.Table) else _choose_array
@@ -114,21 +102,19 @@ def read_training(path, *, target=None, drop=(), categorical=(), keep=(), unlabe
     """
     form = input_format(path)
     if form in TABLES:
-        file = _read_table(path, form, target, drop, categorical, keep)
-        return replace(file, unlabeled=unlabeled)
-    if drop or categorical or keep:
+        content, values = _read_table(path, form, target, drop, [*categorical, *keep])
+    elif drop or categorical or keep:
         raise UserError(
             f"--drop, --keep and --categorical name columns, and those of {path} have no names; "
             "use a table (.csv, .tsv or .parquet)."
         )
-    return replace(_read_arrays(path, form, target), unlabeled=unlabeled)
+    else:
+        content, values = _read_arrays(path, form, target)
+    return TrainingFile(path, content, values, target, tuple(categorical), unlabeled, tuple(keep))
 
 
 def rows_for(file, schema, rows):
-    """Rows of a file (positions from 0) as a model's encoder takes them, and their numbers.
-
-    Those that the model cannot take are left out.
-    """
+    """Rows of a file (positions from 0) that a model's encoder takes, and their numbers."""
     tally = Tally(file.path, skip_missing=schema.missing == REFUSE)
     numbers = rows + 1
     if isinstance(file.content, pa.Table):
@@ -142,60 +128,53 @@ def rows_for(file, schema, rows):
     return found, numbers[complete]
 
 
-def _read_table(path, form, target, drop, categorical, keep):
+def _read_table(path, form, target, drop, others):
     table = read_table(path, form)
-    asked = [*drop, *categorical, *keep, *([] if target is None else [target])]
+    asked = [*drop, *others, *([] if target is None else [target])]
     unknown = [name for name in dict.fromkeys(asked) if name not in table.column_names]
     if unknown:
         raise UserError(
             f"{path} has no column {listing(unknown)}; it has {listing(table.column_names)}."
         )
-    values = None if target is None else text(table.column(target))
     left = [name for name in table.column_names if name != target and name not in drop]
     if not left:
         raise UserError(f"{path} has no columns to learn from besides those left out.")
-    return TrainingFile(
-        path, table.select(left), values, target, tuple(categorical), keep=tuple(keep)
-    )
+    return table.select(left), None if target is None else text(table.column(target))
 
 
 def _read_arrays(path, form, target):
     data = read_arrays(path, form)
-    values = None
-    if target is not None:
-        if target not in data.labels:
-            known = f"it has {listing(data.labels)}" if data.labels else "it has no labels at all"
-            raise UserError(f"{path} has no target '{target}' with one value per row; {known}.")
-        values = target_text(data.labels[target])
-    return TrainingFile(path, data, values, target)
+    if target is None:
+        return data, None
+    if target not in data.labels:
+        known = f"it has {listing(data.labels)}" if data.labels else "it has no labels at all"
+        raise UserError(f"{path} has no target '{target}' with one value per row; {known}.")
+    return data, target_text(data.labels[target])
 
 
 def _choose_table(file, keep, row_numbers, tally, missing):
     _check_enough(file.path, int(keep.sum()), None, {})
     wanted = {*file.keep, *file.categorical}
-    verdicts = judge_columns(file.content, keep, wanted)
-    check_something_left(file.content.column_names, verdicts, file.path)
-    used = [
-        name
-        for name in file.content.column_names
-        if name not in verdicts or verdicts[name].kind != "left out"
-    ]
-    table = file.content.select(used)
-    if not keep.all():
-        table = table.filter(keep)
-    as_category = [name for name, verdict in verdicts.items() if verdict.kind == "category"]
-    schema = table_schema(
-        table,
-        source=file.path,
-        row_numbers=row_numbers,
-        categorical=[*file.categorical, *as_category],
-        kept=wanted,
-        missing=missing,
+    table = file.content
+    verdicts = judge_columns(table, keep, wanted)
+    out, as_category = (
+        [name for name, verdict in verdicts.items() if verdict.kind == kind]
+        for kind in ("left out", "category")
     )
-    rows, complete = table_features(table, schema, tally=tally, row_numbers=row_numbers)
-    notes = [left_out_note(verdicts), category_note(verdicts)]
-    profile = describe_columns(file.content, schema, verdicts)
-    return rows, complete, schema, [note for note in notes if note], profile
+    if len(out) == table.num_columns:
+        words = ", ".join(f"'{name}' ({verdicts[name].why})" for name in out[:8])
+        raise UserError(
+            f"{file.path} has no column to learn from: {words}; keep one with --keep COLUMN, or "
+            "add columns of measurements."
+        )
+    used = table.drop_columns(out)
+    if not keep.all():
+        used = used.filter(keep)
+    categories = [*file.categorical, *as_category]
+    schema = table_schema(used, file.path, row_numbers, categories, wanted, missing)
+    rows, complete = table_features(used, schema, tally=tally, row_numbers=row_numbers)
+    profile = describe_columns(table, schema, verdicts)
+    return rows, complete, schema, notes_on(verdicts), profile
 
 
 def _choose_array(file, keep, row_numbers, tally, missing):
