@@ -224,19 +224,19 @@ class Interrupting(GramOperator):
     def diagonal(self):
         return self.inner.diagonal()
 
-    def columns(self, indices):
+    def values_of(self, columns):
         self._count()
-        return self.inner.columns(indices)
+        return self.inner.columns(columns.ids)
 
-    def block(self, indices):
+    def block_of(self, columns):
         self._count()
-        return self.inner.block(indices)
+        return self.inner.block(columns.ids)
 
-    def apply(self, indices, coef, out):
+    def add_columns(self, columns, coef, out):
         if self.halfway and self.requests + 1 == self.strike:
-            self.inner.apply(indices, 0.5 * np.asarray(coef), out)  # the result is spoilt
+            self.inner.apply(columns.ids, 0.5 * np.asarray(coef), out)  # the result is spoilt
         self._count()
-        self.inner.apply(indices, coef, out)
+        self.inner.apply(columns.ids, coef, out)
 
     def take(self, indices):
         return self.inner.take(indices)

@@ -29,7 +29,8 @@ class Counting(GramOperator):
     def diagonal(self):
         return np.diag(self.K).copy()
 
-    def columns(self, indices):
+    def values_of(self, columns):
+        indices = columns.ids
         self.asked += list(indices)
         self.n_values += len(indices) * self.n
         if self.fail_at is not None and len(self.asked) >= self.fail_at:
@@ -37,10 +38,11 @@ class Counting(GramOperator):
             raise KeyboardInterrupt
         return self.K[indices]
 
-    def block(self, indices):
-        return self.K[np.ix_(indices, indices)]
+    def block_of(self, columns):
+        return self.K[np.ix_(columns.ids, columns.ids)]
 
-    def apply(self, indices, coef, out):
+    def add_columns(self, columns, coef, out):
+        indices = columns.ids
         self.asked += list(indices)
         self.n_values += len(indices) * self.n
         out += self.K[:, indices] @ coef

@@ -161,16 +161,13 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
     def _forget_oldest(self):
         """Keep to the windows."""
         if self.window is not None:
-            unlabelled = np.flatnonzero(self._labels() == 0)
+            unlabelled = np.flatnonzero(self.model.training_rows_.label == 0)
             self._forget(unlabelled[: max(0, len(unlabelled) - self.window)])
         if self.window_labeled is not None:
-            label = self._labels()
+            label = self.model.training_rows_.label
             last = [np.flatnonzero(label == side)[-1:] for side in (-1, 1)]
             may_go = np.setdiff1d(np.flatnonzero(label), np.concatenate(last))
             self._forget(may_go[: max(0, np.count_nonzero(label) - self.window_labeled)])
-
-    def _labels(self):
-        return self.model.training_rows_.label
 
     def _forget(self, rows):
         if len(rows):
@@ -179,17 +176,7 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
     # -- predicting ------------------------------------------------------------------------
 
     def decision_one(self, x):
-        """f(x): positive for the second class that came; 0 before the first row.
-
-        Parameters
-        ----------
-        x : dict
-            Features by name.
-
-        Returns
-        -------
-        float
-        """
+        """f(x) of a dict: positive for the second class that came; 0 before the first row."""
         if self.model is None:
             return 0.0
         values = {name: _number(name, value) for name, value in x.items()}
@@ -197,17 +184,7 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
         return float(self.model.decision_function(row)[0])
 
     def predict_one(self, x, **kwargs):
-        """The class of a row: the only one while there is one, None before the first label.
-
-        Parameters
-        ----------
-        x : dict
-            Features by name.
-
-        Returns
-        -------
-        hashable or None
-        """
+        """The class of a dict: the only one while there is one, None before the first label."""
         if len(self._classes) < 2:
             return self._classes[0] if self._classes else None
         return self._classes[int(self.decision_one(x) > 0)]

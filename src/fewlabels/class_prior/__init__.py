@@ -14,20 +14,7 @@ from .methods.saturated import SaturatedLogistic
 from .methods.tice import TIcE
 
 __all__ = [
-    "DEDPUL",
-    "KM1",
-    "KM2",
-    "METHODS",
-    "BestBin",
-    "Blanchard",
-    "LeeLiu",
-    "PenL1",
-    "PriorEstimate",
-    "PriorEstimator",
-    "SaturatedLogistic",
-    "TIcE",
-    "estimate_prior",
-    "pooled_from_unlabeled",
-    "split_labels",
-    "unlabeled_from_pooled",
-]
+    "DEDPUL", "KM1", "KM2", "METHODS", "BestBin", "Blanchard", "LeeLiu", "PenL1", "PriorEstimate",
+    "PriorEstimator", "SaturatedLogistic", "TIcE", "estimate_prior", "pooled_from_unlabeled",
+    "split_labels", "unlabeled_from_pooled",
+]  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.metrics import euclidean_distances
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 
@@ -13,11 +12,6 @@ def on_one_scale(X):
     if sp.issparse(X):
         return MaxAbsScaler().fit_transform(X).astype(np.float64)
     return StandardScaler().fit_transform(np.asarray(X, dtype=np.float64))
-
-
-def squared_distances(X, Z):
-    """Squared Euclidean distances, shape (len(X), len(Z))."""
-    return euclidean_distances(X, Z, squared=True)
 
 
 def typical_width(distances):

@@ -12,8 +12,8 @@ def pooled_from_unlabeled(prior, n_positive, n_unlabeled):
     """Share of positives among all rows, from the share among the unlabelled rows.
 
     ``(n_positive + prior * n_unlabeled) / (n_positive + n_unlabeled)``. The share among the
-    unlabelled rows is the prior of the case-control setting (USMO, ``PUSVM``); the share
-    among all rows is that of the single-training-set setting (Elkan & Noto; pulearn).
+    unlabelled rows is the prior of the case-control setting (USMO, ``PUSVM``); the share among all
+    rows is that of the single-training-set setting (Elkan & Noto; pulearn).
 
     Parameters
     ----------
@@ -26,11 +26,6 @@ def pooled_from_unlabeled(prior, n_positive, n_unlabeled):
     -------
     float
         Share of positives among all rows, in [0, 1].
-
-    Raises
-    ------
-    ValueError
-        ``prior`` outside [0, 1], or numbers of rows that are not positive.
 
     Examples
     --------
@@ -51,7 +46,8 @@ def unlabeled_from_pooled(prior, n_positive, n_unlabeled):
     Parameters
     ----------
     prior : float
-        Share of positives among all rows, in [n_positive / (n_positive + n_unlabeled), 1].
+        Share of positives among all rows, at most 1: a smaller
+        one than that of the labelled positives alone is refused.
     n_positive, n_unlabeled : int
         Numbers of rows, > 0.
 
@@ -59,12 +55,6 @@ def unlabeled_from_pooled(prior, n_positive, n_unlabeled):
     -------
     float
         Share of positives among the unlabelled rows, in [0, 1].
-
-    Raises
-    ------
-    ValueError
-        ``prior`` outside [0, 1] or smaller than the share of the labelled positives alone,
-        or numbers of rows that are not positive.
 
     Examples
     --------

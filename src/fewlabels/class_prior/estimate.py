@@ -63,17 +63,9 @@ class PriorEstimate(NamedTuple):
 
 
 def estimate_prior(
-    X,
-    y,
-    method="auto",
-    *,
-    confidence=0.9,
-    n_bootstrap=None,
-    convention="unlabeled",
-    pos_label=None,
-    random_state=0,
-    n_jobs=None,
-):
+    X, y, method="auto", *, confidence=0.9, n_bootstrap=None, convention="unlabeled",
+    pos_label=None, random_state=0, n_jobs=None,
+):  # fmt: skip
     """Share of positives, estimated from positive and unlabelled rows, with an interval.
 
     Parameters

@@ -19,8 +19,8 @@ _HIGH_STRAIGHT = np.array([1, 10, 11, 12, 13])
 def make_poker_hands(n_samples, *, random_state=None):
     """Random hands of five cards and their classes, as in the UCI set Poker-hand.
 
-    Every ordered choice of five different cards of 52 is equally likely. (The UCI training
-    file is not quite like this: it has more straight flushes and royal flushes.)
+    Every ordered choice of five different cards of 52 is equally likely. (The UCI training file is
+    not quite like this: it has more straight flushes and royal flushes.)
 
     Parameters
     ----------
@@ -37,23 +37,14 @@ def make_poker_hands(n_samples, *, random_state=None):
     y : ndarray of int64 of shape (n_samples,)
         Class, see :func:`poker_hand_class`.
 
-    Raises
-    ------
-    ValueError
-        ``n_samples`` is not a whole number > 0.
-
     References
     ----------
-    Cattral, R., Oppacher, F., Deugo, D. (2002). Evolutionary data mining with automatic
-    rule generalization. Recent Advances in Computers, Computing and Communications. (UCI
-    Machine Learning Repository, Poker Hand.)
+    Cattral, R., Oppacher, F. (2002). Poker Hand. UCI Machine Learning Repository.
 
     Examples
     --------
     >>> from fewlabels.datasets import make_poker_hands
     >>> X, y = make_poker_hands(100_000, random_state=0)
-    >>> X.shape
-    (100000, 10)
     >>> bool(abs((y == 1).mean() - 0.4226) < 0.005)  # one pair
     True
     """
@@ -80,11 +71,6 @@ def poker_hand_class(X):
         0 nothing, 1 one pair, 2 two pairs, 3 three of a kind, 4 straight, 5 flush,
         6 full house, 7 four of a kind, 8 straight flush, 9 royal flush. The ace counts as
         one and as fourteen in straights.
-
-    Raises
-    ------
-    ValueError
-        Rows that are no hands of five different cards.
 
     Examples
     --------

@@ -17,35 +17,16 @@ from .tiles.features import RowMap
 from .tiles.rows import RowsGram
 
 __all__ = [
-    "BorderedGram",
-    "CachedGram",
-    "Columns",
-    "Expansion",
-    "FormedGram",
-    "GramOperator",
-    "LinearGram",
-    "PrecomputedGram",
-    "RowMap",
-    "RowsGram",
-    "SumGram",
-    "make_gram",
-    "row_products",
-]
+    "BorderedGram", "CachedGram", "Columns", "Expansion", "FormedGram", "GramOperator",
+    "LinearGram", "PrecomputedGram", "RowMap", "RowsGram", "SumGram", "make_gram", "row_products",
+]  # fmt: skip
 
 
 def make_gram(kernel, X, *, dtype=None, n_jobs=1):
-    """The operator of kernel ``kernel`` over the rows of ``X``.
+    """The operator of ``kernel`` over the rows of ``X``; (n, n) values for a precomputed kernel.
 
-    Parameters
-    ----------
-    kernel : kernel object
-        See ``fewlabels.kernels``.
-    X : ndarray or CSR array of shape (n, d); (n, n) for a precomputed kernel
-        Rows.
-    dtype : {numpy.float32, numpy.float64} or None, default=None
-        Precision of kernel values; None chooses float32 where the data allow it.
-    n_jobs : int, default=1
-        Threads.
+    ``dtype`` is the precision of kernel values; None chooses float32 where the data allow it.
+    ``n_jobs`` is the number of threads.
     """
     if isinstance(kernel, Precomputed):
         return PrecomputedGram(X, n_jobs)

@@ -16,24 +16,10 @@ _LEAST_AT_A_TIME = 64
 
 
 class ColumnCache:
-    """Columns in slots. Those used least recently give way, but never to others of one request.
+    """Columns of length ``n`` and of ``dtype`` in the rows of ``storage``, within ``max_bytes``.
 
-    So a working set that is larger than the cache costs evaluations and nothing else. One thread
-    at a time.
-
-    Parameters
-    ----------
-    n : int
-        Length of a column.
-    max_bytes : float
-        Bound on the stored columns.
-    dtype : dtype
-        Precision of the values.
-
-    Attributes
-    ----------
-    storage : ndarray of shape (n_slots, at least n)
-        A column in every slot that is in use.
+    Those used least recently give way, but never to others of one request: a working set that is
+    larger than the cache costs evaluations and nothing else. One thread at a time.
     """
 
     def __init__(self, n, max_bytes, dtype=np.float64):

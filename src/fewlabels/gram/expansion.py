@@ -14,22 +14,11 @@ _VALUES_AT_A_TIME = 4_000_000
 
 
 class Expansion:
-    """A function in the span of kernels at given rows.
+    """The function with ``coef``, shape (m,), in the span of ``kernel`` at the rows ``vectors``.
 
-    Parameters
-    ----------
-    kernel : kernel object
-        Which kernel (see ``fewlabels.kernels``).
-    vectors : ndarray or CSR array of shape (m, d)
-        Rows x_j. Not used by a precomputed kernel.
-    coef : ndarray of shape (m,)
-        Coefficients.
-    columns : ndarray of int of shape (m,), optional
-        For a precomputed kernel: which columns of the given matrix belong to x_j.
-    row_map : RowMap, optional
-        How rows are prepared; made from ``vectors`` when missing.
-    n_jobs : int, default=1
-        Threads.
+    For a precomputed kernel ``columns`` tells which columns of the given matrix belong to the
+    vectors, which are not used. ``row_map`` tells how rows are prepared; it is made from
+    ``vectors`` when missing. ``n_jobs`` threads.
     """
 
     def __init__(self, kernel, vectors, coef, *, columns=None, row_map=None, n_jobs=1):

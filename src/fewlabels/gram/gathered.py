@@ -12,12 +12,8 @@ import scipy.sparse as sp
 class Columns:
     """Columns of a kernel matrix, not evaluated yet, for an operator over any rows.
 
-    Attributes
-    ----------
-    ids : ndarray of int of shape (m,)
-        Which rows they belong to, for operators that store values.
-    values : tuple of ndarray, CSR array or Columns
-        What the operator evaluates them from; each has m rows.
+    ``ids`` tells which rows they belong to, for operators that store values; ``values`` are
+    arrays, CSR arrays or Columns of as many rows, from which they are evaluated.
     """
 
     ids: np.ndarray

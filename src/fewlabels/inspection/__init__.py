@@ -9,12 +9,6 @@ from .paths import PriorSensitivityDisplay, RegularizationPathDisplay
 from .scores import ScoreDisplay
 
 __all__ = [
-    "BoundaryDisplay",
-    "ConvergenceDisplay",
-    "Explanation",
-    "LatencyDisplay",
-    "PriorSensitivityDisplay",
-    "RegularizationPathDisplay",
-    "ScoreDisplay",
-    "explain",
-]
+    "BoundaryDisplay", "ConvergenceDisplay", "Explanation", "LatencyDisplay",
+    "PriorSensitivityDisplay", "RegularizationPathDisplay", "ScoreDisplay", "explain",
+]  # fmt: skip

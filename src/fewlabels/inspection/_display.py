@@ -28,7 +28,7 @@ def name_of(estimator):
 
 
 class Display:
-    """A picture: made by a class method, drawn by ``_draw`` of each kind."""
+    """A picture: made by a class method, drawn on ``ax_`` of ``figure_`` by ``_draw``."""
 
     _SIZE: tuple[float, float] | None = None  # inches; None for Matplotlib's own
 
@@ -39,11 +39,6 @@ class Display:
         ----------
         ax : matplotlib.axes.Axes, default=None
             Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        Display
-            Itself.
         """
         ax = axes_of(ax, self._SIZE)
         self._draw(ax)

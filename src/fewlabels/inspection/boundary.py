@@ -12,31 +12,10 @@ from ._display import BLUE, GREY, ORANGE, Display, machine_of, name_of
 class BoundaryDisplay(Display):
     """Decision function over the plane, with the rows and the support vectors.
 
-    Made by :meth:`from_estimator`.
-
-    Parameters
-    ----------
-    first, second : ndarray of shape (n_grid, n_grid)
-        Points of a grid.
-    decision : ndarray of shape (n_grid, n_grid)
-        Decision function there.
-    X : ndarray of shape (n_samples, 2)
-        Training rows.
-    kinds : list of (str, ndarray of bool)
-        Names of the kinds of rows, and which these are.
-    support : ndarray of int
-        Indices of the support vectors.
-    margin : float or None
-        Where the margin's lines lie, if the machine has any.
-    title : str
-        Title of the picture.
-    names : tuple of str, default=("", "")
-        Names of the columns.
-
-    Attributes
-    ----------
-    ax_, figure_
-        Matplotlib axes and figure.
+    Made by :meth:`from_estimator`. ``decision`` belongs to the points ``first`` and ``second`` of
+    a grid; ``X`` are the training rows, ``kinds`` the names of kinds of rows with masks,
+    ``support`` the support vectors' indices, ``margin`` is where the margin's lines lie (or None),
+    ``title`` the picture's and ``names`` the columns'.
 
     Examples
     --------
@@ -67,22 +46,13 @@ class BoundaryDisplay(Display):
         estimator : fitted machine, or Pipeline that ends in one
             Of two columns.
         X : array-like of shape (n_samples, 2)
-            The rows it was fitted to, in that order.
+            The rows it was fitted to, in that order; a ValueError says that these are others.
         y : array-like of shape (n_samples,), default=None
             Labels as in ``fit``; each has its colour, and unlabelled rows are grey.
         n_grid : int, default=150
             Points of the grid in each direction.
         ax : matplotlib.axes.Axes, default=None
             Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        BoundaryDisplay
-
-        Raises
-        ------
-        ValueError
-            Not two columns, or another number of rows than those of the fit.
         """
         machine = machine_of(estimator)
         check_is_fitted(machine)

@@ -7,29 +7,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._display import Display, machine_of, name_of
 
-_AGAINST = {
-    "seconds": "seconds",
-    "kernel_values": "kernel values evaluated",
-    "round": "round",
-}
+_AGAINST = {"seconds": "seconds", "kernel_values": "kernel values evaluated", "round": "round"}
 
 
 class ConvergenceDisplay(Display):
     """Violation of the optimality conditions over the rounds of one or more fits.
 
-    Parameters
-    ----------
-    curves : dict of str to (ndarray, ndarray)
-        Cost so far and violation, by name.
-    against : {"seconds", "kernel_values", "round"}
-        What the cost is.
-    tol : float or None, default=None
-        Where the fit was to stop.
-
-    Attributes
-    ----------
-    ax_, figure_
-        Matplotlib axes and figure, after :meth:`plot`.
+    Made by :meth:`from_estimator`. ``curves`` are (cost so far, violation) by name, ``against``
+    says what the cost is, ``tol`` where the fit was to stop.
 
     Examples
     --------
@@ -52,22 +37,13 @@ class ConvergenceDisplay(Display):
         Parameters
         ----------
         *estimators : fitted machines, or Pipelines that end in one
-            With ``history_``.
+            With rounds in their ``history_``.
         against : {"seconds", "kernel_values", "round"}, default="seconds"
             The horizontal axis.
         names : sequence of str, default=None
             Names of the curves; None takes the classes'.
         ax : matplotlib.axes.Axes, default=None
             Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        ConvergenceDisplay
-
-        Raises
-        ------
-        ValueError
-            Another ``against``, or a machine without rounds in its history.
         """
         if against not in _AGAINST:
             raise ValueError(f"against={against!r} is not known; pass one of {list(_AGAINST)}.")

@@ -11,15 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .explanation import Explanation
 from .shapley.encoded import sources
-from .shapley.inputs import (
-    as_rows,
-    column_names,
-    dense,
-    drawn,
-    held_rows,
-    players_of,
-    unwrapped,
-)
+from .shapley.inputs import as_rows, column_names, dense, drawn, held_rows, players_of, unwrapped
 from .shapley.sampled import sampled_values
 from .shapley.values import exact_values, terms_of
 
@@ -28,14 +20,7 @@ _BACKGROUND, _FEWEST, _NUMBERS = 50, 10, 5000
 
 
 def explain(
-    model,
-    X,
-    *,
-    background=None,
-    columns=None,
-    groups=None,
-    n_samples=100,
-    random_state=None,
+    model, X, *, background=None, columns=None, groups=None, n_samples=100, random_state=None
 ):
     r"""Contributions of columns to the decisions of a fitted model.
 
@@ -75,13 +60,6 @@ def explain(
     Returns
     -------
     Explanation
-        Contributions, with methods ``frame``, ``reasons`` and ``plot``.
-
-    Raises
-    ------
-    ValueError
-        No background where the model holds no training rows; a precomputed kernel; columns that
-        do not fit.
 
     Notes
     -----

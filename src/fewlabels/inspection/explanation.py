@@ -107,7 +107,7 @@ class Explanation:
         ]
 
     def plot(self, row=0, ax=None, n=10):
-        """Draw one row's contributions as bars.
+        """Draw one row's contributions as bars on Matplotlib axes, which are returned.
 
         Parameters
         ----------
@@ -117,10 +117,6 @@ class Explanation:
             Where to draw; None makes a new figure.
         n : int, default=10
             Most bars; the other columns are one bar.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
         """
         row = self._place(row)
         if ax is None:

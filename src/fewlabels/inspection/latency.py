@@ -14,17 +14,7 @@ _LINES = {"median": 50.0, "99th percentile": 99.0}
 class LatencyDisplay(Display):
     """Seconds of every update against the rows held.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_updates,)
-        Rows held after each update.
-    seconds : ndarray of shape (n_updates,)
-        What it took.
-
-    Attributes
-    ----------
-    ax_, figure_
-        Matplotlib axes and figure, after :meth:`plot`.
+    Made by :meth:`from_stream`; ``rows`` are held after each update, which took ``seconds``.
 
     Examples
     --------
@@ -59,10 +49,6 @@ class LatencyDisplay(Display):
             Rows at a time.
         ax : matplotlib.axes.Axes, default=None
             Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        LatencyDisplay
         """
         rows, seconds = [], []
         for first in range(0, X.shape[0], block):

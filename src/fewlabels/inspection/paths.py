@@ -13,17 +13,8 @@ from ._display import BLUE, GREY, ORANGE, Display, machine_of, name_of
 class PriorSensitivityDisplay(Display):
     """How predictions depend on the class prior.
 
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`fewlabels.model_selection.prior_sensitivity`.
-    interval : tuple of float or None, default=None
-        Where the prior lies.
-
-    Attributes
-    ----------
-    ax_, figure_
-        Matplotlib axes and figure, after :meth:`plot`.
+    Made by :meth:`from_estimator`. ``table`` comes from
+    :func:`fewlabels.model_selection.prior_sensitivity`, the prior lies in ``interval``.
     """
 
     def __init__(self, table, interval=None):
@@ -40,10 +31,6 @@ class PriorSensitivityDisplay(Display):
             fitted and has estimated its prior, the interval is drawn as well.
         ax : matplotlib.axes.Axes, default=None
             Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        PriorSensitivityDisplay
         """
         interval = getattr(machine_of(estimator), "prior_interval_", None)
         return cls(prior_sensitivity(estimator, X, y, priors), interval).plot(ax=ax)
@@ -65,18 +52,8 @@ class PriorSensitivityDisplay(Display):
 class RegularizationPathDisplay(Display):
     """Support vectors and answers along the values of a cost parameter.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Columns: the parameter, "support_vectors", "share_positive" (of the training rows with a
-        positive decision).
-    parameter : str
-        Name of the parameter.
-
-    Attributes
-    ----------
-    ax_, figure_
-        Matplotlib axes and figure, after :meth:`plot`.
+    Made by :meth:`from_estimator`. The ``table`` has as columns the ``parameter``,
+    "support_vectors" and "share_positive", of the training rows with a positive decision.
 
     Examples
     --------
@@ -106,25 +83,14 @@ class RegularizationPathDisplay(Display):
         ----------
         estimator : machine
             It is left as it is.
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,), default=None
-            Labels as in ``fit``.
+        X, y
+            Training rows, and labels as in ``fit``.
         parameter : str
-            Name of the parameter: "C", "C_star", "nu", "lam".
+            Name of a parameter that the estimator has: "C", "C_star", "nu", "lam".
         values : sequence of float
             Values, in the order of the path.
         ax : matplotlib.axes.Axes, default=None
             Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        RegularizationPathDisplay
-
-        Raises
-        ------
-        ValueError
-            The estimator has no such parameter.
         """
         if parameter not in estimator.get_params():
             raise ValueError(

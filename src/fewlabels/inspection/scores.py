@@ -13,19 +13,8 @@ _COLOURS = (BLUE, ORANGE, GREY, "black")
 class ScoreDisplay:
     """Histogram of scores for each kind of rows, with the threshold.
 
-    Parameters
-    ----------
-    groups : dict of str to ndarray
-        Scores of the rows of each kind.
-    threshold : float, default=0.0
-        Where the label changes.
-    title : str, default=""
-        Title of the picture.
-
-    Attributes
-    ----------
-    ax_, figure_
-        Matplotlib axes and figure, after :meth:`plot`.
+    Made by :meth:`from_estimator`. ``groups`` are the scores of each kind of rows, the label
+    changes at the ``threshold``, ``title`` is that of the picture.
 
     Examples
     --------
@@ -59,10 +48,6 @@ class ScoreDisplay:
             Bins of the histogram.
         ax : matplotlib.axes.Axes, default=None
             Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        ScoreDisplay
         """
         scores = estimator.decision_function(X)
         groups = {"rows": scores}
@@ -80,10 +65,6 @@ class ScoreDisplay:
             Bins of the histogram.
         ax : matplotlib.axes.Axes, default=None
             Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        ScoreDisplay
         """
         ax = axes_of(ax)
         edges = bin_edges(self.groups.values(), bins, threshold=self.threshold)

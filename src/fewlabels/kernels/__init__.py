@@ -11,34 +11,15 @@ KERNELS: dict[str, type[Kernel]] = {
 }
 
 __all__ = [
-    "KERNELS",
-    "RBF",
-    "Callable",
-    "FormedKernel",
-    "Kernel",
-    "Linear",
-    "Map",
-    "MappedKernel",
-    "Polynomial",
-    "Precomputed",
-    "Sigmoid",
-    "make_kernel",
-]
+    "KERNELS", "RBF", "Callable", "FormedKernel", "Kernel", "Linear", "Map", "MappedKernel",
+    "Polynomial", "Precomputed", "Sigmoid", "make_kernel",
+]  # fmt: skip
 
 
 def make_kernel(kernel, gamma=1.0, degree=3, coef0=0.0):
-    """Kernel object named by scikit-learn's parameters.
+    """The object of ``kernel``: a name in ``KERNELS``, or a function of two arrays.
 
-    Parameters
-    ----------
-    kernel : str or callable
-        A name in ``KERNELS``, or a function of two arrays.
-    gamma : float, default=1.0
-        Coefficient of "rbf", "poly" and "sigmoid", already a number, >= 0.
-    degree : int, default=3
-        Degree of "poly", >= 0.
-    coef0 : float, default=0.0
-        Independent term of "poly" and "sigmoid".
+    ``gamma``, ``degree`` and ``coef0`` are numbers; a kernel takes those that it has.
     """
     if callable(kernel):
         return Callable(kernel)

@@ -26,14 +26,9 @@ class Map(IntEnum):
 class Kernel(ABC):
     """A function of two rows, as an immutable value (a frozen dataclass).
 
-    Attributes
-    ----------
-    name : str or None
-        What users pass as ``kernel``; None for kernels without a name.
-    takes : tuple of str
-        Those of the parameters "gamma", "degree", "coef0" that it has.
-    is_similarity : bool
-        Whether K(x, x) = 1 and values fall from there to 0 as rows move apart.
+    ``name`` is what users pass as ``kernel``, None for kernels without a name; ``takes`` are those
+    of "gamma", "degree", "coef0" that it has; ``is_similarity`` tells whether K(x, x) = 1 and
+    values fall from there to 0 as rows move apart.
     """
 
     name: ClassVar[str | None] = None
@@ -53,17 +48,9 @@ class Kernel(ABC):
 class MappedKernel(Kernel):
     """A map of one inner product of prepared rows: evaluated on tiles, in compiled code.
 
-    Attributes
-    ----------
-    map : Map
-        The map.
-    of_distance : bool
-        Whether the terms hold the squared norms, so that z is minus half the squared distance of
-        prepared rows; else the column term is ``coef0``.
-    degree : int
-        Of ``Map.POWER``.
-    coef0 : float
-        Added to the inner product.
+    ``of_distance`` tells whether the terms hold the squared norms, so that z is minus half the
+    squared distance of prepared rows; else the column term is ``coef0``. ``degree`` is that of
+    ``Map.POWER``.
     """
 
     map: ClassVar[Map]
@@ -80,12 +67,8 @@ class MappedKernel(Kernel):
     def rounding(self, largest_norm, row_length):
         """Error of a kernel value in units of the last place, and whether float32 will do.
 
-        Parameters
-        ----------
-        largest_norm : float
-            Largest squared norm of a row (around the centre, for a kernel of distances).
-        row_length : int
-            Most entries of a row.
+        From the largest squared norm of a row (around the centre, for a kernel of distances) and
+        the most entries of a row.
         """
 
 

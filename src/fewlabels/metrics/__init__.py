@@ -23,25 +23,9 @@ from __future__ import annotations
 from .calibration import calibration_error
 from .false_discovery import benjamini_hochberg
 from .scorers import make_pu_scorer
-from .scores import (
-    lee_liu_score,
-    pu_accuracy,
-    pu_auc,
-    pu_f1,
-    pu_precision,
-    pu_recall,
-    pu_risk,
-)
+from .scores import lee_liu_score, pu_accuracy, pu_auc, pu_f1, pu_precision, pu_recall, pu_risk
 
 __all__ = [
-    "benjamini_hochberg",
-    "calibration_error",
-    "lee_liu_score",
-    "make_pu_scorer",
-    "pu_accuracy",
-    "pu_auc",
-    "pu_f1",
-    "pu_precision",
-    "pu_recall",
-    "pu_risk",
-]
+    "benjamini_hochberg", "calibration_error", "lee_liu_score", "make_pu_scorer", "pu_accuracy",
+    "pu_auc", "pu_f1", "pu_precision", "pu_recall", "pu_risk",
+]  # fmt: skip

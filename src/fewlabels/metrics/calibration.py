@@ -43,12 +43,6 @@ def calibration_error(y_true, p, n_bins=15, *, pos_label=None, norm="l1", sample
     float
         In [0, 1].
 
-    Raises
-    ------
-    ValueError
-        More than two labels or none that is ``pos_label``, probabilities outside [0, 1], an
-        unknown norm.
-
     References
     ----------
     Naeini, M. P., Cooper, G. F., Hauskrecht, M. (2015). Obtaining well calibrated probabilities

@@ -82,11 +82,6 @@ def make_pu_scorer(metric, *, prior=None, convention="unlabeled", pos_label=None
         Estimators without ``decision_function`` are judged by ``2 p - 1`` of their
         ``predict_proba``, by the log-odds for ``loss="logistic"``.
 
-    Raises
-    ------
-    ValueError
-        An unknown metric, loss or convention, or a prior outside (0, 1).
-
     Examples
     --------
     >>> import numpy as np

@@ -7,14 +7,7 @@ from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_consistent_length
 
-from ._sample import (
-    checked_decision,
-    checked_prior,
-    checked_weight,
-    is_label,
-    make_sample,
-    rates,
-)
+from ._sample import checked_decision, checked_prior, checked_weight, is_label, make_sample, rates
 
 # Losses of z = label * decision.
 _MARGIN_LOSSES = {
@@ -28,16 +21,9 @@ LOSSES = ("zero-one", *_MARGIN_LOSSES)
 
 
 def pu_risk(
-    y_true,
-    decision,
-    prior,
-    *,
-    loss="zero-one",
-    non_negative=False,
-    convention="unlabeled",
-    pos_label=None,
-    sample_weight=None,
-):
+    y_true, decision, prior, *, loss="zero-one", non_negative=False, convention="unlabeled",
+    pos_label=None, sample_weight=None,
+):  # fmt: skip
     r"""Risk of a decision function: unbiased, or non-negative.
 
     .. math:: R = \pi\, \mathrm{E}_P[\ell(f)] + \mathrm{E}_X[\ell(-f)]
@@ -49,7 +35,7 @@ def pu_risk(
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        Labels of positive and unlabelled rows, see ``split_labels``.
+        Labels of positive and unlabelled rows, see ``split_labels``; both kinds are needed.
     decision : array-like of shape (n,)
         Decisions f, positive for the positive class.
     prior : float
@@ -73,22 +59,14 @@ def pu_risk(
     float
         Estimate of the risk on the population; smaller is better.
 
-    Raises
-    ------
-    ValueError
-        Labels without positives or without unlabelled rows; a prior outside (0, 1); an
-        unknown loss or convention; decisions that are no finite numbers, one per row.
-
     References
     ----------
     du Plessis, M. C., Niu, G., Sugiyama, M. (2014). Analysis of learning from positive and
-    unlabeled data. NIPS (ramp loss).
+    unlabeled data. NIPS (ramp loss); (2015). Convex formulation for learning from positive and
+    unlabeled data. ICML (double hinge).
 
-    du Plessis, M. C., Niu, G., Sugiyama, M. (2015). Convex formulation for learning from
-    positive and unlabeled data. ICML (double hinge).
-
-    Kiryo, R., Niu, G., du Plessis, M. C., Sugiyama, M. (2017). Positive-unlabeled learning
-    with non-negative risk estimator. NIPS, eqs. (2) and (6).
+    Kiryo, R., Niu, G., du Plessis, M. C., Sugiyama, M. (2017). Positive-unlabeled learning with
+    non-negative risk estimator. NIPS, eqs. (2) and (6).
 
     Examples
     --------
@@ -116,26 +94,20 @@ def pu_auc(
 ):
     r"""Area under the ROC curve: positive against unlabelled rows, or against negatives.
 
-    A share :math:`\pi` of the rows that positives are compared with are positives
-    themselves, against which they win half the time:
+    A share :math:`\pi` of the rows that positives are compared with are positives themselves,
+    against which they win half the time:
 
     .. math:: \mathrm{AUC}_{PX} = \pi / 2 + (1 - \pi)\, \mathrm{AUC}
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels of positive and unlabelled rows, see ``split_labels``.
-    decision : array-like of shape (n,)
-        Decisions, greater for the positive class.
+    y_true, decision
+        As in ``pu_risk``.
     prior : float or None, default=None
         Share of positives in the population, in (0, 1). None gives the area of positive
         against unlabelled rows, which ranks decision functions alike.
-    convention : {"unlabeled", "pooled"}, default="unlabeled"
-        What ``prior`` is the share of: the unlabelled rows, or all.
-    pos_label : value of ``y_true`` or None, default=None
-        The positive class, where it is not the greater value.
-    sample_weight : array-like of shape (n,), default=None
-        Weights, >= 0.
+    convention, pos_label, sample_weight
+        As in ``pu_risk``.
 
     Returns
     -------
@@ -143,18 +115,13 @@ def pu_auc(
         With a prior the area of positive against negative rows that it implies; above 1 when
         the decisions separate better than the prior allows.
 
-    Raises
-    ------
-    ValueError
-        As ``pu_risk``.
-
     References
     ----------
     Sakai, T., Niu, G., Sugiyama, M. (2018). Semi-supervised AUC optimization based on
     positive-unlabeled learning. Machine Learning 107.
 
-    Menon, A., van Rooyen, B., Ong, C. S., Williamson, B. (2015). Learning from corrupted
-    binary labels via class-probability estimation. ICML.
+    Menon, A., van Rooyen, B., Ong, C. S., Williamson, B. (2015). Learning from corrupted binary
+    labels via class-probability estimation. ICML.
 
     Examples
     --------
@@ -181,9 +148,9 @@ def lee_liu_score(
 ):
     """Recall squared over the share predicted positive: a stand-in for F1 without a prior.
 
-    Equals precision times recall over the prior, so it is high only when both are. Values
-    reach from 0 to 1 over the prior and are comparable on the same data only. 0 when
-    nothing is predicted positive.
+    Equals precision times recall over the prior (Lee & Liu, ICML 2003), so it is high only when
+    both are. Values reach from 0 to 1 over the prior and are comparable on the same data only. 0
+    when nothing is predicted positive.
 
     Parameters
     ----------
@@ -192,22 +159,13 @@ def lee_liu_score(
     prediction : array-like of shape (n,)
         Predicted classes, in the coding of ``y_true``; what is not the positive label
         counts as negative.
-    convention : {"unlabeled", "pooled"}, default="unlabeled"
-        Which rows are the population: the unlabelled ones, or all.
-    pos_label : value of ``y_true`` or None, default=None
-        The positive class, where it is not the greater value.
-    sample_weight : array-like of shape (n,), default=None
-        Weights, >= 0.
+    convention, pos_label, sample_weight
+        As in ``pu_risk``.
 
     Returns
     -------
     float
         The score; greater is better.
-
-    References
-    ----------
-    Lee, W. S., Liu, B. (2003). Learning with positive and unlabeled examples using weighted
-    logistic regression. ICML.
 
     Examples
     --------
@@ -257,12 +215,8 @@ def pu_precision(
 
     Parameters
     ----------
-    y_true, prediction
-        As in ``lee_liu_score``.
-    prior : float
-        Share of positives in the population, in (0, 1).
-    convention, pos_label, sample_weight
-        As in ``lee_liu_score``.
+    y_true, prediction, prior, convention, pos_label, sample_weight
+        As in ``lee_liu_score`` and ``pu_risk``.
 
     Returns
     -------
@@ -273,7 +227,7 @@ def pu_precision(
     References
     ----------
     Bekker, J., Davis, J. (2020). Learning from positive and unlabeled data: a survey.
-    Machine Learning 109.
+    Machine Learning 109. (Also of ``pu_f1``.)
 
     Examples
     --------
@@ -293,22 +247,13 @@ def pu_f1(
 
     Parameters
     ----------
-    y_true, prediction
-        As in ``lee_liu_score``.
-    prior : float
-        Share of positives in the population, in (0, 1).
-    convention, pos_label, sample_weight
-        As in ``lee_liu_score``.
+    y_true, prediction, prior, convention, pos_label, sample_weight
+        As in ``lee_liu_score`` and ``pu_risk``.
 
     Returns
     -------
     float
         F1; greater is better.
-
-    References
-    ----------
-    Bekker, J., Davis, J. (2020). Learning from positive and unlabeled data: a survey.
-    Machine Learning 109.
 
     Examples
     --------
@@ -328,12 +273,8 @@ def pu_accuracy(
 
     Parameters
     ----------
-    y_true, prediction
-        As in ``lee_liu_score``.
-    prior : float
-        Share of positives in the population, in (0, 1).
-    convention, pos_label, sample_weight
-        As in ``lee_liu_score``.
+    y_true, prediction, prior, convention, pos_label, sample_weight
+        As in ``lee_liu_score`` and ``pu_risk``.
 
     Returns
     -------

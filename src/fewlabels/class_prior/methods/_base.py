@@ -39,6 +39,8 @@ random_state : int, RandomState or None, default=0
     Seed of {}.
 """,
     "found": """
+Attributes
+----------
 prior_ : float
     Share of positives among the unlabelled rows, {}.
 pooled_prior_ : float
@@ -49,11 +51,15 @@ n_features_in_, feature_names_in_
     As in scikit-learn.
 """,
     "clouds": """
+Examples
+--------
 >>> import numpy as np
->>> from fewlabels.class_prior import {}
+>>> from fewlabels import class_prior
 >>> rng = np.random.default_rng(0)
 >>> X = np.vstack([rng.normal(2, 1, (400, 2)), rng.normal(-2, 1, (700, 2))])
 >>> y = np.repeat([1, 0], [100, 1000])
+>>> bool({})
+True
 """,
 }
 
@@ -125,18 +131,14 @@ class PriorEstimator(BaseEstimator):
         kept = np.concatenate([p, u])
         state = self._prepare(X[kept], np.arange(len(kept)) < len(p), rng)
         sizes = len(p), len(u)
-        everything = self._solve(state, np.arange(len(p)), np.arange(len(u)))
-        self._set_prior(everything)
+        prior = self._solve(state, np.arange(len(p)), np.arange(len(u)))
+        self.prior_ = float(self._clipped(prior))
+        counts = self.n_positive_, self.n_unlabeled_
+        self.pooled_prior_ = pooled_from_unlabeled(self.prior_, *counts)
         return state, sizes, rng
 
-    def _set_prior(self, prior):
-        """Store a prior in both conventions, strictly inside (0, 1)."""
-        self.prior_ = float(self._clipped(prior))
-        self.pooled_prior_ = pooled_from_unlabeled(
-            self.prior_, self.n_positive_, self.n_unlabeled_
-        )
-
     def _clipped(self, prior):
+        """Strictly inside (0, 1)."""
         edge = 0.5 / self.n_unlabeled_ if self.n_unlabeled_ > 1 else 0.25
         return np.clip(prior, edge, 1.0 - edge)
 

@@ -12,7 +12,7 @@ from ._scores import CrossFittedPrior
 
 
 class BestBin(CrossFittedPrior):
-    r"""Best bin estimation (BBE), Garg et al. 2021, algorithm 1.
+    r"""Best bin estimation (BBE), Garg et al., NeurIPS 2021, algorithm 1.
 
     For a threshold c on the (cross-fitted) score let :math:`q_P(c)`, :math:`q_U(c)` be the
     shares of positive and of unlabelled rows above it. ``q_U / q_P`` is never below the
@@ -29,30 +29,18 @@ class BestBin(CrossFittedPrior):
     gamma : float, default=0.01
         Slack of the bound, >= 0.
     scorer : classifier or None, default=None
-        What ranks rows: a scikit-learn classifier with ``decision_function`` or
-        ``predict_proba``, fitted on all but one fold at a time. None takes the average
-        of two models: logistic regression on Nystroem features of an RBF kernel (sparse
-        rows: on the columns) and out-of-bag votes of extremely randomised trees.
+        What ranks rows, fitted on all but one fold at a time. None takes the average of logistic
+        regression on Nystroem features of an RBF kernel (sparse rows: on the columns) and
+        out-of-bag votes of extremely randomised trees.
     <cross_fitting>
 
-    Attributes
-    ----------
     <found strictly inside (0, 1)>
 
     Notes
     -----
     An estimate from above: it is the prior only where some region holds positives alone.
 
-    References
-    ----------
-    S. Garg, Y. Wu, A. Smola, S. Balakrishnan, Z. Lipton. Mixture proportion estimation and
-    PU learning: a modern approach. NeurIPS 2021.
-
-    Examples
-    --------
-    <clouds BestBin>
-    >>> bool(0.2 < BestBin().fit(X, y).prior_ < 0.4)
-    True
+    <clouds 0.2 < class_prior.BestBin().fit(X, y).prior_ < 0.4>
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -63,17 +51,9 @@ class BestBin(CrossFittedPrior):
     _n_bootstrap = 200
 
     def __init__(
-        self,
-        *,
-        delta=0.1,
-        gamma=0.01,
-        scorer=None,
-        cv=5,
-        max_rows=3000,
-        pos_label=None,
-        random_state=0,
-        n_jobs=None,
-    ):
+        self, *, delta=0.1, gamma=0.01, scorer=None, cv=5, max_rows=3000, pos_label=None,
+        random_state=0, n_jobs=None,
+    ):  # fmt: skip
         self.delta = delta
         self.gamma = gamma
         super().__init__(

@@ -14,7 +14,7 @@ from .best_bin import tail_shares
 
 
 class Blanchard(CrossFittedPrior):
-    r"""Proportion of novelties, Blanchard, Lee and Scott 2010.
+    r"""Proportion of novelties, Blanchard, Lee and Scott, JMLR 11 (2010), section 6.
 
     The unlabelled rows are a mixture of the positive distribution and of another one. The
     largest share that the positive distribution can have is the smallest ratio
@@ -34,8 +34,6 @@ class Blanchard(CrossFittedPrior):
     <scorer>
     <cross_fitting>
 
-    Attributes
-    ----------
     <found strictly inside (0, 1)>
 
     Notes
@@ -44,17 +42,7 @@ class Blanchard(CrossFittedPrior):
     dimension; with a hundred positives such bounds say nothing, so that each threshold's
     own bound is used here, on scores from models that have not seen the row.
 
-    References
-    ----------
-    G. Blanchard, G. Lee, C. Scott. Semi-supervised novelty detection. JMLR 11, 2010,
-    section 6. C. Scott. A rate of convergence for mixture proportion estimation. AISTATS
-    2015.
-
-    Examples
-    --------
-    <clouds Blanchard>
-    >>> bool(0.2 < Blanchard().fit(X, y).prior_ < 0.4)
-    True
+    <clouds 0.2 < class_prior.Blanchard().fit(X, y).prior_ < 0.4>
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -64,16 +52,9 @@ class Blanchard(CrossFittedPrior):
     _n_bootstrap = 200
 
     def __init__(
-        self,
-        *,
-        delta=0.1,
-        scorer=None,
-        cv=5,
-        max_rows=3000,
-        pos_label=None,
-        random_state=0,
+        self, *, delta=0.1, scorer=None, cv=5, max_rows=3000, pos_label=None, random_state=0,
         n_jobs=None,
-    ):
+    ):  # fmt: skip
         self.delta = delta
         super().__init__(
             scorer=scorer, cv=cv, max_rows=max_rows, pos_label=pos_label,

@@ -19,7 +19,7 @@ _LAG = 25
 
 
 class DEDPUL(CrossFittedPrior):
-    r"""Difference of estimated densities (DEDPUL), Ivanov 2020.
+    r"""Difference of estimated densities (DEDPUL), Ivanov, ICMLA 2020, algorithms 1 and 2.
 
     Kernel density estimates of the (cross-fitted) scores of positive and of unlabelled rows
     give the ratio :math:`r(s) = p(s) / u(s)`, smoothed along the ranking. For a candidate
@@ -38,8 +38,6 @@ class DEDPUL(CrossFittedPrior):
     <scorer>
     <cross_fitting>
 
-    Attributes
-    ----------
     <found strictly inside (0, 1)>
 
     Notes
@@ -48,16 +46,7 @@ class DEDPUL(CrossFittedPrior):
     rule of thumb for the positive rows), and the ratio has mean one over the
     unlabelled rows, as a ratio of densities must have.
 
-    References
-    ----------
-    D. Ivanov. DEDPUL: difference-of-estimated-densities-based positive-unlabeled learning.
-    ICMLA 2020, algorithms 1 and 2.
-
-    Examples
-    --------
-    <clouds DEDPUL>
-    >>> bool(0.2 < DEDPUL().fit(X, y).prior_ < 0.4)
-    True
+    <clouds 0.2 < class_prior.DEDPUL().fit(X, y).prior_ < 0.4>
     """
 
     _n_bootstrap = 100

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.metrics import euclidean_distances
 
 from ...gram import PrecomputedGram
 from ...problem import DualProblem, Penalty
 from ...solvers import solve_decomposition
-from .._rows import on_one_scale, squared_distances, typical_width
+from .._rows import on_one_scale, typical_width
 from ._base import PriorEstimator
 
 _WIDTHS = np.geomspace(0.1, 10.0, 5)
@@ -36,7 +37,7 @@ class _KernelMean(PriorEstimator):
     def _prepare(self, X, positive, rng):
         X = on_one_scale(X)
         X = X[np.concatenate([np.flatnonzero(positive), np.flatnonzero(~positive)])]
-        distances = squared_distances(X, X)
+        distances = euclidean_distances(X, squared=True)
         difference = np.where(np.arange(X.shape[0]) < positive.sum(), -1.0, 1.0)
         difference[difference < 0] /= positive.sum()
         difference[difference > 0] /= (~positive).sum()
@@ -109,7 +110,7 @@ class _Distance:
 
 
 class KM1(_KernelMean):
-    r"""Kernel mean embedding with the threshold of KM1, Ramaswamy, Scott and Tewari 2016.
+    r"""Kernel mean embedding with the threshold of KM1, Ramaswamy, Scott, Tewari, ICML 2016.
 
     With F and H the means of the unlabelled and of the positive rows in the kernel's space,
     :math:`d(\lambda)` is the distance of :math:`\lambda F + (1 - \lambda) H` from the convex
@@ -126,8 +127,6 @@ class KM1(_KernelMean):
         library's engine; larger sets are subsampled.
     <seed the subsample>
 
-    Attributes
-    ----------
     <found at most about 0.9>
 
     Notes
@@ -137,16 +136,7 @@ class KM1(_KernelMean):
     scaled by their largest value). The slope is exact (the residual's direction times
     F - H) instead of a difference quotient; the prior is searched to 0.01.
 
-    References
-    ----------
-    H. Ramaswamy, C. Scott, A. Tewari. Mixture proportion estimation via kernel embeddings
-    of distributions. ICML 2016, sections 4 to 7.
-
-    Examples
-    --------
-    <clouds KM1>
-    >>> bool(0.1 < KM1().fit(X, y).prior_ < 0.5)
-    True
+    <clouds 0.1 < class_prior.KM1().fit(X, y).prior_ < 0.5>
     """
 
     def _threshold(self, curve, n_positive, n_unlabeled):
@@ -160,31 +150,16 @@ class KM2(_KernelMean):
     r"""Kernel mean embedding with the threshold of KM2, Ramaswamy, Scott and Tewari 2016.
 
     As ``KM1``, with the threshold 0.8 times the slope of :math:`d` at 1 plus 0.2 times its
-    largest slope, :math:`\|F - H\|`. Parameters as :class:`KM1`.
+    largest slope, :math:`\|F - H\|` (section 7 of the same paper). Parameters as :class:`KM1`.
 
     Parameters
     ----------
     <rows 500>
     <seed the subsample>
 
-    Attributes
-    ----------
     <found at most about 0.9>
 
-    Notes
-    -----
-    See ``KM1``.
-
-    References
-    ----------
-    H. Ramaswamy, C. Scott, A. Tewari. Mixture proportion estimation via kernel embeddings
-    of distributions. ICML 2016, section 7.
-
-    Examples
-    --------
-    <clouds KM2>
-    >>> bool(0.1 < KM2().fit(X, y).prior_ < 0.5)
-    True
+    <clouds 0.1 < class_prior.KM2().fit(X, y).prior_ < 0.5>
     """
 
     def _threshold(self, curve, n_positive, n_unlabeled):

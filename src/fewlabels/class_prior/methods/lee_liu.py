@@ -38,26 +38,14 @@ class LeeLiu(PriorEstimator):
     <rows 5000>
     <seed subsamples and folds>
 
-    Attributes
-    ----------
     <found strictly inside (0, 1)>
 
     Notes
     -----
-    The paper learns a classifier and reports no prior. An estimate from above, by as much
-    as the precision of the best linear classifier falls short of one. Columns are
-    standardised (sparse ones scaled by their largest value).
+    The paper (ICML 2003) learns a classifier and reports no prior. An estimate from above, by as
+    much as the precision of the best linear classifier falls short of one.
 
-    References
-    ----------
-    W. S. Lee, B. Liu. Learning with positive and unlabeled examples using weighted logistic
-    regression. ICML 2003.
-
-    Examples
-    --------
-    <clouds LeeLiu>
-    >>> bool(0.2 < LeeLiu().fit(X, y).prior_ < 0.4)
-    True
+    <clouds 0.2 < class_prior.LeeLiu().fit(X, y).prior_ < 0.4>
     """
 
     _n_bootstrap = 200

@@ -6,9 +6,10 @@ from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
+from sklearn.metrics import euclidean_distances
 from sklearn.utils._param_validation import Interval
 
-from .._rows import on_one_scale, squared_distances, typical_width
+from .._rows import on_one_scale, typical_width
 from ._base import PriorEstimator
 
 _WIDTHS = np.geomspace(0.1, 10.0, 9)
@@ -18,7 +19,7 @@ _FOLDS = 5
 
 
 class PenL1(PriorEstimator):
-    r"""Penalised L1 distance (penL1), du Plessis, Niu and Sugiyama 2015.
+    r"""Penalised L1 distance (penL1), du Plessis, Niu, Sugiyama, ACML 2015, section 4.
 
     For a candidate prior :math:`\theta` the partial model :math:`\theta p(x)` should not
     exceed the density of the unlabelled rows; where it does, the divergence is infinite.
@@ -39,8 +40,6 @@ class PenL1(PriorEstimator):
     <rows 5000>
     <seed subsamples, centres and folds>
 
-    Attributes
-    ----------
     <found strictly inside (0, 1)>
 
     Notes
@@ -49,16 +48,7 @@ class PenL1(PriorEstimator):
     multiple of 0.01. An estimate from above where classes overlap everywhere, and
     with few positives a loose one: the bases must notice the excess.
 
-    References
-    ----------
-    M. C. du Plessis, G. Niu, M. Sugiyama. Class-prior estimation for learning from positive
-    and unlabeled data. ACML 2015, section 4; Machine Learning 106, 2017.
-
-    Examples
-    --------
-    <clouds PenL1>
-    >>> bool(0.2 < PenL1().fit(X, y).prior_ < 0.5)
-    True
+    <clouds 0.2 < class_prior.PenL1().fit(X, y).prior_ < 0.5>
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -77,7 +67,7 @@ class PenL1(PriorEstimator):
         X = on_one_scale(X)
         unlabelled = np.flatnonzero(~positive)
         centres = rng.choice(unlabelled, min(self.n_bases, len(unlabelled)), replace=False)
-        distances = squared_distances(X, X[centres])
+        distances = euclidean_distances(X, X[centres], squared=True)
         width = typical_width(distances)
         bases = [np.exp(-distances / (2.0 * (width * w) ** 2)) for w in _WIDTHS]
         folds = tuple(rng.permutation(n) % _FOLDS for n in (positive.sum(), (~positive).sum()))

@@ -44,8 +44,6 @@ class SaturatedLogistic(CrossFittedPrior):
         extremely randomised trees. See ``BestBin``.
     <cross_fitting>
 
-    Attributes
-    ----------
     <found strictly inside (0, 1)>
 
     Notes

@@ -42,26 +42,15 @@ class TIcE(PriorEstimator):
     <rows 2000>
     <seed subsamples and folds>
 
-    Attributes
-    ----------
     <found strictly inside (0, 1)>
 
     Notes
     -----
-    :math:`\delta = \max(0.025, 1 / (1 + 0.004 n))`, as in the paper. Splits are binary, at
-    the quartiles of a column (sparse columns: zero or not), at most 1500 of them, those
+    :math:`\delta = \max(0.025, 1 / (1 + 0.004 n))`, as in the paper (AAAI 2018). Splits are
+    binary, at the quartiles of a column (sparse columns: zero or not), at most 1500 of them, those
     that separate best alone.
 
-    References
-    ----------
-    J. Bekker, J. Davis. Estimating the class prior in positive and unlabeled data through
-    decision tree induction. AAAI 2018.
-
-    Examples
-    --------
-    <clouds TIcE>
-    >>> bool(0.2 < TIcE().fit(X, y).prior_ < 0.8)
-    True
+    <clouds 0.2 < class_prior.TIcE().fit(X, y).prior_ < 0.8>
     """
 
     _n_bootstrap = 10

@@ -105,7 +105,7 @@ class FeatureStore:
         if sp.issparse(X) != self.sparse:
             X = sp.csr_array(X) if self.sparse else X.toarray()
         self.rows.append(*self.row_map.prepare(X))
-        return self.row_map.diagonal(X)
+        return self.row_map.kernel.diagonal(X)
 
     def keep(self, indices):
         self.rows.keep(indices)

@@ -4,34 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base import DivisibleGram
+from ..base import WrappedGram
 from ..gathered import Columns
 
 
-class BorderedGram(DivisibleGram):
-    """``K`` with a last row and column for ``phi(x_0) = mean of phi over rows``.
+class BorderedGram(WrappedGram):
+    """``inner`` with a last row and column for ``phi(x_0) = mean of phi over rows``.
 
-    This is the virtual sample of the balancing constraint of a semi-supervised SVM
-    (Yu et al. 2019, section 2.2).
-
-    Parameters
-    ----------
-    inner : GramOperator
-        The matrix without the border, n - 1 rows.
-    border : ndarray of shape (n - 1,)
-        ``K(x_0, x_j)``.
-    corner : float
-        ``K(x_0, x_0)``.
-    virtual : bool, default=True
-        False for a part of the matrix whose virtual row lies elsewhere.
+    This is the virtual sample of the balancing constraint of a semi-supervised SVM (Yu et al.
+    2019, section 2.2). ``border`` holds ``K(x_0, x_j)``, shape (n - 1,), ``corner`` is ``K(x_0,
+    x_0)``; ``virtual`` is False for a part of the matrix whose virtual row lies elsewhere.
     """
 
     def __init__(self, inner, border, corner, *, virtual=True):
-        self.inner = inner
-        super().__init__(inner.n + bool(virtual), inner.n_jobs)
-        self.value_cost = inner.value_cost
-        self.dtype = inner.dtype
-        self.value_error = inner.value_error
+        super().__init__(inner, inner.n + bool(virtual))
         self.border = np.asarray(border, dtype=float)
         self.corner = float(corner)
         self._spare = None
@@ -49,15 +35,6 @@ class BorderedGram(DivisibleGram):
         if exact is not inner:
             inner.n_values += exact.n_values - before
         return cls(inner, border, share @ border[rows])
-
-    @property
-    def n_values(self):
-        """Counted by the inner operator."""
-        return self.inner.n_values
-
-    @n_values.setter
-    def n_values(self, value):
-        self.inner.n_values = value
 
     def diagonal(self):
         return np.append(self.inner.diagonal(), self.corner)[: self.n]

@@ -4,41 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base import DivisibleGram
+from ..base import WrappedGram
 from ..column_cache import ColumnCache
 
 
-class CachedGram(DivisibleGram):
-    """An operator that stores recently used columns.
+class CachedGram(WrappedGram):
+    """``inner`` with the columns used most recently stored, in ``max_bytes``.
 
-    Worth it where a kernel value costs much more than reading it: many features,
-    sparse rows, or a user's function. Least recently used columns are dropped first.
-    One thread at a time: every solver makes its own.
-
-    Parameters
-    ----------
-    inner : GramOperator
-        Where columns come from.
-    max_bytes : float
-        Bound on the stored columns.
+    Worth it where a kernel value costs much more than reading it: many features, sparse rows, or a
+    user's function. One thread at a time: every solver makes its own.
     """
 
     def __init__(self, inner, max_bytes):
-        self.inner = inner
-        super().__init__(inner.n, inner.n_jobs)
-        self.value_cost = inner.value_cost
-        self.dtype = inner.dtype
-        self.value_error = inner.value_error
+        super().__init__(inner, inner.n)
         self.cache = ColumnCache(inner.n, max_bytes, inner.dtype)
-
-    @property
-    def n_values(self):
-        """Counted by the inner operator."""
-        return self.inner.n_values
-
-    @n_values.setter
-    def n_values(self, value):
-        self.inner.n_values = value
 
     def diagonal(self):
         return self.inner.diagonal()

@@ -5,23 +5,15 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ..base import DivisibleGram
+from ..base import GramOperator
 from ..gathered import Columns
 
 # Kernel values a user's function is asked for at a time (float64: 32 MB).
 _VALUES_AT_A_TIME = 4_000_000
 
 
-class PrecomputedGram(DivisibleGram):
-    """A kernel matrix held in memory, or the part of it that ``index`` names.
-
-    Parameters
-    ----------
-    K : ndarray or sparse array of shape (n, n)
-        The matrix. It is never copied as a whole.
-    index : ndarray of int or None
-        Rows and columns that this operator stands for.
-    """
+class PrecomputedGram(GramOperator):
+    """A matrix ``K``, dense or sparse, never copied, or its part ``index``; ``n_jobs``."""
 
     def __init__(self, K, n_jobs=1, index=None):
         super().__init__(K.shape[0] if index is None else len(index), n_jobs)
@@ -70,16 +62,8 @@ class PrecomputedGram(DivisibleGram):
         return PrecomputedGram(self.K, self.n_jobs, index)
 
 
-class FormedGram(DivisibleGram):
-    """Matrix of a kernel whose values are formed block by block, as a user's function does.
-
-    Parameters
-    ----------
-    kernel : FormedKernel
-        The kernel.
-    X : ndarray or CSR array
-        Rows.
-    """
+class FormedGram(GramOperator):
+    """Matrix of a FormedKernel ``kernel`` over the rows ``X``, by block; ``n_jobs``."""
 
     def __init__(self, kernel, X, n_jobs=1):
         super().__init__(X.shape[0], n_jobs)

@@ -6,22 +6,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...kernels import Linear
-from ..base import DivisibleGram
+from ..base import GramOperator
 from ..gathered import Columns
 
 _CHUNK = 8192
 
 
-class LinearGram(DivisibleGram):
-    """``K = X X'`` of dense or CSR rows, in float64.
-
-    Parameters
-    ----------
-    X : ndarray or CSR array of shape (n, d)
-        Rows.
-    n_jobs : int
-        Threads.
-    """
+class LinearGram(GramOperator):
+    """``K = X X'`` of dense or CSR rows, in float64, by ``n_jobs`` threads."""
 
     def __init__(self, X, n_jobs=1):
         super().__init__(X.shape[0], n_jobs)

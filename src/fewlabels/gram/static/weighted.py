@@ -4,29 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base import DivisibleGram
+from ..base import GramOperator
 from ..gathered import Columns
 
 
-class SumGram(DivisibleGram):
-    """``K = sum_m weight_m K_m``.
+class SumGram(GramOperator):
+    """``K = sum_m weight_m K_m``, with the operators ``members`` over the same rows.
 
-    Parameters
-    ----------
-    members : sequence of GramOperator
-        The K_m, all over the same rows; at least one.
-    weight : array-like of shape (len(members),)
-        Weights, > 0.
-
-    Raises
-    ------
-    ValueError
-        When a weight is not positive, or members differ in their number of rows.
-
-    Examples
-    --------
     >>> import numpy as np
-    >>> from fewlabels.gram import SumGram, make_gram
+    >>> from fewlabels.gram import make_gram
     >>> from fewlabels.kernels import RBF
     >>> X = np.array([[0.0], [1.0]])
     >>> gram = SumGram([make_gram(RBF(1.0), X), make_gram(RBF(2.0), X)], [0.25, 0.75])

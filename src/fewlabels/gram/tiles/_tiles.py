@@ -24,15 +24,9 @@ dense and interleaved ("lanes"), so that one stored entry of a row serves all of
 
 import numpy as np
 
-from ..._jit import (
-    KERNEL_MATH,
-    SUM_MATH,
-    compiled_as,
-    float32_from_bits,
-    float64_from_bits,
-    is_float32,
-    jit,
-)
+from ..._jit import KERNEL_MATH, SUM_MATH, compiled_as, is_float32, jit
+from ..._jit import float32_from_bits as from_bits32
+from ..._jit import float64_from_bits as from_bits64
 
 TILE = 256
 
@@ -59,7 +53,7 @@ def _exp2_nonpositive(z):
             p = p * f + np.float32(2.402264791363012e-1)
             p = p * f + np.float32(6.931472028550421e-1)
             p = p * f + np.float32(1.0)
-            return p * float32_from_bits(np.int32((whole + np.int32(127)) << np.int32(23)))
+            return p * from_bits32(np.int32((whole + np.int32(127)) << np.int32(23)))
 
     else:
 
@@ -81,7 +75,7 @@ def _exp2_nonpositive(z):
             p = p * f + 0.5
             p = p * f + 1.0
             p = p * f + 1.0
-            return p * float64_from_bits((whole + 1023) << 52)
+            return p * from_bits64((whole + 1023) << 52)
 
     return implementation
 
@@ -96,24 +90,12 @@ def _add_products(tile, columns, j, z):
         x0, x1, x2, x3 = tile[k], tile[k + 1], tile[k + 2], tile[k + 3]
         c00, c01, c02, c03 = columns[j, k], columns[j, k + 1], columns[j, k + 2], columns[j, k + 3]
         j1, j2, j3 = j + 1, j + 2, j + 3
-        c10, c11, c12, c13 = (
-            columns[j1, k],
-            columns[j1, k + 1],
-            columns[j1, k + 2],
-            columns[j1, k + 3],
-        )
-        c20, c21, c22, c23 = (
-            columns[j2, k],
-            columns[j2, k + 1],
-            columns[j2, k + 2],
-            columns[j2, k + 3],
-        )
-        c30, c31, c32, c33 = (
-            columns[j3, k],
-            columns[j3, k + 1],
-            columns[j3, k + 2],
-            columns[j3, k + 3],
-        )
+        c10, c11 = columns[j1, k], columns[j1, k + 1]
+        c12, c13 = columns[j1, k + 2], columns[j1, k + 3]
+        c20, c21 = columns[j2, k], columns[j2, k + 1]
+        c22, c23 = columns[j2, k + 2], columns[j2, k + 3]
+        c30, c31 = columns[j3, k], columns[j3, k + 1]
+        c32, c33 = columns[j3, k + 2], columns[j3, k + 3]
         for i in range(n_rows):
             a0, a1, a2, a3 = x0[i], x1[i], x2[i], x3[i]
             z0[i] += a0 * c00 + a1 * c01 + a2 * c02 + a3 * c03

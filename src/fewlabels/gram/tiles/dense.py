@@ -40,7 +40,7 @@ class TiledRows:
     def apply(self, row_map, columns, column_term, coef, out, n_jobs):
         """``out += K(rows, columns) @ coef``; ``out`` float64, shape (n,)."""
         columns, column_term, coef = _padded(columns, column_term, np.asarray(coef, columns.dtype))
-        column_term = column_term + columns.dtype.type(row_map.column_constant)
+        column_term = column_term + columns.dtype.type(row_map.kernel.coef0)
         total = np.zeros(self.term.shape)
         fixed = (self.tiles, self.term, columns, column_term, coef, total)
         run_ranges(
@@ -54,7 +54,7 @@ class TiledRows:
         """``K(rows, columns)``, one column per row of the result."""
         m = len(columns)
         columns, column_term, _ = _padded(columns, column_term, None)
-        column_term = column_term + columns.dtype.type(row_map.column_constant)
+        column_term = column_term + columns.dtype.type(row_map.kernel.coef0)
         out = np.empty((len(columns), self.n), self.tiles.dtype)
         fixed = (self.tiles, self.term, columns, column_term, out)
         run_ranges(

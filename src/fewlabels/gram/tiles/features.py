@@ -20,16 +20,10 @@ _FARTHEST = 1e36
 
 
 class RowMap:
-    """How raw rows become prepared rows, for one kernel, centre and precision.
+    """How raw rows become prepared rows, for one ``kernel``, centre and precision.
 
-    Parameters
-    ----------
-    kernel : MappedKernel
-        The kernel.
-    X : ndarray or CSR array of shape (n_samples, n_features)
-        The rows that decide the centre and, for ``dtype=None``, the precision.
-    dtype : {numpy.float32, numpy.float64} or None
-        Precision of kernel values. None takes float32 unless the data need more.
+    The rows ``X`` decide the centre and, for ``dtype=None``, the precision: float32 unless the
+    data need more.
     """
 
     def __init__(self, kernel: MappedKernel, X, dtype=None):
@@ -77,11 +71,6 @@ class RowMap:
     def _shifted(self, X):
         return X if self.center is None else X - self.center
 
-    @property
-    def column_constant(self):
-        """What is added to the column term besides the norm (coef0)."""
-        return self.kernel.coef0
-
     def prepare(self, X):
         """Scaled rows (in ``dtype``, dense or CSR) and their term, shape (n,)."""
         if sp.issparse(X) and self.center is not None:
@@ -114,10 +103,6 @@ class RowMap:
             np.clip(entries, -(_FARTHEST**0.5), _FARTHEST**0.5, out=entries)
             term = np.maximum(term, -_FARTHEST)
         return term.astype(self.dtype)
-
-    def diagonal(self, X):
-        """K(x, x) in float64."""
-        return self.kernel.diagonal(X)
 
 
 def _parts(X):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ..base import DivisibleGram
+from ..base import GramOperator
 from ..gathered import Columns
 from .dense import TiledRows
 from .sparse import SparseRows
@@ -16,24 +16,16 @@ def packed(rows, term):
     return (SparseRows if sp.issparse(rows) else TiledRows)(rows, term)
 
 
-class RowsGram(DivisibleGram):
-    """Kernel matrix of rows.
+class RowsGram(GramOperator):
+    """Kernel matrix of raw rows ``X``: of the whole matrix, if this is a part of one; ``n_jobs``.
 
-    Parameters
-    ----------
-    row_map : RowMap
-        Kernel, centre and precision.
-    X : ndarray or CSR array of shape (n, d)
-        Raw rows; of the whole matrix, if this is a part of one.
-    n_jobs : int
-        Threads.
-    part : tuple, optional
-        What a part of a matrix has already: (rows, term), diagonal, indices into X.
+    ``row_map`` gives kernel, centre and precision; ``part`` is what a part of a matrix has
+    already: (rows, term), diagonal, indices into X.
     """
 
     def __init__(self, row_map, X, n_jobs=1, *, part=None):
         if part is None:
-            part = row_map.prepare(X), row_map.diagonal(X), None
+            part = row_map.prepare(X), row_map.kernel.diagonal(X), None
         (rows, term), self._diagonal, self._index = part
         super().__init__(rows.shape[0], n_jobs)
         self.row_map = row_map

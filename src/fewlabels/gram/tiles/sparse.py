@@ -53,9 +53,8 @@ class SparseRows:
 
     def apply(self, row_map, columns, column_term, coef, out, n_jobs):
         """``out += K(rows, columns) @ coef``; ``out`` float64, shape (n,)."""
-        for part, lanes, lane_term in self._each_group(
-            columns, column_term, row_map.column_constant
-        ):
+        groups = self._each_group(columns, column_term, row_map.kernel.coef0)
+        for part, lanes, lane_term in groups:
             weights = np.zeros(len(lane_term))
             weights[: part.stop - part.start] = coef[part]
             fixed = (self.arrays, self.term, lanes, lane_term, weights, out)
@@ -65,9 +64,8 @@ class SparseRows:
     def columns(self, row_map, columns, column_term, n_jobs):
         """``K(rows, columns)``, one column per row of the result."""
         out = np.empty((columns.shape[0], self.n), self.csr.dtype)
-        for part, lanes, lane_term in self._each_group(
-            columns, column_term, row_map.column_constant
-        ):
+        groups = self._each_group(columns, column_term, row_map.kernel.coef0)
+        for part, lanes, lane_term in groups:
             fixed = (self.arrays, self.term, lanes, lane_term, out[part])
             function = partial(_tiles.column_sparse, row_map.kind, row_map.degree, *fixed)
             self._run(function, len(lane_term), n_jobs)

@@ -20,7 +20,7 @@ def sources(steps, rows, background):
     Found by trial: the input columns are exchanged between rows, one by one, and the encoded
     columns that change are seen. The finding is checked on rows mixed at random.
     """
-    together = _stacked(rows, background)
+    together = stacked(rows, background)
     encoded = dense(steps.transform(together)).astype(float)
     n, n_columns = together.shape
     rng = check_random_state(0)
@@ -33,7 +33,7 @@ def sources(steps, rows, background):
         order = rng.permutation(n)
         whose = np.tile(np.arange(n)[:, None], n_columns)
         whose[:, column] = order
-        found = dense(steps.transform(_picked(together, whose))).astype(float)
+        found = dense(steps.transform(picked(together, whose))).astype(float)
         changed = _differs(found, encoded).any(axis=0)
         if (source[changed] >= 0).any():
             return None
@@ -47,7 +47,7 @@ def _holds(steps, together, encoded, source, rng):
     n, n_columns = together.shape
     whose = rng.randint(n, size=(_TRIALS, n_columns))
     expected = encoded[whose[:, source], np.arange(encoded.shape[1])]
-    found = dense(steps.transform(_picked(together, whose))).astype(float)
+    found = dense(steps.transform(picked(together, whose))).astype(float)
     return found.shape == expected.shape and not _differs(found, expected).any()
 
 
@@ -55,7 +55,8 @@ def _differs(a, b):
     return np.abs(a - b) > _SAME * (1.0 + np.abs(b))
 
 
-def _stacked(rows, background):
+def stacked(rows, background):
+    """Rows of both, one kind after the other."""
     if isinstance(rows, pd.DataFrame):
         return pd.concat([rows, background], ignore_index=True)
     if sp.issparse(rows) or sp.issparse(background):
@@ -63,7 +64,7 @@ def _stacked(rows, background):
     return np.concatenate([rows, background])
 
 
-def _picked(together, whose):
+def picked(together, whose):
     """Rows whose column k is that of row ``whose[:, k]``."""
     if isinstance(together, pd.DataFrame):
         return pd.DataFrame(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
-import scipy.sparse as sp
 from sklearn.utils import check_random_state
+
+from .encoded import picked, stacked
 
 # Mixed rows that are evaluated at a time, and numbers that these may hold.
 _ROWS_AT_A_TIME, _NUMBERS = 20_000, 8_000_000
@@ -52,32 +52,10 @@ def _changes(function, rows, i, background, whose, group, rng):
     np.put_along_axis(rank, both, np.arange(n_groups)[None, :], axis=1)
     steps = np.arange(n_groups + 1)
     taken = rank[:, None, :] < steps[None, :, None]
-    mixed = _mixed(rows, i, background, np.repeat(whose, n_groups + 1), taken, group)
+    taken = taken.reshape(-1, n_groups)[:, group]
+    whose = np.where(taken, background.shape[0], np.repeat(whose, n_groups + 1)[:, None])
+    mixed = picked(stacked(background, rows[i : i + 1]), whose)
     f = np.asarray(function(mixed), dtype=float).reshape(2 * n, n_groups + 1)
     steps = np.empty((2 * n, n_groups))
     np.put_along_axis(steps, both, np.diff(f, axis=1), axis=1)
     return 0.5 * (steps[:n] + steps[n:])
-
-
-def _mixed(rows, i, background, whose, taken, group):
-    """Background rows with the columns of row i where the mask says so."""
-    taken = taken.reshape(-1, taken.shape[-1])
-    if isinstance(rows, pd.DataFrame):
-        mixed = background.iloc[whose].reset_index(drop=True)
-        for place, column in enumerate(mixed.columns):
-            mask = taken[:, group[place]]
-            value = rows[column].iloc[i : i + 1]
-            mixed[column] = _where(mixed[column], mask, value)
-        return mixed
-    mask = taken[:, group]
-    if sp.issparse(rows):
-        mixed = background[whose].toarray()
-        return sp.csr_array(np.where(mask, rows[[i]].toarray(), mixed))
-    return np.where(mask, rows[i], background[whose])
-
-
-def _where(column, mask, value):
-    """A pandas column with one value where the mask says so, in a type that holds both."""
-    both = pd.concat([column, value], ignore_index=True)
-    place = np.where(mask, len(column), np.arange(len(column)))
-    return both.take(place).reset_index(drop=True)

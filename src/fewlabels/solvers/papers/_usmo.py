@@ -60,17 +60,10 @@ def _phi(sigma, kink, upper):
 
 @jit()
 def solve_pair(F_i, F_j, sigma_i, sigma_j, k_ii, k_jj, k_ij, kink_i, upper_i, kink_j, upper_j):
-    """The pair's sub-problem (8): the best of the four cases of Table 1.
+    """The pair's sub-problem (8), by the four cases of Table 1: new values and the decrease.
 
-    With ``e`` and ``a`` of the paper, ``a (k_ii - k_ij) + e_1 - e_2`` is ``eta sigma_j +
-    F_j - F_i``, and in this form nothing cancels.
-
-    Returns
-    -------
-    sigma_i, sigma_j : float
-        The new values.
-    decrease : float
-        Of the objective; 0 where rounding leaves no step.
+    With ``e`` and ``a`` of the paper, ``a (k_ii - k_ij) + e_1 - e_2`` is ``eta sigma_j + F_j -
+    F_i``, and in this form nothing cancels. Where rounding leaves no step the decrease is 0.
     """
     eta = k_ii + k_jj - 2.0 * k_ij
     flat = eta <= FLAT * (abs(k_ii) + abs(k_jj))
@@ -206,16 +199,8 @@ def scan_non_bound(
 ):
     """First approach: most violating pairs of the non-bound set, until tau-optimal on it.
 
-    Parameters
-    ----------
-    tally : float64 array of shape (2,)
-        Decrease of the objective (added to) and the largest violation met (raised).
-    need : int64 array of shape (2,)
-        The samples whose rows are missing.
-
-    Returns
-    -------
-    code, steps, count : int
+    ``tally`` holds the decrease of the objective (added to) and the largest violation met
+    (raised), ``need`` the two samples whose rows are missing. Returns code, steps and count.
     """
     critical, who = np.empty(4), np.zeros(4, np.int64)
     steps = 0
@@ -247,13 +232,8 @@ def scan_whole(
 ):  # fmt: skip
     """Second approach: examine the samples ``first`` to ``last - 1`` one by one.
 
-    ``critical`` and ``who`` go from call to call; at the end of a scan without steps
-    they are those of the whole set.
-
-    Returns
-    -------
-    code, steps, count, position : int
-        ``position`` is the next sample to examine.
+    ``critical`` and ``who`` go from call to call; at the end of a scan without steps they are
+    those of the whole set. Returns code, steps, count and the next sample to examine.
     """
     steps = 0
     for u in range(first, last):

@@ -42,22 +42,11 @@ class Relaxation(Protocol):
 class Search:
     """Outcome of a branch and bound.
 
-    Attributes
-    ----------
-    solution : object
-        The best one found, as the relaxation made it; None if nothing was better than the
-        value that the search began with.
-    value : float
-        Its objective.
-    lower_bound : float
-        No solution has a smaller objective. Equal to ``value`` when the search was finished, up
-        to the relative accuracy it was asked for.
-    status : Status
-        CONVERGED, MAX_ITER (nodes), MAX_TIME or STOPPED.
-    n_nodes : int
-        Convex problems solved.
-    history : list of dict
-        nodes, lower_bound, objective, seconds.
+    ``solution`` is the best one found, None if nothing was better than the value that the search
+    began with; ``value`` is its objective and ``lower_bound`` what no solution is below: equal
+    when the search was finished, up to the relative accuracy it was asked for. ``status`` is
+    CONVERGED, MAX_ITER (nodes), MAX_TIME, STOPPED or INTERRUPTED, ``n_nodes`` counts convex
+    problems solved.
     """
 
     solution: object
@@ -77,45 +66,29 @@ def branch_and_bound(
     relaxation, value=np.inf, *, rtol=1e-9, max_nodes=np.inf, max_waiting=np.inf,
     max_time=np.inf, callback=None,
 ):  # fmt: skip
-    """Search for the global minimum.
+    """Search for solutions that are better than ``value`` by a share ``rtol`` of it: the best.
 
-    Parameters
-    ----------
-    relaxation : Relaxation
-        What to search.
-    value : float, default=inf
-        Objective of a solution that is known already: only better ones are of interest.
-    rtol : float, default=1e-9
-        Solutions better by less than this share of the objective are not searched for.
-    max_nodes : float
-        Limit on convex problems, overrun by those of one split at most.
-    max_waiting : float
-        Limit on nodes that are kept to be split later.
-    max_time : float
-        Limit in seconds.
-    callback : callable or None
-        Called with every new entry of the history; returning True stops the search.
-
-    Returns
-    -------
-    Search
+    Limits are on convex problems (overrun by those of one split at most), on nodes kept to be
+    split later and on seconds. ``callback(entry of the history)`` returning True stops the search.
     """
     run = _Run(relaxation, value, rtol, callback)
+    search = run.search
     try:
-        run.begin()
-        while run.waiting and run.search.status is Status.CONVERGED:
-            if run.search.n_nodes >= max_nodes or len(run.waiting) > max_waiting:
-                run.search.status = Status.MAX_ITER
-            elif run.seconds >= max_time:
-                run.search.status = Status.MAX_TIME
-            elif run.due and run.record():
-                run.search.status = Status.STOPPED
+        run.waiting.append(relaxation.root())
+        search.n_nodes, run.underway = 1, np.inf
+        while run.waiting and search.status is Status.CONVERGED:
+            if search.n_nodes >= max_nodes or len(run.waiting) > max_waiting:
+                search.status = Status.MAX_ITER
+            elif run.seconds() >= max_time:
+                search.status = Status.MAX_TIME
+            elif search.n_nodes >= run.next_entry and run.record():
+                search.status = Status.STOPPED
             else:
                 run.step()
     except KeyboardInterrupt:
-        run.search.status = Status.INTERRUPTED
+        search.status = Status.INTERRUPTED
     run.record()
-    return run.search
+    return search
 
 
 class _Run:
@@ -128,15 +101,9 @@ class _Run:
         self.unsolved = np.inf  # smallest bound of leaves that are solved as well as possible
         self.next_entry = _FIRST_ENTRY
 
-    def begin(self):
-        self.waiting.append(self.relaxation.root())
-        self.search.n_nodes, self.underway = 1, np.inf
-
-    @property
     def seconds(self):
         return time.perf_counter() - self.started
 
-    @property
     def cutoff(self):
         value = self.search.value
         return value - self.rtol * abs(value) if np.isfinite(value) else value
@@ -145,23 +112,18 @@ class _Run:
         """Look at the newest node: close it, or put its children in its place."""
         node = self.waiting.pop()
         self.underway = node.bound
-        if node.bound < self.cutoff:
-            found = self.relaxation.complete(node, self.cutoff)
+        if node.bound < self.cutoff():
+            found = self.relaxation.complete(node, self.cutoff())
             if found is not None:
                 self.search.value, self.search.solution = found
-        if node.bound < self.cutoff:
+        if node.bound < self.cutoff():
             if self.relaxation.is_leaf(node):
                 self.unsolved = min(self.unsolved, node.bound)
             else:
-                children, n_solved = self.relaxation.split(node, self.cutoff)
+                children, n_solved = self.relaxation.split(node, self.cutoff())
                 self.search.n_nodes += n_solved
-                self.waiting += [c for c in reversed(children) if c.bound < self.cutoff]
+                self.waiting += [c for c in reversed(children) if c.bound < self.cutoff()]
         self.underway = np.inf
-
-    @property
-    def due(self):
-        """Whether it is time for an entry of the history."""
-        return self.search.n_nodes >= self.next_entry
 
     def record(self):
         """Add an entry to the history. Returns whether the callback asks to stop."""
@@ -169,11 +131,7 @@ class _Run:
         self.next_entry = 2 * search.n_nodes
         bounds = [node.bound for node in self.waiting]
         search.lower_bound = min(search.value, self.underway, self.unsolved, *bounds)
-        entry = {
-            "nodes": search.n_nodes,
-            "lower_bound": search.lower_bound,
-            "objective": search.value,
-            "seconds": self.seconds,
-        }
+        entry = {"nodes": search.n_nodes, "lower_bound": search.lower_bound}
+        entry |= {"objective": search.value, "seconds": self.seconds()}
         search.history.append(entry)
         return self.callback is not None and self.callback(entry)

@@ -2,15 +2,15 @@
 
     minimise_a   1/2 a' Q a - v' a   subject to   a >= 0     (13), see ``penalised.py``
 
-With multipliers w >= 0 the conditions (14) are ``Q a - v - w = 0`` and ``a_i w_i = 0``.
-The method follows ``a_i w_i = mu`` to mu = 0 by Newton steps (da, dw),
+With multipliers w >= 0 the conditions (14) are ``Q a - v - w = 0`` and ``a_i w_i = 0``. The method
+follows ``a_i w_i = mu`` to mu = 0 by Newton steps (da, dw),
 
     (Q + diag(w / a)) da = -(Q a - v - w) - w + target / a
     dw                   = (target - a w - w da) / a
 
-in Mehrotra's two halves that share one Cholesky factor: a *predictor* with target 0 shows
-how far mu can fall, which sets ``sigma``; the *corrector* takes ``target = sigma mu - da
-dw`` of the predictor, so that the second-order error is removed as well.
+in two halves that share one Cholesky factor (S. Mehrotra 1992, SIAM Journal on Optimization 2(4)):
+a *predictor* with target 0 shows how far mu can fall, which sets ``sigma``; the *corrector* takes
+``target = sigma mu - da dw`` of the predictor, so that the second-order error is removed as well.
 """
 
 from __future__ import annotations
@@ -24,39 +24,12 @@ _TO_THE_WALL = 0.995  # share of the way to the boundary that a step may go
 
 
 def solve_interior_point(problem, *, rho=200.0, tol=1e-10, max_iter=100, callback=None):
-    """Solve SVDD with squared slack by a primal-dual interior point method on (13).
+    """Solve SVDD with squared slack on (13); the paper (section 3.3, Table 7) takes a MATLAB code.
 
-    Parameters
-    ----------
-    problem : DualProblem
-        ``svdd_squared(...)``; rows may have weights (``C_i = C w_i``).
-    rho : float, default=200.0
-        Price of the equality in (13), > 0.
-    tol : float, default=1e-10
-        Stop when the complementarity ``a'w`` and the stationarity error ``max |Q a - v -
-        w|`` are at most ``tol`` times the largest ``|u_i|`` (times ``total`` for ``a'w``).
-    max_iter : int, default=100
-        Limit on iterations; about 10 to 20 are needed at any size.
-    callback : callable or None, default=None
-        Called after every iteration with its entry of ``history`` and the iterate
-        ``a``; returning True stops the solver.
-
-    Returns
-    -------
-    PenalisedResult
-        ``history`` records ``inner_product = a'w``, ``stationarity``, ``change``, ``sum``
-        and ``violation`` (the larger of max |Q a - v - w| and max min(w_i, gamma a_i)).
-
-    Notes
-    -----
-    O(n^3) per iteration; three n x n matrices in memory.
-
-    References
-    ----------
-    S. Zheng (2018), section 3.3 and Table 7, where a MATLAB code for general convex
-    programs takes the place of this one.
-    S. Mehrotra (1992), "On the implementation of a primal-dual interior point method",
-    SIAM Journal on Optimization 2(4).
+    Stops when ``a'w`` and ``max |Q a - v - w|`` are at most ``tol`` times the largest ``|u_i|``
+    (times ``total`` for ``a'w``), after 10 to 20 iterations at any size, each O(n^3); three n x n
+    matrices in memory. ``violation`` in the history is the larger of max |Q a - v - w| and max
+    min(w_i, gamma a_i).
     """
     penalised = PenalisedProblem.of(problem, rho, "interior-point")
     check_convex(penalised.Q)

@@ -26,38 +26,11 @@ from .penalised import NOT_CONVEX, PenalisedProblem, iterate
 
 
 def solve_lagrangian(problem, *, rho=200.0, tol=1e-5, max_iter=3000, step=0.95, callback=None):
-    """Solve SVDD with squared slack approximately, by Algorithm 1.
+    """Solve SVDD with squared slack by Algorithm 1, with ``gamma = step / max(C_i)``.
 
-    Parameters
-    ----------
-    problem : DualProblem
-        ``svdd_squared(...)``; rows may have weights (``C_i = C w_i``).
-    rho : float, default=200.0
-        Price of the equality in (13), > 0.
-    tol : float, default=1e-5
-        Stop when ``||a_k - a_{k-1}|| <= tol``.
-    max_iter : int, default=3000
-        Limit on iterations, the paper's M.
-    step : float, default=0.95
-        ``gamma = step / max(C_i)``; below 1 convergence is proved.
-    callback : callable or None, default=None
-        Called after every iteration with its entry of ``history`` and the iterate
-        ``a``; returning True stops the solver.
-
-    Returns
-    -------
-    PenalisedResult
-        ``history`` records ``change = ||a_k - a_{k-1}||``, ``inner_product =
-        a_k'(Q a_k - v)``, ``sum`` = sum(a_k) and ``violation``, the largest entry of
-        the residual of (15). ``n_iter`` is the paper's k.
-
-    Notes
-    -----
-    O(n^3) once and O(n^2) per iteration; two n x n matrices in memory.
-
-    References
-    ----------
-    S. Zheng (2018), section 3.1 (Algorithm 1) and section 4.1 (parameters).
+    Stops when ``||a_k - a_{k-1}|| <= tol``; parameters as in section 4.1 of the paper. O(n^3) once
+    and O(n^2) per iteration; two n x n matrices in memory. ``violation`` in the history is the
+    largest entry of the residual of (15), ``inner_product`` is ``a_k'(Q a_k - v)``.
     """
     penalised = PenalisedProblem.of(problem, rho, "lagrangian")
     inverse = inverse_lower(penalised.Q)

@@ -1,8 +1,8 @@
 """What the three solvers of the paper's penalised problem share.
 
-SVDD with squared slack is (P) with a >= 0, linear penalties -u_i a_i and a ridge; the
-paper's case is scale = 2, u_i = K_ii, ridge_i = 1 / (2 C_i) and total = 1, its eqs.
-(9)-(10). Turning the equality into the quadratic term rho (sum(a) - total)^2 leaves
+SVDD with squared slack is (P) with a >= 0, linear penalties -u_i a_i and a ridge; the paper's case
+is scale = 2, u_i = K_ii, ridge_i = 1 / (2 C_i) and total = 1, its eqs. (9)-(10). Turning the
+equality into the quadratic term rho (sum(a) - total)^2 leaves
 
     minimise_a   1/2 a' Q a - v' a   subject to   a >= 0                        (13)
 
@@ -12,11 +12,13 @@ which is solved exactly where the multiplier ``w = Q a - v`` satisfies
 
     0 <= w,   0 <= a,   w' a = 0                                                (14)
 
-The larger rho, the closer sum(a) comes to total; it never arrives. These solvers form
-the n x n matrix: they are the references that the engine is measured against.
+The larger rho > 0, the closer sum(a) comes to total; it never arrives. These solvers form the n x
+n matrix: they are the references that the engine is measured against. Rows may have weights (``C_i
+= C w_i``). Each solver takes ``rho``, ``tol``, a limit on iterations and a ``callback``, called
+after every iteration with its entry of ``history`` and the iterate ``a``; returning True stops it.
 
-Source of every number in brackets: Zheng 2018, "A fast iterative algorithm for support
-vector data description", sections 2 and 3.
+Source of every number in brackets: Zheng 2018, "A fast iterative algorithm for support vector data
+description", sections 2 and 3.
 """
 
 from __future__ import annotations
@@ -40,19 +42,12 @@ NOT_CONVEX = (
 class PenalisedResult(Result):
     """A solution of (13), and the feasible point of (P) that it stands for.
 
-    ``a`` is the solver's vector as the paper returns it: it sums to ``total`` only up
-    to the penalty (to 0.2 % for rho = 200) and may hold tiny or negative entries where
-    the solution has zeros. ``gradient`` and ``multiplier`` belong to it. ``objective``,
-    ``duality_gap`` and ``violation`` are those of ``feasible``, since only a feasible
-    point has a certificate.
-
-    Attributes
-    ----------
-    feasible : Result
-        The point that uses ``a`` as a description: entries that (16) classifies as zero
-        (``w_i > gamma a_i``) are zero, the others are scaled to sum to ``total``.
-    penalised_objective : float
-        Value of (11), the objective of (13) with its constant ``rho total^2``.
+    ``a`` is the solver's vector as the paper returns it: it sums to ``total`` only up to the
+    penalty (to 0.2 % for rho = 200) and may hold tiny or negative entries where the solution has
+    zeros. ``gradient`` and ``multiplier`` belong to it, ``penalised_objective`` is its value of
+    (11), with the constant ``rho total^2``. ``objective``, ``duality_gap`` and ``violation`` are
+    those of ``feasible``, since only a feasible point has a certificate: entries that (16)
+    classifies as zero (``w_i > gamma a_i``) are zero, the others are scaled to sum to ``total``.
     """
 
     feasible: Result
@@ -61,21 +56,7 @@ class PenalisedResult(Result):
 
 @dataclass(frozen=True)
 class PenalisedProblem:
-    """Problem (13) as arrays.
-
-    Attributes
-    ----------
-    problem : DualProblem
-        The problem (P) that it approximates.
-    rho : float
-        Price of the equality, > 0.
-    Q : ndarray of shape (n, n)
-        Symmetric positive definite.
-    v : ndarray of shape (n,)
-        Linear term.
-    started : float
-        Clock time before Q was formed.
-    """
+    """The problem (13) in place of ``problem``; ``started`` is the time before Q was formed."""
 
     problem: DualProblem
     rho: float
@@ -158,20 +139,8 @@ def check_convex(Q):
 def iterate(penalised, start, steps, max_iter, callback):
     """Run a solver that is a generator, with history, limit, callback and Ctrl-C.
 
-    Parameters
-    ----------
-    penalised : PenalisedProblem
-        What is being solved.
-    start : ndarray of shape (n,)
-        The vector before the first step.
-    steps : iterator of (a, done, entry)
-        The next vector, whether the tolerance is reached, and what to record. One that
-        ends by itself found no further progress.
-    max_iter : int
-        Limit on steps.
-    callback : callable or None
-        Called after every step with its entry of ``history`` and the vector under the
-        key ``a`` (a view: copy it to keep it); returning True stops the solver.
+    ``steps`` yields the next vector, whether the tolerance is reached, and what to record; if it
+    ends by itself it found no further progress. The vector given to ``callback`` is a view.
     """
     a, history, status = start, [], None
     try:

@@ -19,35 +19,12 @@ from .penalised import PenalisedProblem, check_convex, iterate
 
 
 def solve_projected(problem, *, rho=200.0, tol=1e-5, max_iter=50_000, callback=None):
-    """Solve SVDD with squared slack approximately, by the iteration (25).
+    """Solve SVDD with squared slack approximately, by the iteration (25) from ``a_i = total / n``.
 
-    Starts where every variable is ``total / n``. The step is ``1.9 / max_i sum_j
-    |Q_ij|``: the row sums bound lambda_max, and closely, since 2 rho dominates Q.
-
-    Parameters
-    ----------
-    problem : DualProblem
-        ``svdd_squared(...)``; rows may have weights (``C_i = C w_i``).
-    rho : float, default=200.0
-        Price of the equality in (13), > 0.
-    tol : float, default=1e-5
-        Stop when ``||a_k - a_{k-1}|| <= tol``.
-    max_iter : int, default=50_000
-        Limit on iterations.
-    callback : callable or None, default=None
-        Called after every iteration with its entry of ``history`` and the iterate
-        ``a``; returning True stops the solver.
-
-    Returns
-    -------
-    PenalisedResult
-        ``history`` records ``change``, ``inner_product``, ``sum`` and ``violation``
-        (the largest entry of the residual of (24), divided by the step), each of the
-        iterate before the step.
-
-    References
-    ----------
-    S. Zheng (2018), section 3.3, eqs. (24)-(26).
+    Stops when ``||a_k - a_{k-1}|| <= tol``. The step is ``1.9 / max_i sum_j |Q_ij|``: the row sums
+    bound lambda_max, and closely, since 2 rho dominates Q. The history is that of the iterate
+    before the step; ``violation`` is the largest entry of the residual of (24), divided by the
+    step.
     """
     penalised = PenalisedProblem.of(problem, rho, "projected")
     check_convex(penalised.Q)

@@ -40,17 +40,11 @@ _ZERO = 1e-10
 
 @dataclass
 class SignNode:
-    """Unlabelled rows with and without a sign, and the optimum of what has one.
+    """The optimum of rows with a label or sign: ``side``, shape (n,), 0 where none is given.
 
-    Attributes
-    ----------
-    side : ndarray of shape (n,)
-        Label or sign of every row; 0 where none is given yet.
-    a, gradient : ndarray of shape (m,)
-        A feasible point of the dual, nearly optimal, and ``Q a``; m is n, or n + 1 with the
-        virtual row of the balancing constraint.
-    bound : float
-        Dual objective: a lower bound.
+    ``a`` is a feasible point of the dual, nearly optimal, and ``gradient`` is ``Q a``, both of
+    length n, or n + 1 with the virtual row of the balancing constraint; ``bound`` is the dual
+    objective.
     """
 
     side: np.ndarray
@@ -61,17 +55,7 @@ class SignNode:
 
 @dataclass
 class SignSolution:
-    """A solution for given signs.
-
-    Attributes
-    ----------
-    sign : ndarray of shape (n,)
-        Label or sign of every row.
-    a, gradient : ndarray of shape (m,)
-        The variables and ``Q a``.
-    multiplier : float
-        ``f = gradient - multiplier``.
-    """
+    """A solution for given signs of all rows; ``f = gradient - multiplier``."""
 
     sign: np.ndarray
     a: np.ndarray
@@ -82,21 +66,11 @@ class SignSolution:
 class SignRelaxation:
     """Nodes of a semi-supervised SVM for ``branch_and_bound``.
 
-    Parameters
-    ----------
-    gram : GramOperator
-        K over all rows; with ``target`` bordered by the mean of the unlabelled rows.
-    side : ndarray of shape (n,)
-        +1 and -1 for rows whose label or sign is given, 0 for rows to be decided.
-    price : ndarray of shape (n,)
-        Price of the loss of every row, > 0.
-    target : float or None, default=None
-        Mean of f over the unlabelled rows; None for no constraint.
-    start : (ndarray, ndarray) or None, default=None
-        ``a`` and ``Q a`` of the solution of a similar problem, for the root.
-    dense : bool or None, default=None
-        Whether to keep the whole kernel matrix; None decides by size. Only with it is K
-        checked: bounds hold for inner products.
+    ``gram`` is K over all rows, with ``target`` (the mean of f over the unlabelled rows) bordered
+    by their mean; ``side`` is +1 or -1 where a label or sign is given, 0 for rows to be decided;
+    ``price`` is that of the loss of every row. ``start`` is ``a`` and ``Q a`` of a similar
+    problem, for the root. Only with ``dense`` (None decides by size), when the whole kernel matrix
+    is kept, is K checked: bounds hold for inner products.
     """
 
     def __init__(self, gram, side, price, target=None, *, start=None, dense=None):
@@ -153,19 +127,8 @@ class SignRelaxation:
     def descend(self, sign, a, gradient, cutoff=np.inf):
         """A local minimum from given signs: rows to be decided follow f as long as that helps.
 
-        Parameters
-        ----------
-        sign : ndarray of shape (n,)
-            Label or sign of every row.
-        a, gradient : ndarray of shape (m,)
-            A point that is feasible for it or for similar signs, and ``Q a``.
-        cutoff : float
-            What is not below it is of no interest.
-
-        Returns
-        -------
-        (float, SignSolution) or None
-            None when nothing below ``cutoff`` was found, or the signs were tried before.
+        Begins at a point that is feasible for these or similar signs. Returns value and
+        SignSolution; None when nothing below ``cutoff`` was found, or the signs were tried before.
         """
         found = None
         while self._key(sign) not in self._tried:

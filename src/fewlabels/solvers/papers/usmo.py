@@ -40,6 +40,7 @@ import time
 
 import numpy as np
 
+from ...gram.column_cache import ColumnCache
 from ..result import Result, Status, certify
 from . import _usmo
 
@@ -52,76 +53,20 @@ _ROUNDING = 1e-9
 
 
 def solve_usmo(
-    problem,
-    start=None,
-    *,
-    tol=1e-3,
-    max_iter=-1,
-    max_time=np.inf,
-    cache_size=200e6,
-    callback=None,
+    problem, start=None, *, tol=1e-3, max_iter=-1, max_time=np.inf, cache_size=200e6, callback=None
 ):
     """Solve the positive-unlabelled problem with the double hinge loss by USMO.
 
-    Parameters
-    ----------
-    problem : DualProblem
-        ``pu_double_hinge(...)``, or any problem of that shape.
-    start : ndarray of shape (n,), Result, or None, default=None
-        A feasible point, as ``usmo_start`` makes it; None fills one variable after the
-        other.
-    tol : float, default=1e-3
-        The paper's tau, > 0.
-    max_iter : int, default=-1
-        Limit on pair steps; -1 for none. 0 returns the start.
-    max_time : float, default=inf
-        Limit in seconds.
-    cache_size : float, default=200e6
-        Bytes for kernel rows, > 0. At least four rows are held.
-    callback : callable or None, default=None
-        Called after every scan with its entry of ``history``; returning True stops the
-        solver.
+    ``problem`` is that of ``DoubleHinge``, or any of its shape; ``start`` a feasible point or
+    Result, such as that of ``usmo_start`` (None fills one variable after the other); ``tol`` the
+    paper's tau. ``max_iter`` limits pair steps (-1: no limit), ``cache_size`` the bytes for kernel
+    rows, of which at least four are held. ``callback(entry)`` is called after every scan;
+    returning True stops.
 
-    Returns
-    -------
-    Result
-        ``multiplier`` is the bias beta: (16) averaged over the non-bound samples, or the
-        middle of the interval that optimality leaves when there are none. ``n_iter``
-        counts pair steps. ``history`` has one entry per scan: which ("non-bound" or
-        "whole"), the largest violation that it met, its steps, the decrease of the
-        objective, the size of the non-bound set after it, kernel values evaluated and
-        seconds so far. After Ctrl-C the status is ``INTERRUPTED`` and the result is
-        feasible.
-
-    Raises
-    ------
-    ValueError
-        If the penalty is not that of (6), or the start is not feasible.
-
-    Notes
-    -----
-    O(n) memory besides the rows held. A step costs O(non-bound samples); a scan of the
-    second kind O(n^2).
-
-    References
-    ----------
-    Sansone, De Natale, Zhou (2019), sections 4.1 to 4.4.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fewlabels.gram import make_gram
-    >>> from fewlabels.kernels import RBF
-    >>> from fewlabels.problem import DualProblem, Penalty
-    >>> from fewlabels.solvers.papers.usmo import solve_usmo
-    >>> rng = np.random.default_rng(0)
-    >>> gram = make_gram(RBF(gamma=0.5), rng.normal(size=(100, 2)))
-    >>> penalty = Penalty.kinked(0.0, 0.5, 1.0, -1.0, 1.0, n=100)
-    >>> result = solve_usmo(DualProblem(gram, penalty, total=30.0))
-    >>> result.status.name, bool(result.violation <= 1e-3)
-    ('CONVERGED', True)
+    ``multiplier`` of the Result is the bias beta: (16) averaged over the non-bound samples, or the
+    middle of the interval that optimality leaves when there are none. A step costs O(non-bound
+    samples), a scan of the second kind O(n^2).
     """
-    _check_options(tol, max_iter, max_time, cache_size)
     _check_shape(problem)
     run = _Run(problem, start, tol, max_iter, max_time, cache_size, callback)
     try:
@@ -133,18 +78,6 @@ def solve_usmo(
     except KeyboardInterrupt:
         run.status = Status.INTERRUPTED
     return run.result()
-
-
-def _check_options(tol, max_iter, max_time, cache_size):
-    checks = [
-        ("tol", tol, tol > 0, "a number > 0"),
-        ("max_iter", max_iter, max_iter >= -1, "-1 or a number of steps"),
-        ("max_time", max_time, max_time >= 0, "a number of seconds >= 0"),
-        ("cache_size", cache_size, cache_size > 0, "a number of bytes > 0"),
-    ]
-    for name, value, fine, allowed in checks:
-        if not fine:
-            raise ValueError(f"{name}={value!r} is not allowed; pass {allowed}.")
 
 
 def _check_shape(problem):
@@ -218,7 +151,7 @@ class _Run:
 
     def scan_non_bound(self):
         """Steps within the non-bound set until it is tau-optimal."""
-        before, tally, need = self.n_iter, _tally(), np.zeros(2, np.int64)
+        before, tally, need = self.n_iter, np.array([0.0, -np.inf]), np.zeros(2, np.int64)
         code = _usmo.STEP_LIMIT
         while code in (_usmo.STEP_LIMIT, _usmo.NEED_ROWS) and not self._out_of_time():
             code, steps, self.count = _usmo.scan_non_bound(
@@ -233,7 +166,12 @@ class _Run:
 
     def scan_whole(self):
         """Examine every sample once; converged if none is part of a violating pair."""
-        n, before, tally, need = self.problem.n, self.n_iter, _tally(), np.zeros(2, np.int64)
+        n, before, tally, need = (
+            self.problem.n,
+            self.n_iter,
+            np.array([0.0, -np.inf]),
+            np.zeros(2, np.int64),
+        )
         critical, who = np.empty(4), np.zeros(4, np.int64)
         _usmo.critical_values(
             self.members, self.count, self.sigma, self.kink, self.upper, self.F, critical, who
@@ -306,23 +244,15 @@ class _Run:
         return certify(self.problem, sigma, gradient, self.status, self.n_iter, self.history)
 
 
-def _tally():
-    return np.array([0.0, -np.inf])
-
-
 class _Rows:
     """Kernel rows in float64, the least recently loaded dropped first."""
 
     def __init__(self, gram, max_bytes):
         n = gram.n
-        self.gram = gram
-        self.before = gram.n_values
+        self.gram, self.before = gram, gram.n_values
         self.capacity = min(n, max(4, int(max_bytes / (8 * max(1, n)))))
-        self.values = np.empty((self.capacity, n))
-        self.slot = np.full(n, -1, np.int64)
-        self.owner = np.full(self.capacity, -1, np.int64)
-        self.loaded = np.zeros(self.capacity, np.int64)
-        self.clock = 0
+        self.cache = ColumnCache(n, 8 * n * self.capacity)
+        self.values, self.slot = self.cache.storage, self.cache.slots(slice(None))
 
     def n_values(self):
         """Kernel values evaluated so far."""
@@ -335,15 +265,5 @@ class _Rows:
 
     def load(self, samples):
         """Hold the rows of all ``samples`` at once; no more than ``capacity``."""
-        self.clock += 1
-        missing = samples[self.slot[samples] < 0]
-        self.loaded[self.slot[samples[self.slot[samples] >= 0]]] = self.clock
-        if not len(missing):
-            return
-        values = self.gram.columns(missing)
-        slots = np.argsort(self.loaded, kind="stable")[: len(missing)]
-        dropped = self.owner[slots]
-        self.slot[dropped[dropped >= 0]] = -1
-        self.values[slots] = values
-        self.owner[slots], self.loaded[slots] = missing, self.clock
-        self.slot[missing] = slots
+        self.cache.begin()
+        self.cache.find(samples, self.gram.columns)

@@ -42,37 +42,11 @@ _ROUNDING = 1e-13
 
 
 def usmo_start(scores, prior, c1_mass, c2):
-    """A feasible start of the double hinge problem from one-class scores.
+    """A feasible start of the double hinge problem: the paper's sigma, from one-class scores.
 
-    Parameters
-    ----------
-    scores : array-like of shape (n,)
-        Decision values of the unlabelled rows; the greater, the more positive.
-    prior : float
-        pi, the share of positives among the unlabelled rows, in (0, 1).
-    c1_mass : float
-        ``c1 p``, what the variables sum to; from 0 to ``sum(c2)``.
-    c2 : float or array-like of shape (n,)
-        Upper bounds of the variables, >= 0.
+    ``scores`` of the unlabelled rows rank them, the greater the more positive; ``prior`` is pi,
+    ``c1_mass`` what the variables sum to, from 0 to ``sum(c2)``, and ``c2`` their upper bounds.
 
-    Returns
-    -------
-    ndarray of shape (n,)
-        The paper's sigma: every value in ``[0, c2]``, the sum right to rounding.
-
-    Raises
-    ------
-    ValueError
-        If the sum cannot be reached, or an argument is out of its range.
-
-    References
-    ----------
-    Sansone, De Natale, Zhou (2019), section 4.5, eqs. (17) and (18).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fewlabels.solvers.papers.usmo_start import usmo_start
     >>> usmo_start(np.arange(10.0), 0.4, c1_mass=4.0, c2=1.0)
     array([0.   , 0.   , 0.   , 0.125, 0.125, 0.5  , 0.625, 0.625, 1.   ,
            1.   ])
@@ -80,26 +54,11 @@ def usmo_start(scores, prior, c1_mass, c2):
     scores = np.asarray(scores, dtype=float)
     n = len(scores)
     upper = np.broadcast_to(np.asarray(c2, dtype=float), n)
-    _check(scores, prior, c1_mass, upper)
     order = np.argsort(scores, kind="stable")
     ranked = _by_rank(upper[order], prior, c1_mass)
     sigma = np.empty(n)
     sigma[order] = ranked
     return sigma
-
-
-def _check(scores, prior, c1_mass, upper):
-    if not 0.0 < prior < 1.0:
-        raise ValueError(
-            f"prior={prior!r} is not allowed; pass a number strictly between 0 and 1."
-        )
-    if np.isnan(scores).any() or not (upper >= 0.0).all():
-        raise ValueError("scores must not be NaN and c2 must be >= 0; check both.")
-    if not 0.0 <= c1_mass <= upper.sum() * (1.0 + 1e-9):
-        raise ValueError(
-            f"the variables can sum to at most {upper.sum():g} and must sum to {c1_mass:g}; pass "
-            "c1_mass between 0 and the sum of c2."
-        )
 
 
 def _by_rank(upper, prior, total):
@@ -111,20 +70,7 @@ def _by_rank(upper, prior, total):
 
 
 def group_sizes(n, prior):
-    """Sizes of the five groups (17): (18) in whole numbers.
-
-    Parameters
-    ----------
-    n : int
-        Number of unlabelled rows.
-    prior : float
-        pi, in (0, 1).
-
-    Returns
-    -------
-    ndarray of int of shape (5,)
-        They sum to n. All n in the first group where (18) has no feasible point.
-    """
+    """Sizes of the five groups (17) in whole numbers; all n in the first if (18) has no point."""
     solution = solve_sizes(n, prior)
     if solution is None:
         return np.array([n, 0, 0, 0, 0])
@@ -137,10 +83,7 @@ def group_sizes(n, prior):
 
 
 def solve_sizes(n, prior):
-    """(18) in closed form: ``b n``, ``c n`` (whole numbers) and ``(1 - a) n``, or None.
-
-    None where (18) has no feasible point.
-    """
+    """(18) in closed form: ``b n``, ``c n``, whole, and ``(1 - a) n``; None without a point."""
     most_free = n - max(1.0 / prior, 1.0 / (1.0 - prior))
     largest = np.floor(np.log(max(n, 1)))
     if largest < 1.0 or most_free < 3.0:
