@@ -59,18 +59,19 @@ def test_rows_come_and_go(rng, storage):
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-def test_first_rows_are_held_and_never_written_to(storage):
-    X = STORAGES[storage](np.eye(4))
-    if not sp.issparse(X):
-        X.setflags(write=False)
-    held = HeldRows(X)
-    assert held.X is X or np.shares_memory(held.X, X)
-    assert held.state()["X"] is held.X or np.shares_memory(held.state()["X"], X)
-    held.append(X[:0])
-    held.append(X[:2])
+def test_rows_are_its_own(storage):
+    X, weight, more = STORAGES[storage](np.eye(4)), np.arange(4.0), STORAGES[storage](np.eye(4))
+    held = HeldRows(X, weight=weight)
+    held.append(X[:0], weight=[])
+    held.append(more, weight=weight)
+    for array in (X, more):  # what the caller does with his arrays is of no effect
+        (array.data if sp.issparse(array) else array)[:] = 7.0
+    weight[:] = 7.0
     held.drop([1])
-    assert np.array_equal(dense(X), np.eye(4))
-    assert np.array_equal(dense(held.rows(held.places)), np.eye(4)[[0, 2, 3, 0, 1]])
+    assert np.array_equal(dense(held.rows(held.places)), np.eye(4)[[0, 2, 3, 0, 1, 2, 3]])
+    assert held["weight"].tolist() == [0.0, 1.0, 2.0, 3.0] * 2
+    with pytest.raises(ValueError, match="read-only"):
+        (held.X.data if sp.issparse(held.X) else held.X)[:1] = 7.0
 
 
 def test_float64_rows_join_float32_rows():

@@ -29,19 +29,19 @@ class HeldRows:
     A row has a *place* in all arrays. Places are in the order of arrival and stay as they are
     when rows go, until ``compact`` numbers them anew. What users call row k is ``places[k]``.
 
-    The first rows are held by reference and never written to; every number has a name, as
-    ``weight``, and ``held["weight"]`` has those at all places.
+    Rows and numbers are copied, as whoever gave them may write to them, and ``X`` is read-only.
+    Every number has a name, as ``weight``, and ``held["weight"]`` has those at all places.
     """
 
     def __init__(self, X, **values):
         self.n_places = n = X.shape[0]
         self.alive = np.ones(n, bool)
         self._n_alive = n
-        self._X = X
+        self._X = X.copy()
         self._more = []  # blocks of sparse rows
         self._values = {}
         for name, value in values.items():
-            self[name] = value
+            self[name] = np.array(value)
 
     def __len__(self):
         return self._n_alive
@@ -68,7 +68,10 @@ class HeldRows:
         if self._more:
             together = sp.csr_array(sp.vstack([self._X, *self._more], format="csr"))
             self._X, self._more = together, []
-        return self._X if sp.issparse(self._X) else self._X[: self.n_places]
+        X = self._X if sp.issparse(self._X) else self._X[: self.n_places]
+        for part in (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,):
+            part.flags.writeable = False
+        return X
 
     @property
     def places(self):
@@ -92,7 +95,7 @@ class HeldRows:
             raise ValueError(f"rows need {sorted(self._values)}; got {sorted(values)}.")
         n, b = self.n_places, X.shape[0]
         if sp.issparse(self._X):
-            self._more = [*self._more, X]
+            self._more = [*self._more, X.copy()]
         elif b:
             held = self._X.astype(np.result_type(self._X, X), copy=False)
             self._X = grown(held, n + b)
