@@ -1,7 +1,5 @@
 """Paragraphs that many docstrings have, written once."""
 
-from __future__ import annotations
-
 import re
 from textwrap import indent
 

@@ -12,8 +12,6 @@ Rules (checked by ``tests/meta``):
   they kill forked children or abort when entered from two threads.
 """
 
-from __future__ import annotations
-
 import numba
 from llvmlite import ir
 from numba.core import types
@@ -29,19 +27,10 @@ REDUCTION_MATH = frozenset({"contract", "nsz", "nnan"})
 def jit(fastmath=False, inline="never"):
     """Decorate a function for compilation on first use, cached on disk.
 
-    Parameters
-    ----------
-    fastmath : bool or set of str, default=False
-        The LLVM flags allowed in this function.
-    inline : {"never", "always"}, default="never"
-        Whether Numba inlines the function into its callers.
+    ``fastmath``: the LLVM flags allowed in it; ``inline`` "always": Numba puts it into callers.
     """
-    options = dict(
-        nogil=True,
-        error_model="numpy",
-        fastmath=set(fastmath) if fastmath else False,
-        inline=inline,
-    )
+    flags = set(fastmath) if fastmath else False
+    options = dict(nogil=True, error_model="numpy", fastmath=flags, inline=inline)
 
     def decorate(function):
         try:

@@ -1,7 +1,5 @@
 """Run compiled, lock-free work on several cores with plain Python threads."""
 
-from __future__ import annotations
-
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache

@@ -1,7 +1,5 @@
 """Warnings that point at the user's line, however deep in the library they are given."""
 
-from __future__ import annotations
-
 import inspect
 import warnings
 from pathlib import Path

@@ -4,8 +4,6 @@ Commands only parse and print; nothing heavy is imported before one of them runs
 that ``--help`` and completion answer at once.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """Exit codes, and the one place where exceptions become sentences."""
 
-from __future__ import annotations
-
 import traceback
 
 import typer

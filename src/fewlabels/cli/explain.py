@@ -1,14 +1,12 @@
 """``fewlabels explain``: which columns drive the score of a row."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..io.errors import UserError
-from .options import Model, Threads
+from .options import Model, Threads, argument, plain_option
 from .terminal import progress, show
 
 
@@ -16,24 +14,19 @@ def explain(
     model: Model,
     data: Annotated[
         Path,
-        typer.Argument(
-            metavar="DATA",
-            help="File with the rows to explain, as for 'fewlabels predict'.",
-            show_default=False,
+        argument(
+            metavar="DATA", help="File with the rows to explain, as for 'fewlabels predict'."
         ),
     ],
     row: Annotated[
         list[int],
-        typer.Option(
-            help="Number of a row of DATA, counted from 1; can be repeated.", show_default=False
-        ),
+        plain_option(help="Number of a row of DATA, counted from 1; can be repeated."),
     ],
     background: Annotated[
         Path | None,
-        typer.Option(
+        plain_option(
             help="File with usual rows to compare with, such as the training file. (default: "
-            "other rows of DATA)",
-            show_default=False,
+            "other rows of DATA)"
         ),
     ] = None,
     top: Annotated[int, typer.Option(help="Columns to show; the others are summed up.")] = 10,
@@ -87,15 +80,9 @@ def _print(told, found, top):
     for one in told["contributions"][:top]:
         running += one["contribution"]
         error = f" ± {one['standard_error']:.1g}" if one["standard_error"] else ""
-        lines.append(
-            (
-                one["column"],
-                _shown(one["value"]),
-                _shown(one["usual"]),
-                f"{one['contribution']:+.4g}{error}",
-                f"{running:.4g}",
-            )
-        )
+        pushes = f"{one['contribution']:+.4g}{error}"
+        values = _shown(one["value"]), _shown(one["usual"])
+        lines.append((one["column"], *values, pushes, f"{running:.4g}"))
     others = _others(told, top)
     if others["count"]:
         running += others["contribution"]

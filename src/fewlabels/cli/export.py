@@ -1,14 +1,12 @@
 """``fewlabels export``: a model as an ONNX file, for programs without Python."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .options import Model, Quiet, SummaryAsJson
+from .options import Model, Quiet, SummaryAsJson, plain_option
 from .terminal import progress, show
 
 Dtype = StrEnum("Dtype", ["float64", "float32"])
@@ -18,7 +16,7 @@ def export(
     model: Model,
     out: Annotated[
         Path,
-        typer.Option("-o", "--output", help="File to write: .onnx.", show_default=False),
+        plain_option("-o", "--output", help="File to write: .onnx."),
     ],
     dtype: Annotated[
         Dtype,
@@ -38,9 +36,7 @@ def export(
     from ..jobs.exporting import export as export_model
 
     summary = export_model(model, out, dtype=dtype.value, observer=progress.Quiet())
-    if json:
-        show.as_json(summary)
-    elif not quiet:
+    if show.told(summary, json, quiet, ()):
         typer.echo(f"{out}: {summary['machine']} as an ONNX graph, {show.size(summary['bytes'])}")
         for title in ("inputs", "outputs"):
             typer.echo(f"{title}:")

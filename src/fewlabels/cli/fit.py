@@ -1,7 +1,5 @@
 """``fewlabels fit``: from a file to a model."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -11,20 +9,18 @@ import typer
 
 from ..io.errors import UserError
 from ..io.models.machines import MACHINES
-from ..jobs.training.parameters import ONE_CLASS_NU, TARGET_FPR
-from ..jobs.training.search import DEFAULT_BUDGET
+from ..jobs.training.parameters import DEFAULT_BUDGET, ONE_CLASS_NU, TARGET_FPR
+from . import options
 from .errors import NOT_CONVERGED
 from .options import (
-    CATEGORICAL,
-    DROP,
-    KEEP,
     ROWS_PANEL,
-    SCALE,
     Missing,
     Quiet,
     SummaryAsJson,
+    argument,
     grouped,
     parse_number,
+    plain_option,
     values_of,
 )
 from .terminal import progress, show
@@ -61,15 +57,15 @@ class RowOptions(NamedTuple):
     unlabeled: str | None = _rows(
         None, help="A value of the target that marks rows of unknown class, as a blank does."
     )
-    drop: list[str] | None = DROP
-    categorical: list[str] | None = CATEGORICAL
-    keep: list[str] | None = KEEP
+    drop: list[str] | None = options.DROP
+    categorical: list[str] | None = options.CATEGORICAL
+    keep: list[str] | None = options.KEEP
     missing: Missing = _rows(
         Missing.impute,
         help="Missing numbers: impute fills them in with the median and tells the machine "
         "where; skip leaves out rows that have some; refuse stops.",
     )
-    scale: bool = SCALE
+    scale: bool = options.SCALE
     clean: bool = _rows(
         False,
         "--clean",
@@ -192,16 +188,15 @@ def fit(
     context: typer.Context,
     data: Annotated[
         Path,
-        typer.Argument(
+        argument(
             metavar="DATA",
             help="Table (.csv, .tsv, .csv.gz, .tsv.gz, .parquet) or matrix (.npz with X and y, "
             ".npy, .svmlight, .libsvm, .svm, .txt).",
-            show_default=False,
         ),
     ],
     model: Annotated[
         Path,
-        typer.Option("-o", "--output", help="Model file to write.", show_default=False),
+        plain_option("-o", "--output", help="Model file to write."),
     ],
     of_rows: RowOptions,
     of_machine: MachineOptions,
@@ -209,11 +204,10 @@ def fit(
     of_report: ReportOptions,
     rows: Annotated[
         bool | None,
-        typer.Option(
+        plain_option(
             "--rows/--no-rows",
             help="Keep the training rows in the model, so that 'update' can add to them. "
             "(default: s3vm yes, others no)",
-            show_default=False,
         ),
     ] = None,
     force: Annotated[
@@ -241,26 +235,14 @@ def fit(
     from ..jobs.training.train import train_file
 
     page = page_path(model, of_report.report, not of_report.no_report)
-    with progress.fitting(quiet, verbose) as observer:
+    with progress.observing("reading", quiet, verbose) as observer:
         summary = train_file(
-            data,
-            model,
-            report=page,
-            command=show.command_line(context),
-            force=force,
-            observer=observer,
-            **values_of(of_rows),
-            **_parameters(of_machine, of_effort),
-            baselines=of_report.baselines,
-            rows=rows,
-        )
-    if not quiet:
-        for message in summary["training"]["notes"]:
-            show.note(message)
-    if json:
-        written = None if page is None else str(page)
-        show.as_json({"model": str(model), "report": written, **summary})
-    elif not quiet:
+            data, model, report=page, command=show.command_line(context), force=force,
+            observer=observer, **values_of(of_rows), **_parameters(of_machine, of_effort),
+            baselines=of_report.baselines, rows=rows,
+        )  # fmt: skip
+    written = {"model": str(model), "report": None if page is None else str(page), **summary}
+    if show.told(written, json, quiet, summary["training"]["notes"]):
         typer.echo(f"{summary['machine']} model written to {model}")
         show.lines(summary_lines(summary))
         if page is not None:

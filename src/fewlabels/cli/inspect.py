@@ -1,7 +1,5 @@
 """``fewlabels inspect``: what is in a model."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer
@@ -26,19 +24,17 @@ def inspect(
     parameters = ", ".join(f"{k}={v}" for k, v in metadata["parameters"].items() if v is not None)
     training = metadata["training"]
     typer.echo(f"{model}: {metadata['machine']}, created {metadata['created']}")
-    show.lines(
-        [
-            ("format", metadata["format_version"]),
-            ("size", show.size(model.stat().st_size)),
-            ("written by", versions),
-            ("parameters", parameters),
-            ("data", training["data"]),
-            ("target", training["target"]),
-            ("normal value", training.get("normal")),
-            *summary_lines(metadata),
-            ("search", _search(training.get("tuning"))),
-        ]
-    )
+    show.lines([
+        ("format", metadata["format_version"]),
+        ("size", show.size(model.stat().st_size)),
+        ("written by", versions),
+        ("parameters", parameters),
+        ("data", training["data"]),
+        ("target", training["target"]),
+        ("normal value", training.get("normal")),
+        *summary_lines(metadata),
+        ("search", _search(training.get("tuning"))),
+    ])  # fmt: skip
     for message in training["notes"]:
         typer.echo(f"  note: {message}")
     columns = metadata["schema"]["columns"]

@@ -1,9 +1,8 @@
 """Options that several commands have, and commands that take their options in groups."""
 
-from __future__ import annotations
-
 import inspect
 from enum import Enum, StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, get_type_hints
 
@@ -12,14 +11,14 @@ import typer
 from ..io.errors import UserError
 from ..jobs.settings import SETTINGS, option
 
+# Arguments and options without a default that could be shown.
+argument = partial(typer.Argument, show_default=False)
+plain_option = partial(typer.Option, show_default=False)
 Missing = StrEnum("Missing", ["impute", "skip", "refuse"])
 
 ROWS_PANEL = "Rows and columns"
 
-Model = Annotated[
-    Path,
-    typer.Argument(metavar="MODEL", help="Model that 'fewlabels fit' wrote.", show_default=False),
-]
+Model = Annotated[Path, argument(metavar="MODEL", help="Model that 'fewlabels fit' wrote.")]
 DROP = typer.Option(None, help="Column to leave out; can be repeated.", rich_help_panel=ROWS_PANEL)
 CATEGORICAL = typer.Option(
     None,

@@ -1,13 +1,11 @@
 """``fewlabels predict``: from a model and a file to scores."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .options import Model, Quiet, SummaryAsJson, Threads
+from .options import Model, Quiet, SummaryAsJson, Threads, argument, plain_option
 from .terminal import progress, show
 
 
@@ -15,20 +13,16 @@ def predict(
     model: Model,
     data: Annotated[
         Path,
-        typer.Argument(
+        argument(
             metavar="DATA",
             help="Rows to score: a table with the model's columns, in any order and with others "
             "between them, or a matrix.",
-            show_default=False,
         ),
     ],
     out: Annotated[
         Path,
-        typer.Option(
-            "-o",
-            "--output",
-            help="Table to write: .csv, .tsv (or .csv.gz, .tsv.gz) or .parquet.",
-            show_default=False,
+        plain_option(
+            "-o", "--output", help="Table to write: .csv, .tsv (or .csv.gz, .tsv.gz) or .parquet."
         ),
     ],
     prefix: Annotated[
@@ -61,33 +55,23 @@ def predict(
     from ..io.tables.tally import filled_words, unseen_words
     from ..jobs.scoring import score_file
 
-    with progress.scoring(quiet) as observer:
+    with progress.observing("reading the model", quiet, timed=True) as observer:
         summary = score_file(
-            model,
-            data,
-            out,
-            prefix=prefix,
-            skip_missing=skip_missing,
-            n_jobs=n_jobs,
+            model, data, out, prefix=prefix, skip_missing=skip_missing, n_jobs=n_jobs,
             observer=observer,
-        )
-    if summary["filled"] and not quiet:
-        show.note(filled_words(summary["filled"]))
-    if summary["unseen_categories"] and not quiet:
-        show.note(unseen_words(summary["unseen_categories"]))
-    if json:
-        show.as_json(summary)
-    elif not quiet:
+        )  # fmt: skip
+    notes = [filled_words(summary["filled"])] if summary["filled"] else []
+    if summary["unseen_categories"]:
+        notes.append(unseen_words(summary["unseen_categories"]))
+    if show.told(summary, json, quiet, notes):
         rows = summary["rows"]
         typer.echo(f"scores written to {out}")
-        show.lines(
-            [
-                ("rows", f"{rows:,}"),
-                *((_spoken(name), show.share(summary[name], rows)) for name in summary["answers"]),
-                ("without a score", f"{summary['skipped']:,}" if summary["skipped"] else None),
-                ("seconds", show.number(summary["seconds"])),
-            ]
-        )
+        show.lines([
+            ("rows", f"{rows:,}"),
+            *((_spoken(name), show.share(summary[name], rows)) for name in summary["answers"]),
+            ("without a score", f"{summary['skipped']:,}" if summary["skipped"] else None),
+            ("seconds", show.number(summary["seconds"])),
+        ])  # fmt: skip
 
 
 def _spoken(name):

@@ -1,27 +1,20 @@
 """``fewlabels prior``: how many of the unlabelled rows are positive."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
 
-from .options import (
-    CATEGORICAL,
-    DROP,
-    KEEP,
-    ROWS_PANEL,
-    SCALE,
-    Missing,
-    Threads,
-    grouped,
-    values_of,
-)
+from . import options
+from .options import ROWS_PANEL, Missing, Threads, argument, grouped, plain_option, values_of
 from .terminal import progress, show
 
 Convention = StrEnum("Convention", ["unlabeled", "pooled"])
+PriorQuiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print the estimate and no notes.")
+]
+PriorJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
 
 
 class RowOptions(NamedTuple):
@@ -32,16 +25,16 @@ class RowOptions(NamedTuple):
         help="The class to look for, where the target has two values that are no numbers.",
         rich_help_panel=ROWS_PANEL,
     )
-    drop: list[str] | None = DROP
-    categorical: list[str] | None = CATEGORICAL
-    keep: list[str] | None = KEEP
+    drop: list[str] | None = options.DROP
+    categorical: list[str] | None = options.CATEGORICAL
+    keep: list[str] | None = options.KEEP
     missing: Missing = typer.Option(
         Missing.impute,
         help="Missing numbers: impute fills them in with the median; skip leaves out rows "
         "that have some; refuse stops.",
         rich_help_panel=ROWS_PANEL,
     )
-    scale: bool = SCALE
+    scale: bool = options.SCALE
 
 
 class EstimateOptions(NamedTuple):
@@ -64,29 +57,23 @@ class EstimateOptions(NamedTuple):
 def prior(
     data: Annotated[
         Path,
-        typer.Argument(
+        argument(
             metavar="DATA",
             help="Table (.csv, .tsv, .parquet) or matrix (.npz with X and y, .svmlight, .libsvm, "
             ".svm, .txt).",
-            show_default=False,
         ),
     ],
     target: Annotated[
         str,
-        typer.Option(
+        plain_option(
             help="Column that names the class of the positive rows and is blank, or has one "
-            "other value, in the unlabelled ones. (npz: an array; svmlight: y.)",
-            show_default=False,
+            "other value, in the unlabelled ones. (npz: an array; svmlight: y.)"
         ),
     ],
     of_rows: RowOptions,
     of_estimate: EstimateOptions,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print the estimate and no notes.")
-    ] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print the result as JSON on stdout.")
-    ] = False,
+    quiet: PriorQuiet = False,
+    json: PriorJson = False,
 ):
     """Estimate the class prior: the share of positives among the unlabelled rows.
 
@@ -97,26 +84,17 @@ def prior(
 
     asked = values_of(of_rows) | values_of(of_estimate)
     summary = estimate(data, target, **asked, observer=progress.Quiet())
-    if not quiet:
-        for message in summary["notes"]:
-            show.note(message)
+    show.told(summary, json, quiet, summary["notes"])
     if json:
-        show.as_json(summary)
         return
     among = {"unlabeled": "the unlabelled rows", "pooled": "all rows"}[summary["convention"]]
     typer.echo(f"{summary['prior']:.3g} of {among} are positive")
-    show.lines(
-        [
-            (
-                f"{show.percent(summary['confidence'])} interval",
-                show.interval(summary["low"], summary["high"]),
-            ),
-            ("method", summary["method"]),
-            ("positive", f"{summary['rows_labeled']:,} rows labelled '{summary['positive']}'"),
-            (
-                "unlabelled",
-                f"{summary['rows_unlabeled']:,} rows, {show.mark(summary['unlabeled'])}",
-            ),
-            ("seconds", show.number(summary["seconds"])),
-        ]
-    )
+    level, ends = show.percent(summary["confidence"]), (summary["low"], summary["high"])
+    marked = show.mark(summary["unlabeled"])
+    show.lines([
+        (f"{level} interval", show.interval(*ends)),
+        ("method", summary["method"]),
+        ("positive", f"{summary['rows_labeled']:,} rows labelled '{summary['positive']}'"),
+        ("unlabelled", f"{summary['rows_unlabeled']:,} rows, {marked}"),
+        ("seconds", show.number(summary["seconds"])),
+    ])  # fmt: skip

@@ -1,26 +1,23 @@
 """``fewlabels update``: more rows for a model, without the rows it was fitted to."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
 
 from .errors import NOT_CONVERGED
-from .options import Quiet, SummaryAsJson, grouped, values_of
+from .options import Quiet, SummaryAsJson, argument, grouped, plain_option, values_of
 from .terminal import progress, show
 
 
 class UpdateOptions(NamedTuple):
     """Which rows are added, and how; by the names of the job."""
 
-    data: Path | None = typer.Argument(
+    data: Path | None = argument(
         None,
         metavar="[MORE]",
         help="Rows to add: a table with the model's columns, in any order, or a matrix. May "
         "be left out with --consolidate.",
-        show_default=False,
     )
     target: str | None = typer.Option(
         None,
@@ -28,12 +25,8 @@ class UpdateOptions(NamedTuple):
         "that the model was fitted to, if MORE has it; else all rows are unlabelled)",
     )
     no_labels: bool = typer.Option(False, "--no-labels", help="Take all rows as unlabelled.")
-    output: Path | None = typer.Option(
-        None,
-        "-o",
-        "--output",
-        help="Model file to write. (default: MODEL itself)",
-        show_default=False,
+    output: Path | None = plain_option(
+        None, "-o", "--output", help="Model file to write. (default: MODEL itself)"
     )
     skip_missing: bool = typer.Option(
         False, "--skip-missing", help="Leave out rows with missing numbers."
@@ -58,10 +51,9 @@ class UpdateOptions(NamedTuple):
 def update(
     model: Annotated[
         Path,
-        typer.Argument(
+        argument(
             metavar="MODEL",
             help="Model that holds its training rows, as 'fewlabels fit' writes an s3vm.",
-            show_default=False,
         ),
     ],
     options: UpdateOptions,
@@ -78,14 +70,9 @@ def update(
     """
     from ..jobs.updating import update as update_model
 
-    with progress.updating(quiet) as observer:
+    with progress.observing("reading the model", quiet) as observer:
         summary = update_model(model, **values_of(options), observer=observer)
-    if not quiet:
-        for message in summary["notes"]:
-            show.note(message)
-    if json:
-        show.as_json(summary)
-    elif not quiet:
+    if show.told(summary, json, quiet, summary["notes"]):
         _print(summary)
     if not summary["converged"]:
         raise typer.Exit(NOT_CONVERGED)
@@ -106,21 +93,19 @@ def _print(summary):
     if any(labeled.values()):
         counts = {name: count for name, count in labeled.items() if count}
         words = f"{sum(labeled.values()):,} labelled ({show.counted(counts)}), {words}"
-    show.lines(
-        [
-            ("rows", f"{summary['rows_before']:,} before, {summary['rows_after']:,} now"),
-            ("added", words if labeled and added else None),
-            ("ms per row", took),
-            ("steps", steps),
-            ("objective", show.number(summary["objective"])),
-            ("violation", show.number(summary["violation"])),
-            ("duality gap", show.gap(summary["duality_gap"])),
-            ("consolidation", _consolidation(summary)),
-            ("probabilities", _calibration(summary)),
-            ("size", show.size(summary["bytes"])),
-            ("seconds", _seconds(summary)),
-        ]
-    )
+    show.lines([
+        ("rows", f"{summary['rows_before']:,} before, {summary['rows_after']:,} now"),
+        ("added", words if labeled and added else None),
+        ("ms per row", took),
+        ("steps", steps),
+        ("objective", show.number(summary["objective"])),
+        ("violation", show.number(summary["violation"])),
+        ("duality gap", show.gap(summary["duality_gap"])),
+        ("consolidation", _consolidation(summary)),
+        ("probabilities", _calibration(summary)),
+        ("size", show.size(summary["bytes"])),
+        ("seconds", _seconds(summary)),
+    ])  # fmt: skip
 
 
 def _seconds(summary):

@@ -1,11 +1,10 @@
 """What a person wants done with a table, as functions: what the command line runs.
 
-Tables are files, data frames of pandas or polars, or matrices. Nothing is printed: an
-:class:`Observer` hears how a job goes on, and what cannot be done is a :class:`UserError` that
+``data`` are files, data frames of pandas or polars, or matrices; a ``model`` is a file or what
+``fit_table`` gave; ``n_jobs`` are threads. Nothing is printed: an ``observer``, an
+:class:`Observer`, hears how a job goes on, and what cannot be done is a :class:`UserError` that
 says why in a sentence.
 """
-
-from __future__ import annotations
 
 from importlib import import_module
 

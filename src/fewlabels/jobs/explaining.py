@@ -1,7 +1,5 @@
 """From a model, a table and numbers of rows to what drives their scores."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
@@ -24,14 +22,10 @@ _BACKGROUND, _FEWEST = 50, 5
 
 @job
 def explain(model, data, rows, *, background=None, seed=0, n_jobs=None, observer=None):
-    """Explain the scores of rows of a table.
+    """Explain scores of a table; ``model``, ``data``, ``n_jobs``, ``observer`` as in every job.
 
     Parameters
     ----------
-    model : path-like or TableFit
-        The model.
-    data : path-like, DataFrame, ndarray or sparse matrix
-        The table.
     rows : sequence of int
         Rows to explain, counted from 1.
     background : path-like, DataFrame, ndarray or sparse matrix, optional
@@ -39,10 +33,6 @@ def explain(model, data, rows, *, background=None, seed=0, n_jobs=None, observer
         last row to explain and at least a piece of the file.
     seed : int
         Seed of their draw.
-    n_jobs : int, optional
-        Threads.
-    observer : Observer, optional
-        Names settings in errors.
 
     Returns
     -------
@@ -66,11 +56,11 @@ def explain(model, data, rows, *, background=None, seed=0, n_jobs=None, observer
             f"{source} has {plural(found, 'row')} to compare with, and at least {_FEWEST} are "
             "needed; pass a file with usual rows, such as the training file, as --background."
         )
+    columns = scorer.schema.names() if scorer.schema.layout == "table" else None
     try:
         told = explain_model(
-            scorer.pipeline, rows, background=usual, columns=_names(scorer.schema),
-            random_state=seed,
-        )  # fmt: skip
+            scorer.pipeline, rows, background=usual, columns=columns, random_state=seed
+        )
     except ValueError as error:
         raise UserError(as_options(str(error))) from error
     scores, more = scorer.of(rows)
@@ -85,9 +75,7 @@ def explain(model, data, rows, *, background=None, seed=0, n_jobs=None, observer
         "usual_score": finite(told.base),
         "rows": [
             {
-                "row": number,
-                "score": finite(scores[k]),
-                "label": labels[k],
+                "row": number, "score": finite(scores[k]), "label": labels[k],
                 **({} if more is None else {answer.more: finite(more[k])}),
                 "contributions": [
                     {name: _plain(value) for name, value in line.items()}
@@ -96,11 +84,7 @@ def explain(model, data, rows, *, background=None, seed=0, n_jobs=None, observer
             }
             for k, number in enumerate(numbers)
         ],
-    }
-
-
-def _names(schema):
-    return schema.names() if schema.layout == "table" else None
+    }  # fmt: skip
 
 
 def _read(data, schema, numbers, draws, seed):
@@ -157,10 +141,6 @@ def _stack(parts):
 
 def _plain(value):
     """A value for JSON."""
-    if value is None or isinstance(value, str | bool):
-        return value
-    if isinstance(value, np.bool_):
-        return bool(value)
-    if isinstance(value, int | np.integer):
-        return int(value)
-    return finite(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if value is None or isinstance(value, str | bool | int) else finite(value)

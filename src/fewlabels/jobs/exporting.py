@@ -1,7 +1,5 @@
 """A model as an ONNX file."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -14,18 +12,14 @@ from .scorer import Scorer
 
 @job
 def export(model, out, *, dtype="float64", observer=None):
-    """Write a model as an ONNX file.
+    """Write a model as an ONNX file; ``model`` and ``observer`` as in every job.
 
     Parameters
     ----------
-    model : path-like or TableFit
-        The model.
     out : path-like
         The file to write.
     dtype : {"float64", "float32"}, default="float64"
         Type of numbers.
-    observer : Observer, optional
-        Names settings in errors.
 
     Returns
     -------
@@ -44,11 +38,9 @@ def export(model, out, *, dtype="float64", observer=None):
         graph = to_onnx(scorer.pipeline, dtype=dtype, labels=(below, above))
     except (ImportError, ValueError) as error:
         raise UserError(f"{scorer.source} cannot be exported: {error}") from error
-    for key, value in {
-        "model": Path(scorer.source).name,
-        "created": metadata["created"],
-        "columns": json.dumps(schema.to_dict()["columns"]),
-    }.items():
+    columns = json.dumps(schema.to_dict()["columns"])
+    props = {"model": Path(scorer.source).name, "created": metadata["created"], "columns": columns}
+    for key, value in props.items():
         graph.metadata_props.add(key=key, value=value)
     content = graph.SerializeToString()
     with replacing(out) as temporary:
@@ -71,9 +63,6 @@ def _value(value, kind=None):
 
     tensor = value.type.tensor_type
     shape = [d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim]
-    described = {
-        "name": value.name,
-        "type": TensorProto.DataType.Name(tensor.elem_type).lower(),
-        "shape": shape,
-    }
+    type_ = TensorProto.DataType.Name(tensor.elem_type).lower()
+    described = {"name": value.name, "type": type_, "shape": shape}
     return {**described, "kind": kind} if kind else described

@@ -1,7 +1,5 @@
 """Who hears what a job is doing, and how jobs name settings when they talk about them."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The share of positives among the unlabelled rows of a table."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np
@@ -21,34 +19,17 @@ from .wording import as_options, listening
 
 @job
 def prior(
-    data,
-    target,
-    *,
-    positive=None,
-    drop=(),
-    categorical=(),
-    keep=(),
-    missing="impute",
-    scale=True,
-    method="auto",
-    confidence=0.9,
-    convention="unlabeled",
-    n_jobs=None,
-    seed=0,
-    observer=None,
-):
+    data, target, *, positive=None, drop=(), categorical=(), keep=(), missing="impute", scale=True,
+    method="auto", confidence=0.9, convention="unlabeled", n_jobs=None, seed=0, observer=None,
+):  # fmt: skip
     """Estimate the class prior of a table.
 
     Parameters
     ----------
-    data : path-like, DataFrame, ndarray or sparse matrix
-        The rows.
-    target, positive, drop, categorical, keep, missing, scale
+    data, target, positive, drop, categorical, keep, missing, scale
         As in :func:`fewlabels.fit_table`.
-    method, confidence, convention, n_jobs
-        As in :func:`fewlabels.class_prior.estimate_prior`.
-    seed : int
-        Its ``random_state``.
+    method, confidence, convention, n_jobs, seed
+        As in :func:`fewlabels.class_prior.estimate_prior`, whose ``random_state`` is the seed.
     observer : Observer, optional
         Names settings in errors and notes.
 
@@ -74,14 +55,9 @@ def prior(
     try:
         with listening() as messages:
             result = estimate_prior(
-                X[order],
-                found.y[order],
-                method,
-                confidence=confidence,
-                convention=convention,
-                random_state=seed,
-                n_jobs=n_jobs,
-            )
+                X[order], found.y[order], method, confidence=confidence, convention=convention,
+                random_state=seed, n_jobs=n_jobs,
+            )  # fmt: skip
     except ValueError as error:
         raise UserError(as_options(str(error))) from error
     n_positive = int(found.y.sum())

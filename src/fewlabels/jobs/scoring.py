@@ -1,7 +1,5 @@
 """Scores of the rows of a table, as another table or as a file."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections import Counter
@@ -25,20 +23,12 @@ from .settings import check_ranges
 
 @job
 def score(model, data, *, skip_missing=False, n_jobs=None, observer=None):
-    """Score the rows of a table.
+    """Score the rows of a table; ``model``, ``data``, ``n_jobs``, ``observer`` as in every job.
 
     Parameters
     ----------
-    model : path-like or TableFit
-        The model.
-    data : path-like, DataFrame, ndarray or sparse matrix
-        The rows.
     skip_missing : bool
         Leave rows with missing numbers without a score instead of refusing them.
-    n_jobs : int, optional
-        Threads.
-    observer : Observer, optional
-        Hears how many rows are done.
 
     Returns
     -------
@@ -68,24 +58,16 @@ def score_file(
 ):
     """Score the rows of a table and write them with their scores.
 
+    ``model``, ``data``, ``skip_missing``, ``n_jobs`` and ``observer`` are those of :func:`score`.
+
     Parameters
     ----------
-    model : path-like or TableFit
-        The model.
-    data : path-like, DataFrame, ndarray or sparse matrix
-        The rows.
     out : path-like
         The table to write.
     prefix : str
         Put before the names of the new columns.
-    skip_missing : bool
-        Leave rows with missing numbers without a score instead of refusing them.
-    n_jobs : int, optional
-        Threads.
     chunk_rows : int, optional
         Rows held at a time.
-    observer : Observer, optional
-        Hears how many rows are done.
 
     Returns
     -------

@@ -1,7 +1,5 @@
 """Settings that a caller may give: their ranges, their machines, and their options."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The main job from Python: a table in, a model and its report out."""
 
-from __future__ import annotations
-
 import dataclasses
 import html
 from dataclasses import dataclass
@@ -18,20 +16,14 @@ from .observer import Observer, in_words_of
 from .scoring import score
 from .training.choice import Choice
 from .training.outputs import check_model_output, check_report_output
-from .training.search import DEFAULT_BUDGET
+from .training.parameters import DEFAULT_BUDGET
 from .training.train import train
 from .wording import listening
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """The report of a fit. A notebook shows it; :meth:`save` writes it as a file.
-
-    Attributes
-    ----------
-    contents : Contents
-        What it says.
-    """
+    """The report of a fit, and its ``contents``. A notebook shows it; :meth:`save` writes it."""
 
     contents: Contents
 
@@ -45,14 +37,9 @@ class Report:
         return f'<iframe srcdoc="{text}" sandbox title="Report" style="{style}"></iframe>'
 
     def save(self, path, *, force=False):
-        """Write the report as one HTML file that needs no network.
+        """Write the report as one HTML file, ``path``, that needs no network.
 
-        Parameters
-        ----------
-        path : path-like
-            The file.
-        force : bool, default=False
-            Whether a file that is no report may be replaced.
+        ``force``: whether a file that is no report may be replaced.
         """
         with in_words_of(Observer()):
             check_report_output(path, force, inputs=[])
@@ -115,14 +102,9 @@ class TableFit:
         return score(self, data, skip_missing=skip_missing)
 
     def save(self, path, *, force=False):
-        """Write the model as a file for ``fewlabels predict``, ``update`` and the others.
+        """Write the model as a file, ``path``, for ``fewlabels predict`` and the others.
 
-        Parameters
-        ----------
-        path : path-like
-            The file.
-        force : bool, default=False
-            Whether a file that is no model may be replaced.
+        ``force``: whether a file that is no model may be replaced.
         """
         with in_words_of(Observer()):
             check_model_output(path, force, inputs=[])
@@ -235,25 +217,11 @@ def fit_table(
     """
     observer = observer or Observer()
     training = train(
-        data,
-        target,
-        reported=report,
-        observer=observer,
-        normal=normal,
-        positive=positive,
-        unlabeled=unlabeled,
-        machine=machine,
-        drop=drop,
-        categorical=categorical,
-        keep=keep,
-        missing=missing,
-        scale=scale,
-        clean=clean,
-        time_budget=time_budget,
-        baselines=baselines,
-        rows=rows,
-        **parameters,
-    )
+        data, target, reported=report, observer=observer, normal=normal, positive=positive,
+        unlabeled=unlabeled, machine=machine, drop=drop, categorical=categorical, keep=keep,
+        missing=missing, scale=scale, clean=clean, time_budget=time_budget, baselines=baselines,
+        rows=rows, **parameters,
+    )  # fmt: skip
     names = [field.name for field in dataclasses.fields(Column)]
     columns = [dataclasses.asdict(column) for column in training.prepared.found.profile]
     choice = training.prepared.choice

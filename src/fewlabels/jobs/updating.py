@@ -1,19 +1,21 @@
 """From a model and more rows to an updated model."""
 
-from __future__ import annotations
-
 import time
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
-from ..io.errors import UserError
+from ..io.errors import UserError, plural
 from ..io.memory import source_of
 from ..io.models.files import describe, load_model, read_metadata, save_model
 from ..io.models.machines import MACHINES
 from ..io.paths import input_format
-from .more_rows import MoreRows
+from ..io.tables.chunks import iterate_chunks
+from ..io.tables.encoding import known_categories
+from ..io.tables.new_labels import NewLabels
+from ..io.tables.tally import Tally, filled_words, unseen_words
 from .observer import interruptible, job
 from .training.figures import figures_of
 from .training.outputs import check_model_output
@@ -25,20 +27,9 @@ _OF_THE_FIT = ("rounds", "iterations")
 
 @job
 def update(
-    model,
-    data=None,
-    output=None,
-    *,
-    target=None,
-    no_labels=False,
-    skip_missing=False,
-    block=1,
-    consolidate=False,
-    probability=True,
-    force=False,
-    chunk_rows=None,
-    observer=None,
-):
+    model, data=None, output=None, *, target=None, no_labels=False, skip_missing=False, block=1,
+    consolidate=False, probability=True, force=False, chunk_rows=None, observer=None,
+):  # fmt: skip
     """Add rows to a model that holds its own, and save it.
 
     Parameters
@@ -50,7 +41,7 @@ def update(
     output : path-like, optional
         The model file to write; else the model's own.
     target : str, optional
-        Column with their labels; else the model's, where the data have it.
+        Column with the labels; else the model's, where the data have it.
     no_labels : bool
         Whether all rows are unlabelled whatever the data say.
     skip_missing : bool
@@ -63,10 +54,8 @@ def update(
         Whether probabilities are calibrated anew, where the model has them.
     force : bool
         Whether a file that is no model may be replaced.
-    chunk_rows : int, optional
-        Rows of a file held at a time.
-    observer : Observer, optional
-        Hears how many rows are added.
+    chunk_rows, observer
+        As in :func:`fewlabels.jobs.score_file`.
 
     Returns
     -------
@@ -127,10 +116,7 @@ def _counts(before, training, more):
         "rows_unlabeled": more.labels.n_unlabeled if counted else 0,
         "rows_before": before["rows"],
         "rows_after": training["rows"],
-        "objective": training["objective"],
-        "violation": training["violation"],
-        "duality_gap": training["duality_gap"],
-        "converged": training["converged"],
+        **{k: training[k] for k in ("objective", "violation", "duality_gap", "converged")},
         "consolidation_due": training.get("consolidation_due"),
     }
 
@@ -225,10 +211,7 @@ def _add(machine, more, block, observer):
     done = 0
     for X, y in more.blocks(block):
         since = time.perf_counter()
-        if y is None:
-            machine.partial_fit(X)
-        else:
-            machine.partial_fit(X, y)
+        machine.partial_fit(*((X,) if y is None else (X, y)))
         times.append((X.shape[0], time.perf_counter() - since))
         done += X.shape[0]
         observer.rows(done, done / more.n_rows, more.n_rows)
@@ -241,11 +224,7 @@ def _milliseconds(times):
         return None
     rows, seconds = np.array(times).T
     each = np.repeat(1e3 * seconds / rows, rows.astype(int))
-    return {
-        "median": float(np.median(each)),
-        "mean": float(each.mean()),
-        "max": float(each.max()),
-    }
+    return {name: float(getattr(np, name)(each)) for name in ("median", "mean", "max")}
 
 
 def _path(machine):
@@ -267,3 +246,88 @@ def _stamp(path):
     """What changes when the file is written anew."""
     found = Path(path).stat()
     return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+# -- the rows to add ----------------------------------------------------------------------------
+
+
+class MoreRows:
+    """The rows to add: checked as a whole first, then encoded piece by piece.
+
+    Labels are those of ``target``, else of the model's target where the data have it, or none with
+    ``no_labels``. ``n_read`` counts the rows of the table (None has none), ``n_rows`` those that
+    will be added, ``labels`` their labels; ``filled`` and ``unseen`` count by column the missing
+    numbers that the model fills in and the rows with categories that it does not know.
+    """
+
+    def __init__(
+        self, pipeline, schema, metadata, data, target, no_labels, skip_missing, chunk_rows
+    ):
+        self.encoder, self.schema, self.data = pipeline[:-1], schema, data
+        self.metadata, self.skip_missing, self.chunk_rows = metadata, skip_missing, chunk_rows
+        known = known_categories(pipeline[0], schema)
+        fitted_to = metadata["training"]["target"]
+        if target is not None and fitted_to is None and data is not None:
+            raise UserError(
+                f"The model was fitted without a target, so labels mean nothing to it; leave "
+                f"--target '{target}' out."
+            )
+        self.target, self.needed = target or fitted_to, target is not None
+        if no_labels:
+            self.target = None
+        self.n_rows = self.n_read = 0
+        unseen = Counter()
+        for chunk, keep, _ in self._pieces():
+            self.n_rows += int(keep.sum())
+            self.n_read += len(keep)
+            for name, categories in known.items():
+                unseen[name] += int((~chunk.rows[name].isin(categories)).sum())
+        self.unseen = {name: count for name, count in unseen.items() if count}
+        self._check()
+        self.notes = self._notes()
+
+    def _pieces(self):
+        """Pieces of the file with the rows kept and their labels; raises at the end."""
+        tally = Tally(self.data, self.skip_missing)
+        self.filled = tally.filled
+        self.labels = NewLabels(self.metadata, self.data, self.target)
+        if self.data is None:
+            return
+        done = 0
+        for chunk in iterate_chunks(
+            self.data, self.schema, tally, self.chunk_rows, self.target, self.needed
+        ):
+            yield (chunk, *self.labels.read(chunk.target, chunk.complete, done + 1))
+            done += len(chunk.complete)
+        tally.check()
+
+    def _check(self):
+        if not self.n_rows and self.data is not None:
+            raise UserError(
+                f"{self.data} has no row that could be added: {plural(self.n_read, 'row')} with "
+                "missing numbers or of other classes; check the file."
+            )
+
+    def _notes(self):
+        notes = [unseen_words(self.unseen)] if self.unseen else []
+        if self.filled:
+            notes.append(filled_words(self.filled))
+        n_missing = self.n_read - self.n_rows - self.labels.n_left_out
+        if n_missing:
+            notes.append(f"{plural(n_missing, 'row')} with missing numbers not added")
+        if self.labels.n_left_out:
+            notes.append(
+                f"{plural(self.labels.n_left_out, 'row')} of other or unknown class not added"
+            )
+        return notes
+
+    def blocks(self, size):
+        """Encoded rows and their labels, at most ``size`` at a time."""
+        for chunk, keep, y in self._pieces():
+            kept = keep[chunk.complete]
+            if not kept.any():
+                continue
+            X = self.encoder.transform(chunk.rows[kept])
+            for start in range(0, X.shape[0], size):
+                part = slice(start, start + size)
+                yield X[part], None if y is None else y[part]

@@ -1,7 +1,5 @@
 """Messages name options of the command line; callers of functions have arguments instead."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import warnings

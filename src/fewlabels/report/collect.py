@@ -1,7 +1,5 @@
 """From a fit to what its report says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ..io.models.machines import MACHINES
@@ -14,49 +12,17 @@ from .usage import usage
 _SITUATIONS = {"normal": normal.find, "positive": positive.find, "classes": classes.find}
 
 
-def collect(
-    *,
-    file,
-    found,
-    encoder,
-    estimator,
-    X,
-    y,
-    metadata,
-    profile=None,
-    tuning=None,
-    comparison=None,
-    model_path=None,
-    command="",
-):
+def collect(*, model_path=None, command="", **parts):
     """Everything that a report says of a fit.
 
     Parameters
     ----------
-    file : TrainingFile
-        What was read.
-    found : TrainingRows
-        The training rows.
-    encoder : estimator
-        Fitted, from ``found.rows`` to ``X``.
-    estimator : SVDD, OneClassSVM, PUSVM, PUEnsemble or S3VM
-        Fitted to ``X`` and ``y``.
-    X : ndarray or CSR array of shape (n, d)
-        Encoded training rows.
-    y : ndarray of shape (n,) or None
-        Their labels, as the machine got them.
-    metadata : dict
-        From :func:`fewlabels.io.models.describe`.
-    profile : list of Column, default=None
-        The columns of the file.
-    tuning : TuningResult, default=None
-        The search for the settings.
-    comparison : BaselineComparison, default=None
-        The comparison with other methods.
-    model_path : path-like
+    model_path : path-like, default=None
         The model file.
     command : str, default=""
         The command line that did the fit.
+    **parts
+        The table and the machine: fields of ``fewlabels.report.fit.Fit``.
 
     Returns
     -------
@@ -67,7 +33,8 @@ def collect(
     Machines are trained anew to score rows they have not seen: up to five (ten for two classes) of
     the size of the fit, no further one after a minute.
     """
-    fit = Fit(file, found, encoder, estimator, X, y, metadata, profile)
+    fit = Fit(**parts)
+    file, estimator, metadata, compared = fit.file, fit.estimator, fit.metadata, fit.comparison
     training, machine = metadata["training"], MACHINES[metadata["machine"]]
     situation = machine.learns_from
     findings = _SITUATIONS[situation](fit)
@@ -88,30 +55,31 @@ def collect(
         situation=situation,
         why=training["choice"],
         findings=findings,
-        rows=_rows(file, training, X),
-        columns=list(profile or ()),
+        rows=_rows(file, fit.X),
+        columns=list(fit.profile or ()),
         settings=estimator.get_params(),
-        tuning=tuning,
+        tuning=fit.tuning,
         history=list(estimator.history_),
         converged=estimator.fit_status_ == 0,
-        certificate=_certificate(training, estimator, X),
-        baselines=None if comparison is None else comparison.table,
-        measure="" if comparison is None else comparison.measure,
-        verdict="" if comparison is None else comparison.verdict,
-        outcome="" if comparison is None else comparison.outcome,
-        worse_than=[] if comparison is None else list(comparison.worse_than),
-        protocol="" if comparison is None else comparison.protocol,
-        agreement=None if comparison is None else comparison.agreement,
+        certificate=_certificate(training, estimator, fit.X),
+        **({} if compared is None else _comparison(compared)),
         notes=list(dict.fromkeys(notes)),
         usage=usage(metadata, model_path, file, findings),
     )
+
+
+def _comparison(compared):
+    """What a report says of a comparison with other methods."""
+    names = ("measure", "verdict", "outcome", "protocol", "agreement")
+    told = {name: getattr(compared, name) for name in names}
+    return {**told, "baselines": compared.table, "worse_than": list(compared.worse_than)}
 
 
 def _sentence(note):
     return words.capital(note).rstrip(".") + "."
 
 
-def _rows(file, training, X):
+def _rows(file, X):
     """Counts of rows, by label."""
     counts = [("Rows in the file", words.count(file.n_rows))]
     if file.labels is not None:

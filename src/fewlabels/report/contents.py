@@ -1,7 +1,5 @@
 """What a report says, as plain data: the collector fills it in, the pages show it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -63,54 +61,12 @@ class Findings(NamedTuple):
 class Contents:
     """All that a report says.
 
-    Attributes
-    ----------
-    source, model : str
-        Names of the data and the model file.
-    created, version : str
-        When, and by which fewlabels.
-    command : str
-        The command that does it again; empty where it is not known.
-    machine, title : str
-        Name on the command line, and what it is in words.
-    situation : {"normal", "positive", "classes"}
-        What the machine learns from.
-    why : str
-        Why this machine.
-    findings : Findings
-        What was found.
-    rows : list of (str, str)
-        Counts of rows, by label.
-    columns : list of Column
-        The table.
-    settings : dict
-        Parameters of the estimator.
-    tuning : TuningResult or None
-        The search.
-    history : list of dict
-        ``history_`` of the fit.
-    converged : bool
-        Whether the tolerance was reached.
-    certificate : list of (str, str)
-        Gap, violation, status, seconds, kernel values.
-    baselines : DataFrame or None
-        The comparison, one row a method: columns name, ours, score, low, high, seconds, note.
-    measure : str
-        What the score of the comparison is.
-    verdict : str
-        What the comparison says, one or two sentences.
-    outcome : {"better", "worse", "undecided", "unknown", ""}
-        The verdict in a word; empty without a comparison.
-    worse_than : list of str
-        Methods that are ahead of the machine, clearly or not.
-    protocol : str
-        How methods were compared.
-    agreement : DataFrame or None
-        Where no score is known: columns name, false_alarms, rank_correlation with the machine.
-    notes : list of str
-        Warnings and remarks.
-    usage : list of (str, str)
-        Headings and code: how to use the model.
+    ``source`` and ``model`` name the data and the model file, ``command`` is what does it again
+    (empty where it is not known). The ``machine`` has its name on the command line, the ``title``
+    in words, and learns from a ``situation``: "normal", "positive" or "classes". ``rows`` are
+    counts by label, ``settings`` the estimator's parameters, ``history`` its ``history_``. The
+    fields from ``baselines`` to ``agreement`` are those of a ``BaselineComparison``. ``usage``:
+    headings and code.
     """
 
     source: str
@@ -121,12 +77,12 @@ class Contents:
     machine: str
     title: str
     situation: str
-    why: str
+    why: str  # this machine
     findings: Findings
     rows: list[tuple[str, str]]
     columns: list[Column]
     settings: dict[str, Any]
-    tuning: Any
+    tuning: Any  # TuningResult or None
     history: list[dict]
     converged: bool
     certificate: list[tuple[str, str]]

@@ -1,7 +1,5 @@
 """A fit as the collector gets it, and what all situations ask of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -28,7 +26,11 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted machine with the file it was fitted to; see :func:`collect`."""
+    """A machine fitted to rows ``found`` in a ``file``, which the ``encoder`` turned into ``X``.
+
+    ``y`` are labels as the machine got them, ``metadata`` what the model file says; there may be a
+    ``profile`` of the columns, a ``tuning`` and a ``comparison`` with other methods.
+    """
 
     file: Any
     found: Any
@@ -37,16 +39,16 @@ class Fit:
     X: Any
     y: np.ndarray | None
     metadata: dict
-    profile: list | None
+    profile: list | None = None
+    tuning: Any = None
+    comparison: Any = None
 
     @property
     def training(self):
-        """Figures of the fit."""
         return self.metadata["training"]
 
     @property
     def trained(self):
-        """The training rows."""
         return Rows(self.found.rows, self.X, self.found.numbers)
 
     def most_rows(self):
@@ -63,7 +65,6 @@ class Fit:
 
     @property
     def is_sampled(self):
-        """Whether some training rows are not scored."""
         return len(self.scored) < self.X.shape[0]
 
     @cached_property

@@ -1,7 +1,5 @@
 """Scores of rows by machines that were not trained on them, and rates counted on such rows."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from typing import NamedTuple
@@ -40,12 +38,9 @@ class HeldOut(NamedTuple):
         """How the scores came about, one sentence."""
         if self.folds == 1:
             return "Scored by a machine that was trained without these rows."
-        many = f"{self.folds}"
-        if self.folds < self.planned:
-            many += f" of {self.planned} machines that could be fitted in time"
-        else:
-            many += " machines"
-        return f"Scored by {many}, each trained without the rows that it scores."
+        few = f" of {self.planned} machines that could be fitted in time"
+        many = few if self.folds < self.planned else " machines"
+        return f"Scored by {self.folds}{many}, each trained without the rows that it scores."
 
 
 def cross_fit_positive(estimator, X, y):

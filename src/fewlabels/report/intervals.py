@@ -1,7 +1,5 @@
 """Where rates lie that were counted on few rows."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.stats import beta
 

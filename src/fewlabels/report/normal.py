@@ -1,7 +1,5 @@
 """What a report says of a machine that knows one class."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..io.errors import UserError

@@ -1,7 +1,5 @@
 """What a report says of a machine that knows positive and unlabelled rows."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .contents import Findings, Ranking, Rate

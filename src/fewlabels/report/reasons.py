@@ -1,7 +1,5 @@
 """Which columns drive the scores of rows, in words."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How to use a model, as code to copy."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 
@@ -25,26 +23,13 @@ def usage(metadata, model_path, file, findings):
     code = [("Score new rows", f"fewlabels predict {quoted} {new} -o scored.csv")]
     if findings.rankings and len(findings.rankings[0].rows):
         row = int(findings.rankings[0].rows["row"].iloc[0])
-        code.append((
-            "Why a row has its score",
-            f"fewlabels explain {quoted} {shlex.quote(data)} --row {row}",
-        ))  # fmt: skip
+        command = f"fewlabels explain {quoted} {shlex.quote(data)} --row {row}"
+        code.append(("Why a row has its score", command))
     if metadata["training"].get("rows_held"):
-        code.append((
-            "Add rows, with or without labels, without fitting anew",
-            f"fewlabels update {quoted} more{suffix}",
-        ))  # fmt: skip
+        title = "Add rows, with or without labels, without fitting anew"
+        code.append((title, f"fewlabels update {quoted} more{suffix}"))
     code.append(("See what the model holds", f"fewlabels inspect {quoted}"))
-    code.append(("From Python", _python(model, new)))
+    # A file is read as the model was fitted: pandas would guess other types.
+    python = f'answers = jobs.score({model!r}, {new!r})\nscores = answers["score"]'
+    code.append(("From Python", f"from fewlabels import jobs\n\n{python}"))
     return code
-
-
-def _python(model, new):
-    """A file is read as the model was fitted: pandas would guess other types."""
-    lines = [
-        "from fewlabels import jobs",
-        "",
-        f"answers = jobs.score({model!r}, {new!r})",
-        'scores = answers["score"]',
-    ]
-    return "\n".join(lines)

@@ -1,7 +1,5 @@
 """``fewlabels demo``: the main job on real data, beside scikit-learn."""
 
-from __future__ import annotations
-
 import json
 import time
 from enum import StrEnum
@@ -39,6 +37,7 @@ def demo(
     "predict" run, once with settings chosen and a report, once as scikit-learn has them; the
     rest of them and all other rows are scored.
     """
+    from ...io.atomic import replacing
     from .data import split_data, write_split
     from .picture import save_picture
     from .timing import moved_images, side_by_side
@@ -70,12 +69,9 @@ def demo(
     typer.echo()
     _print_table(results)
     picture = output / "demo.png"
-    save_picture(picture, split, {title: found["scores"] for title, found in results.items()})
-
-    figures = {
-        title: {name: value for name, value in found.items() if name != "scores"}
-        for title, found in results.items()
-    }
+    scores = {title: found.pop("scores") for title, found in results.items()}
+    save_picture(picture, split, scores)
+    figures = dict(results)
     if not quick:
         rows = moved_images()
         typer.echo(
@@ -83,7 +79,8 @@ def demo(
             f"{len(rows):,} x {rows.shape[1]}, nu = 0.5"
         )
         figures["larger"] = side_by_side(rows)
-    _write_json(output / "figures.json", figures)
+    with replacing(output / "figures.json") as temporary:
+        temporary.write_text(json.dumps(figures, indent=1), encoding="utf-8")
     typer.echo(
         f"\nPicture: {picture}   Report: {output / 'svdd.html'}   Model: "
         f"{output / 'svdd.skops'}   Figures: {output / 'figures.json'}"
@@ -134,13 +131,9 @@ def _ours(machine, parameters, report, split, output, train_file, test_file):
     typer.echo(f"$ fewlabels predict {model} {test_file} -o {scored}")
     score_file(model, test_file, scored, observer=Quiet())
     training = summary["training"]
-    return {
-        **_quality(pd.read_csv(scored)["score"].to_numpy(), split.is_normal),
-        **{
-            name: training[name]
-            for name in ("support_vectors", "radius", "objective", "duality_gap", "seconds")
-        },
-    }
+    kept = ("support_vectors", "radius", "objective", "duality_gap", "seconds")
+    quality = _quality(pd.read_csv(scored)["score"].to_numpy(), split.is_normal)
+    return {**quality, **{name: training[name] for name in kept}}
 
 
 def _peer(split, output):
@@ -157,10 +150,9 @@ def _peer(split, output):
     seconds = time.perf_counter() - started
     # f(x_i) + rho = (K a)_i, so the dual objective needs no kernel matrix of our own.
     inner = machine.score_samples(rows[machine.support_])
+    scores = machine.decision_function(pipeline[:-1].transform(split.test))
     return {
-        **_quality(
-            machine.decision_function(pipeline[:-1].transform(split.test)), split.is_normal
-        ),
+        **_quality(scores, split.is_normal),
         "support_vectors": len(machine.support_),
         "radius": None,
         "objective": float(0.5 * np.sum(machine.dual_coef_ * inner)),
@@ -201,10 +193,3 @@ def _print_table(results):
         cells = ["-" if found[key] is None else form(found[key]) for found in results.values()]
         line = "  ".join(f"{cell:>{w}}" for cell, w in zip(cells, widths, strict=True))
         typer.echo(f"{name:<22}{line}")
-
-
-def _write_json(path, figures):
-    from ...io.atomic import replacing
-
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(figures, indent=1), encoding="utf-8")

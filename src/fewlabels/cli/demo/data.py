@@ -1,7 +1,5 @@
 """The data of the demo: scikit-learn's bundled sets, one class held as normal."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The picture of the demo: scores of both kinds of rows, and ROC curves."""
 
-from __future__ import annotations
-
 _NORMAL, _OTHER = "#2a6f97", "#d1495b"
 
 
@@ -55,14 +53,8 @@ def _roc(axes, is_normal, scores):
     for (title, values), (line, colour, width) in zip(scores.items(), styles, strict=False):
         missed, accepted, _ = roc_curve(is_normal, values)
         area = roc_auc_score(is_normal, values)
-        axes.plot(
-            missed,
-            accepted,
-            line,
-            color=colour,
-            linewidth=width,
-            label=f"{title}, AUC {area:.4f}",
-        )
+        label = f"{title}, AUC {area:.4f}"
+        axes.plot(missed, accepted, line, color=colour, linewidth=width, label=label)
     axes.plot([0, 1], [0, 1], color="grey", linewidth=0.8)
     axes.set_xlabel("share of other rows accepted")
     axes.set_ylabel("share of normal rows accepted")

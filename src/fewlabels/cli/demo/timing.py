@@ -1,7 +1,5 @@
 """One fit that takes scikit-learn seconds, side by side."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

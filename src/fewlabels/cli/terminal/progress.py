@@ -1,7 +1,5 @@
 """Progress on stderr: a line that renews itself on a terminal, nothing in a pipe."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 
@@ -56,30 +54,6 @@ class _Line(Quiet):
             self._bar.start()
 
 
-@contextlib.contextmanager
-def fitting(quiet=False, verbose=False):
-    """Give an :class:`Observer` of a fit; a verbose one prints a line per step and round."""
-    if verbose and not quiet:
-        yield _Verbose()
-    else:
-        with _line("reading", quiet) as observer:
-            yield observer
-
-
-@contextlib.contextmanager
-def scoring(quiet=False):
-    """Give an :class:`Observer` that shows how many rows are done, and the time left."""
-    with _line("reading the model", quiet, _bar) as observer:
-        yield observer
-
-
-@contextlib.contextmanager
-def updating(quiet=False):
-    """Give an :class:`Observer` that shows how many rows are added."""
-    with _line("reading the model", quiet) as observer:
-        yield observer
-
-
 def describe(entry):
     """Write an entry of ``history_`` in a few words."""
     text = f"round {entry['round']}"
@@ -93,39 +67,32 @@ def describe(entry):
 
 
 @contextlib.contextmanager
-def _line(start, quiet, columns=None):
+def observing(start, quiet=False, verbose=False, timed=False):
+    """Give an :class:`Observer` whose line begins with the text ``start``.
+
+    A verbose one prints a line per step and round; a timed one shows how much is done, and the
+    time left.
+    """
+    if verbose and not quiet:
+        yield _Verbose()
+        return
     if quiet or not sys.stderr.isatty():
         yield Quiet()
         return
     from rich.console import Console
     from rich.progress import Progress
 
-    columns = (columns or _spinner)()
+    columns = _columns(timed)
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         yield _Line(bar, bar.add_task(start, total=1.0))
 
 
-def _spinner():
-    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+def _columns(timed):
+    from rich import progress
 
-    return SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-
-
-def _bar():
-    from rich.progress import (
-        BarColumn,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    return (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("gone,"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-    )
+    text, elapsed = progress.TextColumn("{task.description}"), progress.TimeElapsedColumn()
+    if not timed:
+        return progress.SpinnerColumn(), text, elapsed
+    gone, left = progress.TextColumn("gone,"), progress.TextColumn("left")
+    done, remaining = progress.TaskProgressColumn(), progress.TimeRemainingColumn()
+    return text, progress.BarColumn(), done, elapsed, gone, remaining, left

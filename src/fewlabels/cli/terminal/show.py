@@ -1,7 +1,5 @@
 """Printing figures for people and for programs."""
 
-from __future__ import annotations
-
 import json
 import shlex
 
@@ -9,13 +7,21 @@ import typer
 
 
 def as_json(values):
-    """Print a summary for programs, on stdout."""
     typer.echo(json.dumps(values, indent=2, allow_nan=False))
 
 
 def note(message):
     """Print what the user should know, apart from the results."""
     typer.echo(f"Note: {message}.", err=True)
+
+
+def told(summary, json, quiet, notes):
+    """Print notes and JSON unless asked not to; whether lines for people are wanted."""
+    for message in () if quiet else notes:
+        note(message)
+    if json:
+        as_json(summary)
+    return not (json or quiet)
 
 
 def command_line(context):
@@ -55,32 +61,26 @@ def gap(value):
 
 
 def percent(share):
-    """Write a round share."""
     return f"{100 * share:g} %"
 
 
 def interval(low, high):
-    """Write the ends of an interval."""
     return f"{low:.3g} to {high:.3g}"
 
 
 def mark(value):
-    """Name what marks unlabelled rows."""
     return f"marked '{value}'" if value else "blank"
 
 
 def counted(counts):
-    """List names with their counts."""
     return ", ".join(f"{count:,} '{name}'" for name, count in counts.items())
 
 
 def share(part, whole):
-    """Write a count with its percentage."""
     return f"{part:,} ({100 * part / whole:.1f} %)" if whole else f"{part:,}"
 
 
 def size(n_bytes):
-    """Write a number of bytes."""
     units = ["bytes", "kB", "MB", "GB"]
     while n_bytes >= 1000 and len(units) > 1:
         n_bytes /= 1000

@@ -1,7 +1,5 @@
 """Lines for people about a model."""
 
-from __future__ import annotations
-
 from ...io.models.machines import MACHINES
 from . import show
 
@@ -50,16 +48,14 @@ def _positive_lines(training):
     unlabeled = training["rows_unlabeled"]
     found = show.share(training["unlabeled_predicted_positive"], unlabeled)
     vectors = show.share(training["support_vectors"], training["rows"])
+    in_pile = training["support_vectors_unlabeled"]
     return [
         ("positive", f"{training['rows_labeled']:,} rows labelled '{training['positive']}'"),
         ("unlabelled", f"{unlabeled:,} rows, {show.mark(training['unlabeled'])}"),
         ("class prior", _prior(training)),
         ("lambda", show.number(training["lam"])),
         ("predicted positive", f"{found} of the unlabelled rows"),
-        (
-            "support vectors",
-            f"{vectors}, {training['support_vectors_unlabeled']:,} of them unlabelled rows",
-        ),
+        ("support vectors", f"{vectors}, {in_pile:,} of them unlabelled rows"),
     ]
 
 
@@ -83,11 +79,8 @@ def _threshold(training):
     rate = training.get("target_fpr")
     if rate is None:
         return None
-    return (
-        f"{show.percent(rate)} of new normal rows fall outside, by "
-        f"{training['calibration_rows']:,} "
-        "rows scored as if new"
-    )
+    n = training["calibration_rows"]
+    return f"{show.percent(rate)} of new normal rows fall outside, by {n:,} rows scored as if new"
 
 
 def _held(training):

@@ -1,33 +1,19 @@
 """Which machine, from what the labels of a file say."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ...io.errors import UserError, listing
 from ...io.models.machines import MACHINES, machine_class, machines_from
-from ...io.tables.target import (
-    class_rows,
-    every_row,
-    greater_value,
-    normal_rows,
-    positive_rows,
-)
+from ...io.tables import target as rows_of
 
-MANY = 3
-
-# Number of classes in the target (MANY for more) and whether there are blanks.
-BY_LABELS = {
-    (1, False): "svdd",
-    (1, True): "pusvm",
-    (2, True): "s3vm",
-}
-# What to do where no machine fits; with more classes, ONE_OF_MANY.
-ADVICE = {
-    (2, False): "pass {unlabeled} marks rows of unknown class, or --normal VALUE to learn one "
+# Number of classes in the target and whether there are blanks.
+BY_LABELS = {(1, False): "svdd", (1, True): "pusvm", (2, True): "s3vm"}
+# What to do where no machine fits: with two classes in all rows, and with more.
+ONE_OF_TWO = (
+    "pass {unlabeled} marks rows of unknown class, or --normal VALUE to learn one "
     "class alone (two known classes in all rows are a task for a classifier, such as "
-    "scikit-learn's SVC; add rows with a blank target for an s3vm, which learns from them too)",
-}
+    "scikit-learn's SVC; add rows with a blank target for an s3vm, which learns from them too)"
+)
 ONE_OF_MANY = (
     "say which one is normal with --normal VALUE, or which one marks rows of unknown class with "
     "--unlabeled VALUE"
@@ -93,7 +79,7 @@ def choose_machine(labels, *, machine=None, normal=None, positive=None):
         return Choice("pusvm", f"--positive says which class, '{positive}', is looked for")
     if labels is None:
         return Choice("svdd", "without --target all rows are of one class")
-    situation = min(len(labels.names), MANY), labels.n_blank > 0
+    situation = len(labels.names), labels.n_blank > 0
     if situation in BY_LABELS:
         return Choice(BY_LABELS[situation], _why(labels))
     if not labels.names:
@@ -102,7 +88,13 @@ def choose_machine(labels, *, machine=None, normal=None, positive=None):
             "out --target to learn from all rows as one class."
         )
     blanks = f" and {labels.n_blank} blanks" if labels.n_blank else ""
-    advice = ADVICE.get(situation, ONE_OF_MANY).format(unlabeled=_unlabeled_advice(labels))
+    advice = ONE_OF_MANY
+    if len(labels.names) == 2:
+        greater = rows_of.greater_value(labels)
+        other = "--positive VALUE if the other value"
+        if greater is not None:
+            other = f"--machine pusvm if '{labels.names[1 - greater]}'"
+        advice = ONE_OF_TWO.format(unlabeled=other)
     raise UserError(
         f"{labels.where} has {len(labels.names)} values: {labels.shown()}{blanks}; {advice}."
     )
@@ -111,12 +103,12 @@ def choose_machine(labels, *, machine=None, normal=None, positive=None):
 def choose_roles(file, machine, normal=None, positive=None):
     """Which rows of the file the machine learns from, and as what."""
     if MACHINES[machine].learns_from == "positive":
-        return positive_rows(file.labels, positive)
+        return rows_of.positive_rows(file.labels, positive)
     if MACHINES[machine].learns_from == "classes":
-        return class_rows(file.labels)
+        return rows_of.class_rows(file.labels)
     if file.labels is None:
-        return every_row(file.n_rows)
-    return normal_rows(file.labels, normal)
+        return rows_of.every_row(file.n_rows)
+    return rows_of.normal_rows(file.labels, normal)
 
 
 def keeps_rows(choice, asked):
@@ -136,11 +128,3 @@ def _why(labels):
         return f"'{labels.column}' holds {classes} in all rows"
     marked = f"'{labels.mark}' in the others" if labels.mark else "blanks"
     return f"'{labels.column}' holds {classes} and {marked}"
-
-
-def _unlabeled_advice(labels):
-    """How to say that one of two values marks unlabelled rows."""
-    greater = greater_value(labels)
-    if greater is None:
-        return "--positive VALUE if the other value"
-    return f"--machine pusvm if '{labels.names[1 - greater]}'"

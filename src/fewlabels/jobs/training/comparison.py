@@ -1,7 +1,5 @@
 """After the fit: the comparison with other methods."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -37,15 +35,10 @@ def compare(estimator, X, y, *, others, classes, seconds, seed, observer):
     try:
         with listening() as messages, observer.handed_over(title) as bar:
             comparison = compare_with_baselines(
-                estimator,
-                X,
-                y,
-                known_other=others,
+                estimator, X, y, known_other=others,
                 class_names=classes and [f"'{name}'" for name in classes],
-                time_budget=seconds,
-                random_state=seed,
-                progress=bar,
-            )
+                time_budget=seconds, random_state=seed, progress=bar,
+            )  # fmt: skip
     except ValueError as error:
         return None, [f"not compared with other methods: {as_options(str(error)).rstrip('.')}"]
     except KeyboardInterrupt:

@@ -1,7 +1,5 @@
 """What came out of a fit: figures for the model file."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

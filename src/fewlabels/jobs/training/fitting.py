@@ -1,7 +1,5 @@
 """Running a machine: search for its settings, fit, probabilities; and what it warned of."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import time
@@ -55,18 +53,12 @@ def fit_machine(estimator, X, y, *, model, search, seed=None, observer):
 def _tuned(estimator, X, y, search, seed, observer):
     from ...model_selection import tune
 
-    with observer.handed_over(
-        f"choosing settings, at most {search.seconds:g} s, and fitting"
-    ) as bar:
+    title = f"choosing settings, at most {search.seconds:g} s, and fitting"
+    with observer.handed_over(title) as bar:
         estimator = tune(
-            estimator,
-            X,
-            y,
-            time_budget=search.seconds,
-            contaminated=search.contaminated,
-            random_state=seed,
-            progress=bar,
-        )
+            estimator, X, y, time_budget=search.seconds, contaminated=search.contaminated,
+            random_state=seed, progress=bar,
+        )  # fmt: skip
     return estimator, estimator.tuning_, estimator.tuning_.fit_seconds
 
 

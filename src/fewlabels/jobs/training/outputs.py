@@ -1,7 +1,5 @@
 """The files that a training leaves: the model and its report."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ...io.errors import Interrupted, UserError

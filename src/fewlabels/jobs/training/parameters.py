@@ -1,13 +1,18 @@
-"""Parameters of the machine: those given, and defaults that its own are not."""
+"""What a training is asked for, and the parameters of its machine."""
 
-from __future__ import annotations
-
+import dataclasses
 import difflib
 import math
+from dataclasses import dataclass, field
+from typing import Any
 
 from ...io.errors import UserError
 from ...io.models.machines import MACHINES
-from ..settings import FREE, SETTINGS, option
+from ..settings import FREE, SETTINGS, check_ranges, option
+from .choice import check_options
+
+# Seconds for choosing settings.
+DEFAULT_BUDGET = 60.0
 
 # scikit-learn's default of 0.5 would reject half of the training rows.
 ONE_CLASS_NU = 0.05
@@ -17,7 +22,50 @@ PROBABILITY = {"pusvm": "isotonic", "s3vm": "sigmoid"}
 TARGET_FPR = 0.05
 
 
-def check_names(given):
+@dataclass(frozen=True)
+class Request:
+    """Options of a training, which :func:`fewlabels.fit_table` explains, and their defaults."""
+
+    target: str | None = None
+    normal: str | None = None
+    positive: str | None = None
+    unlabeled: str | None = None
+    machine: str | None = None
+    drop: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    missing: str = "impute"
+    scale: bool = True
+    clean: bool = False
+    time_budget: float = DEFAULT_BUDGET
+    baselines: bool | None = None
+    rows: bool | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+def request_of(options):
+    """The request that options by name make; what is no option is a parameter of the machine.
+
+    What contradicts itself or is out of range is refused, before anything is read.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in {"target", "normal", "positive", "unlabeled"} & given.keys():
+        given[name] = str(given[name])
+    for name in {"drop", "categorical", "keep"} & given.keys():
+        names = given[name]
+        given[name] = (names,) if isinstance(names, str) else tuple(str(one) for one in names)
+    names = {field.name for field in dataclasses.fields(Request)} - {"parameters"}
+    asked = {name: given.pop(name) for name in names & given.keys()}
+    _check_names(given)
+    request = Request(**asked, parameters=given)
+    check_ranges({**given, "time_budget": request.time_budget})
+    check_options(
+        request.machine, request.target, request.normal, request.positive, request.unlabeled
+    )
+    return request
+
+
+def _check_names(given):
     """Refuse parameters that no machine has."""
     known = [*SETTINGS, *FREE]
     for name in given:

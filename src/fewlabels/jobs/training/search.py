@@ -1,18 +1,13 @@
 """Settings of a machine: chosen from the data, or as they were given, and why."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ...io.errors import UserError
 from ...io.models.machines import MACHINES
 from ..settings import option
 
-DEFAULT_BUDGET = 60.0
-# What a search would choose.
+# What a search would choose, and what is shown of the settings, in this order.
 _CHOSEN = ("kernel", "gamma", "C", "C_star", "nu", "lam")
-# What is shown of the settings, in this order.
-_SHOWN = ("kernel", "gamma", "C", "C_star", "nu", "lam")
 
 
 class Search(NamedTuple):
@@ -54,12 +49,9 @@ def tuning_facts(tuning):
         return None
     return {
         "chosen": {name: _plain(value) for name, value in tuning.chosen.items()},
-        "reason": tuning.reason,
-        "candidates": len(tuning.candidates),
-        "fits": tuning.fits,
-        "seconds": tuning.seconds,
-        "stopped": tuning.stopped,
-    }
+        "reason": tuning.reason, "candidates": len(tuning.candidates), "fits": tuning.fits,
+        "seconds": tuning.seconds, "stopped": tuning.stopped,
+    }  # fmt: skip
 
 
 def why_settings(machine, estimator, tuning, search):
@@ -74,7 +66,7 @@ def why_settings(machine, estimator, tuning, search):
         parameters.pop("nu" if parameters["slack"] == "squared" else "C")
     shown = [
         f"{name} {_number(parameters[name])}"
-        for name in _SHOWN
+        for name in _CHOSEN
         if parameters.get(name) is not None and (name, parameters[name]) != ("kernel", "rbf")
     ]
     return f"{', '.join(shown)}: {_source(machine, tuning, search)}"

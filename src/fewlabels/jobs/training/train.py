@@ -1,7 +1,5 @@
 """From a table to a machine that has learnt from it: the main job."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -22,8 +20,7 @@ from .comparison import compare, comparison_facts, comparison_seconds, rows_of_o
 from .figures import count_labels, figures_of
 from .fitting import Fitted, fit_machine
 from .outputs import check_model_output, check_report_output, write_report_of
-from .parameters import machine_parameters, with_target_fpr
-from .request import request_of
+from .parameters import machine_parameters, request_of, with_target_fpr
 from .search import Search, plan_search, tuning_facts, why_settings
 
 
@@ -68,30 +65,19 @@ class Training:
     def parts_of_report(self):
         """What :func:`fewlabels.report.collect` asks for of a training."""
         prepared, found = self.prepared, self.prepared.found
-        return {
-            "file": prepared.file,
-            "found": found,
-            "encoder": prepared.encoder,
-            "estimator": self.fitted.estimator,
-            "X": prepared.X,
-            "y": found.y,
-            "metadata": self.metadata,
-            "profile": found.profile,
-            "tuning": self.fitted.tuning,
-            "comparison": self.comparison,
-        }
+        return dict(
+            file=prepared.file, found=found, encoder=prepared.encoder, X=prepared.X, y=found.y,
+            estimator=self.fitted.estimator, metadata=self.metadata, profile=found.profile,
+            tuning=self.fitted.tuning, comparison=self.comparison,
+        )  # fmt: skip
 
 
 @job
 def train(data, target=None, *, reported=False, model=None, save=None, observer=None, **options):
-    """Learn from a table.
+    """Learn from a table; ``data``, ``target`` and ``options`` as in :func:`fewlabels.fit_table`.
 
     Parameters
     ----------
-    data : path-like, DataFrame, ndarray or sparse matrix
-        The rows.
-    target : str, optional
-        Column with the class of each row.
     reported : bool
         Whether a report will follow, for which methods are compared.
     model : path-like, optional
@@ -100,8 +86,6 @@ def train(data, target=None, *, reported=False, model=None, save=None, observer=
         Gets the training when the machine has learnt, and again when methods were compared.
     observer : Observer, optional
         Hears what is going on.
-    **options
-        Those of :func:`fewlabels.fit_table`.
 
     Returns
     -------
@@ -113,15 +97,11 @@ def train(data, target=None, *, reported=False, model=None, save=None, observer=
     input_format(data)
     observer.step("reading")
     prepared = prepare(data, request)
+    machine = machine_class(prepared.choice.machine)(**prepared.settings)
     fitted = fit_machine(
-        machine_class(prepared.choice.machine)(**prepared.settings),
-        prepared.X,
-        prepared.found.y,
-        model=model,
-        search=prepared.search,
-        seed=prepared.settings.get("random_state"),
-        observer=observer,
-    )
+        machine, prepared.X, prepared.found.y, model=model, search=prepared.search,
+        seed=prepared.settings.get("random_state"), observer=observer,
+    )  # fmt: skip
     training = Training(prepared, fitted, _described(prepared, fitted, request, observer))
     if save:
         save(training)
@@ -137,22 +117,18 @@ def train(data, target=None, *, reported=False, model=None, save=None, observer=
 def train_file(data, model, *, report=None, command="", force=False, observer=None, **options):
     """Learn from a table, and write the model and its report.
 
+    ``data`` and ``options`` are those of :func:`fewlabels.fit_table`.
+
     Parameters
     ----------
-    data : path-like, DataFrame, ndarray or sparse matrix
-        The rows.
-    model : path-like
-        The file to write. It is there before methods are compared.
-    report : path-like, optional
-        The report to write.
+    model, report : path-like
+        The files to write; by default no report. The model is there before methods are compared.
     command : str
         What did the fit, for the report.
     force : bool
-        Whether a file that is no model, or no report, may be replaced.
+        Whether files that are no model and no report may be replaced.
     observer : Observer, optional
         Hears what is going on.
-    **options
-        Those of :func:`fewlabels.fit_table`.
 
     Returns
     -------
@@ -167,13 +143,9 @@ def train_file(data, model, *, report=None, command="", force=False, observer=No
     if report is not None:
         check_report_output(report, force, inputs=[data, model])
     training = train(
-        data,
-        reported=report is not None,
-        model=model,
-        save=lambda training: save_model(model, training.pipeline, training.metadata),
-        observer=observer,
-        **options,
-    )
+        data, reported=report is not None, model=model, observer=observer,
+        save=lambda training: save_model(model, training.pipeline, training.metadata), **options,
+    )  # fmt: skip
     facts = training.metadata["training"]
     if report is not None:
         observer.step("writing the report")
@@ -186,13 +158,9 @@ def train_file(data, model, *, report=None, command="", force=False, observer=No
 def prepare(data, request):
     """Read a table, and choose the machine and the rows it learns from."""
     file = read_training(
-        data,
-        target=request.target,
-        drop=request.drop,
-        categorical=request.categorical,
-        keep=request.keep,
-        unlabeled=request.unlabeled,
-    )
+        data, target=request.target, drop=request.drop, categorical=request.categorical,
+        keep=request.keep, unlabeled=request.unlabeled,
+    )  # fmt: skip
     normal, positive = request.normal, request.positive
     choice = choose_machine(file.labels, machine=request.machine, normal=normal, positive=positive)
     settings, notes = machine_parameters(choice, request.parameters)

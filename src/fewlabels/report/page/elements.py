@@ -1,7 +1,5 @@
 """HTML elements that escape whatever is not HTML already."""
 
-from __future__ import annotations
-
 import html
 import re
 
@@ -21,7 +19,6 @@ class Html(str):
 
 
 def escaped(value):
-    """Text as HTML shows it."""
     if isinstance(value, Html):
         return value
     return Html(html.escape(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", str(value))))
@@ -57,13 +54,11 @@ def tag(element, /, *children, **attributes):
 
 
 def section(name, title, *children):
-    """A part of the page with its heading."""
     heading = tag("h2", title, id=f"{name}-title")
     return tag("section", heading, *children, id=name, aria_labelledby=f"{name}-title")
 
 
 def facts(pairs, class_="facts"):
-    """Names and values."""
     return tag(
         "dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs),
         class_=class_,
@@ -100,14 +95,10 @@ def table(caption, heads, rows, classes=None, marked=None, class_="stacked", lab
         for i, row in enumerate(rows)
     ]  # fmt: skip
     return tag(
-        "table",
-        tag("caption", caption) if caption else None,
-        tag("thead", head, role="rowgroup"),
-        tag("tbody", *body, role="rowgroup"),
-        class_=class_,
-        role="table",
-        aria_label=label,
-    )
+        "table", tag("caption", caption) if caption else None,
+        tag("thead", head, role="rowgroup"), tag("tbody", *body, role="rowgroup"),
+        class_=class_, role="table", aria_label=label,
+    )  # fmt: skip
 
 
 def _room(k, heads, rows, class_):

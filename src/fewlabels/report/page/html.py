@@ -1,7 +1,5 @@
 """A report as one HTML file that needs no network."""
 
-from __future__ import annotations
-
 from .elements import Html, tag
 from .sections import PARTS, navigation
 from .style import STYLE
@@ -12,20 +10,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 
 
 def write_report(path, contents):
-    """Write a report.
-
-    Parameters
-    ----------
-    path : path-like
-        HTML file; it appears whole or not at all.
-    contents : Contents
-        What it says.
-
-    Raises
-    ------
-    UserError
-        The file cannot be written.
-    """
+    """Write ``contents`` as an HTML file, which appears at ``path`` whole or not at all."""
     from ...io.atomic import replacing
 
     with replacing(path) as temporary:
@@ -33,7 +18,6 @@ def write_report(path, contents):
 
 
 def page(contents, inline=False):
-    """The report as text."""
     parts = [part for part in (make(contents) for make in PARTS) if part is not None]
     title = f"What fewlabels learnt from {contents.source}"
     head = tag(
@@ -57,17 +41,7 @@ def page(contents, inline=False):
 
 
 def is_report(path):
-    """Whether a file is a report, which a new one may replace.
-
-    Parameters
-    ----------
-    path : path-like
-        An existing file.
-
-    Returns
-    -------
-    bool
-    """
+    """Whether the file at ``path`` is a report, which a new one may replace."""
     start = START.encode()
     with open(path, "rb") as file:
         return file.read(len(start)) == start

@@ -1,7 +1,5 @@
 """Pictures as SVG inside the page: lengths across in percent, so that letters keep their size."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -20,10 +18,12 @@ _CUT = 0.005
 def histograms(groups, sides):
     """Scores of groups of rows, one above the other on one scale, with the threshold at 0."""
     edges = bin_edges([group.scores for group in groups], _BINS, cut=_CUT)
-    drawn = [tag("p", *_legend(sides), class_="legend")]
-    for group in groups:
-        drawn.append(_histogram(group, edges, sides))
-    return joined(drawn)
+    legend = [
+        tag("span", tag("span", class_=f"key {class_}", aria_hidden="true"), side)
+        for class_, side in zip(("below", "above"), sides, strict=True)
+    ]
+    drawn = [_histogram(group, edges, sides) for group in groups]
+    return joined([tag("p", *legend, class_="legend"), *drawn])
 
 
 def interval(value, ends, low=0.0, high=1.0, ours=True, name=""):
@@ -90,11 +90,6 @@ def _named(name, value):
 # -- scores --------------------------------------------------------------------------------------
 
 
-def _legend(sides):
-    for class_, words_ in zip(("below", "above"), sides, strict=True):
-        yield tag("span", tag("span", class_=f"key {class_}", aria_hidden="true"), words_)
-
-
 def _histogram(group, edges, sides):
     scores = group.scores
     height_of = counts(scores, edges)
@@ -115,19 +110,14 @@ def _histogram(group, edges, sides):
     parts += _ticks(_round_values(edges[0], edges[-1]), across, _HEIGHT)
     told = f"{words.of_all(below, n)} {sides[0]}, {words.of_all(n - below, n)} {sides[1]}."
     picture = _picture(_HEIGHT + _TICKS, f"Histogram of scores, {group.name}: {told}", *parts)
-    return tag(
-        "figure",
-        tag("h3", words.capital(group.name)),
-        picture,
-        tag("figcaption", f"{told} {group.about}"),
-    )
+    caption = tag("figcaption", f"{told} {group.about}")
+    return tag("figure", tag("h3", words.capital(group.name)), picture, caption)
 
 
 # -- parts ---------------------------------------------------------------------------------------
 
 
 def _lines(lines, *, log_x, log_y, chosen, name, x_title):
-    """Lines of points over two scales."""
     height = 180
     xs = np.concatenate([x for _, x, _ in lines])
     ys = np.concatenate([y for _, _, y in lines])
@@ -224,7 +214,6 @@ def _values(values, logarithmic):
 
 
 def _round_values(low, high, most=5):
-    """Round numbers in an interval."""
     if high <= low:
         return [low]
     rough = (high - low) / most

@@ -1,7 +1,5 @@
 """The parts of the page, in the order they are read."""
 
-from __future__ import annotations
-
 import math
 import re
 
@@ -21,7 +19,6 @@ _COLUMNS, _CANDIDATES = 40, 12
 
 
 def answer(contents):
-    """What was found, and what speaks against it."""
     findings = contents.findings
     against = []
     if not contents.converged:
@@ -47,18 +44,13 @@ def _callout(*sentences):
 
 
 def notes(contents):
-    """Remarks."""
     if not contents.notes:
         return None
-    return section(
-        "notes",
-        "What to know",
-        tag("ul", *(tag("li", prose(n)) for n in contents.notes), class_="notes"),
-    )
+    items = (tag("li", prose(note)) for note in contents.notes)
+    return section("notes", "What to know", tag("ul", *items, class_="notes"))
 
 
 def ranked(contents):
-    """Rows to look at first."""
     rankings = [ranking for ranking in contents.findings.rankings if len(ranking.rows)]
     if not rankings:
         return None
@@ -73,9 +65,8 @@ def ranked(contents):
 
 def _ranking(ranking):
     heads = list(ranking.rows.columns)
-    cells = {name: _cells(name, ranking.rows[name]) for name in heads}
-    classes = [_class_of(name, ranking.rows[name]) for name in heads]
-    rows = zip(*cells.values(), strict=True)
+    rows = zip(*(_cells(name, ranking.rows[name]) for name in heads), strict=True)
+    classes = ["wide" if name == "why" else _alignment(ranking.rows[name]) for name in heads]
     return joined([
         tag("h3", ranking.title),
         tag("p", ranking.text),
@@ -83,9 +74,7 @@ def _ranking(ranking):
     ])  # fmt: skip
 
 
-def _class_of(name, values):
-    if name == "why":
-        return "wide"
+def _alignment(values):
     return "number" if pd.api.types.is_numeric_dtype(values) else ""
 
 
@@ -100,7 +89,6 @@ def _cells(name, values):
 
 
 def scores(contents):
-    """Score distributions."""
     findings = contents.findings
     low, high = findings.sides
     return section(
@@ -114,21 +102,19 @@ def scores(contents):
 
 
 def rates(contents):
-    """Expected error rates, and the prior."""
     findings = contents.findings
     shown = [*findings.rates, *([findings.prior] if findings.prior else [])]
     if not shown:
         return None
-    rows = [
-        (
-            rate.name,
-            words.percent(rate.value),
-            "" if rate.interval is None else words.span(rate.interval),
-            pictures.interval(rate.value, rate.interval, name=_spoken(rate)),
-            prose(rate.source),
-        )
-        for rate in shown
-    ]
+    rows = []
+    for rate in shown:
+        value, ends = words.percent(rate.value), ""
+        name = f"{rate.name}: {value}"
+        if rate.interval is not None:
+            ends = words.span(rate.interval)
+            name += f", interval {ends}"
+        picture = pictures.interval(rate.value, rate.interval, name=name)
+        rows.append((rate.name, value, ends, picture, prose(rate.source)))
     return section(
         "rates",
         "How often it errs",
@@ -143,13 +129,7 @@ def rates(contents):
     )
 
 
-def _spoken(rate):
-    known = "" if rate.interval is None else f", interval {words.span(rate.interval)}"
-    return f"{rate.name}: {words.percent(rate.value)}{known}"
-
-
 def baselines(contents):
-    """The comparison with other methods."""
     if not contents.verdict:
         return None
     parts = [
@@ -209,7 +189,6 @@ def _agreeing(found):
 
 
 def data(contents):
-    """The table that was learnt from."""
     parts = [facts([("File", contents.source), *contents.rows])]
     if contents.columns:
         first, rest = contents.columns[:_COLUMNS], contents.columns[_COLUMNS:]
@@ -242,7 +221,6 @@ def _columns(caption, columns):
 
 
 def machine(contents):
-    """Which machine with which settings, and why."""
     chosen = {} if contents.tuning is None else contents.tuning.chosen
     taken = [(name, f"{_setting(value)} (chosen from the data)") for name, value in chosen.items()]
     others = [
@@ -275,7 +253,6 @@ _COLUMNS_OF_THE_RULE = (
 
 
 def search(contents):
-    """The search for the settings."""
     found = contents.tuning
     if found is None:
         return None
@@ -294,7 +271,7 @@ def search(contents):
     cells = [_candidates(name, first[name], found.curve.y) for name in heads]
     rows = list(zip(*cells, strict=True)) or [()] * len(first)
     marked = {i for i, value in enumerate(first["chosen"].astype(bool)) if value}
-    classes = ["number" if pd.api.types.is_numeric_dtype(first[name]) else "" for name in heads]
+    classes = [_alignment(first[name]) for name in heads]
     shown = len(first), len(table_)
     caption = (
         f"{'All' if shown[0] == shown[1] else 'The best'} {words.count(shown[0])} of "
@@ -317,7 +294,6 @@ def _differs(values):
 
 
 def _candidates(name, values, score):
-    """A column of the candidates."""
     if pd.api.types.is_bool_dtype(values):
         return ["yes" if value else "no" for value in values]
     if name in (score, "standard_error", "gain", "gain_error"):
@@ -328,7 +304,6 @@ def _candidates(name, values, score):
 
 
 def certificate(contents):
-    """How exactly the problem was solved."""
     text = (
         "The machine is the solution of one optimisation problem. These figures say how near to "
         "the exact solution it is."
@@ -336,17 +311,12 @@ def certificate(contents):
         else "The fit was stopped before the tolerance was reached. These figures say how far it "
         "got."
     )
-    return section(
-        "certificate",
-        "How exactly it was solved",
-        tag("p", text),
-        facts(contents.certificate),
-        pictures.convergence(contents.history, contents.situation == "classes"),
-    )
+    drawn = pictures.convergence(contents.history, contents.situation == "classes")
+    solved = facts(contents.certificate)
+    return section("certificate", "How exactly it was solved", tag("p", text), solved, drawn)
 
 
 def usage(contents):
-    """How to use the model."""
     if not contents.usage:
         return None
     parts = [joined([tag("h3", head), tag("pre", tag("code", code))])
@@ -355,12 +325,10 @@ def usage(contents):
 
 
 def glossary(contents):
-    """Words."""
     return section("words", "Words", facts(terms(contents.situation), class_="terms"))
 
 
 def made(contents):
-    """How the report came to be."""
     lines = [("Data", contents.source)]
     if contents.model:
         lines.append(("Model", contents.model))
@@ -377,9 +345,6 @@ PARTS = (
 
 
 def navigation(parts):
-    """Links to the sections of the page."""
-    links = []
-    for part in parts:
-        name, title = _HEADING.match(part).groups()
-        links.append(tag("li", tag("a", Html(title), href=f"#{name}")))
+    titles = [_HEADING.match(part).groups() for part in parts]
+    links = [tag("li", tag("a", Html(title), href=f"#{name}")) for name, title in titles]
     return tag("nav", tag("ul", *links), aria_label="Sections")

@@ -1,7 +1,5 @@
 """Words of the report for people who meet them the first time."""
 
-from __future__ import annotations
-
 _ALWAYS = [
     ("Interval", "Where the true figure lies in nine of ten cases, if what the text assumes is "
      "true. Few rows give wide intervals."),

@@ -1,7 +1,5 @@
 """Figures as people read them."""
 
-from __future__ import annotations
-
 import math
 
 # Keeps a unit beside its number.
@@ -18,7 +16,6 @@ def percent(share):
 
 
 def span(interval):
-    """Write the ends of an interval of shares."""
     low, high = interval
     return f"{percent(low)} to {percent(high)}"
 
@@ -29,17 +26,14 @@ def estimate(value, interval):
 
 
 def count(number):
-    """Write a count with separators of thousands."""
     return f"{number:,}"
 
 
 def rows(number):
-    """Write a number of rows."""
     return f"{number:,} row" + ("" if number == 1 else "s")
 
 
 def of_all(part, whole):
-    """Write a count with its share."""
     return f"{part:,} of {whole:,} ({percent(part / whole)})" if whole else f"{part:,}"
 
 
@@ -73,19 +67,16 @@ def column(values):
 
 
 def seconds(value):
-    """Write a duration."""
     if value < 10:
         return f"{value:.2g}{_SPACE}s"
     return f"{value:,.0f}{_SPACE}s" if value < 600 else f"{value / 60:,.0f}{_SPACE}min"
 
 
 def capital(text):
-    """Begin with a capital letter."""
     return text[:1].upper() + text[1:]
 
 
 def listing(names):
-    """Join names as a sentence does."""
     names = list(names)
     if len(names) < 2:
         return "".join(names)
