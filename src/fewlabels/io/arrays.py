@@ -59,7 +59,20 @@ def _read_numpy(path, form):
         if form == "npy":
             return np.load(path, mmap_mode="r", allow_pickle=False), {}
         with np.load(path, allow_pickle=False) as file:
-            return _from_npz(path, file)
+            names = file.files
+            if _SPARSE_KEYS.issubset(names):
+                import scipy.sparse as sp
+
+                return sp.load_npz(path), {}
+            rows = "X" if "X" in names or len(names) != 1 else names[0]
+            if rows not in names:
+                raise UserError(
+                    f"{path} has no array named 'X' but {listing(names)}; save the rows with "
+                    "numpy.savez(file, X=..., y=...)."
+                )
+            X = file[rows]
+            others = {name: file[name] for name in names if name != rows}
+            return X, {k: a for k, a in others.items() if a.ndim == 1 and len(a) == len(X)}
     except (ValueError, EOFError, OSError, zipfile.BadZipFile, KeyError) as error:
         objects = "pickle" in str(error) or "Python objects" in str(error)
         reason = "it holds Python objects" if objects else "it is damaged or cut"
@@ -67,23 +80,6 @@ def _read_numpy(path, form):
             f"{path} cannot be read as {form}: {reason}; write plain numbers with "
             f"numpy.{'save' if form == 'npy' else 'savez'}."
         ) from error
-
-
-def _from_npz(path, file):
-    names = file.files
-    if _SPARSE_KEYS.issubset(names):
-        import scipy.sparse as sp
-
-        return sp.csr_array(sp.load_npz(path)), {}
-    if "X" not in names and len(names) != 1:
-        raise UserError(
-            f"{path} has no array named 'X' but {listing(names)}; save the rows with "
-            "numpy.savez(file, X=..., y=...)."
-        )
-    rows = "X" if "X" in names else names[0]
-    X = file[rows]
-    others = {name: file[name] for name in names if name != rows}
-    return X, {name: a for name, a in others.items() if a.ndim == 1 and len(a) == len(X)}
 
 
 def _read_svmlight(path, n_columns, zero_based):

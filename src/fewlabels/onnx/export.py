@@ -65,8 +65,7 @@ def to_onnx(
     Raises
     ------
     ValueError
-        For a kernel that is a function or precomputed, for steps without an ONNX form, and for
-        models of more than 2 GB.
+        For kernels and steps without an ONNX form, and for models of more than 2 GB.
     ImportError
         Without the package onnx (``pip install 'fewlabels[onnx]'``).
 

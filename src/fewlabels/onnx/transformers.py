@@ -44,11 +44,9 @@ def transform(graph, transformer, rows):
 
 
 def _standard(graph, scaler, rows):
-    return _affine(graph, rows, scaler.mean_ if scaler.with_mean else None, scaler.scale_)
-
-
-def _robust(graph, scaler, rows):
-    return _affine(graph, rows, scaler.center_, scaler.scale_)
+    robust = isinstance(scaler, RobustScaler)
+    center = scaler.center_ if robust else scaler.mean_ if scaler.with_mean else None
+    return _affine(graph, rows, center, scaler.scale_)
 
 
 def _max_abs(graph, scaler, rows):
@@ -263,7 +261,7 @@ _WRITERS = {
     OrdinalEncoder: _ordinal,
     PCA: _projection,
     Pipeline: _pipeline,
-    RobustScaler: _robust,
+    RobustScaler: _standard,
     SimpleImputer: _impute,
     StandardScaler: _standard,
     TruncatedSVD: _projection,

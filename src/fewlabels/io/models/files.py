@@ -1,10 +1,9 @@
 """Model files.
 
-A model is a skops file (a zip archive that holds a fitted scikit-learn Pipeline
-without any pickle) with one more member, ``fewlabels.json``: format version, versions
-of the libraries, columns, parameters and figures of the fit. The latter is read first
-and on its own, so a file from a newer version is recognised before anything in it is
-interpreted, and looking at a model needs no scikit-learn.
+A model is a skops file (a zip archive that holds a fitted scikit-learn Pipeline without any
+pickle) with one more member, ``fewlabels.json``: format version, versions of the libraries,
+columns, parameters and figures of the fit. It is read first, so a file from a newer version is
+recognised before anything in it is interpreted, and looking at a model needs no scikit-learn.
 
 Formats. Files are written in format 5, and all are read:
 
@@ -99,8 +98,7 @@ def read_metadata(path):
         "file anew."
     )
     if not zipfile.is_zipfile(path):
-        # Every zip archive starts with these letters; what identifies it to
-        # is_zipfile stands at its end.
+        # Every zip archive starts with these letters; what identifies it stands at its end.
         with open(path, "rb") as file:
             raise damaged if file.read(2) == b"PK" else _no_model(path)
     try:

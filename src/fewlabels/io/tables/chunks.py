@@ -93,21 +93,16 @@ def _array_chunks(path, form, schema, tally, rows, target):
             f"{schema.n_columns}; give the same columns in the same order."
         )
     target = _found(*target, data.labels, path)
-    for start in range(0, data.X.shape[0], rows):
+    n_rows = data.X.shape[0]
+    for start in range(0, n_rows, rows):
         X = data.X[start : start + rows]
-        if data.is_sparse and schema.layout == "dense":
-            X = X.toarray()
-        elif schema.layout == "sparse" and not data.is_sparse:
-            X = as_sparse(X)
+        if data.is_sparse != (schema.layout == "sparse"):
+            X = X.toarray() if data.is_sparse else as_sparse(X)
         numbers = np.arange(start + 1, start + 1 + X.shape[0])
-        features, complete = array_features(
-            X, tally=tally, row_numbers=numbers, missing=schema.missing
-        )
-        labels = None
-        if target is not None:
-            labels = target_text(data.labels[target][start : start + rows])
-        share = min(1.0, (start + rows) / data.X.shape[0])
-        yield Chunk(features, complete, pa.table({}), labels, share)
+        found = array_features(X, tally=tally, row_numbers=numbers, missing=schema.missing)
+        labels = None if target is None else data.labels[target][start : start + rows]
+        labels = None if labels is None else target_text(labels)
+        yield Chunk(*found, pa.table({}), labels, min(1.0, (start + rows) / n_rows))
 
 
 def _found(target, needed, names, path):

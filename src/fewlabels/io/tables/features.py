@@ -45,32 +45,26 @@ def table_features(table, schema, *, tally, row_numbers):
 
     data = {}
     missing = np.zeros(table.num_rows, dtype=bool)
-    for column in schema.columns:
-        cells = table.column(column.name)
-        if column.kind == "category":
-            _check_type(cells.type, column.name, tally.source)
-            data[column.name] = text(cells)
-            continue
-        if column.kind == "date":
-            values = days(cells, column.name, tally.source)
+    for name, kind in ((column.name, column.kind) for column in schema.columns):
+        cells = table.column(name)
+        if kind == "date":
+            values = days(cells, name, tally.source)
         else:
-            values = _checked_numbers(cells, column.name, schema, tally.source, row_numbers)
-        missing |= tally.add(column.name, values, row_numbers, fill=schema.missing == IMPUTE)
-        data[column.name] = values
+            _check_type(cells.type, name, tally.source)
+            if kind == "category":
+                data[name] = text(cells)
+                continue
+            values, bad = numbers(cells)
+            if bad.size:
+                blank = "" if schema.missing == IMPUTE else " and pass --skip-missing"
+                raise UserError(
+                    f"Column '{name}' holds numbers in the model but row {row_numbers[bad[0]]} of "
+                    f"{tally.source} has {_told(cells, bad)}; correct it or leave it blank{blank}."
+                )
+        missing |= tally.add(name, values, row_numbers, fill=schema.missing == IMPUTE)
+        data[name] = values
     frame = pd.DataFrame({n: pd.Series(values, dtype=values.dtype) for n, values in data.items()})
     return (frame[~missing] if missing.any() else frame), ~missing
-
-
-def _checked_numbers(cells, name, schema, source, row_numbers):
-    _check_type(cells.type, name, source)
-    values, bad = numbers(cells)
-    if bad.size:
-        blank = "" if schema.missing == IMPUTE else " and pass --skip-missing"
-        raise UserError(
-            f"Column '{name}' holds numbers in the model but row {row_numbers[bad[0]]} of "
-            f"{source} has {_told(cells, bad)}; correct it or leave it blank{blank}."
-        )
-    return values
 
 
 def check_columns(names, schema, source):

@@ -124,12 +124,12 @@ def notes_on(verdicts):
 def describe_columns(table, schema, verdicts):
     """The columns of a table for people, in the order of the file."""
     kinds = {column.name: column.kind for column in schema.columns}
-    described = []
-    for name in table.column_names:
-        seen, why = see(table.column(name)), verdicts.get(name, _AS_IT_IS).why
-        found = (seen.missing, len(seen.values), _shown(seen))
-        described.append(Column(name, kinds.get(name, "left out"), *found, why))
-    return described
+    seen = {name: see(table.column(name)) for name in table.column_names}
+    return [
+        Column(name, kinds.get(name, "left out"), found.missing, len(found.values), _shown(found),
+               verdicts.get(name, _AS_IT_IS).why)
+        for name, found in seen.items()
+    ]  # fmt: skip
 
 
 def written_for_people(texts):
@@ -156,9 +156,9 @@ def _judge(name, seen, kind):
         return Verdict("left out" if why else "category", told)
     if why:
         return Verdict("left out", why)
-    if seen.kind == "number" and is_identifier_name(name):
-        if (seen.values == np.round(seen.values)).all():
-            return Verdict("category", _NUMBERING)
+    numbering = seen.kind == "number" and is_identifier_name(name)
+    if numbering and (seen.values == np.round(seen.values)).all():
+        return Verdict("category", _NUMBERING)
     return _AS_IT_IS
 
 
@@ -168,10 +168,8 @@ def _reason(name, seen, kind):
         return "no name; row numbers that pandas wrote?"
     if not seen.filled:
         return "blank"
-    if seen.kind == "date":
-        return "dates"
-    if seen.kind == "other":
-        return f"{kind} values"
+    if seen.kind in ("date", "other"):
+        return "dates" if seen.kind == "date" else f"{kind} values"
     if len(seen.values) == 1 and not seen.missing:
         return "constant"
     if seen.kind == "number":

@@ -94,20 +94,15 @@ def _parquet_pieces(file, rows):
 
 def _parsed_blocks(path, form, names, types):
     """Arrow's streaming reader would read ahead, the whole file if the consumer is slow."""
-    after_names = False
-    for block, share in _blocks(path):
-        if not after_names:
+    for k, (block, share) in enumerate(_blocks(path)):
+        if k == 0:
             block = block[_header(block, form)[1] :]
-            after_names = True
         if not block or block.isspace():  # there is nothing but the header
             continue
         lines = None if types is None else _cut_lines(block, SEPARATORS[form])
-        table = None
-        if lines is not None and types:
-            # A cell that does not fit is named where all are text.
-            with contextlib.suppress(pa.ArrowInvalid):
-                table = _parse(block, names, form, types)
-        if table is None:
+        try:
+            table = _parse(block, names, form, types if lines is not None else None)
+        except pa.ArrowInvalid:  # a cell that does not fit is named where all are text
             table = _parse(block, names, form)
         if lines is not None and len(lines) != table.num_rows:
             table, lines = _parse(block, names, form), None

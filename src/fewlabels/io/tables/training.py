@@ -180,10 +180,8 @@ def _choose_table(file, keep, row_numbers, tally, missing):
 def _choose_array(file, keep, row_numbers, tally, missing):
     data = file.content
     X = data.X if keep.all() else data.X[keep]
-    if data.is_sparse:
-        missing = REFUSE
+    layout, missing = ("sparse", REFUSE) if data.is_sparse else ("dense", missing)
     rows, complete = array_features(X, tally=tally, row_numbers=row_numbers, missing=missing)
-    layout = "sparse" if data.is_sparse else "dense"
     schema = Schema(layout, data.X.shape[1], zero_based=data.zero_based, missing=missing)
     notes = []
     if file.target is None and data.labels:
