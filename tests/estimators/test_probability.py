@@ -22,13 +22,12 @@ from fewlabels.io.tables.schema import Schema
 from fewlabels.metrics import calibration_error
 from fewlabels.model_selection import LabeledKFold
 from fewlabels.training.curves import curve_with_prior
-from fewlabels.training.positive_unlabelled.data import PUData
-from fewlabels.training.positive_unlabelled.double_hinge import solve_double_hinge
+from fewlabels.training.positive_unlabelled.data import PUData, PUSettings
 from fewlabels.training.positive_unlabelled.leave_one_out import (
     positives_left_out,
     unlabeled_left_out,
 )
-from fewlabels.training.positive_unlabelled.settings import PUSettings
+from fewlabels.training.positive_unlabelled.losses import solve_double_hinge
 
 # Written by version 0.1.0, when no machine knew of probabilities.
 STORED = Path(__file__).parent.parent / "io" / "models" / "s3vm-format-3.skops"

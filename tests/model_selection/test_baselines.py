@@ -18,8 +18,8 @@ from fewlabels.model_selection.comparison import few_labels as baselines_few_lab
 from fewlabels.model_selection.comparison import judge as baselines_judge
 from fewlabels.model_selection.comparison import one_class as baselines_one_class
 from fewlabels.model_selection.comparison import positive_unlabelled as baselines_pu
-from fewlabels.model_selection.comparison.run import Method
-from fewlabels.model_selection.comparison.scores import Scores
+from fewlabels.model_selection.comparison import run as baselines_run
+from fewlabels.model_selection.comparison.run import Method, Scores
 
 matplotlib.use("Agg")
 COLUMNS = ["name", "ours", "score", "low", "high", "seconds", "note"]
@@ -126,18 +126,15 @@ def test_the_corrected_error_is_that_of_nadeau_and_bengio():
     values = np.array([0.7, 0.8, 0.9, 0.6])
     variance = np.sum((values - values.mean()) ** 2) / 3
     expected = np.sqrt((1 / 4 + 1 / 3) * variance)
-    assert baselines_judge.corrected_error(values, 1 / 3) == pytest.approx(expected)
+    assert baselines_judge.corrected_error(values[None], 1 / 3) == pytest.approx(expected)
+    assert baselines_judge.corrected_error(values[None, :1], 1 / 3) == np.inf
 
 
 def test_hits_give_scores_differences_and_intervals():
-    class Runs:
-        def common_folds(self):
-            return [0, 1], [0, 1]
-
     hits = np.full((2, 2, 4), np.nan)
     hits[0, 0, :2], hits[0, 1, 2:] = [1, 1], [1, 0]
     hits[1, 0, :2], hits[1, 1, 2:] = [1, 0], [0, 0]
-    scores = Scores([], Runs())
+    scores = Scores([])
     scores.fill_hits(hits, 1.0)
     np.testing.assert_allclose(scores.mean, [0.75, 0.25])
     # The folds agree on the difference: what is left is that of four rows, two of them apart.
@@ -153,7 +150,7 @@ def test_the_area_with_known_anomalies_is_that_of_scikit_learn(rng, monkeypatch)
     monkeypatch.setattr(baselines_one_class, "one_class_methods", lambda seed: [])
     real = baselines_one_class._against
     monkeypatch.setattr(
-        baselines_one_class, "_against", lambda found, runs: (seen.append(runs), real(found, runs))
+        baselines_one_class, "_against", lambda found: (seen.append(found), real(found))
     )
     X, odd = rng.normal(size=(60, 2)), rng.normal(2.0, 1.0, size=(15, 2))
     found = compare_with_baselines(SVDD(gamma=0.5), X, known_other=odd)
@@ -318,19 +315,19 @@ def test_a_fitted_machine_lends_its_prior_and_its_left_out_rows(pu, rng, monkeyp
 
 
 def test_large_data_are_sampled_and_it_is_said(few, pu, rng, monkeypatch):
-    monkeypatch.setattr(baselines_few_labels, "_MOST_ROWS", 60)
+    monkeypatch.setattr(baselines_run, "MOST_ROWS", 60)
     X, y = few
     assert (
         "20 labelled and 40 unlabelled rows of 100"
         in compare_with_baselines(S3VM(), X, y).protocol
     )
-    monkeypatch.setattr(baselines_pu, "_MOST_ROWS", 100)
+    monkeypatch.setattr(baselines_run, "MOST_ROWS", 100)
     X, y, _ = pu
     assert (
         "40 positive and 60 unlabelled rows of 150"
         in compare_with_baselines(PUSVM(prior=0.4), X, y).protocol
     )
-    monkeypatch.setattr(baselines_one_class, "_MOST_ROWS", 50)
+    monkeypatch.setattr(baselines_one_class, "MOST_ROWS", 50)
     assert (
         "sample of 50 rows of 80"
         in compare_with_baselines(SVDD(), rng.normal(size=(80, 2))).protocol

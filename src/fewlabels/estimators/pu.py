@@ -19,10 +19,13 @@ from ..solvers import Status
 from ..streams.positive_unlabelled import PUStream
 from ..streams.rows import HeldRows, read_indices
 from ..training.curves import curve_with_prior
-from ..training.positive_unlabelled.double_hinge import double_hinge_solution, solve_double_hinge
+from ..training.positive_unlabelled.data import PUSettings
 from ..training.positive_unlabelled.leave_one_out import unlabeled_left_out
-from ..training.positive_unlabelled.ramp import solve_ramp
-from ..training.positive_unlabelled.settings import PUSettings
+from ..training.positive_unlabelled.losses import (
+    double_hinge_solution,
+    solve_double_hinge,
+    solve_ramp,
+)
 from . import positive_unlabelled, two_classes
 from .constraints import COMMON
 from .kernel_machine import shown

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_array, check_consistent_length
 
-from ..training.bins import equal_bins
+from ..training.curves import equal_bins
 from ._sample import checked_weight
 
 

@@ -29,6 +29,7 @@ from ..kernels.width import resolve_gamma
 from ..metrics import make_pu_scorer
 from ..training.cross_fitting import Sample
 from .splitters import PUKFold
+from .tuning.search import kernel_values
 
 _SCORINGS = {
     "auc-risk", "nn-pu-risk", "pu-risk", "pu-auc", "lee-liu", "pu-f1", "pu-accuracy",
@@ -54,8 +55,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
     Every fold holds out positive and unlabelled rows, and candidates are compared by a
     score of such rows. All lambdas of a fold are fitted in one go, each started from the one
     before. Where kernel values are dear (many columns, a kernel of your own) and the matrix
-    fits into ``cache_size``, they are evaluated once per gamma, for all folds and lambdas
-    together.
+    fits into ``cache_size``, they are evaluated once per gamma.
 
     Parameters
     ----------
@@ -76,34 +76,10 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
     prior : "estimate" or float, default="estimate"
         Share of positives among the *unlabelled* rows, in (0, 1). It is estimated once,
         from all rows, and is the same for all candidates.
-    loss : {"double-hinge", "ramp"}, default="double-hinge"
-        As in ``PUSVM``. The ramp loss has no warm starts.
-    threshold : {"leave-one-out", "prior", "risk"}, default="leave-one-out"
-        As in ``PUSVM``.
-    kernel : {"rbf", "poly", "sigmoid", "linear", "precomputed"} or callable, default="rbf"
-        Kernel. A callable gets two arrays of rows and returns the matrix of values.
-    degree : int, default=3
-        Degree of "poly", >= 0.
-    coef0 : float, default=1.0
-        Independent term of "poly" and "sigmoid".
-    solver : {"auto", "decomposition", "usmo", "qp"}, default="auto"
-        As in ``PUSVM``; warm starts are for "decomposition".
-    tol : float, default=1e-3
-        As in ``PUSVM``, > 0.
-    max_iter : int, default=-1
-        Limit on iterations of each fit; -1 for the solver's own limit.
-    pos_label : value of y or None, default=None
-        The positive class, where it is not the greater value of y.
-    max_time : float or None, default=None
-        Limit on the seconds of each fit.
-    cache_size : float, default=200
-        Memory for kernel values and working sets, in MB, > 0.
-    n_jobs : int or None, default=None
-        Threads; None uses every core.
-    random_state : int, RandomState or None, default=None
-        Seed of the folds, of samples, and of the prior's estimation. None means 0.
-    verbose : bool, default=False
-        Print a line per round of every fit.
+    loss, threshold, kernel, degree, coef0, solver, tol, max_iter, pos_label
+        As in ``PUSVM``. Warm starts are for the double hinge and "decomposition".
+    max_time, cache_size, n_jobs, random_state, verbose
+        As in ``PUSVM``, for every fit; the seed is that of the folds too.
 
     Attributes
     ----------
@@ -111,26 +87,18 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         The machine with the best setting, fitted to all rows.
     lam_, gamma_ : float
         Its setting; ``gamma_`` is 0 for kernels without one.
-    best_score_ : float
-        Mean score of the best setting over the folds.
-    best_index_ : int
-        Its place in ``cv_results_``.
+    best_score_, best_index_ : float, int
+        Mean score of the best setting over the folds, and its place in ``cv_results_``.
     cv_results_ : dict of ndarray
         ``param_gamma``, ``param_lam``, ``split0_test_score`` and so on,
         ``mean_test_score``, ``std_test_score``, ``rank_test_score``; one entry per
         candidate, to be read by ``pandas.DataFrame``.
     kernel_values_ : int
         Kernel values that the folds' fits evaluated; the final fit is not counted.
-    n_splits_ : int
-        Number of folds.
-    n_iter_ : int
-        Iterations of the final fit.
-    prior_ : float
-        Share of positives among the unlabelled rows, given or estimated.
-    prior_interval_ : tuple of float or None
-        Confidence interval of an estimated prior.
-    classes_ : ndarray of shape (2,)
-        The mark of unlabelled rows and the positive class, in the coding of y.
+    n_splits_, n_iter_ : int
+        Number of folds, and iterations of the final fit.
+    prior_, prior_interval_, classes_
+        As in ``PUSVM``.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -244,9 +212,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
 
         positive, _ = split_labels(y, self.pos_label)
         labels = self.classes_[positive.astype(np.intp)]
-        lams = self._lam_values(positive, weight)
-        self._search(rows, labels, weight, kept, lams)
-
+        self._search(rows, labels, weight, kept, self._lam_values(positive, weight))
         best = self._machine(prior=self.prior, lam=self.lam_)
         if has_gamma(self.kernel):
             best.set_params(gamma=self.gamma_)
@@ -270,9 +236,15 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
 
     def _search(self, X, y, weight, kept, lams):
         """Scores of all candidates, and the best of them."""
-        seed = _seed(self.random_state)
+        seed = 0 if self.random_state is None else self.random_state
+        if isinstance(seed, np.random.RandomState):
+            seed = seed.randint(2**31 - 1)
         gammas = self._gamma_values(X, weight)
-        splits = self._splits(X, y, kept, seed)
+        if isinstance(self.cv, Integral):
+            folds = PUKFold(self.cv, shuffle=True, random_state=seed, pos_label=self.pos_label)
+            splits = [(kept[train], kept[test]) for train, test in folds.split(kept, y[kept])]
+        else:
+            splits = list(check_cv(self.cv).split(X, y))
         self.n_splits_ = len(splits)
         self.kernel_values_ = 0
         scores = []
@@ -282,13 +254,20 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
             search = FoldSearch(machine, X, y, weight, lams, self.scoring)
             scores.append(np.transpose([search.scores(*split) for split in splits]))
             self.kernel_values_ += search.kernel_values
-        self._store_scores(np.tile(lams, len(gammas)), np.repeat(gammas, len(lams)), scores)
-
-    def _splits(self, X, y, kept, seed):
-        if not isinstance(self.cv, Integral):
-            return list(check_cv(self.cv).split(X, y))
-        folds = PUKFold(self.cv, shuffle=True, random_state=seed, pos_label=self.pos_label)
-        return [(kept[train], kept[test]) for train, test in folds.split(kept, y[kept])]
+        scores = np.concatenate(scores)
+        mean = scores.mean(axis=1)
+        self.cv_results_ = {
+            "param_lam": np.tile(lams, len(gammas)),
+            "param_gamma": np.repeat(np.asarray(gammas, dtype=float), len(lams)),
+            **{f"split{i}_test_score": column for i, column in enumerate(scores.T)},
+            "mean_test_score": mean,
+            "std_test_score": scores.std(axis=1),
+            "rank_test_score": rankdata(-mean, method="min").astype(np.int32),
+        }
+        self.best_index_ = int(np.argmax(mean))
+        self.best_score_ = float(mean[self.best_index_])
+        self.lam_ = float(self.cv_results_["param_lam"][self.best_index_])
+        self.gamma_ = float(self.cv_results_["param_gamma"][self.best_index_])
 
     def _gamma_values(self, X, weight):
         if not has_gamma(self.kernel):
@@ -301,37 +280,10 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
             validate_parameter_constraints(CONSTRAINTS, {"gamma": gamma}, caller_name="PUSVM")
         return [resolve_gamma(gamma, X, weight) for gamma in self.gammas]
 
-    def _store_scores(self, lams, gammas, scores):
-        scores = np.concatenate(scores)
-        mean = scores.mean(axis=1)
-        self.cv_results_ = {
-            "param_lam": lams,
-            "param_gamma": np.asarray(gammas, dtype=float),
-            **{f"split{i}_test_score": column for i, column in enumerate(scores.T)},
-            "mean_test_score": mean,
-            "std_test_score": scores.std(axis=1),
-            "rank_test_score": rankdata(-mean, method="min").astype(np.int32),
-        }
-        self.best_index_ = int(np.argmax(mean))
-        self.best_score_ = float(mean[self.best_index_])
-        self.lam_ = float(lams[self.best_index_])
-        self.gamma_ = float(gammas[self.best_index_])
-
     # -- evaluating ----------------------------------------------------------------
 
     def decision_function(self, X):
-        """f(x) of the best machine; positive for the positive class.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows; for ``kernel="precomputed"`` their kernel values against the training
-            rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """f(x) of the best machine, of shape (n_samples,); positive for the positive class."""
         check_is_fitted(self)
         check_rows(self, X, reset=False)  # complains in this class's name
         return self.best_estimator_.decision_function(X)
@@ -340,35 +292,23 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
 
 
 class FoldSearch:
-    """Lambdas of a PUSVM on folds, with the prior that all rows have.
+    """Lambdas of a PUSVM (a number for prior and gamma) on folds, from large to small in one go.
 
-    All lambdas of a fold, from large to small, are fitted in one go, each started from the one
-    before. All kernel values are held where the memory allows and they are dear. Prior and gamma
-    of the machine are numbers; y are labels in its coding.
+    All kernel values are held where the memory allows and they are dear.
     """
 
     def __init__(self, machine, X, y, weight, lams, scoring):
         self.machine, self.lams, self.scoring = machine, lams, scoring
         self.kernel_values = 0
-        values = self._held(X)
-        if values is not None:
-            machine.set_params(kernel="precomputed")
-        pairwise = machine.kernel == "precomputed"
-        self.sample = Sample(X if values is None else values, y, weight, pairwise)
-
-    def _held(self, X):
-        """All kernel values, or None."""
-        machine = self.machine
         is_large = _BYTES_HELD * X.shape[0] ** 2 > 1e6 * machine.cache_size
-        if machine.kernel == "precomputed" or is_large:
-            return None
-        kernel = make_kernel(machine.kernel, machine.gamma, machine.degree, machine.coef0)
-        gram = make_gram(kernel, X, dtype=np.float64, n_jobs=resolve_n_jobs(machine.n_jobs))
-        if gram.value_cost < _WORTH_HOLDING:
-            return None
-        values = gram.block(np.arange(gram.n))
-        self.kernel_values += gram.n_values
-        return values
+        if machine.kernel != "precomputed" and not is_large:
+            kernel = make_kernel(machine.kernel, machine.gamma, machine.degree, machine.coef0)
+            gram = make_gram(kernel, X, dtype=np.float64, n_jobs=resolve_n_jobs(machine.n_jobs))
+            if gram.value_cost >= _WORTH_HOLDING:
+                X = gram.block(np.arange(gram.n))
+                self.kernel_values += gram.n_values
+                machine.set_params(kernel="precomputed")
+        self.sample = Sample(X, y, weight, machine.kernel == "precomputed")
 
     def scores(self, train, test):
         """Scores of one fold, one per lambda."""
@@ -379,7 +319,7 @@ class FoldSearch:
             sample.rows(train, train), sample.y[train], weight,
             prior=Prior(machine.prior), gathered=True,
         )  # fmt: skip
-        self.kernel_values += sum(_kernel_values(m) for m in machines)
+        self.kernel_values += sum(kernel_values(m) for m in machines)
         held_out, y = sample.rows(test, train), sample.y[test]
         if callable(self.scoring):
             return [float(self.scoring(m, held_out, y)) for m in machines]
@@ -391,13 +331,3 @@ class FoldSearch:
 def has_gamma(kernel):
     """Whether a kernel has a coefficient to choose."""
     return not callable(kernel) and "gamma" in KERNELS[kernel].takes
-
-
-def _seed(random_state):
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    return 0 if random_state is None else int(random_state)
-
-
-def _kernel_values(machine):
-    return machine.history_[-1].get("kernel_values", 0) if machine.history_ else 0

@@ -43,11 +43,6 @@ def prior_sensitivity(estimator, X, y, priors, X_eval=None):
         base; ``objective``, the machine's ``objective_`` (NaN where it has none);
         ``risk``, the unbiased zero-one risk of the training rows under this prior.
 
-    Raises
-    ------
-    ValueError
-        No prior, one outside (0, 1), or an estimator without a parameter ``prior``.
-
     Examples
     --------
     >>> import numpy as np
@@ -63,9 +58,13 @@ def prior_sensitivity(estimator, X, y, priors, X_eval=None):
     1   0.25   True          0
     2   0.30  False          8
     """
-    priors = _checked_priors(priors)
+    priors = np.unique(np.asarray(priors, dtype=float))
+    if priors.size == 0 or not np.all((priors > 0) & (priors < 1)):
+        raise ValueError(
+            f"priors={priors.tolist()} is not allowed; pass one or more shares of positives among "
+            "the unlabelled rows, numbers strictly between 0 and 1."
+        )
     is_pipeline = isinstance(estimator, Pipeline)
-    before = estimator.steps[:-1] if is_pipeline else []
     machine = clone(estimator[-1] if is_pipeline else estimator)
     if "prior" not in machine.get_params():
         raise ValueError(
@@ -73,17 +72,20 @@ def prior_sensitivity(estimator, X, y, priors, X_eval=None):
             "a Pipeline that ends in one."
         )
     rows = X
-    if before:
-        steps = clone(Pipeline(before))
+    if is_pipeline and len(estimator) > 1:
+        steps = clone(estimator[:-1])
         rows = steps.fit_transform(X, y)
         X_eval = None if X_eval is None else steps.transform(X_eval)
 
     positive, classes = split_labels(y, getattr(machine, "pos_label", None))
     base = clone(machine).fit(rows, y)
     base_prior = machine.prior if isinstance(machine.prior, Real) else base.prior_
-    priors = [prior for prior in priors if prior != base_prior]
-    fitted = [base, *_along(machine, rows, y, priors)]
-    priors = [float(base_prior), *priors]
+    priors = [prior for prior in priors.tolist() if prior != base_prior]
+    if priors and hasattr(machine, "path"):
+        others = machine.path(rows, y, prior=priors)
+    else:
+        others = [clone(machine).set_params(prior=prior).fit(rows, y) for prior in priors]
+    fitted, priors = [base, *others], [float(base_prior), *priors]
 
     answers = [is_label(m.predict(rows), classes[1]) for m in fitted]
     compared = [answer[~positive] for answer in answers]
@@ -103,23 +105,3 @@ def prior_sensitivity(estimator, X, y, priors, X_eval=None):
         }
     )
     return table.sort_values("prior", ignore_index=True)
-
-
-def _along(machine, X, y, priors):
-    """Machines fitted under each of the priors."""
-    if not priors:
-        return []
-    if hasattr(machine, "path"):
-        return machine.path(X, y, prior=priors)
-    return [clone(machine).set_params(prior=prior).fit(X, y) for prior in priors]
-
-
-def _checked_priors(priors):
-    """Different priors in increasing order."""
-    priors = np.unique(np.asarray(priors, dtype=float))
-    if priors.size == 0 or not np.all((priors > 0) & (priors < 1)):
-        raise ValueError(
-            f"priors={priors.tolist()} is not allowed; pass one or more shares of positives among "
-            "the unlabelled rows, numbers strictly between 0 and 1."
-        )
-    return priors.tolist()

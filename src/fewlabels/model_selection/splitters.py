@@ -31,17 +31,7 @@ class _RepeatedFolds(BaseCrossValidator):
         self.random_state = random_state
 
     def get_n_splits(self, X=None, y=None, groups=None):
-        """Number of splits: folds times repeats.
-
-        Parameters
-        ----------
-        X, y, groups : ignored
-            For compatibility.
-
-        Returns
-        -------
-        int
-        """
+        """Number of splits, folds times repeats; the arguments are ignored."""
         return self.n_splits * self.n_repeats
 
     def _iter_test_indices(self, X=None, y=None, groups=None):
@@ -68,7 +58,8 @@ class PUKFold(_RepeatedFolds):
 
     For scores that need held-out rows of both kinds, as all of ``fewlabels.metrics`` do:
     unlabelled rows of a test fold were not trained on, and are never taken for negatives
-    by those scores.
+    by those scores. Labels that are not positive-unlabelled (see ``split_labels``), or fewer rows
+    of a kind than folds, are refused when splitting.
 
     Parameters
     ----------
@@ -82,12 +73,6 @@ class PUKFold(_RepeatedFolds):
         Seed of the shuffles; ``HalvingGridSearchCV`` needs an int with ``shuffle=True``.
     pos_label : value of y or None, default=None
         The positive class, where it is not the greater value.
-
-    Raises
-    ------
-    ValueError
-        When splitting: fewer positive or unlabelled rows than folds, or labels that are not
-        positive-unlabelled (see ``split_labels``).
 
     Examples
     --------
@@ -117,30 +102,16 @@ class LabeledKFold(_RepeatedFolds):
     """Folds of the labelled rows alone; unlabelled rows are always trained on.
 
     For semi-supervised classifiers and ordinary scores such as accuracy: no row without a
-    label is ever scored. Test folds are stratified over the classes.
+    label is ever scored. Test folds are stratified over the classes; a class with fewer rows than
+    folds is refused when splitting. Of positive-unlabelled labels a test fold would hold positives
+    only, and calling everything positive would win: use ``PUKFold`` there.
 
     Parameters
     ----------
-    n_splits : int, default=5
-        Number of folds, >= 2.
-    shuffle : bool, default=False
-        Whether rows are shuffled first.
-    n_repeats : int, default=1
-        How often all is repeated with other shuffles, >= 1.
-    random_state : int, RandomState or None, default=None
-        Seed of the shuffles; ``HalvingGridSearchCV`` needs an int with ``shuffle=True``.
+    n_splits, shuffle, n_repeats, random_state
+        As in ``PUKFold``.
     unlabeled : value of y, default=-1
         The mark of unlabelled rows. Missing values (NaN, None, ``pandas.NA``) mark them too.
-
-    Raises
-    ------
-    ValueError
-        When splitting: a class with fewer rows than folds, or no labelled row.
-
-    Notes
-    -----
-    With positive-unlabelled labels a test fold holds positives only, which measures recall
-    and nothing else: calling everything positive would win. Use ``PUKFold`` there.
 
     Examples
     --------

@@ -48,8 +48,8 @@ def held_rows(stream, places):
 def scores_left_out(stream, self_weight, score):
     """Scores of all rows of a stream at its end, each by the machine of all others.
 
-    On no machine's scale, as are those of ``score``, for rows that have no part in the machine;
-    ``self_weight`` is that of K(x, x).
+    On no machine's scale; ``score`` gives those of rows that have no part, ``self_weight`` is K(x,
+    x)'s.
     """
     places = stream.rows.places
     out = ~stream.takes()[places]

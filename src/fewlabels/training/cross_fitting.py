@@ -9,10 +9,7 @@ import numpy as np
 
 
 class Sample(NamedTuple):
-    """Rows to be split into parts, with labels and weights (None: all alike).
-
-    ``pairwise`` says that X holds the kernel values of the rows instead, shape (n, n).
-    """
+    """Rows to be split (``pairwise``: their kernel values), labels, and weights or None."""
 
     X: Any
     y: np.ndarray
@@ -31,11 +28,10 @@ class Sample(NamedTuple):
 
 
 def cross_fit(splits, evaluate, candidates=(None,), *, is_over=None, by_candidate=False):
-    """Yields place, fold and output: what candidates give on folds, until time is spent.
+    """Yields place, fold and ``evaluate(candidate, *split)``, until ``is_over``.
 
-    ``evaluate(candidate, *split)`` fits on one part and asks about the other; ``is_over`` is asked
-    before. All candidates run on a fold before the next one, so that an early end leaves whole
-    folds; with ``by_candidate`` a candidate runs on all folds first.
+    All candidates run on a fold before the next one, so that an early end leaves whole folds; with
+    ``by_candidate`` a candidate runs on all folds first.
     """
     places, folds = range(len(candidates)), range(len(splits))
     order = product(places, folds) if by_candidate else ((p, f) for f, p in product(folds, places))
@@ -46,10 +42,7 @@ def cross_fit(splits, evaluate, candidates=(None,), *, is_over=None, by_candidat
 
 
 def left_out_scores(n, splits, score, *, is_over=None):
-    """Scores of ``n`` rows by machines fitted without them, NaN for rows in no test part.
-
-    ``score(train, test)`` gives those of the test rows, or None where nothing could be fitted.
-    """
+    """Scores of ``n`` rows by ``score(train, test)`` on splits; NaN where there is none."""
     scores = np.full(n, np.nan)
     found = cross_fit(splits, lambda _, train, test: score(train, test), is_over=is_over)
     for _, fold, values in found:

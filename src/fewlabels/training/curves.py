@@ -1,4 +1,4 @@
-"""Curves from scores to probabilities: fitted with a class prior, or to a few labels."""
+"""Curves from scores to probabilities, fitted with a prior or to a few labels; bins of them."""
 
 from __future__ import annotations
 
@@ -30,12 +30,11 @@ _SAME = 1e-9
 def curve_with_prior(positive, unlabeled, prior, kind):
     """The Curve of a positive-unlabelled problem.
 
-    From scores of positive and of unlabelled rows that were not trained on, each with weights,
-    which act as repetitions. Among functions q of one form, the one that maximises ``sum_P log
-    q(score)`` with a mean of ``prior`` over the unlabelled scores: ``q / prior`` is the ratio of
-    the densities of positive and unlabelled scores of greatest likelihood (KLIEP, Sugiyama et
-    al. 2008). No negatives are needed, and as q is at most 1 no score can have more influence
-    than its share. "isotonic" is the mean of the best increasing function and the best sigmoid.
+    From scores of positive and of unlabelled rows that were not trained on, each with weights. The
+    q of one form that maximises ``sum_P log q(score)`` with a mean of ``prior`` over the
+    unlabelled scores: ``q / prior`` is the ratio of densities of greatest likelihood (KLIEP,
+    Sugiyama et al. 2008). "isotonic" is the mean of the best increasing function and the best
+    sigmoid.
     """
     prior = float(np.clip(prior, _LEAST, 1.0 - _LEAST))
     (scores, weight), (others, mass) = positive, (unlabeled[0], unlabeled[1] / unlabeled[1].sum())
@@ -73,10 +72,9 @@ def curve_with_prior(positive, unlabeled, prior, kind):
 def curve_of_labels(scores, positive, weight, kind, unlabeled=None, share=None):
     """The Curve of labelled rows that were not trained on; weights act as repetitions.
 
-    The sigmoid of greatest posterior density: labels are independent given the scores, the slope
-    is lognormal around 1 and the intercept normal around 0, so that few labels, or labels
-    without an error, do not give certainties. "isotonic" is the mean of the isotonic regression
-    and of the sigmoid. With a ``share`` in (0, 1) that is the mean probability over the
+    The sigmoid of greatest posterior density: the slope is lognormal around 1, the intercept
+    normal around 0, so that few labels do not give certainties. "isotonic" is the mean of the
+    isotonic regression and of the sigmoid. A ``share`` in (0, 1) is the mean probability over the
     unlabelled rows, whose scores and weights are ``unlabeled``.
     """
     y = positive.astype(float)
@@ -119,6 +117,18 @@ def mean_and_spread(scores, weight):
     spread = float(np.sqrt(np.average((scores - mean) ** 2, weights=weight)))
     alike = spread <= _SAME * float(np.abs(scores).max(initial=0.0))
     return mean, 1.0 if alike else spread
+
+
+def equal_bins(values, weight, n_bins, whole=None):
+    """Distinct values, which of them each is, their weights, and the bin of each.
+
+    At most ``n_bins`` bins of about equal weight, by the middle; ``whole`` is the weights' exact
+    sum.
+    """
+    distinct, group = np.unique(values, return_inverse=True)
+    total = np.bincount(group, weights=weight)
+    middle = (np.cumsum(total) - 0.5 * total) / (total.sum() if whole is None else whole)
+    return distinct, group, total, np.minimum((middle * n_bins).astype(np.intp), n_bins - 1)
 
 
 def _best(at):
@@ -185,10 +195,7 @@ def _isotonic(places, targets, mass):
 
 
 def _with_mean(knots, values, places, mass, mean):
-    """Values scaled, and cut at 1, such that the mean over ``places`` is right.
-
-    Where even 1 at every value that is not 0 is too little, the others share what is missing.
-    """
+    """Values scaled and cut at 1 so that the mean over ``places`` is right, zeros last."""
 
     def off(log_factor):
         return mass @ np.interp(places, knots, np.minimum(1.0, np.exp(log_factor) * values)) - mean

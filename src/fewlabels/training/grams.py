@@ -19,10 +19,7 @@ def gram_over(kernel, X, n_jobs=1, *, float64=False):
 
 
 def shift_of(kernel, X):
-    """What is taken from rows under the linear kernel; None under others and of sparse rows.
-
-    Where coefficients sum to zero, moving all rows changes nothing but rounding.
-    """
+    """What is taken from rows under the linear kernel, which changes nothing but rounding."""
     if not isinstance(kernel, Linear) or sp.issparse(X):
         return None
     return X.mean(axis=0, dtype=np.float64)

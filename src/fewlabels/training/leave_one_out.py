@@ -32,11 +32,11 @@ def sums_without(stream, places):
 
 
 def _values_without(stream, places, tell):
-    """What ``tell`` says about rows, from a path on which they have no part.
+    """What ``tell`` says about rows, from a path on which they have no part. Exact.
 
-    Exact: a row with a variable of zero has no part in its own machine. Without any other one
-    the solution is that of a linear system, where the rows that change sides are found in a few
-    turns; where they are not, the row moves to zero along a copy of the path, and back.
+    A row with a variable of zero has no part in its own machine. Without any other one the
+    solution is that of a linear system; where that finds none, the row moves to zero along a copy
+    of the path.
     """
     values = np.empty(len(places))
     where = np.searchsorted(stream.on_path, places)

@@ -16,20 +16,16 @@ def row_keys(X):
 
 
 def value_order(X, positive, weight):
-    """Unlabelled rows, then positive ones, in an order that their values alone decide.
-
-    Rows occur as often as their weight says.
-    """
+    """Unlabelled rows, then positive ones, by values alone, as often as weights say."""
     key = row_keys(X)
     groups = (np.flatnonzero(~positive), np.flatnonzero(positive))
     return np.concatenate([repeated(rows, weight[rows], key) for rows in groups])
 
 
 def repeated(rows, weight, key):
-    """Rows in the order of their keys, each as often as its weight says.
+    """Rows in the order of their keys, each as often as its weight says; equal rows count as one.
 
-    Equal rows count as one of their weights' sum. What all whole-numbered weights have in
-    common is left out; other weights are rounded so that the sum stays right.
+    What all whole-numbered weights have in common is left out; others are rounded, the sum kept.
     """
     distinct, first, group = np.unique(key[rows], return_index=True, return_inverse=True)
     rows, weight = rows[first], np.bincount(group, weights=weight)

@@ -9,10 +9,7 @@ from ..solvers import Status, solve_decomposition
 
 
 class Steps:
-    """The engine over the steps of one fit: one time limit, one callback, one count, one Ctrl-C.
-
-    Once the callback of the settings asks to stop, every later step is asked to.
-    """
+    """The engine over the steps of one fit: one time limit, callback, count, Ctrl-C and stop."""
 
     def __init__(self, settings):
         self.settings = settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from ...training.bins import equal_bins
+from ...training.curves import equal_bins
 from ._scores import CrossFittedPrior
 
 # Grid of curves: steepness, midpoint (over the range of scores) and floor.

@@ -11,14 +11,14 @@ from sklearn.utils.validation import check_consistent_length
 from ...estimators import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
 from ..tuning.result import trim_of
 from ..tuning.search import Search
-from ..tuning.tune import _checked_budget
 from .few_labels import compare_few_labels
 from .judge import differences_of, judged, width
 from .one_class import compare_one_class
 from .positive_unlabelled import compare_pu
 from .result import BaselineComparison
-from .run import Rows, mean_seconds
+from .run import Rows
 
+_COLUMNS = ["name", "ours", "score", "low", "high", "seconds", "note"]
 _MEASURES = {
     "classes": "accuracy on held-out labelled rows",
     "pu": "area under the ROC curve, positives against negatives, as the prior implies it (an "
@@ -45,8 +45,7 @@ def compare_with_baselines(
     folds, and scored by what can be known without full labels:
 
     * ``S3VM``: accuracy on held-out labelled rows, the unlabelled ones kept in training. Against
-      logistic regression and a support vector machine of the labels alone, self-training, label
-      spreading, and the majority class.
+      classifiers of the labels alone, self-training, label spreading, and the majority class.
     * ``PUSVM``, ``PUEnsemble``: area under the ROC curve of held-out positive against held-out
       unlabelled rows, converted by the prior into the area against negatives. Against
       classifiers that take unlabelled rows for negatives.
@@ -83,12 +82,6 @@ def compare_with_baselines(
     Returns
     -------
     BaselineComparison
-        Table, verdict, and how they came about.
-
-    Raises
-    ------
-    ValueError
-        Another estimator; missing labels; a precomputed kernel.
 
     Notes
     -----
@@ -99,9 +92,6 @@ def compare_with_baselines(
     References
     ----------
     Nadeau, C., Bengio, Y. (2003). Inference for the generalization error. Machine Learning 52.
-
-    DeLong, E. R., DeLong, D. M., Clarke-Pearson, D. L. (1988). Comparing the areas under two or
-    more correlated receiver operating characteristic curves. Biometrics 44.
 
     Examples
     --------
@@ -116,7 +106,7 @@ def compare_with_baselines(
     >>> found.outcome in ("better", "worse", "undecided")
     True
     """
-    search = Search(_checked_budget(time_budget), progress, random_state)
+    search = Search(time_budget, progress, random_state)
     rng = check_random_state(search.seed)
     is_pipeline = isinstance(estimator, Pipeline)
     machine = estimator[-1] if is_pipeline else estimator
@@ -172,60 +162,38 @@ def _as_rows(X, steps, what):
     return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=what)
 
 
-def _shown_accuracy(value):
-    return f"{100.0 * value:.1f} %"
-
-
-def _shown_area(value):
-    return f"{value:.3f}"
-
-
 def _result(kind, found, why_not, agreement, disagreements, search):
-    shown = _shown_accuracy if kind == "classes" else _shown_area
-    empty = pd.DataFrame(columns=["name", "ours", "score", "low", "high", "seconds", "note"])
-    result = BaselineComparison(
-        table=empty,
-        differences=differences_of(["ours"], np.zeros(1), np.zeros(1), 1),
-        measure=_MEASURES[kind],
-        verdict="",
-        outcome="unknown",
-        worse_than=[],
-        protocol="" if found is None else found.protocol,
-        stopped=search.stopped,
-        seconds=0.0,
-        agreement=agreement,
-        disagreements=disagreements,
-    )
-    if found is None:
-        result.verdict = f"Nothing could be compared: {why_not}."
-    elif not found.running:
-        result.verdict = f"Nothing could be compared before {search.stopped} ended it."
-        result.table = _table(found, False)
-    elif kind == "nothing":
-        result.verdict = _without_anomalies(agreement)
-        result.table = _table(found, False)
-    else:
-        names = [found.methods[k].name for k in found.running]
-        result.differences = differences_of(
-            names, found.mean, found.difference_error, len(found.folds)
-        )
-        score = float(found.mean[0])
-        result.outcome, result.verdict, result.worse_than = judged(
-            result.differences, score, shown
-        )
-        result.verdict = f"{names[0]}: {result.verdict} {found.caution}".rstrip()
-        result.table = _table(found, True)
-    left_out = [
-        method.name
-        for place, method in enumerate(found.methods if found else [])
-        if place not in found.running
-    ]
-    if left_out and found.running:
-        result.protocol += f" Not compared: {', '.join(left_out)}."
+    outcome, verdict, worse_than = "unknown", f"Nothing could be compared: {why_not}.", []
+    differences = differences_of(["ours"], np.zeros(1), np.zeros(1), 1)
+    table, protocol = pd.DataFrame(columns=_COLUMNS), ""
+    if found is not None:
+        protocol, names = found.protocol, [found.methods[k].name for k in found.running]
+        scored = bool(names) and kind != "nothing"
+        table = _table(found, scored)
+        if scored:
+            differences = differences_of(
+                names, found.mean, found.difference_error, len(found.folds)
+            )
+            accuracy = kind == "classes"
+            outcome, verdict, worse_than = judged(
+                differences,
+                float(found.mean[0]),
+                lambda value: f"{100.0 * value:.1f} %" if accuracy else f"{value:.3f}",
+            )
+            verdict = f"{names[0]}: {verdict} {found.caution}".rstrip()
+        elif names:
+            verdict = _without_anomalies(agreement)
+        else:
+            verdict = f"Nothing could be compared before {search.stopped} ended it."
+        left_out = [method.name for method in found.methods if method.name not in names]
+        if left_out and names:
+            protocol += f" Not compared: {', '.join(left_out)}."
     if search.stopped:
-        result.protocol += f" It was ended early by {search.stopped}."
-    result.seconds = search.seconds
-    return result
+        protocol += f" It was ended early by {search.stopped}."
+    return BaselineComparison(
+        table, differences, _MEASURES[kind], verdict, outcome, worse_than, protocol,
+        search.stopped, search.seconds, agreement, disagreements,
+    )  # fmt: skip
 
 
 def _without_anomalies(agreement):
@@ -248,27 +216,18 @@ def _without_anomalies(agreement):
 
 
 def _table(found, scored):
-    lines = []
+    """The table of a comparison, the best method first."""
+    lines, half = [], width(len(found.folds))
     for place, method in enumerate(found.methods):
-        note = found.runs.failures[place] or found.notes.get(place, "")
+        note = found.failures[place] or found.notes.get(place, "")
         score = low = high = np.nan
-        if place in found.running and scored:
+        if place not in found.running:
+            note = note or "not finished in time"
+        elif scored:
             at = found.running.index(place)
-            score, error = found.mean[at], found.error[at]
-            half = width(len(found.folds)) * error if len(found.folds) > 1 else np.inf
-            low, high = max(0.0, score - half), min(max(score, 1.0), score + half)
-        elif place not in found.running and not note:
-            note = "not finished in time"
-        lines.append(
-            {
-                "name": method.name,
-                "ours": place == 0,
-                "score": score,
-                "low": low,
-                "high": high,
-                "seconds": mean_seconds(found.runs, place),
-                "note": note,
-            }
-        )
-    table = pd.DataFrame(lines)
+            score, apart = found.mean[at], half * found.error[at]
+            low, high = max(0.0, score - apart), min(max(score, 1.0), score + apart)
+        seconds = np.mean(found.seconds[place]) if found.seconds[place] else np.nan
+        lines.append([method.name, place == 0, score, low, high, seconds, note])
+    table = pd.DataFrame(lines, columns=_COLUMNS)
     return table.sort_values("score", ascending=False, ignore_index=True, kind="stable")

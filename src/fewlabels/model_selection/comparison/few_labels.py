@@ -9,13 +9,12 @@ from sklearn.utils import _safe_indexing
 from ...labels.semi_supervised import read_semi_labels
 from ..splitters import LabeledKFold
 from .methods import MAJORITY, few_label_methods
-from .run import Method, run
-from .scores import Scores
+from .run import Method, run, sample
 
 # Folds are repeated until about so many labels were predicted.
 _FOLDS, _PREDICTIONS, _MOST_REPEATS = 5, 200, 10
-# Most rows that are trained on, and labelled ones among them.
-_MOST_ROWS, _MOST_LABELLED = 4000, 2000
+# Most labelled rows that take part.
+_MOST_LABELLED = 2000
 _OURS = "S3VM"
 # Unlabelled rows that are called; shares of them that differ by more than this are spoken of.
 _CALLED, _APART = 500, 0.1
@@ -25,7 +24,7 @@ def compare_few_labels(machine, rows, search, rng, class_names=None):
     """Scores of ours and of the baselines; and why not when there are none."""
     label, classes, _ = read_semi_labels(rows.y, machine.unlabeled)
     coded = np.where(label == 0, np.nan, label > 0)
-    kept, told = _sample(label, rng)
+    kept, told = sample(label != 0, _MOST_LABELLED, "labelled", rng)
     labelled = kept[label[kept] != 0]
     fewest = int(min(np.sum(label[labelled] > 0), np.sum(label[labelled] < 0)))
     if fewest < 2:
@@ -53,37 +52,30 @@ def compare_few_labels(machine, rows, search, rng, class_names=None):
             estimator.fit(_safe_indexing(encoded, np.flatnonzero(known)), coded[train][known])
         else:
             estimator.fit(encoded, np.where(known, coded[train], -1).astype(int))
-        free = np.flatnonzero(~known)[:_CALLED]
-        share = (
-            np.mean(estimator.predict(_safe_indexing(encoded, free)) == 1) if len(free) else np.nan
-        )
+        free = _safe_indexing(encoded, np.flatnonzero(~known)[:_CALLED])
+        share = np.mean(estimator.predict(free) == 1) if free.shape[0] else np.nan
         return estimator.predict(held) == coded[test], float(share)
 
-    runs = run(methods, splits, evaluate, search)
-    found = Scores(methods, runs)
+    found = run(methods, splits, evaluate, search)
     running, common = found.running, found.folds
-    hits = np.full((len(running), len(common), len(coded)), np.nan)
-    for i, k in enumerate(running):
-        for j, fold in enumerate(common):
-            hits[i, j, splits[fold][1]] = runs.outputs[k][fold][0]
-    seen = np.isfinite(hits[0]).any(axis=0) if running else np.zeros(0, bool)
     if running:
-        found.fill_hits(hits[:, :, seen], 1.0 / (folds - 1))
+        hits = np.full((len(running), len(common), len(coded)), np.nan)
+        for i, k in enumerate(running):
+            for j, fold in enumerate(common):
+                hits[i, j, splits[fold][1]] = found.outputs[k][fold][0]
+        found.fill_hits(hits[:, :, np.isfinite(hits[0]).any(axis=0)], 1.0 / (folds - 1))
     found.protocol = (
         f"Accuracy on held-out labelled rows: {len(common)} folds ({folds} parts of "
         f"{len(labelled)} labelled rows, shuffled anew each time), the unlabelled rows kept in "
         f"training.{told}"
     )
-    _tell_shares(found, runs, float(np.mean(coded[labelled])), (class_names or classes)[1])
+    _tell_shares(found, float(np.mean(coded[labelled])), (class_names or classes)[1])
     return found, ""
 
 
-def _tell_shares(found, runs, labelled_share, name):
-    """Note how many unlabelled rows each method calls the second class.
-
-    Held-out labelled rows do not see a wrong share where labels are not a random sample.
-    """
-    shares = {k: np.mean([runs.outputs[k][f][1] for f in found.folds]) for k in found.running}
+def _tell_shares(found, labelled_share, name):
+    """Note how many unlabelled rows each method calls the second class, which no score shows."""
+    shares = {k: np.mean([found.outputs[k][f][1] for f in found.folds]) for k in found.running}
     if not shares or not np.isfinite(shares[0]):
         return
     for k, share in shares.items():
@@ -96,19 +88,3 @@ def _tell_shares(found, runs, labelled_share, name):
             f"{100 * labelled_share:.0f} % are. If rows were not labelled at random, held-out "
             "labels do not show which share is right; look at the shares, and set balance."
         )
-
-
-def _sample(label, rng):
-    """Rows that take part, and words when these are not all."""
-    labelled, unlabelled = np.flatnonzero(label), np.flatnonzero(label == 0)
-    if len(label) <= _MOST_ROWS:
-        return np.arange(len(label)), ""
-    if len(labelled) > _MOST_LABELLED:
-        labelled = rng.choice(labelled, _MOST_LABELLED, replace=False)
-    room = min(len(unlabelled), _MOST_ROWS - len(labelled))
-    unlabelled = rng.choice(unlabelled, room, replace=False)
-    told = (
-        f" All methods saw a sample: {len(labelled)} labelled and {room} unlabelled rows of "
-        f"{len(label)}."
-    )
-    return np.sort(np.concatenate([labelled, unlabelled])), told

@@ -13,25 +13,24 @@ _TIE = 1e-9
 
 
 def corrected_error(values, ratio):
-    """Standard error of a mean over folds whose training sets overlap.
+    """Standard errors of means over folds, by row; infinite with one fold.
 
-    ``sqrt((1/J + n_test/n_train) s^2)`` for J folds with variance s^2 (Nadeau & Bengio 2003,
-    eq. (9)): scores of folds that share training rows are correlated, and s^2/J is too small.
-    ``ratio`` is n_test/n_train.
+    ``sqrt((1/J + n_test/n_train) s^2)`` for J folds with variance s^2, as folds share training
+    rows (Nadeau & Bengio 2003, eq. (9)); ``ratio`` is n_test/n_train.
     """
-    return float(np.sqrt((1.0 / len(values) + ratio) * np.var(values, ddof=1)))
+    n_folds = values.shape[-1]
+    if n_folds < 2:
+        return np.full(len(values), np.inf)
+    return np.sqrt((1.0 / n_folds + ratio) * np.var(values, axis=-1, ddof=1))
 
 
 def width(n_folds):
-    """Half the width of an interval, in standard errors."""
-    return float(student.ppf(0.5 + _CONFIDENCE / 2.0, n_folds - 1))
+    """Half the width of an interval, in standard errors; infinite with one fold."""
+    return float(student.ppf(0.5 + _CONFIDENCE / 2.0, n_folds - 1)) if n_folds > 1 else np.inf
 
 
 def differences_of(names, scores, errors, n_folds):
-    """Table of differences between the first method, which is ours, and the others.
-
-    ``scores`` are means over the same folds, ``errors`` those of the differences to the first.
-    """
+    """Table of differences in mean score, with errors, between the first method and others."""
     difference = scores[0] - np.asarray(scores[1:])
     difference[np.abs(difference) <= _TIE] = 0.0
     error = np.asarray(errors[1:], dtype=float)
@@ -51,19 +50,17 @@ def differences_of(names, scores, errors, n_folds):
 
 
 def judged(differences, score, shown):
-    """Outcome, verdict and the names of baselines ahead.
-
-    ``differences`` are of ``differences_of``; ``shown`` tells a score or a difference in words.
-    """
+    """Outcome, verdict and the baselines ahead; ``shown`` tells scores and differences."""
     if differences.empty:
         return "unknown", "No baseline could be compared, so nothing is known about it.", []
     ahead = differences[differences["ahead"]]
     clearly = ahead[ahead["clear"]]
     nearest = (clearly if len(clearly) else differences).iloc[0]
-    rival = score - nearest["difference"]
     half = nearest["high"] - nearest["difference"]
-    gap = f"a difference of {shown(abs(nearest['difference']))} +- {_margin(half, shown)}"
-    figures = f"{shown(rival)} against {shown(score)}, {gap}"
+    figures = (
+        f"{shown(score - nearest['difference'])} against {shown(score)}, a difference of "
+        f"{shown(abs(nearest['difference']))} +- {shown(half) if np.isfinite(half) else 'unknown'}"
+    )
     names = list(ahead["name"])
     if len(clearly):
         others = f"; ahead are also {_listed(names[1:])}" if len(names) > 1 else ""
@@ -81,23 +78,15 @@ def judged(differences, score, shown):
             f"{figures}{others}."
         )
         return "undecided", verdict, names
-    if differences["clear"].all():
-        verdict = f"Better than {_count(len(differences))}; next is {nearest['name']}: {figures}."
-        return "better", verdict, []
     level = int((~differences["clear"]).sum())
+    count = f"{level or len(differences)} baseline{'s' * ((level or len(differences)) != 1)}"
+    if not level:
+        return "better", f"Better than {count}; next is {nearest['name']}: {figures}.", []
     verdict = (
-        f"No baseline is ahead, but {_count(level)} cannot be told apart from it by these rows; "
+        f"No baseline is ahead, but {count} cannot be told apart from it by these rows; "
         f"next is {nearest['name']}: {figures}."
     )
     return "undecided", verdict, []
-
-
-def _margin(half, shown):
-    return shown(half) if np.isfinite(half) else "unknown"
-
-
-def _count(n):
-    return f"{n} baseline{'s' * (n != 1)}"
 
 
 def _listed(names):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.covariance import LedoitWolf
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import IsolationForest, RandomForestClassifier
@@ -19,40 +18,36 @@ _NEIGHBOR = 10
 MAJORITY = "majority class"
 
 
-class NeighborDistance(BaseEstimator):
+class NeighborDistance(NearestNeighbors):
     """Minus the distance to the k-th nearest training row."""
-
-    def fit(self, X, y=None):
-        """Keep the rows."""
-        k = min(_NEIGHBOR, X.shape[0])
-        self._neighbors = NearestNeighbors(n_neighbors=k).fit(X)
-        return self
 
     def score_samples(self, X):
         """Greater is more normal."""
-        return -self._neighbors.kneighbors(X)[0][:, -1]
+        k = min(self.n_neighbors, self.n_samples_fit_)
+        return -self.kneighbors(X, k)[0][:, -1]
 
 
-class Mahalanobis(BaseEstimator):
+class Mahalanobis(LedoitWolf):
     """Minus the squared Mahalanobis distance, by Ledoit and Wolf's covariance."""
 
     def fit(self, X, y=None):
         """Fit mean and covariance."""
         if sp.issparse(X):
             raise ValueError("a covariance matrix of sparse rows is not computed.")
-        self._covariance = LedoitWolf().fit(X)
-        return self
+        return super().fit(X)
 
     def score_samples(self, X):
         """Greater is more normal."""
-        return -self._covariance.mahalanobis(X)
+        return -self.mahalanobis(X)
 
 
 def one_class_methods(seed):
     """Detectors that learn from rows without labels."""
     return [
         Method("isolation forest", IsolationForest(random_state=seed)),
-        Method(f"distance to the {_NEIGHBOR}th neighbour", NeighborDistance()),
+        Method(
+            f"distance to the {_NEIGHBOR}th neighbour", NeighborDistance(n_neighbors=_NEIGHBOR)
+        ),
         Method("Mahalanobis distance", Mahalanobis()),
         Method("scikit-learn's OneClassSVM, defaults", OneClassSVM()),
     ]

@@ -10,13 +10,12 @@ from sklearn.model_selection import KFold
 
 from ..tuning.neighbors import far_from_neighbors
 from .methods import one_class_methods
-from .run import Method, run
-from .scores import Scores
+from .run import MOST_ROWS, Method, run
 
 _FOLDS, _REPEATS = 5, 2
-_MOST_ROWS, _MOST_OTHER = 4000, 4000
 # The rate asked for where the machine has none.
 _TARGET_FPR = 0.05
+_SIDES = ("left", "right")
 # Rows shown that methods disagree on.
 _SHOWN = 20
 
@@ -25,9 +24,9 @@ def compare_one_class(machine, rows, known_other, trim, search, rng):
     """Scores where there are known anomalies; agreement and disagreements in any case."""
     n = rows.X.shape[0]
     kept, told = np.arange(n), ""
-    if n > _MOST_ROWS:
-        kept = np.sort(rng.choice(n, _MOST_ROWS, replace=False))
-        told = f" All methods saw a sample of {_MOST_ROWS} rows of {n}."
+    if n > MOST_ROWS:
+        kept = np.sort(rng.choice(n, MOST_ROWS, replace=False))
+        told = f" All methods saw a sample of {MOST_ROWS} rows of {n}."
     if len(kept) < 2 * _FOLDS:
         return None, f"{len(kept)} rows are too few to hold any out; 10 are needed", None, None
     seed = rng.randint(2**31 - 1)
@@ -44,88 +43,70 @@ def compare_one_class(machine, rows, known_other, trim, search, rng):
         estimator = clone(method.estimator)
         if method is methods[0]:
             estimator.set_params(verbose=False)
-            weight = ~far_from_neighbors(encoded, trim) if trim else None
-            estimator.fit(encoded, sample_weight=None if weight is None else weight.astype(float))
-            outside = estimator.predict(held) < 0
+            weight = (~far_from_neighbors(encoded, trim)).astype(float) if trim else None
+            outside = estimator.fit(encoded, sample_weight=weight).predict(held) < 0
+            score = estimator.score_samples(held)
         else:
-            estimator.fit(encoded)
-            cut = np.quantile(estimator.score_samples(encoded), asked)
-            outside = None
-        score = estimator.score_samples(held)
-        outside = score < cut if outside is None else outside
+            cut = np.quantile(estimator.fit(encoded).score_samples(encoded), asked)
+            score = estimator.score_samples(held)
+            outside = score < cut
         return score, outside, *(estimator.score_samples(part) for part in other)
 
-    runs = run(methods, splits, evaluate, search)
-    found = Scores(methods, runs)
+    found = run(methods, splits, evaluate, search)
     if not found.running:
         return found, "", None, None
+    folds = f"{len(found.folds)} folds ({_FOLDS} parts, shuffled anew each time)."
     if known_other is not None:
-        _against(found, runs)
-        n_other = known_other.shape[0]
+        _against(found)
         found.protocol = (
-            f"Area under the ROC curve of held-out rows against {n_other} known anomalies, which "
-            f"are never trained on: {len(found.folds)} folds ({_FOLDS} parts, shuffled anew each "
-            f"time).{told}"
+            "Area under the ROC curve of held-out rows against "
+            f"{known_other.shape[0]} known anomalies, which are never trained on: {folds}{told}"
         )
     else:
         found.protocol = (
-            f"{len(found.folds)} folds ({_FOLDS} parts, shuffled anew each time). Without known "
-            "anomalies there is no score: false alarms on held-out rows, and how much methods "
-            f"agree.{told}"
+            f"{folds} Without known anomalies there is no score: false alarms on held-out rows, "
+            f"and how much methods agree.{told}"
         )
-    return found, "", *_agreement(found, runs, splits, asked, n)
+    return found, "", *_agreement(found, splits, asked, n)
 
 
-def _against(found, runs):
-    """Areas by fold, and what the choice of anomalies adds to their errors.
-
-    All folds share the anomalies, whose share of the variance is that of each one's own area
-    (DeLong et al. 1988).
-    """
+def _against(found):
+    """Areas by fold, and the part of errors that the anomalies share (DeLong et al. 1988)."""
     areas, placements = [], []
     for k in found.running:
         values = []
         for fold in found.folds:
-            normal, _, other = runs.outputs[k][fold]
+            normal, _, other = found.outputs[k][fold]
             ordered = np.sort(normal)
-            below = np.searchsorted(ordered, other, side="left")
-            up_to = np.searchsorted(ordered, other, side="right")
+            below, up_to = (np.searchsorted(ordered, other, side=side) for side in _SIDES)
             values.append(1.0 - (below + up_to) / (2.0 * len(ordered)))
         areas.append([v.mean() for v in values])
         placements.append(np.mean(values, axis=0))
     placements = np.array(placements)
     n_other = placements.shape[1]
-
-    def spread(values):
-        if n_other < 2:
-            return np.full(len(values), np.inf)
-        return values.std(axis=1, ddof=1) / np.sqrt(n_other)
-
-    found.fill_folds(
-        np.array(areas), 1.0 / (_FOLDS - 1), spread(placements), spread(placements - placements[0])
+    spread, of_difference = (
+        v.std(axis=1, ddof=1) / np.sqrt(n_other) if n_other > 1 else np.inf
+        for v in (placements, placements - placements[0])
     )
+    found.fill_folds(np.array(areas), 1.0 / (_FOLDS - 1), spread, of_difference)
 
 
-def _agreement(found, runs, splits, asked, n):
+def _agreement(found, splits, asked, n):
     """Tables of false alarms and rank correlations, and of the rows most disagreed on."""
-    ranks = np.full((len(found.running), n), np.nan)
+    total, counts = np.zeros((len(found.running), n)), np.zeros(n)
     alarms = np.zeros(len(found.running))
-    counts = np.zeros(n)
     for fold in found.folds:
-        counts[splits[fold][1]] += 1
-    for i, k in enumerate(found.running):
-        total = np.zeros(n)
-        for fold in found.folds:
-            score, outside = runs.outputs[k][fold][:2]
-            total[splits[fold][1]] += (rankdata(score) - 0.5) / len(score)
+        test = splits[fold][1]
+        counts[test] += 1
+        for i, k in enumerate(found.running):
+            score, outside = found.outputs[k][fold][:2]
+            total[i, test] += (rankdata(score) - 0.5) / len(score)
             alarms[i] += outside.mean() / len(found.folds)
-        ranks[i] = np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
     seen = np.flatnonzero(counts)
-    ranks = ranks[:, seen]
-    names = [found.methods[k].name for k in found.running]
+    ranks = total[:, seen] / counts[seen]
     agreement = pd.DataFrame(
         {
-            "name": names,
+            "name": [found.methods[k].name for k in found.running],
             "false_alarms": alarms,
             "asked": asked,
             "rank_correlation": [_correlation(ranks[0], r) for r in ranks],
@@ -135,10 +116,9 @@ def _agreement(found, runs, splits, asked, n):
         return agreement, None
     others = ranks[1:].mean(axis=0)
     worst = np.argsort(-np.abs(ranks[0] - others), kind="stable")[:_SHOWN]
-    disagreements = pd.DataFrame(
+    return agreement, pd.DataFrame(
         {"row": seen[worst], "ours": ranks[0, worst], "baselines": others[worst]}
     )
-    return agreement, disagreements
 
 
 def _correlation(a, b):

@@ -12,19 +12,18 @@ from ...estimators.positive_unlabelled import prior_of
 from ...metrics import pu_auc
 from ..splitters import PUKFold
 from .methods import decision_of, pu_methods
-from .run import Method, run
-from .scores import Scores
+from .run import Method, run, sample
 
 _FOLDS, _REPEATS = 5, 4
-# Most rows that take part, and positive ones among them.
-_MOST_ROWS, _MOST_POSITIVE = 4000, 1500
+# Most positive rows that take part.
+_MOST_POSITIVE = 1500
 
 
 def compare_pu(machine, rows, search, rng):
     """Scores of ours and of the baselines, and why not when there are none."""
     positive, classes = split_labels(rows.y, machine.pos_label)
     prior = _prior_of(machine, rows, positive, classes)
-    kept, told = _sample(positive, rng)
+    kept, told = sample(positive, _MOST_POSITIVE, "positive", rng)
     fewest = int(min(positive[kept].sum(), (~positive[kept]).sum()))
     if fewest < 2:
         return None, "one positive or one unlabelled row is too few to hold any out; label more"
@@ -51,11 +50,10 @@ def compare_pu(machine, rows, search, rng):
         recall, predicted = called[is_positive].mean(), called[~is_positive].mean()
         return pu_auc(mark[test], decision, prior), recall, predicted
 
-    runs = run(methods, splits, evaluate, search)
-    found = Scores(methods, runs)
+    found = run(methods, splits, evaluate, search)
     running, common = found.running, found.folds
     if running:
-        outputs = np.array([[runs.outputs[k][fold] for fold in common] for k in running])
+        outputs = np.array([[found.outputs[k][fold] for fold in common] for k in running])
         found.fill_folds(outputs[:, :, 0], 1.0 / (folds - 1))
         for k, (_, recall, predicted) in zip(running, outputs.mean(axis=1), strict=True):
             accuracy = 1.0 - prior - predicted + 2.0 * prior * recall
@@ -84,19 +82,3 @@ def _prior_of(machine, rows, positive, classes):
         X = clone(rows.steps).fit_transform(X, rows.y)
     labels = classes[positive.astype(np.intp)]
     return prior_of(clone(machine), X, labels)[0].prior
-
-
-def _sample(positive, rng):
-    """Rows that take part, and words when these are not all."""
-    n = len(positive)
-    if n <= _MOST_ROWS:
-        return np.arange(n), ""
-    labelled, others = np.flatnonzero(positive), np.flatnonzero(~positive)
-    if len(labelled) > _MOST_POSITIVE:
-        labelled = rng.choice(labelled, _MOST_POSITIVE, replace=False)
-    others = rng.choice(others, min(len(others), _MOST_ROWS - len(labelled)), replace=False)
-    told = (
-        f" All methods saw a sample: {len(labelled)} positive and {len(others)} unlabelled rows "
-        f"of {n}."
-    )
-    return np.sort(np.concatenate([labelled, others])), told

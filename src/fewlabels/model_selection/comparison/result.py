@@ -62,17 +62,7 @@ class BaselineComparison:
         return f"{self.verdict} ({len(self.table)} methods, {self.seconds:.1f} s{ended})"
 
     def plot(self, ax=None):
-        """Draw the scores and their intervals; without scores, the rank correlations.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
+        """Draw scores with intervals, else rank correlations, on ``ax`` (None: a new figure)."""
         if ax is None:
             from matplotlib import pyplot as plt
 

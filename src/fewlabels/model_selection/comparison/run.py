@@ -1,4 +1,4 @@
-"""Methods on folds, within a time budget."""
+"""Methods on folds, within a time budget, and what they score there."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from sklearn.utils import _safe_indexing
 
 from ..._threads import one_blas_thread
 from ...training.cross_fitting import cross_fit
+from .judge import corrected_error
+
+# Most rows that take part.
+MOST_ROWS = 4000
 
 
 class Method(NamedTuple):
@@ -22,53 +26,77 @@ class Method(NamedTuple):
     learns_from: str = "all"
 
 
-class Runs:
-    """What methods gave on folds.
+class Scores:
+    """What methods gave on folds, and what that makes of those that ran.
 
-    By method: ``outputs`` by fold, ``seconds`` of each fold, and ``failures``, which say why one
-    could not be run (empty when it could).
+    By method ``outputs`` by fold, ``seconds``, ``failures`` (why it could not be run) and
+    ``notes``; by ``running`` method, over the ``folds`` in common, ``mean`` scores and their
+    ``error``. ``protocol`` says how the scores were made, and ``caution`` what they do not show.
     """
 
-    def __init__(self, n_methods):
-        self.outputs = [{} for _ in range(n_methods)]
-        self.seconds = [[] for _ in range(n_methods)]
-        self.failures = [""] * n_methods
+    def __init__(self, methods):
+        self.methods = methods
+        self.outputs = [{} for _ in methods]
+        self.seconds = [[] for _ in methods]
+        self.failures = [""] * len(methods)
+        self.running, self.folds, self.notes = [], [], {}
+        self.protocol = self.caution = ""
 
-    def common_folds(self):
-        """Methods that can be compared, and the folds they have in common.
-
-        When not even the first fold was finished, the methods that have it.
-        """
+    def find_common(self):
+        """Methods that can be compared; with the first fold alone, those that have finished it."""
         running = [k for k, why in enumerate(self.failures) if not why]
         if not running or not self.outputs[0]:
-            return [], []
-        done = [set(self.outputs[k]) for k in running]
-        common = sorted(set.intersection(*done))
+            return
+        common = sorted(set.intersection(*(set(self.outputs[k]) for k in running)))
         if not common:
             running = [k for k in running if 0 in self.outputs[k]]
             common = [0]
-        return running, common
+        self.running, self.folds = running, common
+
+    def fill_hits(self, hits, ratio):
+        """From hits of shape (n_running, n_folds, n_rows), NaN where a row was not held out.
+
+        An error is at least that between rows: with a handful of rows folds may agree by chance.
+        """
+        n_rows = hits.shape[2]
+        by_row = np.nanmean(hits, axis=1)
+        self._fill(by_row.mean(axis=1), np.nanmean(hits, axis=2), ratio)
+        p = (by_row.sum(axis=1) + 1.0) / (n_rows + 2.0)
+        self.error = np.maximum(self.error, np.sqrt(p * (1.0 - p) / n_rows))
+        # Under no difference its mean is known to be zero (McNemar).
+        apart = np.sqrt(np.square(by_row - by_row[0]).sum(axis=1)) / n_rows
+        self.difference_error = np.maximum(self.difference_error, apart)
+
+    def fill_folds(self, values, ratio, own=0.0, of_difference=0.0):
+        """From scores of shape (n_running, n_folds), and errors that all folds share."""
+        self._fill(values.mean(axis=1), values, ratio)
+        self.error = np.hypot(self.error, own)
+        self.difference_error = np.hypot(self.difference_error, of_difference)
+
+    def _fill(self, mean, by_fold, ratio):
+        self.mean = mean
+        self.error = corrected_error(by_fold, ratio)
+        self.difference_error = corrected_error(by_fold - by_fold[0], ratio)
 
 
 def run(methods, splits, evaluate, search):
-    """``Runs`` of every method, ours first, on every fold until time is spent.
-
-    ``evaluate(method, fold, train, test)`` fits and gives the output.
-    """
-    runs = Runs(len(methods))
+    """``Scores`` of every method, ours first, by ``evaluate(method, fold, train, test)``."""
+    found = Scores(methods)
 
     def attempt(place, *fold):
-        if runs.failures[place]:
+        if found.failures[place]:
             return None
         started = time.perf_counter()
         try:
-            output = _quietly(evaluate, methods[place], *fold)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                output = evaluate(methods[place], *fold)
         except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
             if place == 0:
                 raise
-            runs.failures[place] = f"failed: {str(error).splitlines()[0]}"
+            found.failures[place] = f"failed: {str(error).splitlines()[0]}"
             return None
-        runs.seconds[place].append(time.perf_counter() - started)
+        found.seconds[place].append(time.perf_counter() - started)
         return output
 
     folds = [(fold, *split) for fold, split in enumerate(splits)]
@@ -76,32 +104,36 @@ def run(methods, splits, evaluate, search):
     with one_blas_thread(), search.running("baselines", len(methods) * len(splits)):
         for place, fold, output in cross_fit(folds, attempt, places, is_over=search.is_over):
             if output is not None:
-                runs.outputs[place][fold] = output
+                found.outputs[place][fold] = output
             search.advance(methods[place].name)
-    return runs
+    found.find_common()
+    return found
 
 
-def _quietly(evaluate, *arguments):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return evaluate(*arguments)
+def sample(marked, most_marked, word, rng):
+    """Rows that take part, and words when these are not all."""
+    ours, others = np.flatnonzero(marked), np.flatnonzero(~marked)
+    if len(marked) <= MOST_ROWS:
+        return np.arange(len(marked)), ""
+    if len(ours) > most_marked:
+        ours = rng.choice(ours, most_marked, replace=False)
+    others = rng.choice(others, min(len(others), MOST_ROWS - len(ours)), replace=False)
+    told = (
+        f" All methods saw a sample: {len(ours)} {word} and {len(others)} unlabelled rows of "
+        f"{len(marked)}."
+    )
+    return np.sort(np.concatenate([ours, others])), told
 
 
 class Rows:
-    """Rows of a comparison, encoded by the steps of a pipeline where there is one.
-
-    Every fold fits the steps to its training rows once, for all methods.
-    """
+    """Rows of a comparison; a pipeline's steps are fitted once to the training rows of a fold."""
 
     def __init__(self, X, y, steps):
         self.X, self.y, self.steps = X, y, steps
         self._fold, self._encoder = None, None
 
     def encoded(self, fold, train, *others):
-        """Training rows and other rows as the machine gets them.
-
-        ``others`` are positions, or rows beside X.
-        """
+        """Training rows and others (positions, or rows beside X) as the machine gets them."""
         parts = [_safe_indexing(self.X, train)]
         for other in others:
             is_places = isinstance(other, np.ndarray) and other.ndim == 1
@@ -113,8 +145,3 @@ class Rows:
             self._encoder = clone(self.steps).fit(parts[0], y)
             self._fold = fold
         return [self._encoder.transform(part) for part in parts]
-
-
-def mean_seconds(runs, place):
-    """Seconds of a fit and its predictions, NaN without any."""
-    return float(np.mean(runs.seconds[place])) if runs.seconds[place] else np.nan

@@ -13,9 +13,10 @@ from ...kernels.width import resolve_gamma
 from ...labels.semi_supervised import read_semi_labels
 from ...training.cross_fitting import cross_fit
 from ...training.grams import gram_over, shift_of
+from ..search import has_gamma
 from ..splitters import LabeledKFold
 from .result import Curve
-from .search import Plan, ended_early, quietly_settings
+from .search import KEPT, Plan
 
 _FOLDS = 5
 # Fewer labels of a class than this cannot tell settings apart.
@@ -47,21 +48,26 @@ def tune_s3vm(estimator, X, y, weight, search):
             stacklevel=4,
         )
         table = pd.DataFrame(candidates[:1]).assign(accuracy=np.nan, chosen=True)
-        reason = f"The settings are kept: {fewest} labelled row(s) of a class cannot tell more."
-        return Plan({}, reason, table, _CURVE)
+        return Plan(
+            {}, f"{KEPT} {fewest} labelled row(s) of a class cannot tell more.", table, _CURVE
+        )
     trial = _Trial(estimator, X, label, weight, candidates[0], search)
-    right, converged = trial.run(candidates)
-    folds = _common_folds(right)
+    trial.run(candidates)
+    # Folds that all candidates have, or else the first, by which some can be compared.
+    done = trial.done
+    folds = done.all(axis=0)
+    if not folds.any() and done[:, 0].sum() > 1:
+        folds[0] = True
     if folds.any() and not search.is_over():
         # Once more with the unlabelled rows speaking softly, at the best width.
-        softer = dict(candidates[_best(right[:, folds], candidates)])
+        hits = np.nansum(trial.right[:, folds], axis=(1, 2))
+        hits[[candidate["machine"] == _ALONE for candidate in candidates]] = -1
+        softer = dict(candidates[int(np.argmax(hits))])
         softer["C_star"] *= _SOFTER
-        more, ended_well = trial.run([softer])
-        if np.isfinite(more[0][folds]).any(axis=1).all():
+        trial.run([softer])
+        if trial.done[-1, folds].all():
             candidates.append(softer)
-            right = np.concatenate([right, more])
-            converged = np.concatenate([converged, ended_well])
-    return _decided(candidates, right, converged, folds, weight, search)
+    return _decided(candidates, trial, folds, weight, search)
 
 
 def _candidates(estimator, X, weight):
@@ -69,15 +75,13 @@ def _candidates(estimator, X, weight):
     kernel, C, C_star = estimator.kernel, estimator.C, estimator.C_star
     counted = slice(None) if weight is None else weight > 0
     widths = [np.nan]
-    if not callable(kernel) and "gamma" in KERNELS[kernel].takes:
+    if has_gamma(kernel):
         by_norms = estimator.gamma == "distance" and not KERNELS[kernel].is_similarity
         gamma = "scale" if by_norms else estimator.gamma
         width = resolve_gamma(gamma, X[counted], None if weight is None else weight[counted])
         widths = [factor * width for factor in _AROUND]
     shown = kernel if isinstance(kernel, str) else getattr(kernel, "__name__", "callable")
-    kinds = [(shown, width) for width in widths]
-    if kernel == "rbf":
-        kinds.append(("linear", np.nan))
+    kinds = [(shown, width) for width in widths] + [("linear", np.nan)] * (kernel == "rbf")
     return [
         {"machine": machine, "kernel": kind, "gamma": width, "C": C, "C_star": price}
         for machine, price in (("S3VM", C_star), (_ALONE, np.nan))
@@ -85,59 +89,45 @@ def _candidates(estimator, X, weight):
     ]
 
 
-def _common_folds(right):
-    """Folds that all candidates have, or else the first, by which some can be compared."""
-    done = np.isfinite(right).any(axis=2)
-    folds = done.all(axis=0)
-    if not folds.any() and done[:, 0].sum() > 1:
-        folds[0] = True
-    return folds
-
-
-def _best(right, candidates):
-    """The S3VM with the most hits, the first of equals."""
-    hits = np.nansum(right, axis=(1, 2))
-    hits[[candidate["machine"] == _ALONE for candidate in candidates]] = -1
-    return int(np.argmax(hits))
-
-
 def _settings(candidate, first):
     """Parameters to set, without those that are as given."""
-    if candidate is first:
-        return {}
-    settings = {}
-    if candidate["kernel"] != first["kernel"]:
-        settings["kernel"] = candidate["kernel"]
-    elif candidate["gamma"] != first["gamma"] and np.isfinite(candidate["gamma"]):
-        settings["gamma"] = float(candidate["gamma"])
-    if candidate["machine"] != _ALONE and candidate["C_star"] != first["C_star"]:
-        settings["C_star"] = float(candidate["C_star"])
-    return settings
+    names = ("kernel",) if candidate["kernel"] != first["kernel"] else ("gamma",)
+    names += ("C_star",) * (candidate["machine"] != _ALONE)
+    return {
+        name: candidate[name]
+        for name in names
+        if candidate[name] == candidate[name] and candidate[name] != first[name]  # not NaN
+    }
 
 
 class _Trial:
-    """Folds of the labelled rows, and what candidates predict there."""
+    """Predictions on folds of the labelled rows; ``right`` is (candidates, folds, rows)."""
 
     def __init__(self, estimator, X, label, weight, first, search):
         self.estimator, self.X, self.weight = estimator, X, weight
         self.first, self.search = first, search
         self.coded = np.where(label == 0, np.nan, label > 0)
-        rows = np.flatnonzero(~np.isnan(label))
+        self.rows = rows = np.flatnonzero(~np.isnan(label))
         n_labelled = int(np.sum(np.abs(label[rows])))
         repeats = int(np.clip(np.ceil(_PREDICTIONS / n_labelled), 1, _MOST_REPEATS))
         splitter = LabeledKFold(
             _FOLDS, shuffle=True, n_repeats=repeats, random_state=search.seed, unlabeled=None
         )
-        y = self.coded[rows]
-        self.rows = rows
-        self.splits = list(splitter.split(rows, y))
+        self.splits = list(splitter.split(rows, self.coded[rows]))
+        self.right = np.empty((0, len(self.splits), len(label)))
+        self.converged = []
         self.values = {}  # by kernel and width
         self.room = 1e6 * estimator.cache_size
 
+    @property
+    def done(self):
+        """Which folds of which candidates have predictions."""
+        return np.isfinite(self.right).any(axis=2)
+
     def run(self, candidates):
-        """Hits of shape (candidates, folds, rows), NaN where nothing was predicted."""
-        right = np.full((len(candidates), len(self.splits), len(self.coded)), np.nan)
-        converged = np.ones(len(candidates), dtype=bool)
+        """Append the hits of candidates, and whether all their fits converged."""
+        right = np.full((len(candidates), *self.right.shape[1:]), np.nan)
+        converged = [True] * len(candidates)
         fits = cross_fit(self.splits, self._fit, candidates, is_over=self.search.is_over)
         with self.search.running("S3VM", len(candidates) * len(self.splits)):
             for place, fold, fitted in fits:
@@ -147,48 +137,43 @@ class _Trial:
                     right[place, fold, tested] = predicted == self.coded[tested]
                     converged[place] &= has_converged
                     self.search.advance()
-        return right, converged
+        self.right = np.concatenate([self.right, right])
+        self.converged += converged
 
     def _fit(self, candidate, train, test):
         """Predictions of held-out rows and whether the fit converged; None out of time."""
         if candidate["machine"] == _ALONE:
             train = train[~np.isnan(self.coded[self.rows[train]])]
-        values = self._values(candidate)
-        held = values is not None
-        used = self.rows[train]
-        settings = {**quietly_settings(self.estimator), **_settings(candidate, self.first)}
-        if held:
+        key = candidate["kernel"], candidate["gamma"]
+        if key not in self.values:
+            self.values[key] = self._kernel_values(*key)
+        values = self.values[key]
+        used, tested = self.rows[train], self.rows[test]
+        settings = _settings(candidate, self.first)
+        if values is None:
+            X, held_out = self.X[used], self.X[tested]
+        else:
+            X, held_out = values[np.ix_(train, train)], values[np.ix_(test, train)]
             settings["kernel"] = "precomputed"
+        weight = None if self.weight is None else self.weight[used]
         machine = self.search.fitted(
-            self.estimator,
-            values[np.ix_(train, train)] if held else self.X[used],
-            self.coded[used],
-            None if self.weight is None else self.weight[used],
-            unlabeled=None,
-            **settings,
+            self.estimator, X, self.coded[used], weight, unlabeled=None, **settings
         )
         if machine is None:
             return None
-        tested = values[np.ix_(test, train)] if held else self.X[self.rows[test]]
-        return machine.predict(tested), machine.fit_status_ == 0
+        return machine.predict(held_out), machine.fit_status_ == 0
 
-    def _values(self, candidate):
+    def _kernel_values(self, kernel, gamma):
         """All kernel values of a candidate, for all its folds; None where memory is short."""
-        key = candidate["kernel"], candidate["gamma"]
-        if key not in self.values:
-            self.values[key] = self._evaluated(candidate)
-        return self.values[key]
-
-    def _evaluated(self, candidate):
-        n = len(self.rows)
-        if self.estimator.kernel == "precomputed":
+        n, machine = len(self.rows), self.estimator
+        if machine.kernel == "precomputed":
             return self.X if n == len(self.coded) else self.X[np.ix_(self.rows, self.rows)]
-        if 8 * n**2 > self.room or self.estimator.solver == "path":  # which needs the rows
+        if 8 * n**2 > self.room or machine.solver == "path":  # which needs the rows
             return None
         self.room -= 8 * n**2
-        machine, X = self.estimator, self.X[self.rows]
-        kind = machine.kernel if candidate["kernel"] == self.first["kernel"] else "linear"
-        kernel = make_kernel(kind, candidate["gamma"], machine.degree, machine.coef0)
+        X = self.X[self.rows]
+        kind = machine.kernel if kernel == self.first["kernel"] else "linear"
+        kernel = make_kernel(kind, gamma, machine.degree, machine.coef0)
         shift = shift_of(kernel, X)
         gram = gram_over(kernel, X if shift is None else X - shift, resolve_n_jobs(machine.n_jobs))
         values = gram.block(np.arange(n))
@@ -196,26 +181,26 @@ class _Trial:
         return values
 
 
-def _decided(candidates, right, converged, folds, weight, search):
+def _decided(candidates, trial, folds, weight, search):
     """Compare over the common folds; prefer what was given."""
-    done = np.isfinite(right).any(axis=2)
-    compared = done[:, folds].all(axis=1) if folds.any() else np.zeros(len(candidates), bool)
+    n = len(candidates)
+    right, done = trial.right[:n], trial.done[:n]
+    compared = done[:, folds].all(axis=1) & folds.any()
     table = pd.DataFrame(candidates)
-    table["accuracy"] = table["standard_error"] = np.nan
-    table["gain"] = table["gain_error"] = np.nan
+    table[["accuracy", "standard_error", "gain", "gain_error"]] = np.nan
     table["folds"] = done.sum(axis=1)
-    table["converged"] = converged
+    table["converged"] = trial.converged[:n]
     table["chosen"] = table.index == 0
     if compared.sum() < 2:
-        reason = "The settings are kept: no other candidate was compared."
-        return Plan({}, reason + ended_early(search), table, _CURVE)
+        reason = f"{KEPT} no other candidate was compared."
+        return Plan({}, reason + search.ended_early, table, _CURVE)
     seen = np.isfinite(right[0][folds]).any(axis=0)
     per_row = np.nanmean(right[compared][:, folds][:, :, seen], axis=1)
     share = np.ones(seen.sum()) if weight is None else weight[seen]
     share = share / share.sum()
     gain = per_row - per_row[0]
-    table.loc[compared, "accuracy"] = per_row @ share
     apart = per_row - (per_row @ share)[:, None]
+    table.loc[compared, "accuracy"] = per_row @ share
     table.loc[compared, "standard_error"] = np.sqrt(apart**2 @ share**2)
     table.loc[compared, "gain"] = (gain @ share).round(12)
     # As McNemar's test has it: under no difference, the mean is known to be zero.
@@ -225,14 +210,12 @@ def _decided(candidates, right, converged, folds, weight, search):
     best = int(table.loc[clear, "accuracy"].idxmax()) if clear.any() else 0
     table["chosen"] = table.index == best
     settings = _settings(candidates[best], candidates[0])
-    reason = _in_words(table, semi, best, int(folds.sum()), int(seen.sum()), settings)
-    return Plan(settings, reason + ended_early(search), table, _CURVE)
-
-
-def _in_words(table, semi, best, folds, rows, settings):
+    n_folds = int(folds.sum())
+    told = (
+        f"{n_folds} fold{'s' * (n_folds > 1)} of {seen.sum()} labelled rows, the unlabelled ones "
+        "kept in training"
+    )
     accuracy = table["accuracy"]
-    plural = "s" * (folds > 1)
-    told = f"{folds} fold{plural} of {rows} labelled rows, the unlabelled ones kept in training"
     if settings:
         reason = (
             f"Held-out accuracy is {accuracy[best]:.3f}, {table['gain'][best]:.3f} +- "
@@ -241,15 +224,15 @@ def _in_words(table, semi, best, folds, rows, settings):
         )
     else:
         reason = (
-            f"The settings are kept: over {told}, none of the {semi.sum() - 1} others is better "
+            f"{KEPT} over {told}, none of the {semi.sum() - 1} others is better "
             f"than their accuracy of {accuracy[0]:.3f} by more than {_CLEAR:g} standard errors."
         )
-    alone = accuracy[(table["machine"] == _ALONE) & accuracy.notna()]
-    if len(alone):
-        helps = accuracy[best] > alone.max()
-        comparison = (
-            f"The best SVM of the labels alone has {alone.max():.3f}: the unlabelled rows "
-            f"{'help' if helps else 'do not help here, and an SVM is the simpler machine'}."
+    alone = accuracy[table["machine"] == _ALONE].max()
+    if alone == alone:  # not NaN
+        helps = "do not help here, and an SVM is the simpler machine"
+        if accuracy[best] > alone:
+            helps = "help"
+        reason += (
+            f" The best SVM of the labels alone has {alone:.3f}: the unlabelled rows {helps}."
         )
-        reason = f"{reason} {comparison}"
-    return reason
+    return Plan(settings, reason + search.ended_early, table, _CURVE)

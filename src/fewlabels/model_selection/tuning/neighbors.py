@@ -9,6 +9,7 @@ from sklearn.utils import check_array
 
 from ...kernels.width import total_variance
 
+_ROWS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 # Rows that neighbours are looked for among; of more rows, a sample.
 _REFERENCES = 5000
 # Distances below this share of the largest row are rounding.
@@ -45,7 +46,14 @@ def neighbor_gamma(X, factor=4.0):
     >>> neighbor_gamma([[0.0], [1.0], [2.0], [3.0]])
     1.7777777777777777
     """
-    return _gamma(neighbor_distances(_checked(X)), factor)
+    distances = neighbor_distances(check_array(X, **_ROWS))
+    width = float(np.median(distances))
+    if width <= 0.0:
+        above = distances[distances > 0.0]
+        if len(above) == 0:
+            return 1.0
+        width = float(above.min())
+    return factor / width**2
 
 
 def far_from_neighbors(X, share=0.4):
@@ -71,27 +79,16 @@ def far_from_neighbors(X, share=0.4):
     """
     if not 0.0 <= share < 1.0:
         raise ValueError(f"share={share!r} is not allowed; pass a number in [0, 1).")
-    return farthest(neighbor_distances(_checked(X)), share)
+    return farthest(neighbor_distances(check_array(X, **_ROWS)), share)
 
 
 def gamma_of_reach(rows, far, share):
     """The largest gamma at which all but a ``share`` of the rows are within reach.
 
-    However far they are, not so small that the rows trained on become one point.
-
-    A row is out of reach where the mean kernel value with the rows trained on is lost in the
-    rounding of a decision: a threshold among such rows could not be told from 0.
-
-    Parameters
-    ----------
-    rows : ndarray or CSR array of shape (n, d)
-        Rows.
-    far : ndarray of bool of shape (n,)
-        Rows not trained on.
-    share : float
-        In (0, 1).
+    Out of reach is where the mean kernel value is lost in the rounding of a decision. However far
+    rows are, gamma is not so small that those trained on become one point.
     """
-    squared = nearest_distances(rows, ~far) ** 2
+    squared = _to_neighbor(rows, np.flatnonzero(~far), 1) ** 2
     edge = float(np.quantile(squared, 1.0 - share))
     if not edge > 0.0:
         return np.inf
@@ -111,19 +108,6 @@ def _within(n):
     return max(1.0, float(-np.log(_LOST * n)))
 
 
-def nearest_distances(X, among):
-    """Distance of every row to the nearest other row of the mask ``among``."""
-    candidates = np.flatnonzero(among)
-    if len(candidates) > _REFERENCES:
-        draw = np.random.default_rng(0).choice(len(candidates), _REFERENCES, replace=False)
-        candidates = candidates[np.sort(draw)]
-    neighbors = NearestNeighbors(n_neighbors=min(2, len(candidates))).fit(X[candidates])
-    distance = neighbors.kneighbors(X)[0]
-    found = distance[:, 0].copy()
-    found[candidates] = distance[candidates, -1]
-    return found
-
-
 def farthest(distances, share):
     """Mask of the ``share`` of rows with the largest distances."""
     n = len(distances)
@@ -139,48 +123,28 @@ def rank_of_neighbor(n):
 
 
 def neighbor_distances(X):
-    """Distance of every row to its q-th neighbour, q = ``rank_of_neighbor(n)``.
-
-    Parameters
-    ----------
-    X : ndarray or CSR array of shape (n, d)
-        Rows, at least 2.
-    """
+    """Distance of every row to its q-th neighbour, q = ``rank_of_neighbor(n)``."""
     n = X.shape[0]
     if n < 2:
         raise ValueError(f"X has {n} row(s); distances to neighbours need 2 rows at least.")
     if not sp.issparse(X):
         X = X - X.mean(axis=0, dtype=np.float64)  # differences without cancellation
     rank = rank_of_neighbor(n)
-    if n <= _REFERENCES:
-        found = NearestNeighbors(n_neighbors=rank).fit(X).kneighbors()[0][:, -1]
-    else:
-        found = _distances_in_a_sample(X, rank)
+    if n > _REFERENCES:
+        rank = max(1, round(rank * _REFERENCES / n))
+    found = _to_neighbor(X, np.arange(n), rank)
     squares = X.multiply(X) if sp.issparse(X) else X * X
     largest = float(np.sqrt(np.asarray(squares.sum(axis=1)).max()))
     return np.where(found <= _ROUNDING * largest, 0.0, found)
 
 
-def _distances_in_a_sample(X, rank):
-    """The same among some of the rows: a row of the sample is its own nearest one there."""
-    n = X.shape[0]
-    sample = np.sort(np.random.default_rng(0).choice(n, _REFERENCES, replace=False))
-    near = max(1, round(rank * _REFERENCES / n))
-    distance = NearestNeighbors(n_neighbors=near + 1).fit(X[sample]).kneighbors(X)[0]
-    found = distance[:, near - 1].copy()
-    found[sample] = distance[sample, near]
+def _to_neighbor(X, among, rank):
+    """Distance of every row to its ``rank``-th neighbour, itself aside, of some, or a sample."""
+    if len(among) > _REFERENCES:
+        draw = np.random.default_rng(0).choice(len(among), _REFERENCES, replace=False)
+        among = among[np.sort(draw)]
+    neighbors = NearestNeighbors(n_neighbors=min(rank + 1, len(among))).fit(X[among])
+    distance = neighbors.kneighbors(X)[0]
+    found = distance[:, rank - 1].copy()
+    found[among] = distance[among, -1]  # each is its own nearest one
     return found
-
-
-def _gamma(distances, factor):
-    width = float(np.median(distances))
-    if width <= 0.0:
-        above = distances[distances > 0.0]
-        if len(above) == 0:
-            return 1.0
-        width = float(above.min())
-    return factor / width**2
-
-
-def _checked(X):
-    return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])

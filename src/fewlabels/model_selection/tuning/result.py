@@ -38,11 +38,9 @@ class TuningResult:
         What ended the search before all candidates were tried, if anything.
     seconds, fit_seconds : float
         Seconds of everything, and of the fit of the choice alone.
-    fits : int
-        Machines fitted, the choice included.
-    kernel_values, fit_kernel_values : int
-        Kernel values evaluated by all fits, and by the fit of the choice, where machines count
-        them (PUEnsemble: in its second stage only).
+    fits, kernel_values, fit_kernel_values : int
+        Machines fitted, the choice included; kernel values that all fits and that of the choice
+        evaluated (PUEnsemble: in its second stage only).
     curve : Curve
         Which columns :meth:`plot` draws.
     """
@@ -59,7 +57,10 @@ class TuningResult:
     curve: Curve
 
     def __repr__(self):
-        settings = ", ".join(f"{name}={_short(value)}" for name, value in self.chosen.items())
+        settings = ", ".join(
+            f"{name}={value:.3g}" if isinstance(value, float) else f"{name}={value!r}"
+            for name, value in self.chosen.items()
+        )
         ended = f", ended by {self.stopped}" if self.stopped else ""
         return (
             f"{settings or 'settings as given'} ({len(self.candidates)} candidates, {self.fits} "
@@ -80,17 +81,7 @@ class TuningResult:
         self.curve = Curve(*state["curve"])
 
     def plot(self, ax=None):
-        """Draw the search with Matplotlib.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
+        """Draw the search with Matplotlib on ``ax`` (None: a new figure), which is returned."""
         from matplotlib.ticker import LogLocator, NullFormatter
 
         if ax is None:
@@ -129,10 +120,6 @@ class TuningResult:
         ax.set(xlabel=x.replace("_", " "), ylabel=y.replace("_", " "), title=title)
         ax.legend(fontsize="small")
         return ax
-
-
-def _short(value):
-    return f"{value:.3g}" if isinstance(value, float) else repr(value)
 
 
 def trim_of(machine):

@@ -8,6 +8,7 @@ import warnings
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from inspect import signature
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,14 +20,12 @@ from sklearn.utils import check_random_state
 from .result import Curve
 
 _SEEDS = np.iinfo(np.int32).max
+_ENDED = {"time budget": "its time budget", "Ctrl-C": "Ctrl-C"}
+KEPT = "The settings are kept:"
 
 
 class Plan(NamedTuple):
-    """What a search decided, and why.
-
-    ``candidates`` is a table of what was tried, with a column ``chosen``. ``weight`` is None for
-    the weights given; ``fit`` fits the machine where something found can be reused.
-    """
+    """What a search decided; ``weight`` and ``fit`` where these are not as given."""
 
     settings: dict
     reason: str
@@ -40,8 +39,12 @@ class Search:
     """Clock, progress bar (on stderr) and cost of one search of ``time_budget`` seconds."""
 
     def __init__(self, time_budget, progress, random_state):
+        if not (isinstance(time_budget, Real) and time_budget > 0):
+            raise ValueError(
+                f"time_budget={time_budget!r} is not allowed; pass a number of seconds > 0."
+            )
         self.started = time.perf_counter()
-        self.time_budget = time_budget
+        self.time_budget = float(time_budget)
         self.progress = progress
         rng = check_random_state(0 if random_state is None else random_state)
         self.seed = int(rng.randint(_SEEDS))
@@ -53,6 +56,11 @@ class Search:
     def seconds(self):
         """Seconds since the search began."""
         return time.perf_counter() - self.started
+
+    @property
+    def ended_early(self):
+        """Words about an early end, for a reason; empty when there was none."""
+        return f" The search was ended early by {_ENDED[self.stopped]}." if self.stopped else ""
 
     def is_over(self):
         """Whether the time is spent; nothing more is tried then."""
@@ -79,14 +87,8 @@ class Search:
             self._told(advance=1, best=text)
 
     def fitted(self, estimator, X, y=None, weight=None, **settings):
-        """A fitted clone, or None when the time ran out first.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            After Ctrl-C.
-        """
-        machine = clone(estimator).set_params(**settings)
+        """A fitted clone that says nothing, or None when the time ran out first."""
+        machine = clone(estimator).set_params(verbose=False, **settings)
         options = {} if weight is None else {"sample_weight": weight}
         if "callback" in signature(machine.fit).parameters:
             options["callback"] = lambda entry: self.is_over()
@@ -104,24 +106,15 @@ class Search:
 
 
 def _bar():
+    from rich import progress
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-    )
 
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[best]}"),
-        console=Console(file=sys.stderr),
-        transient=True,
-    )
+    return progress.Progress(
+        progress.TextColumn("{task.description}"), progress.BarColumn(),
+        progress.MofNCompleteColumn(), progress.TimeElapsedColumn(),
+        progress.TextColumn("{task.fields[best]}"),
+        console=Console(file=sys.stderr), transient=True,
+    )  # fmt: skip
 
 
 @contextmanager
@@ -136,18 +129,3 @@ def kernel_values(machine):
     """Kernel values that a fit evaluated, as far as its history tells."""
     entries = [entry for entry in machine.history_ if "kernel_values" in entry]
     return int(entries[-1]["kernel_values"]) if entries else 0
-
-
-def quietly_settings(estimator):
-    """Parameters that silence a candidate."""
-    return {"verbose": False} if estimator.verbose else {}
-
-
-def ended_early(search):
-    """Words about an early end, for a reason; empty when there was none."""
-    if not search.stopped:
-        return ""
-    return f" The search was ended early by {_ENDED[search.stopped]}."
-
-
-_ENDED = {"time budget": "its time budget", "Ctrl-C": "Ctrl-C"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from numbers import Real
 
 import numpy as np
 from sklearn.base import clone
@@ -17,9 +16,6 @@ from .one_class import tune_one_class
 from .positive_unlabelled import tune_pu
 from .result import TuningResult
 from .search import Search
-
-_WITHOUT_LABELS = (SVDD, OneClassSVM)
-_POSITIVE_UNLABELLED = (PUSVM, PUEnsemble)
 
 
 def tune(
@@ -41,12 +37,13 @@ def tune(
       their neighbours get weight 0, ``gamma`` comes from the neighbours' distances of the
       others (:func:`fewlabels.model_selection.neighbor_gamma`), smaller where that would leave
       many rows beyond the kernel's reach; ``C=0.1`` or ``nu=0.1``; ``target_fpr=0.05`` where
-      none is given.
+      none is given. The kernel must be "rbf".
     * ``PUSVM`` (``lam`` and ``gamma``) and ``PUEnsemble`` (``gamma``): the area of positive
       against unlabelled rows less the non-negative risk, on held-out rows of both kinds.
     * ``S3VM`` (``kernel``, ``gamma`` and ``C_star``): accuracy on held-out labelled rows, with
       the unlabelled ones kept in training. Other settings must be better than those given by
-      more than 1.5 standard errors. With fewer than 8 labels of a class nothing is chosen.
+      more than 1.5 standard errors. With fewer than 8 labels of a class nothing is chosen, and a
+      UserWarning says so.
 
     Parameters
     ----------
@@ -61,8 +58,7 @@ def tune(
         Seconds after which no further candidate is tried, > 0. The fit of the choice always
         runs to its end.
     contaminated : bool, default=True
-        Whether rows for a machine without labels may hold anomalies. False keeps all rows in
-        training.
+        Whether rows for a machine without labels may hold anomalies. False keeps all in training.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights; rows of weight <= 0 are left out. Rows are left out and widths chosen
         regardless of the other weights.
@@ -76,17 +72,6 @@ def tune(
     estimator
         Fitted clone. Its attribute ``tuning_`` (:class:`TuningResult`) has the candidates as a
         table, the choice, the reason, the cost, and a method ``plot``.
-
-    Raises
-    ------
-    ValueError
-        Another estimator, missing labels, or a machine without labels whose kernel is not
-        "rbf".
-
-    Warns
-    -----
-    UserWarning
-        Too few labels for S3VM.
 
     Notes
     -----
@@ -104,49 +89,42 @@ def tune(
     >>> sorted(model.tuning_.chosen)[:2]
     ['C', 'gamma']
     """
-    search = Search(_checked_budget(time_budget), progress, random_state)
-    if isinstance(estimator, Pipeline):
-        return _tune_pipeline(estimator, X, y, search, contaminated, sample_weight)
-    return _tune_machine(estimator, X, y, search, contaminated, sample_weight)
-
-
-def _tune_pipeline(pipeline, X, y, search, contaminated, sample_weight):
-    """Fit the steps before the last, tune the last, and put them together."""
-    _check_estimator(pipeline[-1], "the last step of the pipeline")
-    pipeline = clone(pipeline)
+    search = Search(time_budget, progress, random_state)
+    if not isinstance(estimator, Pipeline):
+        return _tuned(estimator, X, y, search, contaminated, sample_weight)
+    _check_estimator(estimator[-1], "the last step of the pipeline")
+    pipeline = clone(estimator)
     if len(pipeline) > 1:
         X = pipeline[:-1].fit_transform(X, y)
-    last = _tune_machine(pipeline[-1], X, y, search, contaminated, sample_weight)
+    last = _tuned(pipeline[-1], X, y, search, contaminated, sample_weight)
     pipeline.steps[-1] = (pipeline.steps[-1][0], last)
     pipeline.tuning_ = last.tuning_
     return pipeline
 
 
-def _tune_machine(estimator, X, y, search, contaminated, sample_weight):
+def _tuned(estimator, X, y, search, contaminated, sample_weight):
+    """Decide, fit the choice to all rows and write the account."""
     _check_estimator(estimator, "it")
     check_parameters(estimator)
     rows = check_array(
         X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", estimator=estimator
     )
-    weight = _full_weight(sample_weight, rows)
-    if isinstance(estimator, _WITHOUT_LABELS):
-        plan = tune_one_class(estimator, rows, None, weight, search, contaminated)
+    weight, kept = check_weight(sample_weight, rows)
+    if kept is not None:
+        weight = np.bincount(kept, weight, rows.shape[0]).astype(float)
+    name = type(estimator).__name__
+    if isinstance(estimator, SVDD | OneClassSVM):
+        plan = tune_one_class(estimator, rows, weight, search, contaminated)
+    elif y is None:
+        raise ValueError(f"{name} learns from labels; pass y, see help(fewlabels.{name}).")
+    elif not contaminated:
+        raise ValueError(
+            f"contaminated=False is for SVDD and OneClassSVM; {name} learns from labels."
+        )
     else:
-        name = type(estimator).__name__
-        if y is None:
-            raise ValueError(f"{name} learns from labels; pass y, see help(fewlabels.{name}).")
-        if not contaminated:
-            raise ValueError(
-                f"contaminated=False is for SVDD and OneClassSVM; {name} learns from labels."
-            )
         check_consistent_length(rows, y)
-        decide = tune_pu if isinstance(estimator, _POSITIVE_UNLABELLED) else tune_s3vm
+        decide = tune_s3vm if isinstance(estimator, S3VM) else tune_pu
         plan = decide(estimator, rows, y, weight, search)
-    return _finished(estimator, X, y, sample_weight, plan, search)
-
-
-def _finished(estimator, X, y, sample_weight, plan, search):
-    """Fit the choice to all rows and write the account."""
     machine = clone(estimator).set_params(**plan.settings)
     weight = sample_weight if plan.weight is None else plan.weight
     started = time.perf_counter()
@@ -155,44 +133,18 @@ def _finished(estimator, X, y, sample_weight, plan, search):
     else:
         machine.fit(X, y, **({} if weight is None else {"sample_weight": weight}))
     fit_seconds = time.perf_counter() - started
-    values = search.count(machine)
+    fit_values = search.count(machine)
     machine.tuning_ = TuningResult(
-        candidates=plan.candidates.reset_index(drop=True),
-        chosen=plan.settings,
-        reason=plan.reason,
-        stopped=search.stopped,
-        seconds=search.seconds,
-        fit_seconds=fit_seconds,
-        fits=search.fits,
-        kernel_values=search.kernel_values,
-        fit_kernel_values=values,
-        curve=plan.curve,
-    )
+        plan.candidates.reset_index(drop=True), plan.settings, plan.reason, search.stopped,
+        search.seconds, fit_seconds, search.fits, search.kernel_values, fit_values, plan.curve,
+    )  # fmt: skip
     return machine
 
 
-def _full_weight(sample_weight, rows):
-    """Weights of all rows, 0 for those left out; None when all count alike."""
-    weight, kept = check_weight(sample_weight, rows)
-    if kept is None:
-        return weight
-    full = np.zeros(rows.shape[0])
-    full[kept] = 1.0 if weight is None else weight
-    return full
-
-
 def _check_estimator(estimator, what):
-    if not isinstance(estimator, (*_WITHOUT_LABELS, *_POSITIVE_UNLABELLED, S3VM)):
+    if not isinstance(estimator, SVDD | OneClassSVM | PUSVM | PUEnsemble | S3VM):
         raise ValueError(
             f"tune knows SVDD, OneClassSVM, PUSVM, PUEnsemble and S3VM, and pipelines that end in "
             f"one of them; {what} is {type(estimator).__name__}. Use a search of "
             "sklearn.model_selection for others, with PUKFold or LabeledKFold."
         )
-
-
-def _checked_budget(time_budget):
-    if not (isinstance(time_budget, Real) and time_budget > 0):
-        raise ValueError(
-            f"time_budget={time_budget!r} is not allowed; pass a number of seconds > 0."
-        )
-    return float(time_budget)

@@ -20,17 +20,13 @@ _WHOLE = 2048
 
 
 class DistinctRows:
-    """Distinct rows, positives first, in an order that depends on their values alone.
+    """Distinct rows of PUData, positives first, in an order that depends on their values alone.
 
-    Equal rows are one row of their weights' sum, so that a row is out of a bag only if no copy
-    of it is inside, and weights act as repetitions. What all weights of a class have in common
-    is left out.
-
-    From PUData and its rows before they were centred. ``index`` tells where each distinct row
-    first occurs, ``n_positive`` how many are positive, ``weight`` their weights by class, which
-    sum to the length of ``drawn``, and ``total_weight`` those that were given. ``drawn`` are
-    positive and unlabelled rows, each as often as its weight says; ``place`` tells which of the
-    distinct rows each unlabelled row is.
+    Equal rows are one row of their weights' sum, so that a row is out of a bag only if no copy is
+    inside. ``index`` tells where each first occurs, ``n_positive`` how many are positive,
+    ``weight`` their weights by class, which sum to the length of ``drawn``, ``total_weight`` those
+    given. ``drawn`` are rows of either kind, each as often as its weight says (what all weights of
+    a class have in common left out); ``place`` tells which row each unlabelled one is.
     """
 
     def __init__(self, data, rows):
@@ -68,12 +64,11 @@ class DistinctRows:
 
 @dataclass
 class Bagging:
-    """Mean functions of bagged machines, by kernel and cost.
+    """Mean functions of bagged machines: ``coef`` (n_kernels, n_costs, n) and ``bias``.
 
-    ``coef`` (n_kernels, n_costs, n) of the distinct rows, ``bias`` (n_kernels, n_costs), and
-    held-out ``scores`` like ``coef``: the mean over the bags that a row is not in; where it is
-    in all of them, the mean over the other rows. ``unfinished`` is a machine that did not reach
-    the tolerance, if any.
+    Held-out ``scores`` are means over the bags that a row is not in; where it is in all of them,
+    the mean over the other rows. ``unfinished`` is a machine that did not reach the tolerance, if
+    any.
     """
 
     coef: np.ndarray
@@ -87,10 +82,8 @@ def bagged_machines(gram, n_kernels, costs, rows, n_bags, tol, seed):
     """Support vector machines that tell positive rows from samples of the unlabelled ones.
 
     Every bag, the same for all kernels and costs, holds a bootstrap sample of the positive rows
-    and as many of the unlabelled ones, without replacement, but at most half of these, so that
-    all are held out often enough (Mordelet and Vert 2014, who take all positive rows). The
-    kernels are K of the distinct rows, its entries squared, their squares, and so on: RBF
-    kernels whose gamma doubles.
+    and as many unlabelled ones, but at most half of these, so that all are held out often enough
+    (Mordelet and Vert 2014). The kernels are K, its entries squared, their squares, and so on.
     """
     rng = np.random.default_rng(seed)
     shape = (n_kernels, len(costs))
@@ -124,10 +117,7 @@ def draw(drawn, rng):
 
 
 def _solve_bag(block, label, times, costs, tol, found):
-    """Coefficients (n_kernels, n_costs, rows) and biases of the machines of one bag.
-
-    Each starts from its neighbour: the smaller cost, or the smaller gamma.
-    """
+    """Coefficients and biases of one bag, each started from the smaller cost or gamma."""
     n_kernels, n_costs = found.bias.shape
     a, bias = np.zeros((n_kernels, n_costs, len(label))), np.zeros((n_kernels, n_costs))
     settings = Settings(tol=tol, polish=0, coarse=False, block_size=_WHOLE)

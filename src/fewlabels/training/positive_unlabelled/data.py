@@ -1,14 +1,16 @@
-"""Positive and unlabelled rows, and what does not depend on prior, lambda or loss."""
+"""What training of a positive-unlabelled machine takes and gives."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from ...gram import Expansion, PrecomputedGram, RowMap
 from ...kernels import Linear, MappedKernel, Precomputed
+from ...problem import Penalty
+from ...solvers import Result, Settings
 from ..grams import gram_over
 from ..row_order import row_keys
 
@@ -21,12 +23,9 @@ class PUData:
     """Rows of a positive-unlabelled problem, as the kernel sees them.
 
     ``X`` (n, d), or the matrix of a precomputed kernel; a mask of positive rows; weights > 0, or
-    None. With ``float64`` all kernel values are, however many; with ``gathered`` the unlabelled
-    rows' part of a precomputed matrix is copied, which is faster where several machines are
-    fitted.
-
-    ``positive`` and ``unlabeled`` are the indices of either kind, ``weight_positive`` and
-    ``weight_unlabeled`` their weights; ``share_positive`` sum to one.
+    None. With ``float64`` all kernel values are; with ``gathered`` the unlabelled rows' part of a
+    matrix is copied, faster for several machines. ``positive`` and ``unlabeled`` are indices of
+    either kind, ``weight_...`` their weights; ``share_positive`` sum to one.
     """
 
     def __init__(self, X, positive, weight, kernel, n_jobs=1, *, float64=False, gathered=False):
@@ -95,10 +94,9 @@ class PUData:
     def largest_prior(self):
         """What the prior exceeds with a probability of at most one in a million.
 
-        For any set of rows, ``P(set | unlabelled) >= prior P(set | positive)``. The sets
-        are those whose similarity to the (other) positives is at least t, for all t at
-        once; the frequencies are off by no more than Dvoretzky, Kiefer, Wolfowitz and
-        Massart allow.
+        ``P(set | unlabelled) >= prior P(set | positive)`` for the rows whose similarity to the
+        (other) positives is at least t, for all t at once; frequencies are off by no more than
+        Dvoretzky, Kiefer, Wolfowitz and Massart allow.
         """
         share = self.share_positive
         if share.max() > 0.5:
@@ -126,12 +124,11 @@ class PUData:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PURows:
-    """Rows of a machine, with what users call them.
+    """Rows ``X`` of ``data`` as they were given, with what users call them.
 
-    ``X`` are the rows of ``data`` as they were given, ``numbers`` what users call them (-1 for
-    rows that are leaving), of ``n``. ``others`` are rows that do not count. ``shift`` was taken
-    from all rows under the linear kernel. ``held`` has all rows with weights and marks, as a
-    stream holds them; None where one does.
+    ``numbers`` of ``n`` (-1 for rows that are leaving); ``others`` are rows that do not count;
+    ``shift`` was taken from all rows under the linear kernel; ``held`` has all rows with weights
+    and marks, as a stream holds them, or None where one does.
     """
 
     data: PUData
@@ -145,11 +142,7 @@ class PURows:
     held: dict | None = None
 
     def predicted(self, function, decision):
-        """Which rows are labelled positive, or called so.
-
-        ``decision`` is that about the unlabelled rows that count; the function decides about
-        others.
-        """
+        """Which rows are labelled positive or called so, by ``decision`` if they count."""
         is_positive = np.ones(self.n, dtype=bool)
         there = self.numbers[self.data.unlabeled]
         is_positive[there[there >= 0]] = decision[there >= 0] > function.rounding
@@ -161,6 +154,37 @@ class PURows:
         """How many of the support vectors are unlabelled, and positive."""
         among = np.isin(places, self.data.positive, assume_unique=True)
         return np.array([np.sum(~among), np.sum(among)], dtype=np.int32)
+
+
+@dataclass(frozen=True)
+class PUSettings:
+    """Parameters of a fit as numbers; ``engine`` has tolerance, limits, callback and seed."""
+
+    prior: float
+    lam: float
+    solver: str = "auto"
+    engine: Settings = field(default_factory=Settings)
+
+
+@dataclass
+class PUSolution:
+    """f(x) = sum_i coef_i K(x_i, x) + bias, with the bias that minimises the risk.
+
+    ``f`` are values at the unlabelled rows, without bias; ``penalty`` is that of their
+    coefficients, sign reversed; ``objective`` and ``gap`` the regularised risk (4) and a bound on
+    its distance to the optimum; ``result`` the (last) convex problem's; ``objectives`` those of
+    the ramp loss by step.
+    """
+
+    coef: np.ndarray
+    f: np.ndarray
+    penalty: Penalty
+    bias: float
+    objective: float
+    gap: float
+    result: Result
+    gram: object
+    objectives: list | None = None
 
 
 def exact_sum(kernel, vectors, coef, n_jobs):

@@ -32,8 +32,8 @@ _SURE = 1e-6
 class EnsembleSettings:
     """Parameters of a fit.
 
-    With a linear kernel no row is the origin, so that norms are taken around the mean row, and
-    the decision is that of the second stage alone.
+    With a linear kernel no row is the origin: norms are taken around the mean row, and the second
+    stage alone decides.
     """
 
     prior: float
@@ -44,11 +44,10 @@ class EnsembleSettings:
 
 @dataclass
 class EnsembleSolution:
-    """Both stages.
+    """The decision before it is cut, with held-out scores, and both stages.
 
-    The decision before it is cut, with held-out scores of the rows; probabilities of the first
-    stage; costs, and areas and weights of members by kernel and cost; the Result of the second
-    stage.
+    Probabilities of the first stage; costs, areas and weights of members by kernel and cost; the
+    Result of the second stage.
     """
 
     function: Scored
@@ -70,10 +69,7 @@ def ensemble_grams(kernels, vectors, n_jobs):
 
 
 def solve_ensemble(grams, rows, settings):
-    """Train both stages.
-
-    Each operator over the distinct rows but the first is that of the entries squared.
-    """
+    """Train both stages; each operator but the first is that of the entries squared."""
     gram, n_kernels = grams[0], len(grams)
     size = float(np.average(_squared_norms(gram, rows, settings), weights=rows.total_weight))
     size = size if size > 0.0 else 1.0
@@ -149,10 +145,7 @@ def _second_stage(grams, rows, posterior, weights, cost, settings):
 
 
 def two_sided_curve(scores, cut, posterior, weight):
-    """The curve with slopes above and below the cut, where it is one half.
-
-    From held-out scores of unlabelled rows and their probabilities in the first stage.
-    """
+    """The curve with slopes above and below the cut, from held-out scores and ``posterior``."""
     curve = TwoSidedCurve(mean_and_spread(scores, weight)[1], np.ones(2))
     features = curve.sides(scores - cut)
     target = np.average(features * posterior[:, None], axis=0, weights=weight)

@@ -1,9 +1,8 @@
 """What rows would score had they not been trained on, without training again.
 
-The coefficients of positive and unlabelled rows have equal sums, so that the weight vector is
-``sum_u sigma_u (m - phi(x_u))`` with m the mean of the positive rows: all inner products below are
-taken around m. When a row is left out, the unlabelled rows between breakpoints take its place as
-far as they can (the span rule of Chapelle and Vapnik 2000).
+The weight vector is ``sum_u sigma_u (m - phi(x_u))``, m the mean of the positive rows: inner
+products are taken around m. The unlabelled rows between breakpoints take the place of a row that
+is left out as far as they can (the span rule of Chapelle and Vapnik 2000).
 """
 
 from __future__ import annotations
@@ -27,11 +26,9 @@ _ON = 1e-9
 def unlabeled_left_out(found, data):
     """Values at the unlabelled rows, without bias, as if each had not been trained on.
 
-    When one unit of weight of row u is left out, f(x_u) grows by ``sigma_u / w_u`` times the
-    squared distance of ``phi(x_u) - m`` to the span of those of the rows between breakpoints.
-    Without any such row, or under a kernel that is no inner product, it is ``||phi(x_u) -
-    m||^2`` (Jaakkola and Haussler 1999). Equal rows act as one row with the sum of their
-    weights.
+    Without one unit of weight of row u, f(x_u) grows by ``sigma_u / w_u`` times the squared
+    distance of ``phi(x_u) - m`` to the span of the rows between breakpoints; where there are none,
+    or the kernel is no inner product, ``||phi(x_u) - m||^2`` (Jaakkola and Haussler 1999).
     """
     gram, groups, norm = data.gram, data.groups, data.positive_norm
     sigma, is_between = _variables(found, data)
@@ -56,10 +53,9 @@ def unlabeled_left_out(found, data):
 def positives_left_out(found, data):
     """By how much the decisions about positive rows change when each is left out; at most 0.
 
-    Without one unit of weight of row i, the mean m of the positive rows moves away from it by
-    ``(m - phi(x_i)) / (W - 1)``, W the weight of them all. The rows between breakpoints keep
-    their decisions as their variables take over, with an unchanged sum, to first order. Where
-    there are none, or the kernel is no inner product, nothing takes over.
+    The mean m of the positive rows moves by ``(m - phi(x_i)) / (W - 1)``, W the weight of them
+    all. Rows between breakpoints keep their decisions as their variables take over, to first
+    order.
     """
     total_weight = data.weight_positive.sum()
     _, group = np.unique(row_keys(data.X)[data.positive], return_inverse=True)
@@ -118,8 +114,7 @@ def _solver(block):
 def _squared_distances(gram, rows, members, diagonal, moved):
     """Squared distances of ``rows`` to the span of ``members`` (of the others, for these).
 
-    ``K_ij - moved_i - moved_j`` are the inner products, ``diagonal`` those of rows with
-    themselves.
+    Inner products are ``K_ij - moved_i - moved_j``, and ``diagonal``.
     """
     size = len(members)
     solve = _solver(_around(gram.block(members), moved[members], moved[members]))

@@ -19,10 +19,7 @@ _TINY = 1e-12
 
 @dataclass
 class Scored:
-    """A function in the span of kernels, and what it says of rows that it was not made from.
-
-    ``coef`` (n_kernels, n) of the rows, and their ``held_out`` scores.
-    """
+    """Coefficients (n_kernels, n), bias, and scores of rows by machines that did not see them."""
 
     coef: np.ndarray
     bias: float
@@ -47,11 +44,10 @@ class Scored:
 def fit_logistic(features, weight, target, slopes):
     """Logistic regression whose gradient asks for ``mean of q u = target``; the parameters t.
 
-    Minimises the convex ``mean log(1 + exp(u't)) - target't + 5e-4 |t_slopes|^2`` over t with
-    ``t_slopes >= 1e-3``; q is ``1 / (1 + exp(-u't))``. For positive and unlabelled rows, with u
-    the features of the unlabelled ones and the target the prior times the mean features of the
-    positive ones, this is the unbiased risk of du Plessis et al. (2015) with the logistic loss.
-    For probabilities r of the rows the target is the mean of ``r u``.
+    Minimises ``mean log(1 + exp(u't)) - target't + 5e-4 |t_slopes|^2`` over t with ``t_slopes >=
+    1e-3``; q is ``1 / (1 + exp(-u't))``. With a target of the prior times the mean features of
+    positive rows it is the unbiased risk of du Plessis et al. (2015); of probabilities r it is the
+    mean of ``r u``.
     """
     slopes = np.asarray(slopes)
     share = weight / weight.sum()
@@ -95,8 +91,7 @@ def _newton(features, share, target, ridge, t, free):
 def quantile_cut(f, weight, share, rounding):
     """Where to cut so that as nearly as possible ``share`` of the weight lies above.
 
-    Halfway between two neighbouring values; values no more than twice ``rounding`` apart
-    count as one.
+    Halfway between two neighbours; values at most twice ``rounding`` apart count as one.
     """
     order = np.argsort(-f, kind="stable")
     f, weight = f[order], weight[order] / weight.sum()

@@ -25,8 +25,7 @@ _LARGE, _AGAIN = 0.9, 3
 def anneal(data, settings, signs_before=None):
     """An ``S3VMSolution`` from the SVM of the labelled rows, C* growing to its value.
 
-    ``signs_before`` are signs of unlabelled rows to start from instead, at full C*; 0 for rows
-    without one.
+    ``signs_before`` are signs of unlabelled rows to start from instead, at full C*; 0 for none.
     """
     steps, machine = Steps(settings.engine), data.machine
 
@@ -108,8 +107,7 @@ def _continued(problem, result):
 def _foreseen(data, result, sign, before, level):
     """The solution at the cost ``level`` of unlabelled rows, at a guess from that at ``before``.
 
-    Rows inside the margin are at their bound, as far as one can tell, and stay there; the
-    virtual row makes up for the sum.
+    Rows inside the margin are at their bound and stay there; the virtual row keeps the sum.
     """
     if level == before:
         return result

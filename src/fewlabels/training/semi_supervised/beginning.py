@@ -18,10 +18,7 @@ _OFF_BALANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class PathRows:
-    """Rows that a path begins with, as the kernel sees them.
-
-    ``label`` is +1, -1, or 0 for unlabelled rows; ``options`` are arguments of ``PathFollower``.
-    """
+    """Rows that a path begins with (``label`` +1, -1, 0), and arguments of ``PathFollower``."""
 
     kernel: object
     X: np.ndarray
@@ -43,10 +40,7 @@ class PathRows:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """A point that a path can begin at; it need not be a solution.
-
-    Variables and signs of f (at unlabelled rows), the virtual row's variable, the multiplier.
-    """
+    """A point to begin at, not always a solution: variables, signs, virtual row, multiplier."""
 
     a: np.ndarray
     sign: np.ndarray

@@ -1,8 +1,7 @@
 """Branch and bound for a semi-supervised SVM: over all signs, or over those near a new row.
 
-All signs: Chapelle, Sindhwani & Keerthi (2007). Near a new row: NN-BB, the incremental variant
-of Emara et al. (2007) that Gu et al. (2018, section 5.1) compare with: a new row changes f
-mostly around itself, so that only the signs of its nearest unlabelled rows are searched.
+All signs: Chapelle, Sindhwani & Keerthi (2007). Near a new row: NN-BB of Emara et al. (2007), with
+which Gu et al. (2018, section 5.1) compare.
 """
 
 from __future__ import annotations
@@ -39,10 +38,7 @@ _ADVICE = {
 
 
 def train(data, settings, signs_before=None):
-    """Batch training; with ``branching`` the global minimum is searched for.
-
-    ``signs_before`` are signs of unlabelled rows to start from, without a search; 0 for none.
-    """
+    """Batch training, from ``signs_before`` or, with ``branching``, for the global minimum."""
     if settings.branching and signs_before is None:
         return solve_global(data, settings)
     return anneal(data, settings, signs_before)
@@ -151,9 +147,9 @@ def _reporter(callback, before):
 
 
 def search_near_last(gram, machine, label, weight, at, n_neighbors, settings):
-    """The ``Search`` over the signs of the last row's ``n_neighbors``, all others held.
+    """The ``Search`` over the signs of the last row's neighbours, the others held ``at``.
 
-    It begins ``at`` a ``Standing``; its ``solution`` is None where no other signs are better.
+    Its ``solution`` is None where no other signs are better.
     """
     free = np.flatnonzero(label == 0)
     sign = np.where(label != 0, label, np.where(at.f >= 0, 1.0, -1.0))

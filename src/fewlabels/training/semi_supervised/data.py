@@ -16,8 +16,8 @@ from ...solvers import Result, Settings
 class S3VMSettings:
     """How batch training is done.
 
-    The callback of ``engine`` gets the rounds of convex steps, ``callback`` the entries of a
-    search for the global minimum (``branching``), which ``max_nodes`` limits.
+    The callback of ``engine`` gets convex steps, ``callback`` the entries of a search for the
+    global minimum (``branching``), which ``max_nodes`` limits.
     """
 
     engine: Settings = field(default_factory=Settings)
@@ -80,12 +80,11 @@ class S3VMData:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class S3VMSolution:
-    """A local minimum of (1).
+    """A local minimum of (1), with the ``result`` of the last convex step, virtual row included.
 
-    ``result`` is that of the last convex step, the virtual row's variable included; ``f`` and
-    ``sign`` are decisions of the rows and the signs that the unlabelled ones were given;
-    ``objectives`` are values of (1) after each step at the final C*. Nothing is below
-    ``lower_bound`` (None: not searched for), which took ``n_nodes`` convex problems to know.
+    ``f`` and ``sign`` are decisions and signs of the rows; ``objectives`` are values of (1) at the
+    final C*. Nothing is below ``lower_bound`` (None: unknown), which took ``n_nodes`` problems to
+    know.
     """
 
     result: Result

@@ -1,4 +1,4 @@
-"""The double hinge loss: one convex problem over the unlabelled rows."""
+"""The losses of a positive-unlabelled SVM: double hinge, one convex problem, and ramp."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...problem import one_class
+from ...problem import Penalty, one_class, pu_ramp_step
 from ...problem.positive_unlabelled import DoubleHinge
 from ...solvers import REFERENCE_SOLVERS, solve_decomposition
+from ...solvers.cccp import solve_cccp
 from ...solvers.warm import warm_start
-from .settings import PUSolution
+from ..steps import Steps
+from .data import PUSolution
 
 # LIBSVM's default, which the paper's initialisation uses.
 _NU_OF_RANKING = 0.5
@@ -19,12 +21,12 @@ _NU_OF_RANKING = 0.5
 def solve_double_hinge(data, settings, before=None):
     """Minimise (4) with the double hinge loss, from the dual (6).
 
-    ``before`` is the lambda and the PUSolution of a machine over the same rows, to start from.
+    ``before``: lambda and PUSolution of a machine over the same rows, to start from.
     """
     rows = {"weight": data.weight_unlabeled, "similarity": data.similarity}
     problem = DoubleHinge(settings.prior, settings.lam).problem(data.gram, rows)
     if settings.solver == "qp":
-        result = solve_by_qp(problem, settings.engine)
+        result = _by_qp(problem, settings.engine)
     elif settings.solver == "usmo":
         result = _by_usmo(data, problem, settings)
     else:
@@ -57,7 +59,7 @@ def double_hinge_solution(problem, result, data, lam):
     )
 
 
-def solve_by_qp(problem, engine, start=None):
+def _by_qp(problem, engine, start=None):
     """A Result, which continues the history and iterations of ``start``."""
     solve, accuracy = REFERENCE_SOLVERS["qp"]
     options = {} if engine.max_iter < 0 else {"max_iter": engine.max_iter}
@@ -79,11 +81,53 @@ def _by_usmo(data, problem, settings):
     ranked = solve_decomposition(ranking, tol=1e-6, random_state=engine.random_state)
     scores = data.in_span_of_positives(ranked.a)(data.X[data.unlabeled])
     start = usmo_start(scores, settings.prior, problem.total, problem.penalty.upper)
-    return solve_usmo(
-        problem,
-        start,
-        tol=engine.tol,
-        max_iter=engine.max_iter,
-        max_time=engine.max_time,
-        callback=engine.callback,
+    limits = {"max_iter": engine.max_iter, "max_time": engine.max_time}
+    return solve_usmo(problem, start, tol=engine.tol, callback=engine.callback, **limits)
+
+
+def solve_ramp(data, settings):
+    """A local minimum of (4) with the ramp loss, as a PUSolution."""
+    gram, lam = data.gram_all, settings.lam
+    label = np.full(gram.n, -1.0)
+    label[data.positive] = 1.0
+    # Risk weights of the ramp are 2 prior / p for positives and 1 / n for the others; half
+    # of each over 2 lambda is the cost of its hinge.
+    cost = np.empty(gram.n)
+    cost[data.positive] = settings.prior * data.share_positive / (2.0 * lam)
+    cost[data.unlabeled] = data.weight_unlabeled / (4.0 * lam * data.weight_unlabeled.sum())
+
+    def step(on_flat_part):
+        return pu_ramp_step(gram, label, cost, on_flat_part)
+
+    def margin(result):
+        return label * (result.gradient - result.multiplier)
+
+    def value(result):
+        ramp = np.clip(0.5 * (1.0 - margin(result)), 0.0, 1.0)
+        norm = float(result.a @ result.gradient)
+        return lam * norm + 4.0 * lam * float(cost @ ramp) - settings.prior
+
+    steps = Steps(settings.engine)
+
+    def solve(problem, start):
+        if settings.solver == "qp":
+            return _by_qp(problem, settings.engine, start)
+        return steps.solve(problem, start)
+
+    nowhere = np.zeros(gram.n, dtype=bool)
+    result, on_flat_part, objectives = solve_cccp(
+        step, nowhere, lambda result: margin(result) < -1.0, solve, value
+    )
+    ends = step(on_flat_part).penalty.take(data.unlabeled)
+    reversed_ends = Penalty.linear(-ends.upper, -ends.lower, 0.0, len(data.unlabeled))
+    return PUSolution(
+        coef=result.a,
+        f=result.gradient[data.unlabeled],
+        penalty=reversed_ends,
+        bias=-result.multiplier,
+        objective=objectives[-1],
+        gap=max(0.0, 2.0 * lam * result.duality_gap),
+        result=result,
+        gram=gram,
+        objectives=objectives,
     )
