@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 from reference import dual_bound, kernel_matrix, kkt_residual, objective, solve_qp
-from reference.problems import random_penalty, random_point
+from reference.problems import implied_interval, random_penalty, random_point
 
 from fewlabels.gram import BorderedGram, make_gram
 from fewlabels.kernels import make_kernel
@@ -194,7 +194,7 @@ def assert_solved(case, result, tol, *, status=Status.CONVERGED):
     missing = residual * np.abs(a - a_best).sum() if tol > 1e-6 else 0.0
     assert -1e-6 * size <= value - best <= 1e-6 * size + missing
     # The certificate covers what is missing, and does not exaggerate it.
-    low, high = case.problem.implied_interval()
+    low, high = implied_interval(case.problem)
     width = float((high - low).sum())
     if not np.isfinite(width):  # directions that never end balance to rounding only
         assert result.duality_gap >= value - best - 1e-7 * size - error * reach

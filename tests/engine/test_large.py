@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from reference import dual_bound, kernel_matrix, kkt_residual, objective
+from reference.problems import implied_interval
 
 from fewlabels.gram import BorderedGram, make_gram
 from fewlabels.kernels import RBF
@@ -50,7 +51,7 @@ def check(problem, Q, M, result, tol, max_gap):
     assert kkt_residual(Q, arrays, a) <= tol
     value = objective(Q, arrays, a)
     assert result.objective == pytest.approx(value, rel=1e-6)
-    low, high = problem.implied_interval()
+    low, high = implied_interval(problem)
     tightened = (low, np.clip(arrays[1], low, high), high, *arrays[3:])
     bound = dual_bound(M, problem.ridge, tightened, a, problem.total, result.multiplier)
     assert -1e-9 * abs(value) <= value - bound <= max_gap * abs(value)

@@ -18,6 +18,7 @@ from fewlabels.solvers import Settings, Status
 from fewlabels.solvers.engine.engine import Engine
 from fewlabels.solvers.engine.memory import collected, memory_rows
 from fewlabels.solvers.engine.partition import Partition
+from fewlabels.solvers.engine.record import Record
 from fewlabels.solvers.engine.sampling import drawn
 from fewlabels.solvers.result import certified
 
@@ -29,7 +30,8 @@ GUARD = 60.0
 
 def solve(problem, parts, a=None, **options):
     rows = memory_rows(problem, a, parts=parts)
-    engine = Engine(rows, Settings(max_time=GUARD, **options))
+    chosen = Settings(max_time=GUARD, **options)
+    engine = Engine(rows, chosen, Record(chosen))
     status = engine.run(cold=a is None)
     rows.snap()
     return certified(
@@ -217,7 +219,8 @@ def test_rows_hand_out_nothing_of_their_number(machine, parts, rng):
     def look(entry):
         held.extend(a.shape for a in arrays_of(engine, set()) if max(a.shape, default=0) >= n)
 
-    engine = Engine(rows, Settings(tol=1e-5 * problem.scale, callback=look, max_time=GUARD))
+    chosen = Settings(tol=1e-5 * problem.scale, callback=look, max_time=GUARD)
+    engine = Engine(rows, chosen, Record(chosen))
     assert engine.run(cold=True) is Status.CONVERGED
     look(None)
     assert not held
@@ -228,8 +231,8 @@ def test_rows_hand_out_nothing_of_their_number(machine, parts, rng):
     a = np.concatenate([partition.a for partition in inside])
     assert problem.is_feasible(a)
     gradient = problem.gradient(a)
-    assert totals.objective == pytest.approx(problem.objective(a, gradient), rel=1e-6)
-    assert problem.optimality(a, gradient)[2] <= 2e-5 * problem.scale
+    assert totals.objective == pytest.approx(problem.survey(a, gradient).objective, rel=1e-6)
+    assert problem.survey(a, gradient).violation <= 2e-5 * problem.scale
 
 
 def test_the_guard_guards(rng):

@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import dual_bound, kkt_residual, objective, solve_qp
-from reference.problems import KINDS, random_penalty, random_point
+from reference.problems import KINDS, implied_interval, random_penalty, random_point
 
 from fewlabels.gram import BorderedGram, PrecomputedGram, make_gram
 from fewlabels.kernels import RBF
 from fewlabels.problem import DualProblem, Penalty, one_class, svdd_linear, svdd_squared
+from fewlabels.solvers.engine import coarse, memory
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -30,6 +31,17 @@ def random_problem(rng, kinds, rank=None, scale=1.0, ridged=True):
     return problem, arrays, K, a0
 
 
+def sampled(problem, indices):
+    """The problem that the engine's start from coarse to fine makes of these rows."""
+    chosen = np.zeros(problem.n, bool)
+    chosen[indices] = True
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "drawn", lambda *_: chosen)
+        rows = coarse.sample_of(memory.memory_rows(problem), 0)
+    (part,) = rows.partitions
+    return DualProblem(part.gram, part.penalty, rows.total, rows.scale, part.ridge)
+
+
 def matrix(problem, K):
     return problem.scale * K + np.diag(problem.ridge)
 
@@ -48,17 +60,11 @@ def test_parts_of_the_problem(kinds, seed, scale):
     assert np.array_equal(problem.gram.K, K)  # block() gives a copy away
     gradient = problem.gradient(a)
     assert np.allclose(gradient, Q @ a, rtol=0, atol=1e-13 * (1 + np.abs(Q) @ np.abs(a)))
-    change = rng.normal(size=len(some))
-    later = gradient.copy()
-    problem.add_product(some, change, later)
-    assert np.allclose(later, gradient + Q[:, some] @ change, rtol=0, atol=1e-12)
-    assert problem.objective(a, gradient) == pytest.approx(
-        objective(Q, arrays, a), rel=1e-11, abs=1e-11
-    )
-    lowest_up, highest_down, violation = problem.optimality(a, gradient)
-    assert violation == pytest.approx(kkt_residual(Q, arrays, a), rel=1e-9, abs=1e-12)
-    if np.isfinite(lowest_up) and np.isfinite(highest_down):
-        assert violation == max(0.0, highest_down - lowest_up)
+    found = problem.survey(a, gradient)
+    assert found.objective == pytest.approx(objective(Q, arrays, a), rel=1e-11, abs=1e-11)
+    assert found.violation == pytest.approx(kkt_residual(Q, arrays, a), rel=1e-9, abs=1e-12)
+    if np.isfinite(found.lowest_up) and np.isfinite(found.highest_down):
+        assert found.violation == max(0.0, found.highest_down - found.lowest_up)
 
 
 @settings(max_examples=120)
@@ -72,8 +78,9 @@ def test_lower_bound_is_below_the_optimum(kinds, seed):
     allowed = 1e-7 * max(1.0, abs(best), np.abs(Q).max() * np.abs(a_star).max() ** 2)
     for a in (a0, problem.feasible_start(), a_star):
         gradient = Q @ a
-        for multiplier in (problem.multiplier(a, gradient), rng.normal(), 0.0):
-            bound = problem.lower_bound(a, gradient, multiplier)
+        found = problem.survey(a, gradient)
+        for multiplier in (found.multiplier, rng.normal(), 0.0):
+            bound = found.objective - problem.duality_gap(a, gradient, multiplier)
             assert not np.isnan(bound)
             assert bound <= best + allowed
             # At least as good as the plain Lagrangian bound, which tightens nothing.
@@ -82,7 +89,7 @@ def test_lower_bound_is_below_the_optimum(kinds, seed):
             )
             assert bound >= plain - 1e-10 * max(1.0, abs(plain))
             assert problem.duality_gap(a, gradient, multiplier) >= (
-                problem.objective(a, gradient) - best - allowed
+                found.objective - best - allowed
             )
 
 
@@ -91,7 +98,7 @@ def test_lower_bound_is_below_the_optimum(kinds, seed):
 def test_gap_closes_at_the_optimum(kinds, seed):
     rng = np.random.default_rng(seed)
     problem, arrays, K, _ = random_problem(rng, kinds)
-    if not np.all(np.isfinite(problem.implied_interval())):
+    if not np.all(np.isfinite(implied_interval(problem))):
         return  # two directions that never end balance to rounding only: no finite bound
     Q = matrix(problem, K)
     a, best = solve_qp(Q, arrays, problem.total)
@@ -99,7 +106,7 @@ def test_gap_closes_at_the_optimum(kinds, seed):
     for edge in arrays[:3]:
         a = np.where(np.abs(a - edge) < 1e-6, edge, a)
     gradient = Q @ a
-    gap = problem.duality_gap(a, gradient, problem.multiplier(a, gradient))
+    gap = problem.duality_gap(a, gradient, problem.survey(a, gradient).multiplier)
     assert gap <= 1e-4 * max(1.0, abs(best))
 
 
@@ -112,8 +119,8 @@ def test_gap_is_finite_with_one_free_variable(rng):
     problem = DualProblem(gram, Penalty.linear(lower, upper, slope, 21), 0.0)
     a = problem.feasible_start()
     gradient = problem.gradient(a)
-    for multiplier in (problem.multiplier(a, gradient), 0.3, -5.0):
-        assert np.isfinite(problem.lower_bound(a, gradient, multiplier))
+    for multiplier in (problem.survey(a, gradient).multiplier, 0.3, -5.0):
+        assert np.isfinite(problem.duality_gap(a, gradient, multiplier))
 
 
 def test_two_free_variables_out_of_balance_have_no_bound(rng):
@@ -121,10 +128,10 @@ def test_two_free_variables_out_of_balance_have_no_bound(rng):
     lower, upper = np.array([-np.inf, -np.inf, 0.0]), np.array([np.inf, np.inf, 1.0])
     problem = DualProblem(PrecomputedGram(K), Penalty.linear(lower, upper, 0.0, 3), 0.0)
     a = np.array([1.0, -1.0, 0.0])
-    assert problem.lower_bound(a, problem.gradient(a), 0.0) == -np.inf
+    assert problem.duality_gap(a, problem.gradient(a), 0.0) == np.inf
     # Stationary ones have one.
     a = np.zeros(3)
-    assert problem.lower_bound(a, problem.gradient(a), 0.0) == 0.0
+    assert problem.duality_gap(a, problem.gradient(a), 0.0) == 0.0
 
 
 @settings(max_examples=100)
@@ -132,7 +139,7 @@ def test_two_free_variables_out_of_balance_have_no_bound(rng):
 def test_implied_interval_contains_every_feasible_point(kinds, seed):
     rng = np.random.default_rng(seed)
     problem, arrays, _, a0 = random_problem(rng, kinds)
-    low, high = problem.implied_interval()
+    low, high = implied_interval(problem)
     slack = 1e-12 * (1 + np.abs(a0).sum() + sum(np.abs(v[np.isfinite(v)]).sum() for v in arrays))
     assert np.all(low - slack <= a0)
     assert np.all(a0 <= high + slack)
@@ -246,7 +253,7 @@ def test_subsample_of_everything_is_the_problem(seed, free):
     rng = np.random.default_rng(seed)
     kinds = list(rng.choice(BOUNDED, 8)) + ["free"] * free
     problem, arrays, _, _ = random_problem(rng, kinds)
-    sub = problem.subsample(np.arange(problem.n))
+    sub = sampled(problem, np.arange(problem.n))
     for old, new in zip(arrays, sub.penalty.arrays(), strict=True):
         assert np.array_equal(old, new)
     assert sub.total == problem.total
@@ -271,14 +278,14 @@ def test_subsample_stands_for_all_rows(seed, free):
     e = rng.normal(size=free)
     problem = DualProblem(PrecomputedGram(K), Penalty(*arrays), 2 * a.sum() + e.sum(), 1.5, ridge)
     indices = np.concatenate([np.arange(m), np.arange(2 * m, 2 * m + free)])
-    sub = problem.subsample(indices)
-    assert np.array_equal(problem.stretch(indices), np.append(np.full(m, 2.0), np.ones(free)))
+    sub = sampled(problem, indices)
+    for old, new in zip(arrays[:3], sub.penalty.arrays(), strict=False):
+        assert np.array_equal(np.append(2.0 * old[:m], old[2 * m :]), new)
     coarse, fine = np.concatenate([2 * a, e]), np.concatenate([a, a, e])
     assert sub.is_feasible(coarse)
-    same = sub.objective(coarse, sub.gradient(coarse))
-    assert same == pytest.approx(
-        problem.objective(fine, problem.gradient(fine)), rel=1e-11, abs=1e-11
-    )
+    same = sub.survey(coarse, sub.gradient(coarse)).objective
+    whole = problem.survey(fine, problem.gradient(fine)).objective
+    assert same == pytest.approx(whole, rel=1e-11, abs=1e-11)
 
 
 def test_subsample_of_unequal_intervals_stays_feasible(rng):
@@ -286,11 +293,11 @@ def test_subsample_of_unequal_intervals_stays_feasible(rng):
     weight = rng.exponential(size=60) ** 4
     problem = one_class(PrecomputedGram(np.eye(60)), 1.0, weight)
     for _ in range(20):
-        sub = problem.subsample(rng.permutation(60)[:10])
+        sub = sampled(problem, rng.permutation(60)[:10])
         assert sub.is_feasible(sub.feasible_start())
     labels = Penalty.linear(np.append(np.zeros(50), 2.0), np.append(np.ones(50), 3.0), 0.0, 51)
     problem = DualProblem(PrecomputedGram(np.eye(51)), labels, 2.0)
-    sub = problem.subsample(np.array([0, 1, 50]))
+    sub = sampled(problem, np.array([0, 1, 50]))
     assert sub.is_feasible(sub.feasible_start())
 
 
@@ -298,7 +305,7 @@ def test_nan_certifies_nothing():
     problem = one_class(PrecomputedGram(np.eye(4)), 0.5)
     a = problem.feasible_start()
     gradient = np.array([0.25, np.nan, 0.25, 0.25])
-    assert problem.optimality(a, gradient)[2] == np.inf
+    assert problem.survey(a, gradient).violation == np.inf
 
 
 # -- machines ------------------------------------------------------------------------
@@ -313,17 +320,19 @@ def test_formulations_say_what_their_docstrings_say(rng):
 
     problem = svdd_squared(gram, 2.0, w)
     value = a @ K @ a + (a**2 / w).sum() / (4 * 2.0) - a @ np.diag(K)
-    assert problem.objective(a, problem.gradient(a)) == pytest.approx(value, rel=1e-12)
+    assert problem.survey(a, problem.gradient(a)).objective == pytest.approx(value, rel=1e-12)
     assert np.all(problem.penalty.upper == np.inf)
     assert np.all(problem.penalty.lower == 0)
 
     problem = svdd_linear(gram, 0.3, w)
     value = a @ K @ a - a @ np.diag(K)
-    assert problem.objective(a, problem.gradient(a)) == pytest.approx(value, rel=1e-12)
+    assert problem.survey(a, problem.gradient(a)).objective == pytest.approx(value, rel=1e-12)
     assert np.allclose(problem.penalty.upper, 0.3 * w, rtol=1e-15)
 
     problem = one_class(gram, 0.4, w)
-    assert problem.objective(a, problem.gradient(a)) == pytest.approx(a @ K @ a / 2, rel=1e-12)
+    assert problem.survey(a, problem.gradient(a)).objective == pytest.approx(
+        a @ K @ a / 2, rel=1e-12
+    )
     assert np.allclose(problem.penalty.upper, w / (0.4 * w.sum()), rtol=1e-15)
     for machine in (svdd_squared(gram, 2.0), svdd_linear(gram, 0.3), one_class(gram, 0.4)):
         assert machine.total == 1.0

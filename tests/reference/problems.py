@@ -63,3 +63,14 @@ def random_point(rng, penalty, spread=2.0):
         place = rng.choice(places) if places and rng.random() < 0.5 else rng.uniform(low, high)
         a[i] = min(max(place, lower[i]), upper[i])
     return a
+
+
+def implied_interval(problem):
+    """Intervals whose infinite ends are replaced by what the equality implies, row by row."""
+    lower, upper = (np.array(end) for end in problem.penalty.arrays()[:3:2])
+    low, high = lower.copy(), upper.copy()
+    for i in range(len(lower)):
+        others = np.arange(len(lower)) != i
+        low[i] = max(low[i], problem.total - upper[others].sum())
+        high[i] = min(high[i], problem.total - lower[others].sum())
+    return np.where(np.isinf(lower), low, lower), np.where(np.isinf(upper), high, upper)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
@@ -45,6 +47,12 @@ class KernelMachine(BaseEstimator):
 
     # What a fit has left, and what has been computed from it; None before the first.
     _late: Late | None = None
+
+    @classmethod
+    @cache
+    def _get_param_names(cls):
+        # Once for a class: every fit asks, and reading the signature takes a tenth of a small one.
+        return super()._get_param_names()
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

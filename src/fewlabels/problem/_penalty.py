@@ -14,7 +14,7 @@ from .._jit import REDUCTION_MATH, SUM_MATH, jit
 FLAT = 1e-12
 TINY = 1e-300
 
-DONE, STEP_LIMIT, STUCK, UNBOUNDED, SINGULAR = 0, 1, 2, 3, 4
+DONE, STEP_LIMIT, STUCK, UNBOUNDED, SINGULAR, MISSING = range(6)
 
 # Pivots below this share of the largest entry are rounding.
 _SINGULAR = 1e-13
@@ -26,9 +26,9 @@ _REFINED = 2
 _STEP_COSTS, _CHEAP = 0.1, 200.0
 
 # What ``survey`` finds: sums, and then the rest.
-SUM, REACH, PRODUCT, PENALTY, RIDGE, SPREAD, BETWEEN = range(7)
-LOWEST_UP, HIGHEST_DOWN, LARGEST, N_BETWEEN, N_USED, N_OUTSIDE = range(7, 13)
-N_SUMS, N_TOTALS = 7, 13
+SUM, REACH, PRODUCT, PENALTY, SQUARES, BETWEEN = range(6)
+LOWEST_UP, HIGHEST_DOWN, LARGEST, N_BETWEEN, N_USED, N_OUTSIDE = range(6, 12)
+N_SUMS, N_TOTALS = 6, 12
 # So many terms are added plainly before their sum is added with compensation.
 _PART = 128
 
@@ -90,7 +90,7 @@ def _add(totals, lost, part):
 
 
 @jit()
-def survey(lower, kink, upper, slope_left, slope_right, ridge, size, a, g, up, down, totals):
+def survey(lower, kink, upper, slope_left, slope_right, size, a, g, up, down, totals):
     """Fill ``up`` and ``down`` (``g`` plus the slope to either side) and the totals."""
     lost, part = np.zeros(N_SUMS), np.zeros(N_SUMS)
     for k in range(N_TOTALS):
@@ -117,8 +117,7 @@ def survey(lower, kink, upper, slope_left, slope_right, ridge, size, a, g, up, d
             part[REACH] += abs(at)
             part[PRODUCT] += at * g[i]
             part[PENALTY] += _value(at, kink[i], slope_left[i], slope_right[i])
-            part[RIDGE] += ridge[i] * at * at
-            part[SPREAD] += abs(size[i]) * at * at
+            part[SQUARES] += abs(size[i]) * at * at
         if i % _PART == _PART - 1:
             _add(totals, lost, part)
     _add(totals, lost, part)
@@ -213,31 +212,38 @@ def _score(lowest, diagonal_i, row_i, diagonal, g, left, score):
 
 
 @jit()
-def solve_block(Q, g, a, lower, kink, upper, slope_left, slope_right, tol, max_steps):
+def solve_block(
+    Q, diagonal, ready, g, a, lower, kink, upper, slope_left, slope_right, tol, max_steps
+):
     """See ``block.solve_block``; ``g`` and ``a`` are changed in place."""
     q = g.size
-    right, left, diagonal = np.empty(q), np.empty(q), np.empty(q)
+    right, left = np.empty(q), np.empty(q)
     score, up = np.empty(q), np.empty(q)
+    lowest = np.inf
     for k in range(q):
         right[k] = _slope_right(a[k], kink[k], upper[k], slope_left[k], slope_right[k])
         left[k] = _slope_left(a[k], lower[k], kink[k], slope_left[k], slope_right[k])
-        diagonal[k] = Q[k, k]
-    lowest = _move_gradient(0.0, Q[0], Q[0], g, right, up)
+        up[k] = g[k] + right[k]
+        lowest = min(lowest, up[k])
     steps = 0
     while True:
         if not lowest < np.inf:
-            return steps, DONE
+            return steps, DONE, -1
         i = 0
         while up[i] != lowest and i < q - 1:
             i += 1
+        if not ready[i]:
+            return steps, MISSING, i
         highest, best = _score(lowest, diagonal[i], Q[i], diagonal, g, left, score)
         if highest <= tol:
-            return steps, DONE
+            return steps, DONE, -1
         if steps >= max_steps:
-            return steps, STEP_LIMIT
+            return steps, STEP_LIMIT, -1
         j = 0
         while score[j] != best and j < q - 1:
             j += 1
+        if not ready[j]:
+            return steps, MISSING, j
         size = diagonal[i] + diagonal[j]
         curvature = size - 2.0 * Q[i, j]
         violation = g[j] + left[j] - lowest
@@ -251,9 +257,9 @@ def solve_block(Q, g, a, lower, kink, upper, slope_left, slope_right, tol, max_s
         if step >= room:
             step = room
         if step == np.inf:
-            return steps, UNBOUNDED
+            return steps, UNBOUNDED, -1
         if not (a[i] + step > a[i] or a[j] - step < a[j]):
-            return steps, STUCK
+            return steps, STUCK, -1
         # A step that ends on a breakpoint stores the breakpoint itself.
         a[i] = breakpoint_i if step == room_i else a[i] + step
         a[j] = breakpoint_j if step == room_j else a[j] - step
@@ -414,34 +420,39 @@ def _violation(lower, kink, upper, slope_left, slope_right, a, g):
 
 
 @jit()
-def finish_block(Q, g, a, lower, kink, upper, slope_left, slope_right, goal, largest, budget):
+def finish_block(
+    Q, diagonal, ready, g, a, lower, kink, upper, slope_left, slope_right, goal, largest, budget
+):
     """See ``block.finish_block``; ``g`` and ``a`` are changed in place."""
     members, direction = np.empty(a.size, np.intp), np.empty(min(a.size, largest))
     steps = 0
     while budget > 0.0:
         m = _between(lower, kink, upper, a, members)
         if m < 2:
-            return steps, budget, STUCK
+            return steps, budget, STUCK, -1
         if m > largest:
-            return steps, budget, SINGULAR
+            return steps, budget, SINGULAR, -1
         F, d, wanted = members[:m], direction[:m], np.empty(m)
         for p in range(m):
             i = F[p]
             wanted[p] = g[i] + (slope_right[i] if a[i] > kink[i] else slope_left[i])
         if not _direction(Q, F, wanted, d):
-            return steps, budget, SINGULAR
+            return steps, budget, SINGULAR, -1
         budget -= _STEP_COSTS + (m / _CHEAP) ** 3
         whole = _go(lower, kink, upper, a, F, d)
         add_products(Q, F, d, g)
         if not whole:
             continue
         if _violation(lower, kink, upper, slope_left, slope_right, a, g) <= goal:
-            return steps, budget, DONE
-        more, _ = solve_block(
-            Q, g, a, lower, kink, upper, slope_left, slope_right, 0.5 * goal, _STEPS_BETWEEN
-        )
+            return steps, budget, DONE, -1
+        more, ended, row = solve_block(
+            Q, diagonal, ready, g, a, lower, kink, upper, slope_left, slope_right,
+            0.5 * goal, _STEPS_BETWEEN,
+        )  # fmt: skip
         steps += more
         budget -= _STEP_COSTS
+        if ended == MISSING:
+            return steps, budget, MISSING, row
         if more == 0:
-            return steps, budget, STUCK
-    return steps, budget, STEP_LIMIT
+            return steps, budget, STUCK, -1
+    return steps, budget, STEP_LIMIT, -1

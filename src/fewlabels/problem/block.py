@@ -29,61 +29,48 @@ class Outcome(Enum):
     SINGULAR = code.SINGULAR
 
 
-def solve_block(Q, g, a, penalty, tol, max_steps):
+def solve_block(Q, g, a, penalty, tol, max_steps, met=None):
     """Pair steps until the KKT violation within the block is at most ``tol``.
 
-    Parameters
-    ----------
-    Q : float64 array of shape (q, q)
-        Block of Q, C-contiguous.
-    g, a : float64 arrays of shape (q,), changed in place
-        Gradient ``(Q a)`` of the whole problem at the block's variables, and the variables.
-    penalty : Penalty
-        Of the block's variables.
-    tol : float
-        Tolerance.
-    max_steps : int
-        Limit on steps.
-
-    Returns
-    -------
-    steps : int
-    outcome : Outcome
+    Q (C-contiguous, symmetric) is the block of the whole problem's; its variables ``a`` and their
+    gradient ``g`` are changed in place. ``met`` says which rows of Q are there yet (all, without
+    it) and has others evaluated, see ``solvers.whole.Met``. Returns the steps and the Outcome.
     """
-    steps, ended = code.solve_block(Q, g, a, *penalty.arrays(), float(tol), int(max_steps))
+    steps, done, ended, row = 0, 0, code.MISSING, -1
+    diagonal, ready = _all_met(Q) if met is None else (met.diagonal, met.ready)
+    while ended == code.MISSING:
+        if row >= 0:
+            met.meet(row, g, a)
+        done, ended, row = code.solve_block(
+            Q, diagonal, ready, g, a, *penalty.arrays(), float(tol), int(max_steps) - steps
+        )
+        steps += done
     return steps, Outcome(ended)
 
 
-def finish_block(Q, g, a, penalty, goal, largest, budget):
+def finish_block(Q, g, a, penalty, goal, largest, budget, met=None):
     """Newton steps on the variables between breakpoints until the violation is at most ``goal``.
 
     Each goes as far as the first breakpoint. After one that went the whole way, a few pair steps
-    let a variable in the wrong state join the others.
-
-    Parameters
-    ----------
-    Q, g, a, penalty
-        As in ``solve_block``.
-    goal : float
-        What counts as rounding.
-    largest : int
-        Most variables of a Newton step.
-    budget : float
-        What the steps may cost; a step of 200 variables costs 1.1.
-
-    Returns
-    -------
-    steps : int
-        Pair steps.
-    budget : float
-        What is left of it.
-    outcome : Outcome
-        ``STEP_LIMIT`` when the budget is used up, ``STUCK`` when nothing can move.
+    let a variable in the wrong state join the others. No step takes more than ``largest``
+    variables; together they may cost ``budget``, where one of 200 variables costs 1.1. Returns the
+    pair steps, what is left of the budget (``STEP_LIMIT`` when nothing is), and the Outcome, which
+    is ``STUCK`` when nothing can move.
     """
-    steps, budget, ended = code.finish_block(
-        Q, g, a, *penalty.arrays(), float(goal), int(largest), float(budget)
-    )
+    steps, done, ended, row = 0, 0, code.MISSING, -1
+    diagonal, ready = _all_met(Q) if met is None else (met.diagonal, met.ready)
+    while ended == code.MISSING:
+        if row >= 0:
+            met.meet(row, g, a)
+        done, budget, ended, row = code.finish_block(
+            Q, diagonal, ready, g, a, *penalty.arrays(), float(goal), int(largest), float(budget)
+        )
+        steps += done
     return steps, budget, Outcome(ended)
+
+
+def _all_met(Q):
+    return Q.diagonal().copy(), np.ones(len(Q), bool)
 
 
 def add_products(Q, a, g):

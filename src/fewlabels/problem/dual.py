@@ -91,38 +91,19 @@ class DualProblem:
         block = self.gram.block(indices)
         if self.scale != 1.0:
             block *= self.scale
-        block[np.diag_indices_from(block)] += self.ridge[indices]
+        block.flat[:: len(block) + 1] += self.ridge[indices]
         return block
 
     def gradient(self, a):
         """``Q a`` from the non-zero entries of ``a`` alone."""
+        used = np.flatnonzero(a)
         gradient = self.ridge * a
-        self.add_product(np.flatnonzero(a), a[a != 0], gradient, ridge=False)
+        self.gram.apply(used, self.scale * a[used], gradient)
         return gradient
-
-    def add_product(self, indices, change, gradient, *, ridge=True):
-        """``gradient += Q[:, indices] @ change`` in place."""
-        if len(indices):
-            self.gram.apply(indices, self.scale * change, gradient)
-            if ridge:
-                gradient[indices] += self.ridge[indices] * change
 
     def survey(self, a, gradient):
         """Sums and extremes at a point, with ``gradient = Q a``."""
-        return self.penalty.survey(a, gradient, self.ridge, self.gram.diagonal())
-
-    def objective(self, a, gradient):
-        """Value of (P), with ``gradient = Q a``."""
-        return self.survey(a, gradient).objective
-
-    def optimality(self, a, gradient):
-        """``min up``, ``max down`` and the violation ``max(0, max down - min up)``."""
-        totals = self.survey(a, gradient)
-        return totals.lowest_up, totals.highest_down, totals.violation
-
-    def multiplier(self, a, gradient):
-        """Multiplier of the equality, see ``Totals.multiplier``."""
-        return self.survey(a, gradient).multiplier
+        return self.penalty.survey(a, gradient, self.gram.diagonal())
 
     def duality_gap(self, a, gradient, multiplier):
         """How far the objective is from optimal at most, by Lagrangian duality.
@@ -142,43 +123,6 @@ class DualProblem:
         """
         implied = self.extent.implied(self.total)
         return self.penalty.gap(a, gradient, self.ridge, multiplier, implied)
-
-    def lower_bound(self, a, gradient, multiplier):
-        """A number below the optimal value of (P), see :meth:`duality_gap`."""
-        return self.objective(a, gradient) - self.duality_gap(a, gradient, multiplier)
-
-    def implied_interval(self):
-        """Intervals whose infinite ends are replaced by what the equality implies."""
-        lower, upper = self.penalty.lower, self.penalty.upper
-        low, low_free, high, high_free = self.extent.implied(self.total)
-        with np.errstate(invalid="ignore"):
-            low = np.where(np.isinf(upper), low_free, low + upper)
-            high = np.where(np.isinf(lower), high_free, high + lower)
-        return np.where(np.isinf(lower), low, lower), np.where(np.isinf(upper), high, upper)
-
-    def stretch(self, indices):
-        """How many rows each row of a sample stands for, shape (len(indices),)."""
-        free = self.penalty.is_free
-        share = (self.n - free.sum()) / max(1, len(indices) - free.sum())
-        return np.where(free[indices], 1.0, share)
-
-    def subsample(self, indices):
-        """The problem of a sample of rows that stands for all of them.
-
-        A row of the sample stands for ``r`` rows, so its variable is r times as large:
-        intervals and kinks are stretched by r and the ridge is divided by r. Free
-        variables stand for themselves and must be in the sample.
-        """
-        stretch = self.stretch(indices)
-        p = self.penalty.take(indices)
-        penalty = Penalty(
-            p.lower * stretch, p.kink * stretch, p.upper * stretch, p.slope_left, p.slope_right
-        )
-        # Where intervals differ, those of the sample may not reach the total.
-        total = float(np.clip(self.total, penalty.lower.sum(), penalty.upper.sum()))
-        return DualProblem(
-            self.gram.take(indices), penalty, total, self.scale, self.ridge[indices] / stretch
-        )
 
     def feasible_start(self):
         """A feasible point: variables filled one after the other from their bounds."""

@@ -111,26 +111,8 @@ class Penalty:
         """Slope at the lower end of the interval."""
         return np.where(self.lower >= self.kink, self.slope_right, self.slope_left)
 
-    def value(self, a):
-        """``sum_i phi_i(a_i)``; no check that ``a`` lies in the intervals."""
-        used = np.flatnonzero(a)  # phi_i(0) = 0
-        a, kink = a[used], self.kink[used]
-        slope_left, slope_right = self.slope_left[used], self.slope_right[used]
-        above = np.maximum(a - kink, 0.0)
-        below = np.minimum(a - kink, 0.0)
-        with np.errstate(invalid="ignore"):  # an infinite kink is the unused branch
-            from_left = slope_left * np.minimum(a, kink) + slope_right * above
-            from_right = slope_right * np.maximum(a, kink) + slope_left * below
-        return float(np.sum(np.where(kink >= 0, from_left, from_right)))
-
     def step_slopes(self, a):
-        """Slopes to the right and to the left; +-inf where the bound is reached.
-
-        Returns
-        -------
-        right, left : ndarray of shape (n,)
-            ``right`` is +inf at the upper bound, ``left`` is -inf at the lower bound.
-        """
+        """Slopes to the right (+inf at the upper bound) and to the left (-inf at the lower)."""
         right = np.where(a >= self.kink, self.slope_right, self.slope_left)
         right = np.where(a >= self.upper, np.inf, right)
         left = np.where(a <= self.kink, self.slope_left, self.slope_right)
@@ -156,7 +138,8 @@ class Penalty:
 
         An end of the interval wins over a kink.
         """
-        for edge in (self.kink, self.lower, self.upper):
+        edges = (self.lower, self.upper)
+        for edge in edges if self.kink is self.lower else (self.kink, *edges):
             a = np.where(np.abs(a - edge) <= near, edge, a)
         return a
 
@@ -169,28 +152,18 @@ class Penalty:
         near = rtol * np.where(np.isfinite(width), width, np.abs(a).max(initial=0.0))
         return np.clip(self.snapped(a, near), self.lower, self.upper)
 
-    def survey(self, a, gradient, ridge=0.0, size=0.0, rates=None):
-        """Sums and extremes at a point.
+    def survey(self, a, gradient, size=0.0, rates=None):
+        """The ``Totals`` at a point ``a`` with its ``gradient`` Q a.
 
-        Parameters
-        ----------
-        a, gradient : ndarray of shape (n,)
-            Point, and ``Q a`` there.
-        ridge, size : ndarray of shape (n,), or float
-            Diagonals of Q besides that of the kernel, and of the kernel.
-        rates : ndarray of shape (2, n), optional
-            Receives ``gradient`` plus the slopes to the right and to the left.
-
-        Returns
-        -------
-        Totals
+        ``size`` is the diagonal of the kernel. ``rates``, of shape (2, n), receives the gradient
+        plus the slopes to the right and to the left.
         """
         n = len(self.lower)
-        ridge, size = _repeated(ridge, n), _repeated(size, n)
         rates = np.empty((2, n)) if rates is None else rates
         values = np.empty(code.N_TOTALS)
-        code.survey(*self.arrays(), ridge, size, *self._state(a, gradient), *rates, values)
-        return Totals(values)
+        state = self._state(a, gradient)
+        code.survey(*self.arrays(), _repeated(size, n), *state, *rates, values)
+        return Totals.of(values)
 
     def _state(self, *arrays):
         """Numbers of all variables for compiled code, which checks no lengths."""
@@ -209,15 +182,10 @@ class Penalty:
         return float(code.gap(*self.arrays(), ridge, *self._state(a, gradient), *numbers))
 
     def settle(self, a, smooth, ridge, multiplier, held):
-        """Set variables to their optimum for a fixed multiplier, in place.
+        """Set variables to their optimum for a fixed multiplier, in place; ``sum a``.
 
         a_i minimises ``phi_i(a) + (smooth_i - multiplier) a + ridge_i a^2 / 2``, unless it is
         held, or that would be infinite.
-
-        Returns
-        -------
-        float
-            ``sum a``.
         """
         return float(code.settle(*self.arrays(), ridge, float(multiplier), smooth, held, a))
 
@@ -237,11 +205,6 @@ class Penalty:
                 a[i] = np.clip(a[i] + missing, below[i], above[i])
         return a
 
-    def optimality(self, a, gradient):
-        """``min up`` and ``max down``: optimal where the second is not above the first."""
-        totals = self.survey(a, gradient)
-        return totals.lowest_up, totals.highest_down
-
     def multiplier(self, a, gradient):
         """Multiplier of the equality, see ``Totals.multiplier``."""
         return self.survey(a, gradient).multiplier
@@ -250,18 +213,13 @@ class Penalty:
         """The bounds, where finite, or else the points next to zero."""
         return np.where(np.isfinite(self.lower), self.lower, np.minimum(self.upper, 0.0))
 
-    def room(self, a, amount):
-        """How far each variable can go in the direction of ``amount``."""
-        return self.upper - a if amount > 0 else a - self.lower
-
     def filled(self, a, amount):
         """``a`` moved by ``amount`` in all, one variable after the other, each to its end."""
-        room = self.room(a, amount)
-        before = np.concatenate([[0.0], np.cumsum(room)[:-1]])
-        with np.errstate(invalid="ignore"):
-            step = np.clip(abs(amount) - before, 0.0, room)
-        step[np.isnan(step)] = 0.0  # after an infinite room nothing is left to place
-        return np.clip(a + np.copysign(step, amount), self.lower, self.upper)
+        room = self.upper - a if amount > 0 else a - self.lower
+        left = np.full(len(a), abs(amount))
+        left[1:] -= np.cumsum(room[:-1])
+        step = np.minimum(np.maximum(left, 0.0), room)
+        return np.minimum(np.maximum(a + np.copysign(step, amount), self.lower), self.upper)
 
     def absorbs(self, a, amount):
         """Variables between breakpoints that can take ``amount`` without reaching one."""
@@ -275,21 +233,6 @@ class Penalty:
             self.lower * breakpoints, self.kink * breakpoints, self.upper * breakpoints,
             self.slope_left * slopes, self.slope_right * slopes,
         )  # fmt: skip
-
-    def minimiser(self, linear, curvature):
-        """``argmin_a  phi_i(a) + linear_i a + curvature_i a^2 / 2`` over the interval.
-
-        With zero curvature and an unbounded descent direction the result is infinite.
-        Ties go to the kink, or towards zero where that is infinite.
-        """
-        right = _stationary(linear + self.slope_right, curvature)
-        left = _stationary(linear + self.slope_left, curvature)
-        # A piece wins if its unconstrained minimum lies on its side of the kink. An
-        # infinite kink leaves one piece.
-        at = np.where(right > self.kink, right, np.where(left < self.kink, left, self.kink))
-        at = np.where(self.kink == -np.inf, right, np.where(self.kink == np.inf, left, at))
-        at = np.where(np.isnan(at), 0.0, at)
-        return np.clip(at, self.lower, self.upper)
 
 
 def _is_plain(array):
@@ -309,9 +252,3 @@ def _repeated(value, n):
     if _is_plain(value) and value.shape == (n,):
         return value
     return np.array(np.broadcast_to(value, n), dtype=float, order="C")
-
-
-def _stationary(slope, curvature):
-    """Where ``slope a + curvature a^2 / 2`` is smallest; NaN where every point is."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return -slope / np.broadcast_to(np.asarray(curvature, dtype=float), slope.shape)

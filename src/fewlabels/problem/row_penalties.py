@@ -13,20 +13,13 @@ from .penalty import Penalty
 class RowPenalties:
     """Penalties of some rows in the units of problem (P).
 
-    Attributes
-    ----------
-    penalty : Penalty
-        Intervals, kinks and slopes; for rows with the symmetric hinge, those of the sign +1.
-    symmetric : ndarray of bool of shape (n,)
-        Rows with the symmetric hinge of unlabelled rows, ``cost * max(0, 1 - |f|)``: convex on
-        either side of f = 0; its penalty is mirrored when f changes sign.
-    ridge : ndarray of shape (n,)
-        Diagonal of Q besides that of the kernel, >= 0.
+    Rows with the symmetric hinge of unlabelled rows have ``cost * max(0, 1 - |f|)``, convex on
+    either side of f = 0; the penalty, that of the sign +1, is mirrored when f changes sign.
     """
 
     penalty: Penalty
-    symmetric: np.ndarray
-    ridge: np.ndarray
+    symmetric: np.ndarray  # mask of rows with the symmetric hinge
+    ridge: np.ndarray  # diagonal of Q besides that of the kernel, >= 0
 
     @classmethod
     def convex(cls, penalty, ridge=0.0):

@@ -7,46 +7,47 @@ compensated, and added exactly, so that the number of places does not matter bey
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from . import _penalty as code
+
+def merged(parts, **how):
+    """Named numbers of several parts as those of all: added exactly, unless told how."""
+    if len(parts) == 1:
+        return parts[0]
+    kind = type(parts[0])
+    columns = zip(kind._fields, zip(*parts, strict=True), strict=True)
+    return kind(*(how.get(name, math.fsum)(values) for name, values in columns))
 
 
-@dataclass(frozen=True, eq=False)
-class Totals:
-    """What a point is worth: see ``Penalty.survey``.
+class Totals(NamedTuple):
+    """What a point is worth, see ``Penalty.survey``; in the order of the compiled code."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (13,)
-        In the order of the compiled code.
-    """
+    sum: float  # of a
+    reach: float  # sum |a|
+    product: float  # a' Q a
+    penalty: float  # sum phi(a)
+    squares: float  # sum |K_ii| a_i^2
+    rates_between: float  # sum of gradient + slope over the variables between breakpoints
+    lowest_up: float  # lowest rate of change of the objective when a variable grows
+    highest_down: float  # highest one that a variable takes back when it shrinks
+    largest: float  # max |a|
+    n_between: int  # variables strictly between breakpoints,
+    n_used: int  # that are not zero,
+    n_outside: int  # outside of their intervals
 
-    values: np.ndarray
+    @classmethod
+    def of(cls, values):
+        """From what compiled code has filled in."""
+        *values, n_between, n_used, n_outside = values.tolist()
+        return cls(*values, int(n_between), int(n_used), int(n_outside))
 
     @classmethod
     def combined(cls, parts):
         """Of the variables of all parts."""
-        if len(parts) == 1:
-            return parts[0]
-        columns = np.stack([part.values for part in parts], axis=1)
-        values = np.array([math.fsum(column) for column in columns])
-        values[code.LOWEST_UP] = columns[code.LOWEST_UP].min()
-        values[code.HIGHEST_DOWN] = columns[code.HIGHEST_DOWN].max()
-        values[code.LARGEST] = columns[code.LARGEST].max()
-        return cls(values)
-
-    @property
-    def lowest_up(self):
-        """Lowest rate of change of the objective when a variable grows."""
-        return float(self.values[code.LOWEST_UP])
-
-    @property
-    def highest_down(self):
-        """Highest rate of change that a variable takes back when it shrinks."""
-        return float(self.values[code.HIGHEST_DOWN])
+        counts = {"n_between": sum, "n_used": sum, "n_outside": sum}
+        return merged(parts, lowest_up=_least, highest_down=_most, largest=max, **counts)
 
     @property
     def violation(self):
@@ -56,6 +57,12 @@ class Totals:
         return math.inf if math.isnan(violation) else max(0.0, violation)
 
     @property
+    def level(self):
+        """Size of the multiplier, between the two extremes; 0 where one is infinite."""
+        level = 0.5 * abs(self.lowest_up + self.highest_down)
+        return level if math.isfinite(level) else 0.0
+
+    @property
     def multiplier(self):
         """Multiplier of the equality: what ``gradient + slope`` is between breakpoints.
 
@@ -63,68 +70,40 @@ class Totals:
         that optimality leaves, else 0.
         """
         if self.n_between:
-            return float(self.values[code.BETWEEN] / self.values[code.N_BETWEEN])
+            return self.rates_between / self.n_between
         ends = [v for v in (self.lowest_up, self.highest_down) if math.isfinite(v)]
-        return sum(ends) / len(ends) if ends else 0.0
+        return math.fsum(ends) / len(ends) if ends else 0.0
 
     @property
     def objective(self):
         """``1/2 a' Q a + sum phi(a)``."""
-        return float(0.5 * self.values[code.PRODUCT] + self.values[code.PENALTY])
-
-    @property
-    def sum(self):
-        """``sum a``."""
-        return float(self.values[code.SUM])
-
-    @property
-    def reach(self):
-        """``sum |a|``."""
-        return float(self.values[code.REACH])
-
-    @property
-    def largest(self):
-        """``max |a|``."""
-        return float(self.values[code.LARGEST])
+        return 0.5 * self.product + self.penalty
 
     @property
     def spread(self):
         """``sqrt(sum |K_ii| a_i^2)``: what rounding of kernel values grows with."""
-        return math.sqrt(self.values[code.SPREAD])
-
-    @property
-    def n_between(self):
-        """Number of variables strictly between breakpoints."""
-        return int(self.values[code.N_BETWEEN])
-
-    @property
-    def n_used(self):
-        """Number of variables that are not zero."""
-        return int(self.values[code.N_USED])
+        return math.sqrt(self.squares)
 
     def is_feasible(self, total, rtol=1e-9):
         """Whether all lie in their intervals and sum to ``total``, to rounding."""
         rounding = rtol * max(self.reach, abs(total))
-        return not self.values[code.N_OUTSIDE] and abs(self.sum - total) <= rounding
+        return not self.n_outside and abs(self.sum - total) <= rounding
 
 
-@dataclass(frozen=True)
-class Extent:
-    """How far variables reach together: sums of finite ends, and how many are infinite.
+def _least(values):
+    return float(np.min(values))  # a NaN stays
 
-    Attributes
-    ----------
-    lower, upper : float
-        Sums of the finite ends of the intervals.
-    lower_size, upper_size : float
-        Sums of their absolute values.
-    infinite_lower, infinite_upper : int
-        Numbers of infinite ends.
-    """
+
+def _most(values):
+    return float(np.max(values))
+
+
+class Extent(NamedTuple):
+    """How far variables reach together: sums of finite ends, and how many are infinite."""
 
     lower: float
     upper: float
-    lower_size: float
+    lower_size: float  # sums of absolute values
     upper_size: float
     infinite_lower: int = 0
     infinite_upper: int = 0
@@ -134,8 +113,7 @@ class Extent:
         """Of all variables of a penalty."""
         sums, sizes, counts = [], [], []
         for end in (penalty.lower, penalty.upper):
-            size = float(np.abs(end).sum())
-            count = 0
+            size, count = float(np.abs(end).sum()), 0
             if size == math.inf:
                 finite = np.isfinite(end)
                 count = len(end) - int(finite.sum())
@@ -149,17 +127,7 @@ class Extent:
     @classmethod
     def combined(cls, parts):
         """Of the variables of all parts."""
-        if len(parts) == 1:
-            return parts[0]
-        sums = [
-            [getattr(part, name) for part in parts]
-            for name in ("lower", "upper", "lower_size", "upper_size")
-        ]
-        return cls(
-            *map(math.fsum, sums),
-            sum(part.infinite_lower for part in parts),
-            sum(part.infinite_upper for part in parts),
-        )
+        return merged(parts, infinite_lower=sum, infinite_upper=sum)
 
     @property
     def lowest(self):
@@ -178,13 +146,10 @@ class Extent:
         return math.isfinite(total) and self.lowest - below <= total <= self.highest + above
 
     def implied(self, total):
-        """What ``sum a = total`` implies for ends that are infinite.
+        """What ``sum a = total`` implies for infinite ends: low, low_free, high, high_free.
 
-        Returns
-        -------
-        low, low_free, high, high_free : float
-            A variable without a lower bound is at least ``low`` plus its upper bound, or at
-            least ``low_free`` where it has none; likewise for ``high``.
+        A variable without a lower bound is at least ``low`` plus its upper bound, or at least
+        ``low_free`` where it has none; likewise for ``high``.
         """
         low = -math.inf if self.infinite_upper else total - self.upper
         low_free = total - self.upper if self.infinite_upper == 1 else -math.inf

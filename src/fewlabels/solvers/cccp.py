@@ -18,36 +18,14 @@ _NO_PROGRESS = 1e-9
 def solve_cccp(make_step, state, next_state, solve, value, *, start=None, max_steps=_MAX_STEPS):
     """A local minimum of a convex function minus a convex one.
 
-    Every step replaces the concave part by its tangent, which ``state`` stands for, and
-    solves the convex problem that is left, from the solution of the step before. It ends
-    when the state stays the same; the objective of the whole problem never increases.
+    Every step replaces the concave part by its tangent, which ``state`` stands for (per row, the
+    piece of its concave part that the tangent touches), and solves the convex problem that is
+    left, ``make_step(state)``, by ``solve(problem, start)`` from the Result of the step before. It
+    ends when ``next_state`` of the Result is the same, or after ``max_steps``; ``value`` of the
+    Result, the objective of the whole problem, never increases.
 
-    Parameters
-    ----------
-    make_step : callable
-        From a state to the step's DualProblem.
-    state : ndarray of shape (n,)
-        First state: per row, which piece of its concave part the tangent touches.
-    next_state : callable
-        From a Result to the state at its solution.
-    solve : callable
-        ``solve(problem, start)`` to a Result; ``start`` is None or a Result whose history
-        and iterations it continues.
-    value : callable
-        From a Result to the objective of the whole problem.
-    start : Result or None, default=None
-        Where the first step starts.
-    max_steps : int
-        Limit on steps.
-
-    Returns
-    -------
-    result : Result
-        The last step's result, with the history and iterations of all steps.
-    state : ndarray of shape (n,)
-        The state that the last step was solved for.
-    objectives : list of float
-        Objective of the whole problem after every step.
+    Returns the last Result, with the history and iterations of all steps, the state that it was
+    solved for, and the objective after every step.
     """
     objectives = []
     before = None

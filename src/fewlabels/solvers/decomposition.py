@@ -33,25 +33,19 @@ def solve_decomposition(problem, start=None, settings=None, **changes):
         ``n_iter`` counts pair steps. After Ctrl-C the status is ``INTERRUPTED`` and the
         result is feasible, so that it can be used or resumed.
     """
-    settings = Settings() if settings is None else settings
-    settings = replace(settings, **changes) if changes else settings
-    if is_whole(problem, settings):
-        if start is None:
-            a = problem.feasible_start()
-        else:
-            a = _variables(start.a if isinstance(start, Result) else start, problem)
-        before = start if isinstance(start, Result) else None
-        start, final = solve_whole(problem, a, settings, before)
-        if final:
-            return start
-    record = None
+    settings = replace(settings or Settings(), **changes)
+    gradient, record = None, Record(settings)
     if isinstance(start, Result):
-        record = Record(settings, start.n_iter, start.history)
-        rows = memory_rows(problem, _variables(start.a, problem), start.gradient)
-    elif start is not None:
-        rows = memory_rows(problem, _variables(start, problem))
-    else:
-        rows = memory_rows(problem)
+        start, gradient, record = start.a, start.gradient, Record(settings, start)
+    if start is not None:
+        start = _variables(start, problem)
+    if is_whole(problem, settings):
+        a = problem.feasible_start() if start is None else start
+        found, final = solve_whole(problem, a, settings, record)
+        if final:
+            return found
+        start, gradient = found.a, found.gradient
+    rows = memory_rows(problem, start, gradient)
     engine = Engine(rows, settings, record)
     status = engine.run(cold=start is None)
     rows.snap()

@@ -22,23 +22,9 @@ _WORTH_LIMITING = 64
 def newton_step(Q, penalty, a, g):
     """Step to the optimum of a block over its variables between breakpoints.
 
-    Solves ``Q_FF d + (g + slope)_F = m 1``, ``1'd = 0`` and goes that way as far as the
-    first breakpoint. The objective never increases.
-
-    Parameters
-    ----------
-    Q : ndarray of shape (q, q)
-        Block of Q.
-    penalty : Penalty
-        Of the block's variables.
-    a, g : ndarray of shape (q,)
-        Variables and their gradient.
-
-    Returns
-    -------
-    (free, values, full) or None
-        Indices and new values of the variables, and whether no breakpoint cut the step
-        short; None where no step was possible.
+    Solves ``Q_FF d + (g + slope)_F = m 1``, ``1'd = 0`` and goes that way as far as the first
+    breakpoint; the objective never increases. Returns the indices and new values of these
+    variables, and whether no breakpoint cut the step short; None where no step was possible.
     """
     free = np.flatnonzero(penalty.between(a))
     if len(free) < 2:

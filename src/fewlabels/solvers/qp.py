@@ -31,29 +31,12 @@ _EXACT_SUM = 1e-13
 
 
 def solve_qp(problem, *, tol=1e-10, max_iter=200, max_time=np.inf, verbose=False):
-    """Solve (P) by Clarabel.
+    """Solve (P), of a positive semi-definite Q, by Clarabel.
 
-    Parameters
-    ----------
-    problem : DualProblem
-        Any problem of the form (P) whose Q is positive semi-definite.
-    tol : float, default=1e-10
-        Clarabel's tolerance for the duality gap (absolute and relative) and for
-        feasibility, > 0.
-    max_iter : int, default=200
-        Limit on iterations.
-    max_time : float, default=inf
-        Limit in seconds.
-    verbose : bool, default=False
-        Let Clarabel print its log.
-
-    Returns
-    -------
-    Result
-        A feasible point: variables that complementarity places on a bound or kink are
-        put there exactly, and the sum is restored. ``n_iter`` counts interior point
-        iterations; ``history`` has one entry, for the whole solve. The status is
-        ``STALLED`` when Clarabel only reached its reduced accuracy.
+    ``tol`` bounds its duality gap (absolute and relative) and feasibility. The Result is feasible:
+    variables that complementarity places on a bound or kink are put there exactly, and the sum is
+    restored. ``n_iter`` counts interior point iterations, ``history`` has one entry for the whole
+    solve, and the status is ``STALLED`` when Clarabel only reached its reduced accuracy.
     """
     clarabel = _clarabel()
     Q = problem.block(np.arange(problem.n))
@@ -83,7 +66,7 @@ def solve_qp(problem, *, tol=1e-10, max_iter=200, max_time=np.inf, verbose=False
     gradient = Q @ a
     entry = {
         "round": 1,
-        "violation": problem.optimality(a, gradient)[2],
+        "violation": problem.survey(a, gradient).violation,
         "solver_status": str(solution.status),
         "seconds": time.perf_counter() - started,
     }

@@ -9,25 +9,11 @@ from .result import Result, Status
 
 
 def warm_start(problem, a, gradient):
-    """A feasible point near ``a``, with its gradient.
+    """A feasible point near ``a``, the solution of a similar problem over the same rows.
 
-    Variables outside their intervals go to the nearest end; what the sum then lacks goes
-    to the rows nearest to a threshold.
-
-    Parameters
-    ----------
-    problem : DualProblem
-        The problem to start on.
-    a : ndarray of shape (n,)
-        Solution of a similar problem over the same rows.
-    gradient : ndarray of shape (n,)
-        ``Q a``, with this problem's Q.
-
-    Returns
-    -------
-    Result
-        What ``solve_decomposition`` takes as a start. Only columns of variables that had
-        to move are evaluated.
+    Variables outside their intervals go to the nearest end; what the sum then lacks goes to the
+    rows nearest to a threshold. ``gradient`` is ``Q a`` with this problem's Q: only columns of
+    variables that had to move are evaluated for the Result, which can be started from.
     """
     rows = memory_rows(problem, a, gradient)
     rows.begin()

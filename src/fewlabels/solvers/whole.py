@@ -1,19 +1,19 @@
-"""Small problems whole: one block of Q, pair steps and an exact finish in compiled code.
+"""Small problems whole: one working set, pair steps and an exact finish in compiled code.
 
-A problem of up to a thousand rows is a single working set. What a fit costs is then not kernel
-values but everything around them, so only what few rows need is done here. What cannot be finished
-this way (many solutions that are equal, rounding that hides the tolerance) goes on in the engine.
+A problem of up to a thousand rows is a single working set. What a fit costs is then everything
+around the steps, so only what few rows need is done here: of Q, the rows that steps meet. What
+cannot be finished this way (many solutions that are equal, rounding that hides the tolerance) goes
+on in the engine.
 """
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
+import math
 
 import numpy as np
 
 from ..problem.block import Outcome, add_products, finish_block, solve_block
-from .result import Result, Status, certify
+from .result import Result, Status, certified
 
 # Rows, and the share of the memory that their matrix may take.
 LARGEST = 1024
@@ -26,6 +26,11 @@ _STEPS_PER_CALL, _MOST_CALLS = 50_000, 10
 _EXACT, _BUDGET, _MOST_BETWEEN = 1e-13, 60.0, 256
 # Limits of fewer seconds are for the engine, which looks at the clock more often.
 _NO_HURRY = 5.0
+# Q of few rows is evaluated at once, as is that of a start that uses more than some share; rows
+# that are evaluated together, and the share that is when no more are left.
+_FEW_ROWS, _MOST_USED, _AT_A_TIME, _NEARLY_ALL = 300, 0.3, 16, 0.4
+# Rounding in float64 kernel values, which a block always has.
+_ROUNDING = 4.5e-16
 
 
 def is_whole(problem, settings):
@@ -39,12 +44,9 @@ def is_whole(problem, settings):
     )
 
 
-def solve_whole(problem, a, settings, before=None):
-    """From a feasible ``a`` as far as compiled code goes; ``before`` is a Result to go on from.
-
-    Returns a Result, and whether it is final.
-    """
-    run = _Run(problem, a, settings, before)
+def solve_whole(problem, a, settings, record):
+    """From a feasible ``a`` as far as compiled code goes: a Result, and whether it is final."""
+    run = _Run(problem, a, settings, record)
     try:
         final = run.go()
     except KeyboardInterrupt:
@@ -53,37 +55,66 @@ def solve_whole(problem, a, settings, before=None):
     return run.result(final), final
 
 
+class Met:
+    """The rows of Q that steps have met, each evaluated with some that they may meet next."""
+
+    def __init__(self, problem, used):
+        self.problem, n = problem, problem.n
+        gram = problem.gram
+        dear = gram.dtype == np.float64 and 0.0 < gram.value_cost < np.inf
+        if n < _FEW_ROWS or not dear or len(used) > _MOST_USED * n:
+            self.Q = problem.block(np.arange(n))
+            self.ready = np.ones(n, bool)
+        else:
+            self.Q = np.empty((n, n))
+            self.ready = np.zeros(n, bool)
+            self._evaluate(used)
+        self.diagonal = problem.diagonal()
+
+    def _evaluate(self, rows):
+        columns = self.problem.gram.columns(rows)
+        if self.problem.scale != 1.0:
+            columns *= self.problem.scale
+        self.Q[rows] = columns
+        self.Q[rows, rows] += self.problem.ridge[rows]
+        self.ready[rows] = True
+
+    def meet(self, row, g, a):
+        """Evaluate a row of Q, and those that violate optimality most."""
+        left = np.flatnonzero(~self.ready)
+        if len(left) > _NEARLY_ALL * len(a):
+            right, down = (g + slope for slope in self.problem.penalty.step_slopes(a))
+            urgent = np.minimum(right - right.min(), down.max() - down)[left]
+            left = np.union1d(left[np.argpartition(urgent, _AT_A_TIME)[:_AT_A_TIME]], row)
+        self._evaluate(left)
+
+
 class _Run:
-    def __init__(self, problem, a, settings, before):
-        self.started = time.perf_counter()
+    def __init__(self, problem, a, settings, record):
         self.problem, self.settings = problem, settings
         self.a, self.penalty = a, problem.penalty
         self.status = Status.CONVERGED
-        self.n_iter, self.history = (
-            (0, []) if before is None else (before.n_iter, [*before.history])
-        )
-        last = self.history[-1] if self.history else {"kernel_values": 0, "seconds": 0.0}
-        self._seconds, self._values = (
-            last["seconds"],
-            last["kernel_values"] - problem.gram.n_values,
-        )
-        self.Q = problem.block(np.arange(problem.n))
-        self._size = np.sqrt(np.abs(problem.gram.diagonal()))
-        self._error = problem.gram.value_error * problem.scale * float(self._size.max())
+        self.record = record
+        self._values_before = problem.gram.n_values
+        self.met = Met(problem, np.flatnonzero(a))
+        largest = float(np.abs(problem.gram.diagonal()).max())
+        self._error = _ROUNDING * problem.scale * math.sqrt(largest)
         self.refresh()
 
     def refresh(self):
         """The gradient afresh: many small steps leave more rounding in it than one product."""
-        self.g = add_products(self.Q, self.a, np.zeros(self.problem.n))
+        self.g = add_products(self.met.Q, self.a, np.zeros(self.problem.n))
+        self.totals = self.problem.survey(self.a, self.g)
+
+    def _n_values(self):
+        return self.problem.gram.n_values - self._values_before
 
     def look(self):
         """Violation, tolerance, and what rounding leaves: in the multiplier and the gradient."""
-        low, high = self.penalty.optimality(self.a, self.g)
-        level = 0.5 * abs(low + high)
-        level = level if np.isfinite(level) else 0.0
-        noise = self._error * float(np.linalg.norm(self._size * self.a))
-        tol = max(self.settings.tol, self.settings.rtol * level)
-        return high - low, tol, max(_EXACT * level, 4.0 * noise), noise
+        totals = self.totals
+        noise = self._error * totals.spread
+        tol = max(self.settings.tol, self.settings.rtol * totals.level)
+        return totals.violation, tol, max(_EXACT * totals.level, 4.0 * noise), noise
 
     def go(self):
         """Pair steps, then Newton steps. Whether nothing is left to do."""
@@ -92,62 +123,52 @@ class _Run:
             if not 4.0 * noise <= tol:  # nor NaN
                 return False
             if violation <= tol:
-                return not self.settings.polish or self._finish(tol, exact)
+                return self._finish(tol, exact) if self.settings.polish else self._clean(tol)
             steps, outcome = solve_block(
-                self.Q, self.g, self.a, self.penalty, 0.5 * tol, _STEPS_PER_CALL
+                self.met.Q, self.g, self.a, self.penalty, 0.5 * tol, _STEPS_PER_CALL, self.met
             )
             if outcome is Outcome.UNBOUNDED:
                 raise ValueError("the problem is unbounded below: a direction never ends.")
-            self.n_iter += steps
             self.refresh()
-            stop = self._record(violation, steps)
-            idle = steps == 0 or outcome is Outcome.STUCK
-            if idle or self._seconds_here() > self.settings.max_time:
+            self.record.add(violation, self.problem.n, self.problem.n, steps, self._n_values())
+            limit = self.record.limit_reached()
+            if steps == 0 or outcome is Outcome.STUCK or limit is Status.MAX_TIME:
                 return False
-            if stop and self.look()[0] > tol:
-                self.status = Status.STOPPED
+            if limit is Status.STOPPED and self.look()[0] > tol:
+                self.status = limit
                 return True
         return False
 
     def _finish(self, tol, exact):
         """Let all conditions hold to rounding; False where that takes the engine's means."""
-        before = self.a
-        self.a = self.problem.snapped(before)
-        self.refresh()
+        before = self.a.copy()
         steps, _, outcome = finish_block(
-            self.Q, self.g, self.a, self.penalty, exact,
-            min(_MOST_BETWEEN, self.settings.polish), _BUDGET,
+            self.met.Q, self.g, self.a, self.penalty, exact,
+            min(_MOST_BETWEEN, self.settings.polish), _BUDGET, self.met,
         )  # fmt: skip
-        self.n_iter += steps
-        self.refresh()
-        if not self.look()[0] <= tol:  # rounding has led astray
+        self.record.n_iter += steps
+        if not self._clean(tol):  # rounding has led astray
             self.a = before
             self.refresh()
             return False
         return outcome is not Outcome.SINGULAR
 
-    def _seconds_here(self):
-        return time.perf_counter() - self.started
-
-    def _record(self, violation, steps):
-        """An entry of the history; whether the callback asks to stop."""
-        entry = {
-            "round": len(self.history) + 1,
-            "violation": violation,
-            "working_set": self.problem.n,
-            "moved": self.problem.n,
-            "steps": steps,
-            "kernel_values": self._values + self.problem.gram.n_values,
-            "seconds": self._seconds + self._seconds_here(),
-        }
-        self.history.append(entry)
-        callback = self.settings.callback
-        return callback is not None and bool(callback(entry))
+    def _clean(self, tol):
+        """Take rounding from the variables; whether the conditions hold to the tolerance."""
+        self.a = self.problem.snapped(self.a)
+        self.refresh()
+        return self.look()[0] <= tol
 
     def result(self, final):
         """The state reached, certified when it is final."""
-        a = self.problem.snapped(self.a)
+        record = self.record
         if final:
-            return certify(self.problem, a, self.g, self.status, self.n_iter, self.history)
-        unknown = Result(a, self.g, 0.0, np.nan, np.inf, np.inf, Status.STOPPED, self.n_iter)
-        return replace(unknown, history=self.history)
+            return certified(
+                self.totals, lambda m: self.problem.duality_gap(self.a, self.g, m),
+                self.a, self.g, self.status, record.n_iter, record.history,
+            )  # fmt: skip
+        record.values_before += self._n_values()
+        a = self.problem.snapped(self.a)
+        return Result(
+            a, self.g, 0.0, np.nan, np.inf, np.inf, Status.STOPPED, record.n_iter, record.history
+        )

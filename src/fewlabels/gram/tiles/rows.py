@@ -40,8 +40,10 @@ class RowsGram(GramOperator):
         return self._diagonal
 
     def gather(self, indices):
-        # From the raw rows in float64: blocks decide the steps, and cost little.
+        # In float64, from the raw rows if need be: blocks decide the steps, and cost little.
         indices = np.asarray(indices)
+        if self.dtype == np.float64:
+            return Columns(indices, self._packed.rows(indices))
         return Columns(indices, self._exact.prepare(self._X[self._places(indices)]))
 
     def values_of(self, columns):

@@ -11,8 +11,9 @@ SAMPLE = 6  # one row in six
 SMALLEST = 3072  # fewer rows are solved directly
 LOOSER = 3.0  # the sample's tolerance, relative to the problem's
 
-# Halvings of the interval of multipliers; the last ones move nothing.
-_HALVINGS = 100
+# Relative to the multiplier, half of the first interval, and of the last, in which hardly a row
+# jumps; how many there are at most; and what the sum may miss. A repair does the rest.
+_FIRST_STEP, _NARROW, _HALVINGS, _RIGHT = 1e-4, 1e-10, 100, 1e-12
 
 
 def sample_of(rows, seed):
@@ -48,19 +49,27 @@ def _settle(rows, multiplier):
     def excess(at):
         return math.fsum(rows.ask(methodcaller("settle", at))) - rows.total
 
-    step = max(1e-6 * abs(multiplier), 1e-12)
-    low = high = multiplier
-    while excess(low) > 0 and step < 1e300:
-        low, step = low - step, 4.0 * step
-    step = max(1e-6 * abs(multiplier), 1e-12)
-    while excess(high) < 0 and step < 1e300:
-        high, step = high + step, 4.0 * step
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
+    ends = [(multiplier, excess(multiplier))]
+    step = max(_FIRST_STEP * abs(multiplier), 1e-12)
+    while (ends[-1][1] > 0) == (ends[0][1] > 0) and step < 1e300:
+        at = multiplier - math.copysign(step, ends[0][1])
+        ends, step = [*ends[-1:], (at, excess(at))], 8.0 * step
+    (low, below), (high, above) = sorted(ends)
+    rounding, secant = _RIGHT * abs(rows.total), True
+    for _ in range(_HALVINGS if below <= 0 < above else 0):
+        # The sum is nearly linear in the multiplier where no row jumps.
+        width = high - low
+        middle = low - below * (width / (above - below)) if secant else 0.5 * (low + high)
         if not low < middle < high:
+            middle = 0.5 * (low + high)
+        if width <= _NARROW * (abs(low) + abs(high)):
             break
-        if excess(middle) > 0:
-            high = middle
+        found = excess(middle)
+        if abs(found) <= rounding:
+            return
+        if found > 0:
+            high, above = middle, found
         else:
-            low = middle
+            low, below = middle, found
+        secant = high - low < 0.5 * width or not secant
     excess(low)

@@ -68,30 +68,16 @@ class _View:
 
     violation: float
     tol: float
-    #: The tolerance, less what rounding in the gradient may hide of the violation.
-    goal: float
-    #: What an exact finish aims at.
-    exact: float
-    #: Whether rounding in the gradient is well below the tolerance.
-    trusted: bool
+    goal: float  # the tolerance, less what rounding in the gradient may hide of the violation
+    exact: float  # what an exact finish aims at
+    trusted: bool  # whether rounding in the gradient is well below the tolerance
 
 
 class Engine:
-    """One run over some rows.
+    """One run over some rows, with a start or without; ``record`` may be of an earlier one."""
 
-    Parameters
-    ----------
-    rows : Rows
-        The rows, with a start or without.
-    settings : Settings
-        How to go about it.
-    record : Record, optional
-        Of an earlier run that goes on.
-    """
-
-    def __init__(self, rows, settings, record=None):
-        self.rows, self.settings = rows, settings
-        self.record = Record(settings) if record is None else record
+    def __init__(self, rows, settings, record):
+        self.rows, self.settings, self.record = rows, settings, record
         self.status = None
         self._precision = Precision(rows.accuracy())
         self._progress = Progress()
@@ -128,12 +114,9 @@ class Engine:
     # -- stages --------------------------------------------------------------------------------
 
     def run(self, *, cold):
-        """Go through the stages; ``cold`` where the rows have no start.
+        """Go through the stages, ``cold`` where the rows have no start, to a Status.
 
-        Returns
-        -------
-        Status
-            After Ctrl-C ``INTERRUPTED``; the rows are at a feasible point whatever happens.
+        After Ctrl-C it is ``INTERRUPTED``; the rows are at a feasible point whatever happens.
         """
         stages = {
             Stage.START: lambda: self._start(cold),
@@ -174,7 +157,7 @@ class Engine:
             callback=None,
         )
         sample = coarse.sample_of(self.rows, self.settings.random_state)
-        engine = Engine(sample, settings)
+        engine = Engine(sample, settings, Record(settings))
         if engine.run(cold=True) is Status.INTERRUPTED:
             raise KeyboardInterrupt
         sample.snap()
@@ -242,13 +225,11 @@ class Engine:
 
     def _look(self):
         totals, noise = self.rows.totals(), self._precision.noise
-        level = 0.5 * abs(totals.lowest_up + totals.highest_down)
-        level = level if math.isfinite(level) else 0.0
-        tol = max(self.settings.tol, self.settings.rtol * level)
+        tol = max(self.settings.tol, self.settings.rtol * totals.level)
         # The violation and twice the rounding in the gradient together stay below tol.
         trusted = 2.0 * noise <= 0.5 * tol
         goal = tol - 2.0 * noise if trusted else tol
-        return _View(totals.violation, tol, goal, max(_EXACT * level, 4.0 * noise), trusted)
+        return _View(totals.violation, tol, goal, max(_EXACT * totals.level, 4.0 * noise), trusted)
 
     # -- one round -----------------------------------------------------------------------------
 
@@ -279,7 +260,8 @@ class Engine:
         """Half the rows that want up most, half those that want down most."""
         ids = _union(*self.rows.propose(self._block_size // 2))
         # Rows that count twice leave room for those that moved in the last round.
-        kept = np.setdiff1d(self._working, ids, assume_unique=True)
+        places = np.minimum(np.searchsorted(ids, self._working), len(ids) - 1)
+        kept = self._working[ids[places] != self._working]
         return _union(ids, kept[: self._block_size - len(ids)])
 
     def _fetch(self, choose):
@@ -337,4 +319,7 @@ class Engine:
 
 def _union(*ids):
     """Numbers that are in any of some arrays, once and in ascending order."""
-    return np.unique(np.concatenate(ids))
+    ids = np.sort(np.concatenate(ids))
+    first = np.ones(len(ids), bool)
+    np.not_equal(ids[1:], ids[:-1], out=first[1:])
+    return ids[first]

@@ -18,13 +18,7 @@ _LIMIT_COSTS = 5.0
 
 
 class Finish:
-    """Newton steps, as long as the budget lasts.
-
-    Parameters
-    ----------
-    largest : int
-        No Newton step takes more variables than this; 0 for none at all.
-    """
+    """Newton steps of no more than ``largest`` variables, as long as the budget lasts."""
 
     def __init__(self, largest):
         self.largest = largest
@@ -34,12 +28,7 @@ class Finish:
     def solve(self, Q, penalty, a, g, goal, max_steps):
         """Solve a block until its violation is at most ``goal``, or nothing more is to be had.
 
-        ``a`` and ``g`` are changed in place.
-
-        Returns
-        -------
-        int
-            Pair steps.
+        ``a`` and ``g`` are changed in place; how many pair steps that took.
         """
         self.begun = True
         a_before, g_before = a.copy(), g.copy()

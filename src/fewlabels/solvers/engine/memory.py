@@ -19,18 +19,11 @@ _ROUNDING = 1e-12
 
 
 class MemoryPartition(Partition):
-    """Consecutive rows of a problem, in memory.
+    """Consecutive rows of a problem, in memory, the first of which has the number ``first``.
 
-    Parameters
-    ----------
-    gram : GramOperator
-        K at these rows, for columns of any.
-    penalty, ridge, scale
-        As of ``DualProblem``, of these rows.
-    first : int
-        Number of the first row.
-    origin : ndarray of int or None
-        Of a sample, the numbers of its rows among those that it was drawn from.
+    ``gram`` is K at these rows, for columns of any; ``penalty``, ``ridge`` and ``scale`` are as of
+    ``DualProblem``. A sample has the numbers of its rows among those that it was drawn from,
+    ``origin``.
     """
 
     def __init__(self, gram, penalty, ridge, scale, first=0, origin=None):
@@ -70,8 +63,7 @@ class MemoryPartition(Partition):
 
     def totals(self):
         if self._totals is None:
-            state = self.a, self.g, self.ridge, self.size
-            self._totals = self.penalty.survey(*state, rates=self._rates)
+            self._totals = self.penalty.survey(self.a, self.g, self.size, self._rates)
         return self._totals
 
     def gap(self, multiplier, implied):
@@ -285,18 +277,9 @@ class MemoryPartition(Partition):
 
 
 def memory_rows(problem, a=None, gradient=None, parts=1):
-    """The rows of a problem in memory.
+    """The ``Rows`` of a problem, perhaps at a feasible ``a`` with its ``gradient`` Q a.
 
-    Parameters
-    ----------
-    problem : DualProblem
-        The problem.
-    a : ndarray of shape (n,), optional
-        Feasible point to start from.
-    gradient : ndarray of shape (n,), optional
-        ``Q a``.
-    parts : int, default=1
-        Number of partitions, which makes no difference but for rounding.
+    The number of ``parts`` makes no difference but for rounding.
     """
     edges = sorted({problem.n * k // parts for k in range(parts + 1)})
     partitions = []

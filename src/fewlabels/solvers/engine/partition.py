@@ -139,10 +139,7 @@ class Partition(ABC):
     def rest(self):
         """Put every variable on its lower bound or, where it has none, next to zero.
 
-        Returns
-        -------
-        sum, above, below : float
-            The sum of all variables, and how far it can be raised and lowered.
+        Returns the sum of all variables, and how far it can be raised and lowered.
         """
 
     @abstractmethod
@@ -186,13 +183,7 @@ class Partition(ABC):
 
     @abstractmethod
     def settle(self, multiplier):
-        """Put every row that is not held into the state that its gradient predicts.
-
-        Returns
-        -------
-        float
-            The sum of all variables.
-        """
+        """Put every row that is not held into the state that its gradient predicts; the sum."""
 
     @abstractmethod
     def adopt(self):

@@ -8,17 +8,9 @@ import numpy as np
 
 
 class Precision:
-    """What rounding of kernel values has left in the gradient.
+    """What rounding of kernel values, of some Accuracy, has left in the gradient.
 
-    Parameters
-    ----------
-    accuracy : Accuracy
-        Of kernel values.
-
-    Attributes
-    ----------
-    noise : float
-        Estimate of the error of the gradient, for independent errors of kernel values.
+    ``noise`` estimates its error, for independent errors of kernel values.
     """
 
     def __init__(self, accuracy):

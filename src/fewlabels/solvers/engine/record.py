@@ -16,24 +16,14 @@ _NOISY_ROUNDS = 30
 
 
 class Record:
-    """History and limits of a run.
+    """History and limits of a run, perhaps of one that goes on from an earlier Result."""
 
-    Parameters
-    ----------
-    settings : Settings
-        Limits and callback.
-    n_iter : int
-        Pair steps of an earlier run that goes on.
-    history : list of dict
-        Its history.
-    """
-
-    def __init__(self, settings, n_iter=0, history=()):
+    def __init__(self, settings, before=None):
         self.settings = settings
-        self.n_iter = n_iter
-        self.history = list(history)
-        self.values_before = self.history[-1]["kernel_values"] if history else 0
-        self._seconds_before = self.history[-1]["seconds"] if history else 0.0
+        self.n_iter = before.n_iter if before else 0
+        self.history = [*before.history] if before else []
+        last = self.history[-1] if self.history else {"kernel_values": 0, "seconds": 0.0}
+        self.values_before, self._seconds_before = last["kernel_values"], last["seconds"]
         self._started = time.perf_counter()
         self._stop_asked = False
 

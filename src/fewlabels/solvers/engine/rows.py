@@ -22,17 +22,7 @@ _ACCURACY, _N_VALUES = methodcaller("accuracy"), methodcaller("n_values")
 
 
 class Rows:
-    """The rows of a problem (P), wherever they are.
-
-    Parameters
-    ----------
-    partitions : list of Partition
-        Consecutive rows each, in order.
-    total : float
-        Right-hand side of the equality.
-    scale : float
-        Factor of K in Q.
-    """
+    """The rows of a problem (P), wherever they are: partitions of consecutive rows, in order."""
 
     def __init__(self, partitions, total, scale):
         self.partitions = partitions

@@ -9,12 +9,7 @@ _STRETCH = 4096
 
 
 def drawn(first, stop, n, size, seed):
-    """Which of the rows ``first`` to ``stop`` belong to a sample of ``size`` of n rows.
-
-    Returns
-    -------
-    ndarray of bool of shape (stop - first,)
-    """
+    """Mask: which of the rows ``first`` to ``stop`` belong to a sample of ``size`` of n rows."""
     chosen = np.zeros(stop - first, dtype=bool)
     for begin in range(first - first % _STRETCH, stop, _STRETCH):
         end = min(n, begin + _STRETCH)

@@ -198,7 +198,7 @@ class _Run:
         """After a scan without a step F is complete: converged, unless the cache drifted."""
         self._evaluate_members()
         gradient = -(self.F + self.linear)
-        if self.problem.optimality(self.sigma, gradient)[2] <= self.tol:
+        if self.problem.survey(self.sigma, gradient).violation <= self.tol:
             self.gradient, self.status = gradient, Status.CONVERGED
         elif self.evaluated_at == self.n_iter:
             self.status = Status.STALLED
