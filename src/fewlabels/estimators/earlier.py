@@ -6,7 +6,6 @@ dict. Pickles and model files of formats 1 to 4 hold these.
 
 from __future__ import annotations
 
-import inspect
 import json
 
 import numpy as np
@@ -39,14 +38,14 @@ _KEPT = (
 
 def upgraded(machine, state):
     """Attributes from a pickle or a model file, as this version of the machine has them."""
-    parameters = inspect.signature(type(machine).__init__).parameters.values()
-    # Parameters that did not exist then.
-    new = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
-    state = {**new, **state}
     if "_late" in state or "dual_coef_" not in state:
         return state
+    stream = state.get("_stream")
+    if stream is not None and "support_vectors_" not in state:  # files held no row twice
+        vectors, history = stream["X"][state["support_"]], json.loads(stream["history"])
+        state = {**state, "support_vectors_": vectors, "history_": history}
     names = (cls.__name__ for cls in type(machine).__mro__)
-    return next(_UPGRADES[name] for name in names if name in _UPGRADES)(with_vectors(state))
+    return next(_UPGRADES[name] for name in names if name in _UPGRADES)(state)
 
 
 def still_there(state):
@@ -56,15 +55,6 @@ def still_there(state):
         for name, value in state.items()
         if name in _KEPT or not (name.startswith("_") or name.endswith("_"))
     }
-
-
-def with_vectors(state):
-    """A state whose support vectors and history are there: files held no row twice."""
-    stream = state.get("_stream")
-    if stream is None or "support_vectors_" in state:
-        return state
-    vectors, history = stream["X"][state["support_"]], json.loads(stream["history"])
-    return {**state, "support_vectors_": vectors, "history_": history}
 
 
 def function_before(state, coef, **options):
@@ -101,14 +91,6 @@ def solution_before(state):
     }
 
 
-def start_before(state, variables):
-    """Variables of all rows that a stream held."""
-    there = state["support_"] >= 0
-    a = np.zeros(state["_stream"]["X"].shape[0])
-    a[state["support_"][there]] = variables[there]
-    return a
-
-
 def curve_before(state):
     """The late value that an earlier state had in ``_curve``, if any."""
     curve = state.get("_curve") or {}
@@ -117,6 +99,19 @@ def curve_before(state):
     kind = curve.get("kind", state["probability"])
     parts = {name: curve[name] for name in ("slope", "intercept", "knots", "values")}
     return {f"{kind} curve": (0, Curve(**parts, kind=kind))}
+
+
+def stream_before(state, stream, formulation, solution, rows, variables):
+    """A ``ConvexStream`` or a PUStream over the rows that were held, where the machine stood."""
+    held, there = state["_stream"], state["support_"] >= 0
+    X, a = held["X"], np.zeros(held["X"].shape[0])
+    a[state["support_"][there]] = variables[there]
+    weight = np.ones(X.shape[0]) if held["weight"] is None else held["weight"]
+    function = solution.function
+    return stream(
+        formulation, function.kernel, HeldRows(X, weight=weight, **rows), (a, held["multiplier"]),
+        shift=function.shift, n_steps=solution.n_iter, history=solution.history,
+    )  # fmt: skip
 
 
 # -- machines of one class -----------------------------------------------------------------------
@@ -163,15 +158,9 @@ def _one_class(state, kernel, coef, boundary, formulation, variables, scale, opt
         values["conformal"] = (0, solution.calibrated(scores))
     new = {**still_there(state), "_late": Late(values), "_stream": None}
     if stream is not None:
-        weight, X = stream["weight"], stream["X"]
-        values = {k: v for k, v in stream.items() if k == "calibrates"}
-        rows = HeldRows(X, weight=np.ones(X.shape[0]) if weight is None else weight, **values)
-        start = start_before(state, variables), stream["multiplier"]
+        rows = {k: v for k, v in stream.items() if k == "calibrates"}
         new["_fixed"] = stream["parameters"]
-        new["_stream"] = ConvexStream(
-            formulation, kernel, rows, start, shift=function.shift, n_steps=solution.n_iter,
-            history=solution.history,
-        )  # fmt: skip
+        new["_stream"] = stream_before(state, ConvexStream, formulation, solution, rows, variables)
     return new
 
 
@@ -205,15 +194,11 @@ def _pu_svm(state):
     late = Late({"solution": (0, solution), **values})
     new = {**still_there(state), "_late": late, "_stream": None}
     if stream is not None:
-        X, weight, lam = stream["X"], stream["weight"], stream["parameters"]["lam"]
-        weight = np.ones(X.shape[0]) if weight is None else weight
+        follows = stream["parameters"]["lam"] == "auto"
+        formulation = DoubleHinge(state["prior_"], solution.lam, follows=follows)
+        rows, variables = {"positive": stream["positive"]}, -state["dual_coef_"][0]
         new["_fixed"] = stream["parameters"]
-        new["_stream"] = PUStream(
-            DoubleHinge(state["prior_"], solution.lam, follows=lam == "auto"),
-            kernel_before(state), HeldRows(X, weight=weight, positive=stream["positive"]),
-            (start_before(state, -state["dual_coef_"][0]), stream["multiplier"]),
-            shift=state["_shift"], n_steps=solution.n_iter, history=solution.history,
-        )  # fmt: skip
+        new["_stream"] = stream_before(state, PUStream, formulation, solution, rows, variables)
     return new
 
 

@@ -1,13 +1,18 @@
-"""What every kernel machine is: parameters and rows in, the engine run, values out."""
+"""What every kernel machine is: parameters and rows in, the engine run, values out, updates."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
+from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import resolve_n_jobs
@@ -16,10 +21,26 @@ from ..fitted import Function, Late
 from ..kernels import KERNELS, Precomputed, make_kernel
 from ..kernels.width import resolve_gamma
 from ..solvers import Settings, Status, solve_decomposition
+from ..streams.rows import read_indices
 from ..training.grams import gram_over
 from . import earlier
 from .rows import check_rows, fit_rows
 
+# What parameters that machines have in common may be.
+COMMON: dict = {
+    "kernel": [StrOptions(set(KERNELS)), callable],
+    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+    "degree": [Interval(Integral, 0, None, closed="left")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+    "tol": [Interval(Real, 0.0, None, closed="neither")],
+    "max_iter": [Interval(Integral, -1, None, closed="left")],
+    "max_time": [Interval(Real, 0, None, closed="neither"), None],
+    "cache_size": [Interval(Real, 0, None, closed="neither")],
+    "max_steps": [Interval(Integral, 1, None, closed="left"), None],
+    "n_jobs": [Integral, None],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
 _ADVICE = {
     Status.MAX_ITER: "raise max_iter, or tol if this accuracy is enough",
     Status.MAX_TIME: "raise max_time, or tol if this accuracy is enough",
@@ -28,13 +49,13 @@ _ADVICE = {
 }
 
 
-def shown(name, doc=None):
+def shown(name):
     """An attribute that shows one of the values in the machine's ``Solution``."""
+    return property(lambda machine: getattr(machine._found, name))
 
-    def value(machine):
-        return getattr(machine._found, name)
 
-    return property(value, doc=doc)
+def _is_updatable(machine):
+    return machine._read_new is not None
 
 
 class KernelMachine(BaseEstimator):
@@ -43,10 +64,22 @@ class KernelMachine(BaseEstimator):
     ``fit`` of a machine reads rows (``_read_rows``), states its problem over ``_gram``, has it
     solved (``_solve``), and hands a ``Solution``, or a machine's own kind of it, to ``_keep``.
     Whatever else follows from a fit is kept in ``_late``, by name, and computed when asked for.
+
+    A machine that can be updated also hands a stream of its rows (see ``fewlabels.streams``) to
+    ``_hold``, which does nothing until the first operation. It has a ``_read_new``, the arguments
+    of ``stream.add`` for rows that users pass, and a ``_describe``, its ``Solution`` where the
+    stream stands.
     """
 
     # What a fit has left, and what has been computed from it; None before the first.
     _late: Late | None = None
+    # The rows and their path; None when they are not held.
+    _stream: Any = None
+    # Parameters that an operation needs to be those of the fit, and what they were.
+    _FIXED: tuple[str, ...] = ("kernel", "gamma", "degree", "coef0")
+    _fixed: dict = {}  # noqa: RUF012
+    _describe: Any = None
+    _read_new: Any = None
 
     @classmethod
     @cache
@@ -62,9 +95,6 @@ class KernelMachine(BaseEstimator):
 
     def __sklearn_is_fitted__(self):
         return self._late is not None
-
-    def __setstate__(self, state):
-        super().__setstate__(earlier.upgraded(self, state))
 
     # -- fitting -------------------------------------------------------------------------------
 
@@ -101,7 +131,6 @@ class KernelMachine(BaseEstimator):
         )
 
     def _solve(self, problem, tol, rtol, callback, start=None):
-        """Run the engine with this estimator's settings."""
         return solve_decomposition(problem, start, self._settings(tol, rtol, callback))
 
     def _seed(self):
@@ -115,9 +144,8 @@ class KernelMachine(BaseEstimator):
             return callback
 
         def report(entry):
-            values = (
-                f", {entry['kernel_values']:.3g} kernel values" if "kernel_values" in entry else ""
-            )
+            n = entry.get("kernel_values")
+            values = "" if n is None else f", {n:.3g} kernel values"
             print(
                 f"[{type(self).__name__}] round {entry['round']}: violation "
                 f"{entry['violation']:.3g}{values}, {entry['seconds']:.1f} s"
@@ -150,8 +178,10 @@ class KernelMachine(BaseEstimator):
 
     # -- what a fit has found -------------------------------------------------------------------
 
-    # Of what values are computed from: another number when rows have changed.
-    _version = 0
+    @property
+    def _version(self):
+        """Of what values are computed from: another number when rows have changed."""
+        return 0 if self._stream is None else self._stream.version
 
     @property
     def _found(self):
@@ -159,10 +189,6 @@ class KernelMachine(BaseEstimator):
         if self._late is None:
             check_is_fitted(self)
         return self._late.get("solution", self._version, self._describe)
-
-    def _describe(self):
-        """The ``Solution`` at the present version, where it was not stored by a fit."""
-        raise NotImplementedError
 
     function_ = shown("function")
     support_ = shown("support")
@@ -172,17 +198,9 @@ class KernelMachine(BaseEstimator):
     objective_ = shown("objective")
     duality_gap_ = shown("duality_gap")
 
-    @property
-    def fit_status_(self):
-        return 0 if self._found.converged else 1
-
-    @property
-    def support_vectors_(self):
-        return self._found.function.vectors
-
-    @property
-    def dual_coef_(self):
-        return self._found.function.coef
+    fit_status_ = property(lambda self: 0 if self._found.converged else 1)
+    support_vectors_ = property(lambda self: self._found.function.vectors)
+    dual_coef_ = property(lambda self: self._found.function.coef)
 
     # -- evaluating -----------------------------------------------------------------------------
 
@@ -204,9 +222,167 @@ class KernelMachine(BaseEstimator):
             )
         return sp.csr_array(X) if is_sparse else X
 
-    def _value(self, X, **options):
-        """The function at rows that users pass."""
-        return self._found.function(self._rows_to_score(X), n_jobs=self.n_jobs, **options)
+    # -- rows that come and go -------------------------------------------------------------------
+
+    def _hold(self, stream):
+        """Hold a stream from now on, or none (None)."""
+        self._stream = stream
+        self._fixed = {name: getattr(self, name) for name in self._FIXED}
+
+    def _catch_up(self, stream, name, max_steps):
+        """Let the stream follow its rows; whether it is at its end."""
+        return stream.run(max_steps)
+
+    def _remembered(self):
+        """Names of values in ``_late``, besides the solution, that have to stay when rows go."""
+        return []
+
+    @property
+    def holds_rows_(self):
+        check_is_fitted(self)
+        return self._stream is not None
+
+    @property
+    def training_rows_(self):
+        check_is_fitted(self)
+        return None if self._stream is None else self._stream.training_rows()
+
+    @property
+    def is_caught_up_(self):
+        """Whether no operation that ``max_steps`` cut short is still on its way."""
+        check_is_fitted(self)
+        return self._stream is None or self._stream.done
+
+    def _ready_stream(self):
+        """The stream, for an operation that is possible."""
+        check_is_fitted(self)
+        if self.kernel == "precomputed":
+            raise ValueError(
+                "kernel='precomputed' cannot follow rows that come and go, for want of their "
+                "kernel values; pass rows and a kernel or a callable."
+            )
+        if self._stream is None:
+            raise ValueError(
+                f"this {type(self).__name__} does not hold its training rows, as one that was "
+                "saved without them; fit it again."
+            )
+        for name, then in self._fixed.items():
+            value = getattr(self, name)
+            if value != then:
+                raise ValueError(
+                    f"{name} was {then!r} when the rows were fitted and is {value!r} now; set it "
+                    "back, or fit again."
+                )
+        self._stream.cache_size = self.cache_size * 1e6
+        self._stream.n_jobs = resolve_n_jobs(self.n_jobs)
+        return self._stream
+
+    def _follow(self, name, stream, max_steps=None, change=None):
+        """Let rows change, and the stream catch up within the budget."""
+        if change is not None:
+            change()
+        try:
+            done = self._catch_up(stream, name, max_steps)
+        finally:
+            self.shape_fit_ = (len(stream), self.n_features_in_)
+        if not done:
+            warn(
+                f"{name} stopped after max_steps={max_steps} steps of the path; predictions are "
+                "those of the way so far. Call resume() to go on, or raise max_steps.",
+                ConvergenceWarning,
+            )
+        return self
+
+    def _leaving_out(self, indices):
+        """The stream at its end, and the places of training rows that can be left out."""
+        stream = self._ready_stream()
+        n = len(stream)
+        indices = np.arange(n) if indices is None else read_indices(indices, n)
+        stream.check_one_left_out(stream.rows.places[indices])
+        self._follow("resume", stream)
+        return stream, stream.rows.places[indices]
+
+    def _add(self, X, y, sample_weight):
+        """What ``partial_fit`` does on a machine that has been fitted."""
+        stream = self._ready_stream()
+        new = self._read_new(X, y, sample_weight)
+        return self._follow("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
+
+    @available_if(_is_updatable)
+    def forget(self, indices) -> Self:
+        """Remove training rows, as if they had never been there.
+
+        Parameters
+        ----------
+        indices : array-like of int, or mask of shape (n_samples,)
+            Training rows. The others keep their order and are numbered anew.
+        """
+        stream = self._ready_stream()
+        indices = read_indices(indices, len(stream))
+        return self._follow("forget", stream, self.max_steps, lambda: stream.remove(indices))
+
+    @available_if(_is_updatable)
+    def resume(self, max_steps=None) -> Self:
+        """Go on with operations that ``max_steps`` cut short.
+
+        Parameters
+        ----------
+        max_steps : int or None, default=None
+            Limit on the steps of this call; None for none.
+        """
+        stream = self._ready_stream()
+        if max_steps is not None and not (
+            isinstance(max_steps, int | np.integer) and max_steps >= 1
+        ):
+            raise ValueError(f"max_steps={max_steps!r}: pass a whole number >= 1, or None.")
+        return self._follow("resume", stream, max_steps)
+
+    @available_if(_is_updatable)
+    def release_rows(self) -> Self:
+        """Let go of the training rows: no more updates, and pickles without them.
+
+        A fitted machine holds its rows, by reference, and so does its pickle, as an update needs
+        them. Without them a pickle is about as large as the support vectors.
+        """
+        check_is_fitted(self)
+        if self._stream is not None and not self._stream.done:
+            raise ValueError("an operation is on its way; call resume() before release_rows().")
+        values = self._values_to_keep()
+        self._stream = None
+        self._keep(**values)
+        return self
+
+    def _values_to_keep(self):
+        """Values by name that cannot be computed without the stream as it is now."""
+        known = {name: self._late.known(name, self._version) for name in self._remembered()}
+        known = {name: value for name, value in known.items() if value is not None}
+        return {**known, "solution": self._found}
+
+    # -- saving ----------------------------------------------------------------------------------
+
+    def __getstate__(self):
+        """Values and plain rows. No row twice: support vectors among them are left out."""
+        state = dict(super().__getstate__())
+        if self._stream is not None and self._late is not None:
+            self._values_to_keep()
+            solution = self._found
+            if np.all(solution.support >= 0):
+                function = replace(solution.function, vectors=solution.function.vectors[:0])
+                state["_late"] = self._late.with_value(
+                    "solution", replace(solution, function=function)
+                )
+        return state
+
+    def __setstate__(self, state):
+        super().__setstate__(earlier.upgraded(self, state))
+        if self._stream is None or self._late is None:
+            return
+        solution = self._late.known("solution", self._version)
+        function = solution.function
+        if function.vectors.shape[0] < len(solution.support):
+            vectors = self._stream.training_rows().X[solution.support]
+            function = replace(function, vectors=vectors)
+            self._late.put("solution", self._version, replace(solution, function=function))
 
 
 def largest_value(gram):

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Real
-from typing import Self
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from ..fitted import OneClassSolution
 from ..fitted.solution import rounding_of_scores
 from ..problem.one_class import OneClass
-from . import normal_rows
-from .constraints import COMMON
-from .kernel_machine import function_of, largest_value
-from .updatable import UpdatableMachine
+from .kernel_machine import COMMON, KernelMachine, function_of, largest_value
+from .normal_rows import CALIBRATION, OneClassMachine
 
 
-class OneClassSVM(OutlierMixin, UpdatableMachine):
+@dataclass(eq=False, repr=False, kw_only=True)
+class OneClassSVM(OneClassMachine):
     r"""One-class support vector machine, a drop-in for scikit-learn's class.
 
     Finds the function of smallest norm in the kernel's space that puts most rows above
@@ -58,31 +58,21 @@ class OneClassSVM(OutlierMixin, UpdatableMachine):
     max_time : float or None, default=None
         Limit on the seconds of a fit.
     max_steps : int or None, default=None
-        Steps of the path after which ``partial_fit`` and ``forget`` pause, with a warning;
-        :meth:`resume` goes on. None for no limit.
+        As in :class:`SVDD`.
     n_jobs : int or None, default=None
         Threads; None uses every core.
     random_state : int, RandomState or None, default=None
         Seed of the sample that a large fit starts from; it does not change the
         solution beyond ``tol``. None means 0.
     target_fpr : float or None, default=None
-        Share of new normal rows that may be rejected, in (0, 1): the threshold is then set by
-        conformal calibration instead of the problem above. See ``calibration``,
-        :meth:`p_values` and docs/error-rates.md.
+        As in :class:`SVDD`, and so is ``calibration``.
     calibration : {"auto", "leave-one-out", "split"}, default="auto"
-        What ``target_fpr`` is measured on. "leave-one-out": every row, as the machine of
-        all others scores it, exactly; all rows are trained on, and the rate is approximate.
-        "split": up to half of the rows, drawn by ``random_state``, which then have no part
-        in training; the probability that a new normal row is rejected is at most
-        ``target_fpr``, for exchangeable rows of any distribution. "auto" leaves out up to
-        1000 rows, or 10 000 with at most 1000 support vectors, and splits beyond.
+        What ``target_fpr`` is measured on.
 
     Attributes
     ----------
-    support_ : ndarray of shape (n_SV,)
-        Indices of the support vectors in the training rows.
-    support_vectors_ : ndarray or CSR of shape (n_SV, n_features)
-        Support vectors; empty for a precomputed kernel.
+    support_, support_vectors_, duality_gap_, fit_status_, gamma_
+        As of :class:`SVDD`.
     dual_coef_ : ndarray or CSR of shape (1, n_SV)
         alpha of the support vectors; they sum to ``nu`` times the sum of weights.
     coef_ : ndarray or CSR of shape (1, n_features)
@@ -94,25 +84,19 @@ class OneClassSVM(OutlierMixin, UpdatableMachine):
         ``target_fpr`` is so small that no row can be rejected.
     objective_ : float
         Value of the problem above.
-    duality_gap_ : float
-        The objective is at most this far from the optimum.
     n_iter_ : int
         Pair steps.
     history_ : list of dict
         One entry per round of the engine.
-    fit_status_ : int
-        0 when the tolerance was reached, 1 otherwise (a warning was given).
-    gamma_ : float
-        The coefficient that ``gamma`` stood for; 0 for kernels without one.
     calibration_scores_ : ndarray of shape (n_calibration,)
-        ``score_samples`` over the sum of ``dual_coef_``, of the rows that calibrate and by
-        machines that were not trained on them, in ascending order. Without ``target_fpr``
-        computed when first asked for.
+        As of :class:`SVDD`, of ``score_samples`` over the sum of ``dual_coef_``.
     n_support_, shape_fit_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
+    ``score_samples`` is ``sum_j dual_coef_j K(x_j, x)``, the score before the threshold.
+
     Sample weights act as repetitions exactly, in ``gamma="scale"`` too. Time is about
     the evaluation of ``n_samples * n_SV`` kernel values; memory is ``cache_size`` plus a
     few arrays of the size of the data.
@@ -130,71 +114,29 @@ class OneClassSVM(OutlierMixin, UpdatableMachine):
     array([-1,  1,  1,  1, -1])
     """
 
-    _parameter_constraints: dict = {  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict] = {
         **COMMON,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
         "shrinking": ["boolean"],
-        **normal_rows.CALIBRATION,
+        **CALIBRATION,
     }
 
-    def __init__(
-        self,
-        *,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        tol=1e-3,
-        nu=0.5,
-        shrinking=True,
-        cache_size=200,
-        verbose=False,
-        max_iter=-1,
-        max_time=None,
-        max_steps=None,
-        n_jobs=None,
-        random_state=None,
-        target_fpr=None,
-        calibration="auto",
-    ):
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.nu = nu
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.max_steps = max_steps
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.target_fpr = target_fpr
-        self.calibration = calibration
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, sample_weight=None, callback=None) -> Self:
-        """Fit the machine.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Training rows; for ``kernel="precomputed"`` the kernel matrix.
-        y : ignored
-            For compatibility.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights; rows of weight <= 0 are left out.
-        callback : callable, default=None
-            Called with the newest entry of ``history_`` after every round; returning
-            True stops the fit.
-
-        Returns
-        -------
-        self : OneClassSVM
-        """
-        return normal_rows.fit_calibrated(self, X, sample_weight, callback)
+    kernel: str | Callable = "rbf"
+    degree: int = 3
+    gamma: str | float = "scale"
+    coef0: float = 0.0
+    tol: float = 1e-3
+    nu: float = 0.5
+    shrinking: bool = True
+    cache_size: float = 200
+    verbose: bool = False
+    max_iter: int = -1
+    max_time: float | None = None
+    max_steps: int | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    target_fpr: float | None = None
+    calibration: str = "auto"
 
     def _fit_rows(self, rows, callback, held_out):
         self._set_gamma(rows)
@@ -203,7 +145,7 @@ class OneClassSVM(OutlierMixin, UpdatableMachine):
         problem = formulation.problem(self._gram(rows.X), {"weight": weight}, mass)
         tol = self.tol / formulation.unit(mass)
         result = self._solve(problem, tol, 0.1 * self.tol, callback)
-        normal_rows.settle(self, rows, held_out, formulation, problem, result)
+        self._settle(rows, held_out, formulation, problem, result)
         self._report_status(result, tol)
 
     def _solution(self, X, numbers, problem, result, shift, unit):
@@ -231,15 +173,11 @@ class OneClassSVM(OutlierMixin, UpdatableMachine):
 
     # -- what a fit has found ------------------------------------------------------------------
 
-    intercept_ = normal_rows.intercept_
-    conformal_ = normal_rows.conformal_
-    is_calibrated_ = normal_rows.is_calibrated_
-    calibration_scores_ = normal_rows.calibration_scores_
-    _remembered = normal_rows.remembered
+    _FIXED = ("nu", *KernelMachine._FIXED)
 
     @property
     def offset_(self):
-        return np.array([normal_rows.threshold(self)])
+        return np.array([self._threshold])
 
     @property
     def dual_coef_(self):
@@ -255,58 +193,3 @@ class OneClassSVM(OutlierMixin, UpdatableMachine):
             raise AttributeError("coef_ is only available when using a linear kernel")
         weights = function.weights[None, :]
         return sp.csr_matrix(weights) if sp.issparse(function.vectors) else weights
-
-    # -- updates -------------------------------------------------------------------------------
-
-    _FIXED = ("nu", *UpdatableMachine._FIXED)
-    partial_fit = normal_rows.partial_fit
-    leave_one_out_decisions = normal_rows.leave_one_out_decisions
-    _read_new = normal_rows.read_new
-    _describe = normal_rows.describe
-
-    # -- evaluating ----------------------------------------------------------------------------
-
-    p_values = normal_rows.p_values
-
-    def decision_function(self, X) -> np.ndarray:
-        """Signed distance to the boundary, up to a factor; positive inside.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows; for ``kernel="precomputed"`` their kernel values against the training
-            rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return normal_rows.decide(self, X)
-
-    def score_samples(self, X) -> np.ndarray:
-        """``sum_j dual_coef_j K(x_j, x)``: the score before the threshold.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self._value(X)
-
-    def predict(self, X) -> np.ndarray:
-        """+1 inside or on the boundary, -1 outside.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of intp of shape (n_samples,)
-        """
-        return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.intp)

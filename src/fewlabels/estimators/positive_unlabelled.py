@@ -1,4 +1,4 @@
-"""What the machines of positive and unlabelled rows share; each takes the methods as its own."""
+"""What the machines of positive and unlabelled rows share, and searches for their settings."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from .kernel_machine import function_of, largest_value
 
 # Rounding errors of kernel values are independent; a sum of them rarely is larger by this.
 _ROOM = 8.0
-
-
-# -- methods -------------------------------------------------------------------------------------
+# Attributes that ``read`` sets.
+_READ = ("classes_", "shape_fit_", "gamma_", "n_features_in_", "feature_names_in_")
 
 
 def read(self, X, y, sample_weight=None, *, gathered=False):
@@ -59,13 +58,6 @@ def read(self, X, y, sample_weight=None, *, gathered=False):
     )
 
 
-def copy_reading(machine, other):
-    """Let another machine have what ``read`` has set."""
-    for name in ("classes_", "shape_fit_", "gamma_", "n_features_in_", "feature_names_in_"):
-        if hasattr(machine, name):
-            setattr(other, name, getattr(machine, name))
-
-
 def found_prior(self, rows):
     """The prior that a fit to ``rows`` takes: given and checked, or estimated."""
     return find_prior(rows.data, self.prior, self._seed(), self.n_jobs)
@@ -76,11 +68,8 @@ def transduction(self):
     return self.classes_[self._found.is_positive.astype(np.intp)]
 
 
-# -- methods of a PUSVM --------------------------------------------------------------------------
-
-
 def described(self, rows, found, lam, is_held):
-    """The function, cut where ``threshold`` says, and what follows from it."""
+    """What a PUSVM found: the function, cut where ``threshold`` says, and what follows from it."""
     data, gram, left_out = rows.data, found.gram, None
     has_curve = self.probability is not None
     if self.threshold == "leave-one-out" or (has_curve and not is_held):
@@ -98,7 +87,7 @@ def described(self, rows, found, lam, is_held):
     )  # fmt: skip
     held_out = None
     if has_curve and left_out is not None:
-        held_out = self._scores_left_out(rows, found, function, left_out)
+        held_out = scores_left_out(self, rows, found, function, left_out)
     moved = 0.0 if rows.shift is None else float(function.weights @ rows.shift)
     return PUSVMFit(
         function=function,
@@ -136,8 +125,8 @@ def prior_of(machine, X, y, sample_weight=None):
     """The Prior that ``fit`` of a new machine would take, and the classes."""
     machine._validate_params()
     check_prior(machine.prior)
-    rows = machine._read(X, y, sample_weight)
-    return machine._find_prior(rows), machine.classes_
+    rows = read(machine, X, y, sample_weight)
+    return found_prior(machine, rows), machine.classes_
 
 
 def fit_settings(machines, X, y, sample_weight=None, *, prior=None, gathered=False):
@@ -150,12 +139,13 @@ def fit_settings(machines, X, y, sample_weight=None, *, prior=None, gathered=Fal
         machine._validate_params()
         machine._check_settings()
     first, before, estimate = machines[0], None, prior
-    rows = first._read(X, y, sample_weight, gathered=gathered)
+    rows = read(first, X, y, sample_weight, gathered=gathered)
     for machine in machines:
-        if machine is not first:
-            copy_reading(first, machine)
+        for name in _READ:
+            if hasattr(first, name):
+                setattr(machine, name, getattr(first, name))
         known = prior if machine.prior != "estimate" else estimate
-        known = machine._find_prior(rows) if known is None else known
+        known = found_prior(machine, rows) if known is None else known
         if machine.prior == "estimate":
             estimate = known
         found = machine._fit_rows(rows, known, before)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, _fit_context, clone
+from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..class_prior.finding import check_prior
-from ..labels.positive_unlabelled import check_classes, read_more_labels
+from ..labels.arrays import check_classes
+from ..labels.positive_unlabelled import read_more_labels
 from ..problem.positive_unlabelled import DoubleHinge, weight_of_norm
 from ..solvers import Status
 from ..streams.positive_unlabelled import PUStream
-from ..streams.rows import HeldRows, read_indices
+from ..streams.rows import HeldRows
 from ..training.curves import curve_with_prior
 from ..training.positive_unlabelled.data import PUSettings
 from ..training.positive_unlabelled.leave_one_out import unlabeled_left_out
@@ -26,11 +28,10 @@ from ..training.positive_unlabelled.losses import (
     solve_double_hinge,
     solve_ramp,
 )
-from . import positive_unlabelled, two_classes
-from .constraints import COMMON
-from .kernel_machine import shown
+from . import positive_unlabelled
+from .kernel_machine import COMMON, KernelMachine, shown
 from .rows import FitRows, check_weight
-from .updatable import UpdatableMachine
+from .two_classes import PROBABILITY, TwoClassMachine
 
 CONSTRAINTS: dict = {
     **COMMON,
@@ -40,7 +41,7 @@ CONSTRAINTS: dict = {
     "threshold": [StrOptions({"leave-one-out", "prior", "risk"})],
     "solver": [StrOptions({"auto", "decomposition", "usmo", "qp"})],
     "pos_label": "no_validation",
-    "probability": two_classes.PROBABILITY,
+    "probability": PROBABILITY,
 }
 
 
@@ -53,7 +54,8 @@ def _refuse_ramp(machine):
     return True
 
 
-class PUSVM(ClassifierMixin, UpdatableMachine):
+@dataclass(eq=False, repr=False)
+class PUSVM(TwoClassMachine):
     r"""Support vector machine that learns from positive and unlabelled rows.
 
     Finds f(x) = <w, phi(x)> + b that minimises (Sansone et al. 2019, eq. (4))
@@ -82,15 +84,8 @@ class PUSVM(ClassifierMixin, UpdatableMachine):
         same, but with every row scored as if it had not been trained on (span rule); best
         for new rows. "risk": where the risk is smallest (eq. (16)), which moves all rows
         to one side when lambda is large.
-    kernel : {"rbf", "poly", "sigmoid", "linear", "precomputed"} or callable, default="rbf"
-        Kernel. A callable gets two arrays of rows and returns the matrix of values.
-    gamma : {"scale", "auto"} or float, default="scale"
-        Coefficient of "rbf", "poly" and "sigmoid", >= 0. "scale" is
-        ``1 / (n_features * X.var())``, "auto" is ``1 / n_features``.
-    degree : int, default=3
-        Degree of "poly", >= 0.
-    coef0 : float, default=1.0
-        Independent term of "poly" and "sigmoid".
+    kernel, gamma, degree, coef0
+        As in :class:`SVDD`.
     solver : {"auto", "decomposition", "usmo", "qp"}, default="auto"
         "decomposition" (which "auto" takes) is exact and needs no n x n matrix. "usmo"
         is the paper's Algorithm 1 with its initialisation (double hinge only); with
@@ -103,15 +98,8 @@ class PUSVM(ClassifierMixin, UpdatableMachine):
         Limit on iterations, as the solver counts them; -1 for the solver's own limit.
     pos_label : value of y or None, default=None
         The positive class, where it is not the greater value of y.
-    max_time : float or None, default=None
-        Limit on the seconds of a fit ("decomposition", "usmo").
-    cache_size : float, default=200
-        Memory for kernel columns and working sets, in MB, > 0.
-    max_steps : int or None, default=None
-        Steps of the path after which ``partial_fit`` and ``forget`` pause, with a warning;
-        :meth:`resume` goes on. None for no limit.
-    n_jobs : int or None, default=None
-        Threads; None uses every core.
+    max_time, cache_size, max_steps, n_jobs
+        As in :class:`SVDD`; ``max_time`` is for "decomposition" and "usmo".
     random_state : int, RandomState or None, default=None
         Seed of the sample that a large fit starts from and of the prior's estimation.
         None means 0.
@@ -133,10 +121,8 @@ class PUSVM(ClassifierMixin, UpdatableMachine):
     classes_ : ndarray of shape (2,)
         The mark of unlabelled rows (also the prediction for negatives) and the positive
         class, in the coding of y.
-    support_ : ndarray of shape (n_SV,)
-        Indices of the support vectors in the training rows.
-    support_vectors_ : ndarray or CSR of shape (n_SV, n_features)
-        Support vectors; empty for a precomputed kernel.
+    support_, support_vectors_, history_, fit_status_, gamma_
+        As of :class:`SVDD`.
     dual_coef_ : ndarray of shape (1, n_SV)
         Coefficients: ``decision_function(x) = dual_coef_ @ K(support_vectors_, x) +
         intercept_``. c1 for positive rows, -sigma for unlabelled ones (eq. (7)).
@@ -156,14 +142,8 @@ class PUSVM(ClassifierMixin, UpdatableMachine):
         last convex step.
     n_iter_ : int
         Iterations; pair steps of "decomposition" and "usmo".
-    history_ : list of dict
-        One entry per outer round.
     objectives_ : list of float or None
         For the ramp loss: the objective after each convex step.
-    fit_status_ : int
-        0 when the tolerance was reached, 1 otherwise (a warning was given).
-    gamma_ : float
-        The coefficient that ``gamma`` stood for; 0 for kernels without one.
     n_support_ : ndarray of shape (2,)
         Support vectors among the unlabelled rows and among the positive ones.
     shape_fit_, n_features_in_, feature_names_in_
@@ -194,49 +174,27 @@ class PUSVM(ClassifierMixin, UpdatableMachine):
     array([1., 0.])
     """
 
-    _parameter_constraints: dict = CONSTRAINTS
+    _parameter_constraints: ClassVar[dict] = CONSTRAINTS
 
-    def __init__(
-        self,
-        prior="estimate",
-        lam="auto",
-        loss="double-hinge",
-        threshold="leave-one-out",
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        solver="auto",
-        tol=1e-3,
-        max_iter=-1,
-        pos_label=None,
-        max_time=None,
-        cache_size=200,
-        max_steps=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=False,
-        probability=None,
-    ):
-        self.prior = prior
-        self.lam = lam
-        self.loss = loss
-        self.threshold = threshold
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.pos_label = pos_label
-        self.max_time = max_time
-        self.cache_size = cache_size
-        self.max_steps = max_steps
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.probability = probability
+    prior: str | float = "estimate"
+    lam: str | float = "auto"
+    loss: str = "double-hinge"
+    threshold: str = "leave-one-out"
+    kernel: str | Callable = "rbf"
+    gamma: str | float = "scale"
+    degree: int = 3
+    coef0: float = 1.0
+    solver: str = "auto"
+    tol: float = 1e-3
+    max_iter: int = -1
+    pos_label: Any = None
+    max_time: float | None = None
+    cache_size: float = 200
+    max_steps: int | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: bool = False
+    probability: str | None = None
 
     # -- fitting -------------------------------------------------------------------
 
@@ -257,14 +215,11 @@ class PUSVM(ClassifierMixin, UpdatableMachine):
         callback : callable, default=None
             Called with the newest entry of ``history_`` after every round; returning
             True stops the fit.
-
-        Returns
-        -------
-        self : PUSVM
         """
         self._check_settings()
-        rows = self._read(X, y, sample_weight)
-        self._fit_rows(rows, self._find_prior(rows), callback=callback)
+        rows = positive_unlabelled.read(self, X, y, sample_weight)
+        prior = positive_unlabelled.found_prior(self, rows)
+        self._fit_rows(rows, prior, callback=callback)
         return self
 
     def path(self, X, y, *, lam=None, prior=None, sample_weight=None):
@@ -311,7 +266,7 @@ class PUSVM(ClassifierMixin, UpdatableMachine):
         else:
             found = solve_double_hinge(data, settings, before)
         is_held = not is_ramp and self.kernel != "precomputed"
-        solution = self._described(rows, found, lam, is_held)
+        solution = positive_unlabelled.described(self, rows, found, lam, is_held)
         self._hold(self._stream_of(rows, found.result, solution) if is_held else None)
         self._keep(solution)
         # USMO without iterations is asked for its start: a classifier of its own.
@@ -330,32 +285,22 @@ class PUSVM(ClassifierMixin, UpdatableMachine):
             shift=rows.shift, n_steps=solution.n_iter, history=solution.history,
         )  # fmt: skip
 
-    _read = positive_unlabelled.read
-    _described = positive_unlabelled.described
-    _scores_left_out = positive_unlabelled.scores_left_out
-    _find_prior = positive_unlabelled.found_prior
-
     # -- what a fit has found ------------------------------------------------------
 
     transduction_ = property(positive_unlabelled.transduction)
     lam_ = shown("lam")
     risk_intercept_ = shown("risk_intercept")
     objectives_ = shown("objectives")
-    coef_ = two_classes.coef_
-    intercept_ = two_classes.intercept_
-    curve_ = two_classes.curve_
 
     @property
     def has_curve_(self):
         """Whether probabilities are asked for, and known without training again."""
-        if self.probability is None:
-            return False
-        is_known = self._late.known(two_classes.curve_name(self), self._version) is not None
-        return is_known or self._found.held_out is not None
+        asked = self.probability is not None
+        return super().has_curve_ or (asked and self._found.held_out is not None)
 
     # -- updates -------------------------------------------------------------------
 
-    _FIXED = ("prior", "lam", "loss", *UpdatableMachine._FIXED)
+    _FIXED = ("prior", "lam", "loss", *KernelMachine._FIXED)
 
     @available_if(_refuse_ramp)
     @_fit_context(prefer_skip_nested_validation=True)
@@ -376,10 +321,6 @@ class PUSVM(ClassifierMixin, UpdatableMachine):
             Not needed; refused when these are not ``classes_``.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; rows of weight <= 0 are left out.
-
-        Returns
-        -------
-        self : PUSVM
         """
         if not self.__sklearn_is_fitted__():
             self.fit(X, y, sample_weight)
@@ -405,12 +346,7 @@ class PUSVM(ClassifierMixin, UpdatableMachine):
         -------
         ndarray of shape (n_indices,)
         """
-        stream = self._ready_stream()
-        n = len(stream)
-        indices = np.arange(n) if indices is None else read_indices(indices, n)
-        stream.check_one_left_out(stream.rows.places[indices])
-        self._follow("resume", stream)
-        places = stream.rows.places[indices]
+        stream, places = self._leaving_out(indices)
         counts = stream.rows["weight"][places] > 0
         values = np.empty(len(places))
         values[counts] = stream.decisions_left_out(places[counts])
@@ -430,25 +366,13 @@ class PUSVM(ClassifierMixin, UpdatableMachine):
         return {"X": X, "weight": new.spread(new.weights), "positive": positive}
 
     def _describe(self):
-        return self._described(*self._trained_now(), True)
+        return positive_unlabelled.described(self, *self._trained_now(), True)
 
     def _trained_now(self):
         """Rows, solution and lambda where the stream stands."""
         rows, lam = self._stream.pu_rows(), self._stream.stated.lam
         problem, result = self._stream.solution(rows.data.gram)
         return rows, double_hinge_solution(problem, result, rows.data, lam), lam
-
-    # -- evaluating ----------------------------------------------------------------
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
-    decision_function = two_classes.decision_function
-    predict = two_classes.predict
-    predict_proba = two_classes.predict_proba
-    predict_log_proba = two_classes.predict_log_proba
 
     def _fit_curve(self):
         """The curve of the scores of rows left out."""
@@ -462,7 +386,9 @@ class PUSVM(ClassifierMixin, UpdatableMachine):
                 )
             rows, found, _ = self._trained_now()
             left_out = unlabeled_left_out(found, rows.data)
-            held_out = self._scores_left_out(rows, found, self.function_, left_out)
+            held_out = positive_unlabelled.scores_left_out(
+                self, rows, found, self.function_, left_out
+            )
         return curve_with_prior(*held_out, self.prior_, self.probability)
 
     # -- saving --------------------------------------------------------------------
@@ -471,10 +397,9 @@ class PUSVM(ClassifierMixin, UpdatableMachine):
         """The curve that is known, or follows from scores which a file does not hold."""
         if self.probability is None:
             return []
-        name = two_classes.curve_name(self)
         if self._found.held_out is not None:
-            self._late.get(name, self._version, self._fit_curve)
-        return [name]
+            self._late.get(self._curve_name, self._version, self._fit_curve)
+        return [self._curve_name]
 
     def __getstate__(self):
         """With the curve that was asked for in place of the scores that it is fitted to."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._threads import one_blas_thread, resolve_n_jobs
@@ -25,9 +27,9 @@ from ..training.positive_unlabelled.ensemble import (
     two_sided_curve,
 )
 from ..training.positive_unlabelled.scores import quantile_cut
-from . import positive_unlabelled, two_classes
-from .constraints import COMMON
-from .kernel_machine import KernelMachine, function_of, largest_value, shown
+from . import positive_unlabelled
+from .kernel_machine import COMMON, function_of, largest_value, shown
+from .two_classes import TwoClassMachine
 
 # The grid: gamma times these, each twice the one before.
 _FACTORS = np.array([0.125, 0.25, 0.5, 1.0, 2.0])
@@ -35,7 +37,8 @@ _FACTORS = np.array([0.125, 0.25, 0.5, 1.0, 2.0])
 _COMMON = "gamma degree coef0 tol cache_size n_jobs random_state verbose".split()
 
 
-class PUEnsemble(ClassifierMixin, KernelMachine):
+@dataclass(eq=False, repr=False)
+class PUEnsemble(TwoClassMachine):
     r"""Composite classifier for positive and unlabelled rows: bags, then soft labels.
 
     First stage: support vector machines tell bootstrap samples of the positive rows from
@@ -66,18 +69,12 @@ class PUEnsemble(ClassifierMixin, KernelMachine):
         ``1 / (n_features * X.var())``, "auto" is ``1 / n_features``.
     n_bags : int, default=30
         Bags, the same for all members, > 0.
-    degree : int, default=3
-        Degree of "poly", >= 0.
-    coef0 : float, default=1.0
-        Independent term of "poly".
+    degree, coef0
+        As in :class:`SVDD`.
     tol : float, default=1e-2
         Bound on the violation of the optimality conditions, in units of f, > 0.
-    pos_label : value of y or None, default=None
-        The positive class, where it is not the greater value of y.
-    cache_size : float, default=200
-        Memory for kernel columns and working sets of the second stage, in MB, > 0.
-    n_jobs : int or None, default=None
-        Threads; None uses every core.
+    pos_label, cache_size, n_jobs
+        As in :class:`PUSVM`.
     random_state : int, RandomState or None, default=None
         Seed of the bags, of the sample that a large fit starts from and of the prior's
         estimation. None means 0.
@@ -86,13 +83,8 @@ class PUEnsemble(ClassifierMixin, KernelMachine):
 
     Attributes
     ----------
-    prior_ : float
-        Share of positives among the unlabelled rows, given or estimated.
-    prior_interval_ : tuple of float or None
-        Confidence interval of an estimated prior.
-    classes_ : ndarray of shape (2,)
-        The mark of unlabelled rows (also the prediction for negatives) and the positive
-        class, in the coding of y.
+    prior_, prior_interval_, classes_, coef_, gamma_, n_support_
+        As of :class:`PUSVM`.
     gammas_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels; 0 for kernels without one.
     prices_ : ndarray of shape (n_costs,)
@@ -111,20 +103,12 @@ class PUEnsemble(ClassifierMixin, KernelMachine):
     dual_coef_ : ndarray of shape (n_kernels, n_SV)
         Coefficients: ``decision_function(x) = sum_k dual_coef_[k] @ K_k(support_vectors_, x)
         + intercept_`` with K_k the kernel of ``gammas_[k]``.
-    coef_ : ndarray of shape (1, n_features)
-        Weights, for the linear kernel only.
-    intercept_ : ndarray of shape (1,)
-        Bias.
     n_iter_ : int
         Pair steps of all machines.
     history_ : list of dict
         One entry per round of the second stage.
     fit_status_ : int
         0 when all machines reached the tolerance, 1 otherwise (a warning was given).
-    gamma_ : float
-        The coefficient that ``gamma`` stood for; 0 for kernels without one.
-    n_support_ : ndarray of shape (2,)
-        Support vectors among the unlabelled rows and among the positive ones.
     shape_fit_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -161,7 +145,7 @@ class PUEnsemble(ClassifierMixin, KernelMachine):
     array([1., 0.])
     """
 
-    _parameter_constraints: dict = {  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict] = {
         **{name: COMMON[name] for name in _COMMON},
         "prior": [StrOptions({"estimate"}), Real],
         "kernel": [StrOptions({"linear", "poly", "rbf", "precomputed"})],
@@ -169,33 +153,18 @@ class PUEnsemble(ClassifierMixin, KernelMachine):
         "pos_label": "no_validation",
     }
 
-    def __init__(
-        self,
-        prior="estimate",
-        kernel="rbf",
-        gamma="scale",
-        n_bags=30,
-        degree=3,
-        coef0=1.0,
-        tol=1e-2,
-        pos_label=None,
-        cache_size=200,
-        n_jobs=None,
-        random_state=None,
-        verbose=False,
-    ):
-        self.prior = prior
-        self.kernel = kernel
-        self.gamma = gamma
-        self.n_bags = n_bags
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.pos_label = pos_label
-        self.cache_size = cache_size
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    prior: str | float = "estimate"
+    kernel: str | Callable = "rbf"
+    gamma: str | float = "scale"
+    n_bags: int = 30
+    degree: int = 3
+    coef0: float = 1.0
+    tol: float = 1e-2
+    pos_label: Any = None
+    cache_size: float = 200
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: bool = False
 
     # -- fitting -------------------------------------------------------------------
 
@@ -212,14 +181,10 @@ class PUEnsemble(ClassifierMixin, KernelMachine):
             ``pos_label``) marks positive rows, the other one unlabelled rows.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; rows of weight <= 0 are left out. They act as repetitions.
-
-        Returns
-        -------
-        self : PUEnsemble
         """
         check_prior(self.prior)
-        rows = self._read(X, y, sample_weight)
-        self.prior_, self.prior_interval_ = self._find_prior(rows)
+        rows = positive_unlabelled.read(self, X, y, sample_weight)
+        self.prior_, self.prior_interval_ = positive_unlabelled.found_prior(self, rows)
         distinct = DistinctRows(rows.data, rows.X)
         engine = Settings(
             tol=self.tol,
@@ -285,23 +250,17 @@ class PUEnsemble(ClassifierMixin, KernelMachine):
             "curve": two_sided_curve(scores, cut, found.posterior[unlabeled], weight),
         }
 
-    _read = positive_unlabelled.read
-    _find_prior = positive_unlabelled.found_prior
+    # -- what a fit has found ------------------------------------------------------
+
     transduction_ = property(positive_unlabelled.transduction)
     curve_ = shown("curve")
     has_curve_ = True
-    coef_ = two_classes.coef_
-    intercept_ = two_classes.intercept_
+    probability = "logistic"
 
-    # -- evaluating ------------------------------------------------------------------
+    def _no_certificate(self):
+        raise AttributeError("PUEnsemble solves many problems: it has no objective and no gap.")
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
-    decision_function = two_classes.decision_function
-    predict = two_classes.predict
+    objective_ = duality_gap_ = property(_no_certificate)
 
     def predict_proba(self, X) -> np.ndarray:
         """Probabilities of the two classes, for rows drawn as the unlabelled ones were.
@@ -312,9 +271,8 @@ class PUEnsemble(ClassifierMixin, KernelMachine):
 
         Parameters
         ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows; for ``kernel="precomputed"`` their kernel values against the training
-            rows.
+        X
+            As in :meth:`decision_function`.
 
         Returns
         -------

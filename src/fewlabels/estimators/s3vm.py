@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..labels.semi_supervised import read_semi_labels
 from ..training.cross_fitting import Sample
 from ..training.grams import shift_of
-from ..training.semi_supervised.branching import (
-    PROVEN,
-    train,
-)
+from ..training.semi_supervised.branching import PROVEN, train
 from ..training.semi_supervised.data import S3VMData
-from . import two_classes
-from .constraints import COMMON
-from .semi_supervised import changes, probabilities
+from .kernel_machine import COMMON
+from .semi_supervised import changes
 from .semi_supervised import solution as solutions
-from .updatable import UpdatableMachine
+from .two_classes import PROBABILITY, TwoClassMachine
 
 
-class S3VM(ClassifierMixin, UpdatableMachine):
+def _of_stream(name):
+    """An attribute that only a machine with a stream has."""
+
+    def value(machine):
+        if machine._stream is None:
+            raise AttributeError(
+                f"this {type(machine).__name__} has no stream: fit it on rows of weight > 0, with "
+                "a kernel that is not precomputed, or call partial_fit."
+            )
+        return getattr(machine._stream, name)
+
+    return property(value)
+
+
+@dataclass(eq=False, repr=False)
+class S3VM(TwoClassMachine):
     r"""Semi-supervised support vector machine: a few labels, many unlabelled rows.
 
     Finds f(x) = <w, phi(x)> + b at a local minimum of (Gu et al. 2018, eq. (1))
@@ -56,7 +69,7 @@ class S3VM(ClassifierMixin, UpdatableMachine):
         has many local minima; this is what finds good ones. False is the papers' procedure,
         from the SVM of the labelled rows at full C*.
     kernel : {"rbf", "poly", "sigmoid", "linear", "precomputed"} or callable, default="rbf"
-        Kernel. A callable gets two arrays of rows and returns the matrix of values.
+        As in :class:`SVDD`.
     gamma : {"distance", "scale", "auto"} or float, default="distance"
         Coefficient of "rbf", "poly" and "sigmoid", >= 0. "distance" is, for "rbf",
         ``min(1.4, 100 / d_eff) / D`` with D the mean squared distance between rows and
@@ -64,20 +77,16 @@ class S3VM(ClassifierMixin, UpdatableMachine):
         number of dimensions in effect: nearly linear in thousands of dimensions. For the
         others it is "scale", ``1 / (n_features * X.var())``. "auto" is ``1 / n_features``. A
         stream keeps the value of its first rows.
-    degree : int, default=3
-        Degree of "poly", >= 0.
-    coef0 : float, default=1.0
-        Independent term of "poly" and "sigmoid".
+    degree, coef0
+        As in :class:`SVDD`.
     solver : {"auto", "cccp", "path", "branch-and-bound"}, default="auto"
         "cccp" (which "auto" takes) is the concave-convex procedure on the merged problem,
         its convex steps solved exactly without any n x n matrix. "path" adds the labelled
         rows, then the others one by one, those first that the machine is most sure of
         (Gu et al. 2018); it takes no ``callback``, ``max_iter`` or ``max_time``.
-        "branch-and-bound" searches for the global minimum (Chapelle et al. 2007), from the
-        solution of "cccp", and says how far it may be: proven for some 20 unlabelled rows, or
-        more in clusters. ``partial_fit`` then is NN-BB (Emara et al. 2007): after the path of
-        a new row, it searches the signs of the row's ``n_neighbors``. ``forget``, ``relabel``
-        and ``reprice`` follow the path alone.
+        "branch-and-bound" goes on from "cccp" to the global minimum (Chapelle et al. 2007),
+        and says how far it may be; ``partial_fit`` then searches the signs around new rows
+        (Emara et al. 2007). See docs/branch-and-bound.md.
     balance_update : {"keep", "paper"}, default="keep"
         Whether the virtual row of the balancing constraint stays in the problem while rows
         change, or is taken out and put back as in Algorithms 1 to 3 of Yu et al. (2019),
@@ -100,14 +109,8 @@ class S3VM(ClassifierMixin, UpdatableMachine):
         None for no other mark.
     max_time : float or None, default=None
         Limit on the seconds of a fit, and of the search around a new row.
-    cache_size : float, default=200
-        Memory for kernel columns and working sets, in MB, > 0.
-    n_jobs : int or None, default=None
-        Threads; None uses every core.
-    random_state : int, RandomState or None, default=None
-        Seed of the sample that a large fit starts from. None means 0.
-    verbose : bool, default=False
-        Print a line per round.
+    cache_size, n_jobs, random_state, verbose
+        As in :class:`SVDD`.
     probability : {"sigmoid", "isotonic"} or None, default=None
         Whether there is ``predict_proba``, and its curve from decisions to probabilities, fitted
         to labelled rows that five machines were not trained on: trained when ``predict_proba`` is
@@ -120,11 +123,9 @@ class S3VM(ClassifierMixin, UpdatableMachine):
         The classes; f is positive for the second.
     transduction_ : ndarray of shape (n_samples,)
         Labels of the training rows: their own, predictions for unlabelled ones.
-    support_ : ndarray of shape (n_SV,)
-        Indices of the support vectors in the training rows. A balancing constraint that
-        is active makes all unlabelled rows support vectors.
-    support_vectors_ : ndarray or CSR of shape (n_SV, n_features)
-        Support vectors; empty for a precomputed kernel.
+    support_, support_vectors_, gamma_
+        As of :class:`SVDD`. A balancing constraint that is active makes all unlabelled rows
+        support vectors.
     dual_coef_ : ndarray of shape (1, n_SV)
         Coefficients: ``decision_function(x) = dual_coef_ @ K(support_vectors_, x) +
         intercept_``.
@@ -158,8 +159,6 @@ class S3VM(ClassifierMixin, UpdatableMachine):
     fit_status_ : int
         0 when the tolerance was reached (branch and bound: the global minimum is proven), 1
         otherwise (a warning was given).
-    gamma_ : float
-        The coefficient that ``gamma`` stood for; 0 for kernels without one.
     n_support_, shape_fit_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -200,7 +199,7 @@ class S3VM(ClassifierMixin, UpdatableMachine):
     array([1, 0])
     """
 
-    _parameter_constraints: dict = {  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict] = {
         **COMMON,
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "C_star": [Interval(Real, 0.0, None, closed="neither")],
@@ -215,111 +214,52 @@ class S3VM(ClassifierMixin, UpdatableMachine):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "max_nodes": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "unlabeled": "no_validation",
-        "probability": two_classes.PROBABILITY,
+        "probability": PROBABILITY,
     }
 
-    def __init__(
-        self,
-        C=10.0,
-        C_star=5.0,
-        balance=True,
-        annealing=True,
-        kernel="rbf",
-        gamma="distance",
-        degree=3,
-        coef0=1.0,
-        solver="auto",
-        balance_update="keep",
-        max_steps=None,
-        n_neighbors=10,
-        max_nodes="auto",
-        tol=1e-3,
-        max_iter=-1,
-        unlabeled=-1,
-        max_time=None,
-        cache_size=200,
-        n_jobs=None,
-        random_state=None,
-        verbose=False,
-        probability=None,
-    ):
-        self.C = C
-        self.C_star = C_star
-        self.balance = balance
-        self.annealing = annealing
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.solver = solver
-        self.balance_update = balance_update
-        self.max_steps = max_steps
-        self.n_neighbors = n_neighbors
-        self.max_nodes = max_nodes
-        self.tol = tol
-        self.max_iter = max_iter
-        self.unlabeled = unlabeled
-        self.max_time = max_time
-        self.cache_size = cache_size
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.probability = probability
+    C: float = 10.0
+    C_star: float = 5.0
+    balance: bool | float = True
+    annealing: bool = True
+    kernel: str | Callable = "rbf"
+    gamma: str | float = "distance"
+    degree: int = 3
+    coef0: float = 1.0
+    solver: str = "auto"
+    balance_update: str = "keep"
+    max_steps: int | None = None
+    n_neighbors: int = 10
+    max_nodes: int | str = "auto"
+    tol: float = 1e-3
+    max_iter: int = -1
+    unlabeled: Any = -1
+    max_time: float | None = None
+    cache_size: float = 200
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: bool = False
+    probability: str | None = None
 
     # Lower bound of a search over all signs, while rows and labels are those of the search.
-    _lower_bound: float | None = None
+    _lower_bound = None
     # Where there is no stream: what a curve is fitted to, and which rows these are.
-    _sample: Sample | None = None
-    _kept: np.ndarray | None = None
+    _sample = None
+    _kept = None
     _FIXED = ("C", "C_star", "balance", "balance_update", "kernel", "degree", "coef0")
 
-    coef_ = two_classes.coef_
-    intercept_ = two_classes.intercept_
-    decision_function = two_classes.decision_function
-    predict = two_classes.predict
-    curve_ = two_classes.curve_
-    has_curve_ = two_classes.has_curve_
-    predict_proba = two_classes.predict_proba
-    predict_log_proba = two_classes.predict_log_proba
-
     # What it does besides fitting: see the folder semi_supervised.
-    _problem = solutions.problem_of
-    _training = solutions.training_of
-    _held_gram = solutions.held_gram
-    _keep_bound = solutions.keep_bound
-    _report = solutions.warn_of_training
-    _solution = solutions.solution_of
-    _certificate_of = solutions.certificate_of
-    _describe = solutions.describe
-    _certify = solutions.certify_stream
-    _fit_curve = probabilities.fit_curve
-    _decisions_of = probabilities.decisions_of
-    _sample_of_stream = probabilities.sample_of_stream
-    _left_out_decisions = probabilities.left_out_decisions
     partial_fit = changes.partial_fit
     relabel = changes.relabel
     reprice = changes.reprice
-    resume = changes.resume
     widen = changes.widen
     consolidate = changes.consolidate
-    _train = changes.train_afresh
-    _make_stream = changes.make_stream
-    _open = changes.open_stream
-    _begin = changes.begin
     _read_new = changes.read_new
-    _refuse_what_has_no_path = changes.refuse_what_has_no_path
     _ready_stream = changes.ready_stream
     _follow = changes.follow
     _catch_up = changes.catch_up
-    _train_batch = changes.train_batch
-    _train_again = changes.train_again
-    _add_by_branching = changes.add_by_branching
-    _search_near_newest = changes.search_near_newest
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
+    _describe = solutions.describe
+    _certify = solutions.certify_stream
+    _fit_curve = solutions.fit_curve
 
     # -- fitting -------------------------------------------------------------------------------
 
@@ -340,10 +280,6 @@ class S3VM(ClassifierMixin, UpdatableMachine):
         callback : callable, default=None
             Called with the newest entry of ``history_`` after every round; returning
             True stops the fit.
-
-        Returns
-        -------
-        self : S3VM
         """
         if y is None:
             raise ValueError(
@@ -364,29 +300,29 @@ class S3VM(ClassifierMixin, UpdatableMachine):
         self.classes_ = classes
         shift, stream = shift_of(self._make_kernel(), rows.X), None
         if self.solver == "path" or (rows.kept is None and self.kernel != "precomputed"):
-            self._refuse_what_has_no_path(rows.kept is not None)
-            stream = self._make_stream(rows, label, shift)
+            changes.refuse_what_has_no_path(self, rows.kept is not None)
+            stream = changes.make_stream(self, rows, label, shift)
         if self.solver == "path":
-            return self._open("fit", stream)
+            return changes.open_stream(self, "fit", stream)
         weight = np.ones(len(label)) if rows.weight is None else rows.weight
-        gram = self._held_gram(rows.X if shift is None else rows.X - shift)
-        data = S3VMData.over(gram, self._problem(), label, weight)
-        found = train(data, self._training(callback))
+        gram = solutions.held_gram(self, rows.X if shift is None else rows.X - shift)
+        data = S3VMData.over(gram, solutions.problem_of(self), label, weight)
+        found = train(data, solutions.training_of(self, callback))
         if stream is not None:
             stream.start_from(found)
         self._hold(stream)
         sample = Sample(rows.X, label, weight, self.kernel == "precomputed")
         self._sample, self._kept = sample if stream is None else None, rows.kept
         self.objectives_ = found.objectives
-        self._keep_bound(found)
-        solution = self._solution(
+        solutions.keep_bound(self, found)
+        solution = solutions.solution_of(self,
             data.gram, rows.X, data.coefficients(found.result.a), rows.indices, label,
             bias=-float(found.result.multiplier), shift=shift, n_iter=found.result.n_iter,
             history=found.result.history, converged=found.result.converged,
         )  # fmt: skip
-        certificate = self._certificate_of(found, solution.function, rows, given)
+        certificate = solutions.certificate_of(self, found, solution.function, rows, given)
         self._keep(solution, certificate=certificate)
-        self._report(found)
+        solutions.warn_of_training(self, found)
         return self
 
     # -- what a fit has found ------------------------------------------------------------------
@@ -396,17 +332,12 @@ class S3VM(ClassifierMixin, UpdatableMachine):
         check_is_fitted(self)
         return self._late.get("certificate", self._version, self._certify)
 
-    @property
-    def objective_(self):
-        return self._certified.objective
+    objective_ = property(lambda self: self._certified.objective)
+    kkt_violation_ = property(lambda self: self._certified.violation)
 
     @property
     def duality_gap_(self):
         raise AttributeError(f"{type(self).__name__} has no duality gap: (1) is not convex.")
-
-    @property
-    def kkt_violation_(self):
-        return self._certified.violation
 
     @property
     def transduction_(self):
@@ -422,17 +353,9 @@ class S3VM(ClassifierMixin, UpdatableMachine):
         gap = self.objective_ - self._lower_bound
         return gap if gap > PROVEN * abs(self.objective_) else 0.0
 
-    @property
-    def consolidation_due_(self):
-        return self._existing_stream().due
-
-    @property
-    def n_steps_(self):
-        return self._existing_stream().n_steps
-
-    @property
-    def n_flips_(self):
-        return self._existing_stream().n_flips
+    consolidation_due_ = _of_stream("due")
+    n_steps_ = _of_stream("n_steps")
+    n_flips_ = _of_stream("n_flips")
 
     @property
     def shape_fit_(self):
@@ -442,19 +365,11 @@ class S3VM(ClassifierMixin, UpdatableMachine):
     def shape_fit_(self, shape):
         self._shape = shape
 
-    def _existing_stream(self):
-        if self._stream is None:
-            raise AttributeError(
-                f"this {type(self).__name__} has no stream: fit it on rows of weight > 0, with a "
-                "kernel that is not precomputed, or call partial_fit."
-            )
-        return self._stream
-
-    # -- probabilities -------------------------------------------------------------------------
+    # -- saving --------------------------------------------------------------------------------
 
     def _remembered(self):
         _ = self._certified
-        return ["certificate", two_classes.curve_name(self)]
+        return ["certificate", self._curve_name]
 
     def __getstate__(self):
         """Without rows that only the curve is for."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Real
-from typing import Self
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import OutlierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -16,10 +17,8 @@ from ..fitted.solution import rounding_of_scores
 from ..problem.one_class import LinearSlackBall, SquaredSlackBall
 from ..solvers import REFERENCE_SOLVERS
 from ..training.grams import shift_of
-from . import normal_rows
-from .constraints import COMMON
-from .kernel_machine import function_of, largest_value, shown
-from .updatable import UpdatableMachine
+from .kernel_machine import COMMON, KernelMachine, function_of, largest_value, shown
+from .normal_rows import CALIBRATION, OneClassMachine
 
 # Rows that the spread is estimated from.
 _SAMPLE = 256
@@ -32,7 +31,8 @@ _ROUNDING = 1e-13
 _LOST = 1e-6
 
 
-class SVDD(OutlierMixin, UpdatableMachine):
+@dataclass(eq=False, repr=False)
+class SVDD(OneClassMachine):
     r"""Support vector data description (one class, exact).
 
     The smallest ball in the kernel's feature space that holds most rows. With squared
@@ -65,19 +65,13 @@ class SVDD(OutlierMixin, UpdatableMachine):
         Independent term of "poly" and "sigmoid".
     solver : str, default="auto"
         "auto", "decomposition", "lagrangian", "projected", "interior-point" or "qp".
-        "decomposition" (which "auto" takes) is exact and needs no n x n matrix.
-        "lagrangian" is the paper's Algorithm 1, "projected" its eq. (25),
-        "interior-point" solves its (13), "qp" hands (7)-(8) or (3)-(4) to Clarabel
-        (``pip install fewlabels[qp]``). These four form the whole kernel matrix. The
-        first three are for squared slack; they replace ``sum(alpha) = 1`` by a penalty,
-        and their alpha is scaled to sum to 1 afterwards.
+        "decomposition" (which "auto" takes) is exact and needs no n x n matrix. The others
+        are references that form it (docs/solvers.md): the paper's Algorithm 1, its eqs. (25)
+        and (13), for squared slack, and Clarabel (``pip install fewlabels[qp]``).
     tol : float, default=1e-3
-        "decomposition": bound on the KKT violation, that is on errors of squared
-        distances, as a share of one hundredth of the rows' total variance in feature
-        space (which is at most 1 for "rbf").
-        The other solvers are references and use at least their own accuracy: the
-        paper's 1e-5 on the norm of the last step ("lagrangian", "projected"), 1e-10 on
-        complementarity or the gap ("interior-point", "qp"). > 0.
+        Bound on the KKT violation, that is on errors of squared distances, as a share of
+        one hundredth of the rows' total variance in feature space (which is at most 1 for
+        "rbf"). Solvers other than "decomposition" use at least their own accuracy. > 0.
     max_iter : int, default=-1
         Limit on iterations, as the solver counts them; -1 for the solver's own limit
         (none for "decomposition", the paper's 3000 for "lagrangian").
@@ -145,6 +139,11 @@ class SVDD(OutlierMixin, UpdatableMachine):
 
     Notes
     -----
+    ``score_samples`` is minus the squared distance to the centre. For ``kernel="rbf"`` it is
+    without the terms that are the same for every row, ``2 sum_i alpha_i K(x_i, x)``: of rows
+    beyond a narrow kernel's reach, whose squared distances are equal to all digits, this still
+    tells which is farther. ``decision_function`` is ``radius_**2`` minus the squared distance.
+
     Sample weights act as repetitions exactly, in ``gamma="scale"`` too. With an RBF
     kernel and linear slack the ball is scikit-learn's one-class SVM with the same
     ``nu``. A very small C with squared slack makes the ball shrink to a point
@@ -167,76 +166,33 @@ class SVDD(OutlierMixin, UpdatableMachine):
     array([ 1, -1])
     """
 
-    _parameter_constraints: dict = {  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict] = {
         **COMMON,
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "nu": [Interval(Real, 0.0, 1.0, closed="right"), None],
         "slack": [StrOptions({"squared", "linear"})],
         "solver": [StrOptions({"auto", "decomposition", *REFERENCE_SOLVERS})],
-        **normal_rows.CALIBRATION,
+        **CALIBRATION,
     }
 
-    def __init__(
-        self,
-        C=2.0,
-        nu=None,
-        slack="squared",
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        solver="auto",
-        tol=1e-3,
-        max_iter=-1,
-        max_time=None,
-        cache_size=200,
-        max_steps=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=False,
-        target_fpr=None,
-        calibration="auto",
-    ):
-        self.C = C
-        self.nu = nu
-        self.slack = slack
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.cache_size = cache_size
-        self.max_steps = max_steps
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.target_fpr = target_fpr
-        self.calibration = calibration
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, sample_weight=None, callback=None) -> Self:
-        """Fit the ball.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows of the one class; for ``kernel="precomputed"`` the kernel matrix.
-        y : ignored
-            For compatibility.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights; rows of weight <= 0 are left out.
-        callback : callable, default=None
-            Called with the newest entry of ``history_`` after every round; returning
-            True stops the fit.
-
-        Returns
-        -------
-        self : SVDD
-        """
-        return normal_rows.fit_calibrated(self, X, sample_weight, callback)
+    C: float = 2.0
+    nu: float | None = None
+    slack: str = "squared"
+    kernel: str | Callable = "rbf"
+    gamma: str | float = "scale"
+    degree: int = 3
+    coef0: float = 1.0
+    solver: str = "auto"
+    tol: float = 1e-3
+    max_iter: int = -1
+    max_time: float | None = None
+    cache_size: float = 200
+    max_steps: int | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: bool = False
+    target_fpr: float | None = None
+    calibration: str = "auto"
 
     def _fit_rows(self, rows, callback, held_out):
         self._set_gamma(rows)
@@ -252,7 +208,7 @@ class SVDD(OutlierMixin, UpdatableMachine):
         else:
             tol = self._absolute_tol(problem)
             result = self._solve(problem, tol, 0.0, callback)
-        solution = normal_rows.settle(self, rows, held_out, formulation, problem, result, shift)
+        solution = self._settle(rows, held_out, formulation, problem, result, shift)
         if result.converged and solution.is_point:
             warn(
                 f"the ball shrank to a point (radius 0): C={self.C:g} is so small that slack "
@@ -351,83 +307,16 @@ class SVDD(OutlierMixin, UpdatableMachine):
 
     # -- what a fit has found ------------------------------------------------------------------
 
+    _FIXED = ("C", "nu", "slack", *KernelMachine._FIXED)
     radius_ = shown("radius")
-    offset_ = property(normal_rows.threshold)
-    intercept_ = normal_rows.intercept_
-    conformal_ = normal_rows.conformal_
-    is_calibrated_ = normal_rows.is_calibrated_
-    calibration_scores_ = normal_rows.calibration_scores_
-    _remembered = normal_rows.remembered
+
+    @property
+    def offset_(self):
+        return self._threshold
 
     @property
     def dual_coef_(self):
         return 0.5 * self.function_.coef
-
-    # -- updates -------------------------------------------------------------------------------
-
-    _FIXED = ("C", "nu", "slack", *UpdatableMachine._FIXED)
-    partial_fit = normal_rows.partial_fit
-    leave_one_out_decisions = normal_rows.leave_one_out_decisions
-    _read_new = normal_rows.read_new
-    _describe = normal_rows.describe
-
-    # -- evaluating ----------------------------------------------------------------------------
-
-    p_values = normal_rows.p_values
-
-    def score_samples(self, X, diagonal=None) -> np.ndarray:
-        """How near a row is to the centre, in feature space: higher is more normal.
-
-        Minus the squared distance to the centre. For ``kernel="rbf"`` without the terms of it
-        that are the same for every row, ``2 sum_i alpha_i K(x_i, x)``: of rows beyond a narrow
-        kernel's reach, whose squared distances are equal to all digits, this still tells which
-        is farther.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows; for ``kernel="precomputed"`` their kernel values against the training
-            rows.
-        diagonal : array-like of shape (n_samples,), default=None
-            K(x, x) of these rows, needed only for a precomputed kernel whose diagonal
-            was not constant in training.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self._value(X, diagonal=diagonal)
-
-    def decision_function(self, X, diagonal=None) -> np.ndarray:
-        """``radius_**2`` minus the squared distance to the centre; positive inside.
-
-        With ``target_fpr`` the calibrated threshold takes the place of ``radius_**2``:
-        ``score_samples - offset_``.
-
-        Parameters
-        ----------
-        X, diagonal
-            As in :meth:`score_samples`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return normal_rows.decide(self, X, diagonal=diagonal)
-
-    def predict(self, X, diagonal=None) -> np.ndarray:
-        """+1 inside or on the ball, -1 outside.
-
-        Parameters
-        ----------
-        X, diagonal
-            As in :meth:`score_samples`.
-
-        Returns
-        -------
-        ndarray of int of shape (n_samples,)
-        """
-        return np.where(self.decision_function(X, diagonal) >= 0, 1, -1)
 
 
 def _constant_diagonal(gram):

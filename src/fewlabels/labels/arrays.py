@@ -15,3 +15,51 @@ def with_missing(y):
     extension = isinstance(getattr(y, "dtype", None), pd.api.extensions.ExtensionDtype)
     y = column_or_1d(np.asarray(y, dtype=object) if extension else np.asarray(y), warn=True)
     return y, np.asarray(pd.isna(y), dtype=bool)
+
+
+def distinct_values(y):
+    """Sorted distinct labels, and the first of them as text."""
+    try:
+        values = np.unique(y)
+    except TypeError:
+        types = ", ".join(sorted({type(label).__name__ for label in y}))
+        raise ValueError(
+            f"the labels in y are of several types ({types}), which cannot be compared; make all "
+            "of them numbers, or all texts."
+        ) from None
+    return values, ", ".join(str(v) for v in values[:5]) + (", ..." if len(values) > 5 else "")
+
+
+def read_known(y, n, codes, expected):
+    """Numbers that stand for the labels of ``n`` rows, 0 where there is none.
+
+    ``codes`` are pairs of a label and its number, ``expected`` says in words which there are.
+    """
+    code = np.zeros(n)
+    if y is None:
+        return code
+    y, missing = with_missing(y)
+    if len(y) != n:
+        raise ValueError(f"y has {len(y)} labels for {n} rows; give one for each, or None.")
+    for i in np.flatnonzero(~missing):
+        found = [number for label, number in codes if y[i] == label]
+        if not found:
+            raise ValueError(
+                f"y holds {y[i]!r}, neither {expected}; pass one of these, or a missing value."
+            )
+        code[i] = found[0]
+    return code
+
+
+def check_classes(given, classes):
+    """Refuse classes that are not those of the first rows; None says nothing."""
+    if given is not None and _plain(given) != _plain(classes):
+        raise ValueError(
+            f"classes={list(given)} are not those of the first rows, "
+            f"{classes.tolist()}; leave classes away, or fit again."
+        )
+
+
+def _plain(classes):
+    """A set in which missing values are equal."""
+    return {None if pd.isna(value) else value for value in np.ravel(classes).tolist()}

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets
 
-from .arrays import with_missing
+from .arrays import distinct_values, read_known, with_missing
 
 
 def split_labels(y, pos_label=None):
@@ -49,8 +49,7 @@ def split_labels(y, pos_label=None):
     ['?', 'spam']
     """
     y, missing = with_missing(y)
-    values = _values(y[~missing])
-    shown = ", ".join(str(v) for v in values[:5]) + (", ..." if len(values) > 5 else "")
+    values, shown = distinct_values(y[~missing])
     n_kinds = len(values) + bool(missing.any())
     if n_kinds == 0:
         raise ValueError("y is empty; pass one label per row of X.")
@@ -98,50 +97,9 @@ def read_labels(y, pos_label):
 
 def read_more_labels(y, n, classes):
     """Mask of ``n`` new rows that are labelled positive, of one kind or both; None: unlabelled."""
-    if y is None:
-        return np.zeros(n, bool)
-    y, missing = with_missing(y)
-    if len(y) != n:
-        raise ValueError(f"y has {len(y)} labels for {n} rows; give one for each, or None.")
     mark, label = classes
-    positive = np.zeros(n, bool)
-    for i in np.flatnonzero(~missing):
-        positive[i] = y[i] == label
-        if not positive[i] and y[i] != mark:
-            raise ValueError(
-                f"y holds {y[i]!r}, neither the positive class {label} nor the mark of "
-                f"unlabelled rows, {mark}; pass one of these, or a missing value."
-            )
-    return positive
-
-
-def check_classes(given, classes):
-    """Refuse classes that are not those of the first rows; None says nothing."""
-    if given is None:
-        return
-    if {_plain(v) for v in np.asarray(given).ravel().tolist()} != {
-        _plain(v) for v in classes.tolist()
-    }:
-        raise ValueError(
-            f"classes={list(given)} are not those of the first rows, "
-            f"{classes.tolist()}; leave classes away, or fit again."
-        )
-
-
-def _plain(value):
-    """Missing values are equal here."""
-    return None if pd.isna(value) else value
-
-
-def _values(y):
-    """Sorted distinct values."""
-    try:
-        return np.unique(y)
-    except TypeError:
-        kinds = ", ".join(sorted({type(v).__name__ for v in y}))
-        raise ValueError(
-            f"y mixes labels that cannot be compared ({kinds}); use one type for all labels."
-        ) from None
+    expected = f"the positive class {label} nor the mark of unlabelled rows, {mark}"
+    return read_known(y, n, [(label, 1.0), (mark, 0.0)], expected) > 0
 
 
 def _looks_positive(label):

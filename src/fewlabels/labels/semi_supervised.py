@@ -7,7 +7,7 @@ from numbers import Number
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from .arrays import with_missing
+from .arrays import distinct_values, read_known, with_missing
 
 
 def read_semi_labels(y, unlabeled):
@@ -21,8 +21,7 @@ def read_semi_labels(y, unlabeled):
     marked = np.zeros(len(y), dtype=bool)
     if _is_mark(unlabeled):
         marked[~missing] = y[~missing] == unlabeled
-    classes = _sorted_values(y[~missing & ~marked])
-    shown = ", ".join(str(v) for v in classes[:5]) + (", ..." if len(classes) > 5 else "")
+    classes, shown = distinct_values(y[~missing & ~marked])
     if marked.any() and missing.any() and len(classes) == 1:
         raise ValueError(
             f"y has one class ({shown}) besides missing values and the mark {unlabeled!r}: is "
@@ -31,7 +30,7 @@ def read_semi_labels(y, unlabeled):
         )
     if len(classes) == 1 and marked.any() and not missing.any():
         # Two values only: both are classes.
-        values = _sorted_values(y)
+        values = distinct_values(y)[0]
         return _coded(y, values, missing), values, True
     if len(classes) == 0:
         raise ValueError(
@@ -56,26 +55,13 @@ def read_known_labels(y, n, classes, unlabeled):
 
     A mark that is one of the classes is that class.
     """
-    if y is None:
-        return np.zeros(n)
-    if np.ndim(y) == 0:
+    if y is not None and np.ndim(y) == 0:
         y = np.full(n, y, dtype=None if isinstance(y, str | int | float) else object)
-    y, missing = with_missing(y)
-    if len(y) != n:
-        raise ValueError(f"y has {len(y)} labels for {n} rows; give one for each, or None.")
-    label = np.zeros(n)
-    for i in np.flatnonzero(~missing):
-        value = y[i]
-        if value == classes[1]:
-            label[i] = 1.0
-        elif value == classes[0]:
-            label[i] = -1.0
-        elif not (_is_mark(unlabeled) and value == unlabeled):
-            raise ValueError(
-                f"y holds {value!r}, neither a class ({classes[0]}, {classes[1]}) nor the mark of "
-                "unlabelled rows; pass one of these, or a missing value."
-            )
-    return label
+    codes = [(classes[1], 1.0), (classes[0], -1.0)]
+    if _is_mark(unlabeled):
+        codes.append((unlabeled, 0.0))
+    expected = f"a class ({classes[0]}, {classes[1]}) nor the mark of unlabelled rows"
+    return read_known(y, n, codes, expected)
 
 
 def read_classes(classes, unlabeled):
@@ -88,17 +74,6 @@ def read_classes(classes, unlabeled):
             f"classes={list(classes)} names {len(values)} classes; S3VM tells two apart."
         )
     return values
-
-
-def _sorted_values(labels):
-    try:
-        return np.unique(labels)
-    except TypeError:
-        types = ", ".join(sorted({type(label).__name__ for label in labels}))
-        raise ValueError(
-            f"the labels in y are of several types ({types}), which have no order; make all of "
-            "them numbers, or all texts."
-        ) from None
 
 
 def _is_mark(unlabeled):

@@ -19,10 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 from .._threads import resolve_n_jobs
 from ..class_prior import split_labels
 from ..class_prior.finding import Prior
-from ..estimators import two_classes
 from ..estimators.positive_unlabelled import fit_settings, prior_of
 from ..estimators.pu import CONSTRAINTS, PUSVM
 from ..estimators.rows import check_rows, check_weight
+from ..estimators.two_classes import TwoClassMachine
 from ..gram import make_gram
 from ..kernels import KERNELS, make_kernel
 from ..kernels.width import resolve_gamma
@@ -288,7 +288,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         check_rows(self, X, reset=False)  # complains in this class's name
         return self.best_estimator_.decision_function(X)
 
-    predict = two_classes.predict
+    predict = TwoClassMachine.predict
 
 
 class FoldSearch:

@@ -18,19 +18,23 @@ from ..._threads import resolve_n_jobs
 from ..._warn import warn
 from ...fitted import Late
 from ...gram import make_gram
+from ...labels.arrays import check_classes
 from ...labels.semi_supervised import read_classes, read_known_labels, read_semi_labels
 from ...streams.rows import read_indices
 from ...streams.semi_supervised import S3VMStream
 from ...training.grams import shift_of
 from ...training.semi_supervised.beginning import by_C_star, row_by_row
-from ...training.semi_supervised.branching import (
-    search_near_last,
-    stopped_early,
-    train,
-)
+from ...training.semi_supervised.branching import search_near_last, stopped_early, train
+from ..kernel_machine import KernelMachine
 from ..rows import check_weight
-from ..updatable import UpdatableMachine
-from .solution import warn_doubtful
+from .solution import (
+    held_gram,
+    keep_bound,
+    problem_of,
+    training_of,
+    warn_doubtful,
+    warn_of_training,
+)
 
 # What rounding may do to a path.
 _BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
@@ -68,24 +72,15 @@ def partial_fit(self, X, y=None, classes=None, sample_weight=None):
         Both classes; needed by the first call on a new machine when y does not have both.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights, > 0; under the balancing constraint equal over all unlabelled rows.
-
-    Returns
-    -------
-    self : S3VM
     """
     if self._late is None:
-        return self._begin(X, y, classes, sample_weight)
+        return begin(self, X, y, classes, sample_weight)
     stream = self._ready_stream()
-    if classes is not None and not np.array_equal(
-        read_classes(classes, self.unlabeled), self.classes_
-    ):
-        raise ValueError(
-            f"classes={list(classes)} are not those of the first rows, "
-            f"{self.classes_.tolist()}; leave classes away, or fit again."
-        )
+    if classes is not None:
+        check_classes(read_classes(classes, self.unlabeled), self.classes_)
     new = self._read_new(X, y, sample_weight)
     if self.solver == "branch-and-bound":
-        return self._add_by_branching(stream, **new)
+        return add_by_branching(self, stream, **new)
     return self._follow("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
 
 
@@ -98,10 +93,6 @@ def relabel(self, indices, y):
         Training rows.
     y : array-like of shape (n_indices,), a label, or None
         Labels as in ``fit``; missing or ``unlabeled`` takes a label back, None all.
-
-    Returns
-    -------
-    self : S3VM
     """
     stream = self._ready_stream()
     indices = read_indices(indices, len(stream))
@@ -118,10 +109,6 @@ def reprice(self, C=None, C_star=None):
         New price of labelled rows, > 0; None leaves it.
     C_star : float or None, default=None
         New price of unlabelled rows, > 0; None leaves it.
-
-    Returns
-    -------
-    self : S3VM
     """
     stream = self._ready_stream()
     C = self.C if C is None else C
@@ -138,24 +125,6 @@ def reprice(self, C=None, C_star=None):
     return self._follow("reprice", stream, self.max_steps, change)
 
 
-def resume(self, max_steps=None):
-    """Go on with operations that ``max_steps`` cut short.
-
-    Parameters
-    ----------
-    max_steps : int or None, default=None
-        Limit on the steps of this call; None for none.
-
-    Returns
-    -------
-    self : S3VM
-    """
-    stream = self._ready_stream()
-    if max_steps is not None and not (isinstance(max_steps, Integral) and max_steps >= 1):
-        raise ValueError(f"max_steps={max_steps!r}: pass a whole number >= 1, or None.")
-    return self._follow("resume", stream, max_steps)
-
-
 def widen(self, n_features):
     """Give the rows more features, which are 0 for all rows so far.
 
@@ -166,10 +135,6 @@ def widen(self, n_features):
     ----------
     n_features : int
         Number of features from now on, at least that of the rows so far.
-
-    Returns
-    -------
-    self : S3VM
     """
     stream = self._ready_stream()
     if not isinstance(n_features, Integral):
@@ -221,7 +186,7 @@ def consolidate(self, strategies=None) -> bool:
     for name in strategies:
         fresh = stream.fresh()
         try:
-            objectives = self._train(fresh, name)
+            objectives = train_afresh(self, fresh, name)
         except _BREAKDOWNS:
             continue
         value = fresh.certificate(fresh.standing())[0]
@@ -238,7 +203,7 @@ def consolidate(self, strategies=None) -> bool:
 def train_afresh(self, fresh, strategy):
     """Begin a stream without a path; the objectives of its batch training."""
     if strategy == "batch":
-        objectives = self._train_batch(fresh)
+        objectives = train_batch(self, fresh)
         fresh.begin()
         return objectives
     self._lower_bound = None
@@ -248,7 +213,7 @@ def train_afresh(self, fresh, strategy):
 
 def make_stream(self, rows, label, shift):
     return S3VMStream(
-        self._make_kernel(), self._problem(), self.balance_update, rows.X, label, rows.weight,
+        self._make_kernel(), problem_of(self), self.balance_update, rows.X, label, rows.weight,
         shift, self.cache_size * 1e6, resolve_n_jobs(self.n_jobs),
     )  # fmt: skip
 
@@ -263,7 +228,7 @@ def open_stream(self, name, stream):
 
 def begin(self, X, y, classes, sample_weight):
     """The first rows of a stream."""
-    self._refuse_what_has_no_path(False)
+    refuse_what_has_no_path(self, False)
     label = None
     if classes is not None:
         classes = read_classes(classes, self.unlabeled)
@@ -277,21 +242,21 @@ def begin(self, X, y, classes, sample_weight):
         if doubtful:
             warn_doubtful(classes)
     rows = self._read_rows(X, sample_weight)
-    self._refuse_what_has_no_path(rows.kept is not None)
+    refuse_what_has_no_path(self, rows.kept is not None)
     if label is None:
         label = read_known_labels(y, rows.X.shape[0], classes, self.unlabeled)
     check_consistent_length(rows.X, label)
-    stream = self._make_stream(rows, label, shift_of(self._make_kernel(), rows.X))
+    stream = make_stream(self, rows, label, shift_of(self._make_kernel(), rows.X))
     stream.check()
     self.classes_ = classes
-    return self._open("partial_fit", stream)
+    return open_stream(self, "partial_fit", stream)
 
 
 def read_new(self, X, y, sample_weight):
     rows = self._rows_to_score(X)
     weight, left_out = check_weight(sample_weight, rows)
     label = read_known_labels(y, rows.shape[0], self.classes_, self.unlabeled)
-    self._refuse_what_has_no_path(left_out is not None)
+    refuse_what_has_no_path(self, left_out is not None)
     return {"X": rows, "label": label, "weight": weight}
 
 
@@ -311,8 +276,8 @@ def refuse_what_has_no_path(self, some_left_out):
 def ready_stream(self):
     """The stream, its path begun if that is possible."""
     check_is_fitted(self)
-    self._refuse_what_has_no_path(self._kept is not None)
-    stream = UpdatableMachine._ready_stream(self)
+    refuse_what_has_no_path(self, self._kept is not None)
+    stream = KernelMachine._ready_stream(self)
     if stream.has_start:
         with suppress(*_BREAKDOWNS):  # the operation will try again
             stream.begin()
@@ -321,24 +286,24 @@ def ready_stream(self):
 
 def follow(self, name, stream, max_steps=None, change=None):
     if change is None:
-        return UpdatableMachine._follow(self, name, stream, max_steps)
+        return KernelMachine._follow(self, name, stream, max_steps)
 
     def changed():
         change()
         self._lower_bound = None
 
-    return UpdatableMachine._follow(self, name, stream, max_steps, changed)
+    return KernelMachine._follow(self, name, stream, max_steps, changed)
 
 
 def catch_up(self, stream, name, max_steps):
     try:
         begun = stream.has_path or stream.has_start
         if not begun and self.solver != "path" and stream.ready:
-            self.objectives_ = self._train_batch(stream)
+            self.objectives_ = train_batch(self, stream)
             stream.mark_rebuilt()
         done = stream.run(max_steps)
     except _BREAKDOWNS as error:
-        self._train_again(stream, name, error)
+        train_again(self, stream, name, error)
         done = True
     rough = stream.lost_to_rounding(self.tol) if done else 0.0
     if rough:
@@ -352,10 +317,12 @@ def catch_up(self, stream, name, max_steps):
 
 def train_batch(self, stream, signs_before=None):
     """Let the path of a stream start from batch training; gives its objectives."""
-    found = train(stream.training_data(self._held_gram), self._training(None), signs_before)
-    self._keep_bound(found)
+    found = train(
+        stream.training_data(lambda X: held_gram(self, X)), training_of(self, None), signs_before
+    )
+    keep_bound(self, found)
     stream.start_from(found, done=bool(found.result.converged))
-    self._report(found)
+    warn_of_training(self, found)
     return found.objectives
 
 
@@ -371,7 +338,7 @@ def train_again(self, stream, name, error):
     )
     signs = stream.last_signs()
     for sign in [None] if signs is None else [signs, None]:
-        self.objectives_ = self._train_batch(stream, sign)
+        self.objectives_ = train_batch(self, stream, sign)
         with suppress(*_BREAKDOWNS):
             stream.begin()
             break
@@ -392,7 +359,7 @@ def add_by_branching(self, stream, X, label, weight):
         new = X[one], label[one], None if weight is None else weight[one]
         self._follow("partial_fit", stream, None, lambda new=new: stream.add(*new))
         if was_ready and stream.has_path:
-            searches.append(self._search_near_newest(stream))
+            searches.append(search_near_newest(self, stream))
     message = stopped_early(searches, len(label))
     if message is not None:
         warn(message, ConvergenceWarning)
@@ -407,7 +374,7 @@ def search_near_newest(self, stream):
     )
     search = search_near_last(
         gram, stream.machine, stream.label(places), stream.weight(places),
-        stream.standing().at(places), self.n_neighbors, self._training(None),
+        stream.standing().at(places), self.n_neighbors, training_of(self, None),
     )  # fmt: skip
     self.n_nodes_ = getattr(self, "n_nodes_", 0) + search.n_nodes
     if search.solution is not None:

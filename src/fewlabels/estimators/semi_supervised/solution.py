@@ -1,8 +1,9 @@
-"""How an S3VM trains, and what it shows: functions that the class takes as its methods."""
+"""How an S3VM trains, what it shows, and what its probabilities are fitted to."""
 
 from __future__ import annotations
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._warn import warn
@@ -10,14 +11,17 @@ from ...fitted import Solution
 from ...fitted.solution import ROUNDING, Certificate
 from ...gram import PrecomputedGram, make_gram
 from ...problem.semi_supervised import SemiSupervised
-from ...training.semi_supervised.branching import (
-    unproven,
-)
+from ...training.cross_fitting import Sample, left_out_scores
+from ...training.curves import curve_of_labels
+from ...training.row_order import row_keys
+from ...training.semi_supervised.branching import unproven
 from ...training.semi_supervised.data import S3VMSettings
 from ..kernel_machine import function_of, largest_value
 
 # Multiply-adds per kernel value from which training holds all values, if there is room.
 _WORTH_HOLDING = 48
+# Machines of a cross-fit.
+_FOLDS = 5
 
 
 def problem_of(self):
@@ -98,7 +102,7 @@ def describe(self):
     numbers = np.where(np.arange(len(known)) < len(stream), np.arange(len(known)), -1)
     of_gram = support if len(support) else np.arange(len(known))
     gram = make_gram(stream.kernel, stream.kernel_rows(known[of_gram]), dtype=np.float64)
-    return self._solution(
+    return solution_of(self,
         gram, stream.rows(known[support]), at.coef[support], numbers[support],
         stream.label(known[support]), bias=-float(at.multiplier), shift=stream.shift,
         n_iter=stream.n_iter, history=stream.history,
@@ -125,3 +129,84 @@ def warn_doubtful(classes):
         "rows.",
         UserWarning,
     )
+
+
+# -- probabilities --------------------------------------------------------------------------------
+
+
+def fit_curve(self):
+    sample = self._sample if self._stream is None else sample_of_stream(self)
+    if sample is None:
+        raise ValueError(
+            f"this {type(self).__name__} holds neither its training rows nor a curve from "
+            "decisions to probabilities; call predict_proba once before the machine is "
+            "saved, or fit again."
+        )
+    label, weight = sample.y, sample.weight
+    free, scores = np.flatnonzero(label == 0), left_out_decisions(self, sample)
+    known = np.isfinite(scores)
+    balance, share, unlabeled = problem_of(self).balance, None, None
+    if not isinstance(balance, bool) and len(free) and -1.0 < balance < 1.0:
+        # The share of positives that this mean stands for.
+        share = 0.5 * (1.0 + float(balance))
+        unlabeled = decisions_of(self, sample, free), weight[free]
+    return curve_of_labels(
+        scores[known], label[known] > 0, weight[known], self.probability, unlabeled, share
+    )
+
+
+def decisions_of(self, sample, rows):
+    """f at some rows of a sample of the training rows."""
+    X = sample.X[rows]
+    if sample.pairwise and self._kept is not None:
+        X = np.zeros((len(rows), self.shape_fit_[0]))
+        X[:, self._kept] = sample.X[rows]
+    return self.function_(X, n_jobs=self.n_jobs)
+
+
+def sample_of_stream(self):
+    stream = self._stream
+    if not stream.ready:
+        raise ValueError(
+            "predict_proba needs labels of both classes, and so far there are not; pass "
+            "labels to partial_fit or relabel."
+        )
+    if stream.has_path and not stream.done:
+        raise ValueError("an operation is on its way; call resume() before predict_proba.")
+    places = stream.places
+    return Sample(stream.rows(places), stream.label(places), stream.weight(places))
+
+
+def left_out_decisions(self, sample):
+    """Decisions about labelled rows by machines that were trained without them.
+
+    Five machines, each trained on all unlabelled rows and four fifths of the labelled rows
+    of either class, as ``solver="auto"`` trains. Folds depend on the values of rows alone,
+    and equal rows are in one. NaN for unlabelled rows, and for one that is, with its copies,
+    the only one of its class.
+    """
+    settings = {"solver": "auto", "unlabeled": None, "verbose": False}
+    if self.gamma_:
+        settings["gamma"] = self.gamma_
+    labels, fold = sample.y, _folds(sample)
+    sample = sample._replace(y=np.where(labels == 0, np.nan, labels))
+    tested = [np.flatnonzero(fold == k) for k in np.unique(fold[fold >= 0])]
+    splits = [(np.setdiff1d(np.arange(len(fold)), test), test) for test in tested]
+
+    def score(train, test):
+        machine = sample.fit(clone(self).set_params(**settings), train)
+        return machine.decision_function(sample.rows(test, train))
+
+    return left_out_scores(len(fold), splits, score)
+
+
+def _folds(sample):
+    """Fold of each row, -1 for those that are never left out."""
+    keys, fold, before = row_keys(sample.X), np.full(len(sample.y), -1), 0
+    for side in (-1.0, 1.0):
+        rows = np.flatnonzero(sample.y == side)
+        distinct, group = np.unique(keys[rows], return_inverse=True)
+        if len(distinct) > 1:
+            fold[rows] = (before + group) % _FOLDS
+            before += len(distinct)
+    return fold
