@@ -60,6 +60,9 @@ def still_there(state):
 def function_before(state, coef, **options):
     """The ``Function`` of an earlier state, with coefficients of shape (n_kernels, m)."""
     options.setdefault("kernels", (kernel_before(state),))
+    if "_bias" in state:
+        options |= {"bias": float(state["_bias"]), "weights": state.get("_weights")}
+        options["rounding"] = ROUNDING * state["_decision_size"]
     is_matrix = isinstance(options["kernels"][0], Precomputed)
     float64 = state.get("_float64")
     return Function(
@@ -169,11 +172,7 @@ def _one_class(state, kernel, coef, boundary, formulation, variables, scale, opt
 
 def _pu_fit(state, **options):
     """What the two have in common: arguments of their solutions."""
-    coef, rounding = state["dual_coef_"], ROUNDING * state["_decision_size"]
-    function = function_before(
-        state, coef, bias=float(state["_bias"]), rounding=rounding,
-        weights=state.get("_weights"), **options,
-    )  # fmt: skip
+    function = function_before(state, state["dual_coef_"], **options)
     is_positive = np.asarray(state["transduction_"] == state["classes_"][1])
     return {**solution_before(state), "function": function, "is_positive": is_positive}
 
@@ -214,11 +213,7 @@ def _pu_ensemble(state):
 
 
 def _s3vm(state):
-    rounding = ROUNDING * state["_decision_size"]
-    function = function_before(
-        state, state["dual_coef_"], bias=state["_bias"], rounding=rounding,
-        weights=state.get("_weights"),
-    )  # fmt: skip
+    function = function_before(state, state["dual_coef_"])
     positive = state["transduction_"] == state["classes_"][1]
     certificate = Certificate(state["objective_"], state["kkt_violation_"], positive)
     solution = Solution(**solution_before(state), function=function)

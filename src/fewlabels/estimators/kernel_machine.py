@@ -222,6 +222,14 @@ class KernelMachine(BaseEstimator):
             )
         return sp.csr_array(X) if is_sparse else X
 
+    def _weights(self):
+        """Weights of the linear kernel, shape (1, n_features)."""
+        check_is_fitted(self)
+        weights = self.function_.weights
+        if weights is None:
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        return weights[None, :]
+
     # -- rows that come and go -------------------------------------------------------------------
 
     def _hold(self, stream):
@@ -383,6 +391,17 @@ class KernelMachine(BaseEstimator):
             vectors = self._stream.training_rows().X[solution.support]
             function = replace(function, vectors=vectors)
             self._late.put("solution", self._version, replace(solution, function=function))
+
+
+def run_by(support, counts, n_iter, history, converged):
+    """The part of a ``Solution`` that is the same for all machines."""
+    return {
+        "support": support,
+        "n_support": np.array(counts, dtype=np.int32),
+        "n_iter": max(1, int(n_iter)),
+        "history": history,
+        "converged": bool(converged),
+    }
 
 
 def largest_value(gram):

@@ -10,12 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from ..fitted import OneClassSolution
 from ..fitted.solution import rounding_of_scores
 from ..problem.one_class import OneClass
-from .kernel_machine import COMMON, KernelMachine, function_of, largest_value
+from .kernel_machine import COMMON, KernelMachine, function_of, largest_value, run_by
 from .normal_rows import CALIBRATION, OneClassMachine
 
 
@@ -158,11 +157,7 @@ class OneClassSVM(OneClassMachine):
         )  # fmt: skip
         return OneClassSolution(
             function=function,
-            support=support,
-            n_support=np.array([len(support)], dtype=np.int32),
-            n_iter=max(1, int(result.n_iter)),
-            history=result.history,
-            converged=result.converged,
+            **run_by(support, [len(support)], result.n_iter, result.history, result.converged),
             objective=unit**2 * result.objective,
             duality_gap=unit**2 * result.duality_gap,
             intercept=-offset,
@@ -187,9 +182,5 @@ class OneClassSVM(OneClassMachine):
     @property
     def coef_(self):
         """Weights of the linear kernel, shape (1, n_features)."""
-        check_is_fitted(self)
-        function = self.function_
-        if function.weights is None:
-            raise AttributeError("coef_ is only available when using a linear kernel")
-        weights = function.weights[None, :]
-        return sp.csr_matrix(weights) if sp.issparse(function.vectors) else weights
+        weights = self._weights()
+        return sp.csr_matrix(weights) if sp.issparse(self.function_.vectors) else weights

@@ -15,7 +15,7 @@ from ..training.grams import shift_of
 from ..training.positive_unlabelled.data import PUData, PURows
 from ..training.positive_unlabelled.leave_one_out import positives_left_out, unlabeled_left_out
 from ..training.positive_unlabelled.scores import quantile_cut
-from .kernel_machine import function_of, largest_value
+from .kernel_machine import function_of, largest_value, run_by
 
 # Rounding errors of kernel values are independent; a sum of them rarely is larger by this.
 _ROOM = 8.0
@@ -89,13 +89,10 @@ def described(self, rows, found, lam, is_held):
     if has_curve and left_out is not None:
         held_out = scores_left_out(self, rows, found, function, left_out)
     moved = 0.0 if rows.shift is None else float(function.weights @ rows.shift)
+    counts, run = rows.number_of_support(places), found.result
     return PUSVMFit(
         function=function,
-        support=support,
-        n_support=rows.number_of_support(places),
-        n_iter=max(1, int(found.result.n_iter)),
-        history=found.result.history,
-        converged=found.result.converged,
+        **run_by(support, counts, run.n_iter, run.history, run.converged),
         objective=found.objective,
         duality_gap=found.gap,
         is_positive=rows.predicted(function, found.f + bias),

@@ -28,7 +28,7 @@ from ..training.positive_unlabelled.ensemble import (
 )
 from ..training.positive_unlabelled.scores import quantile_cut
 from . import positive_unlabelled
-from .kernel_machine import COMMON, function_of, largest_value, shown
+from .kernel_machine import COMMON, function_of, largest_value, run_by, shown
 from .two_classes import TwoClassMachine
 
 # The grid: gamma times these, each twice the one before.
@@ -123,6 +123,10 @@ class PUEnsemble(TwoClassMachine):
     have in common is left out. Weights that are no multiples of a common number are
     rounded when bags are drawn. Equal rows are treated as one row of their weights' sum.
 
+    Probabilities are a logistic curve of the decision, one half where that is zero, with a slope
+    on either side that fits those of the unlabelled rows in the first stage. Their mean over rows
+    like the unlabelled ones is near the prior, not equal to it.
+
     Nearly every row is a support vector, and "rbf" predicts with up to five kernels.
 
     References
@@ -200,14 +204,8 @@ class PUEnsemble(TwoClassMachine):
         self.prices_, self.auc_, self.weights_ = found.costs, found.auc, found.weights
         bags, result = found.bags, found.result
         worst = bags.unfinished if result.converged and bags.unfinished else result
-        self._keep(
-            PUEnsembleFit(
-                **self._described(rows, distinct, found, kernels, shift, grams[0]),
-                n_iter=max(1, bags.n_iter + result.n_iter),
-                history=result.history,
-                converged=worst.converged,
-            )
-        )
+        run = bags.n_iter + result.n_iter, result.history, worst.converged
+        self._keep(self._solution(rows, distinct, found, run, kernels, shift, grams[0]))
         self._report_status(worst, self.tol)
         return self
 
@@ -228,7 +226,7 @@ class PUEnsemble(TwoClassMachine):
         grams = ensemble_grams(kernels, centred, resolve_n_jobs(self.n_jobs))
         return kernels, shift, [grams[0].take(distinct.index)] if is_matrix else grams
 
-    def _described(self, rows, distinct, found, kernels, shift, gram):
+    def _solution(self, rows, distinct, found, run, kernels, shift, gram):
         """The function, cut where the held-out scores say, and what follows from it."""
         coef = np.zeros((len(kernels), rows.X.shape[0]))
         coef[:, distinct.index] = found.function.coef
@@ -242,13 +240,12 @@ class PUEnsemble(TwoClassMachine):
             kernels, gram, rows.X, coef, rows.numbers,
             bias=found.function.bias - cut, shift=shift, rounding=ROUNDING * size,
         )  # fmt: skip
-        return {
-            "function": function,
-            "support": support,
-            "n_support": rows.number_of_support(places),
-            "is_positive": rows.predicted(function, found.function.held_out[distinct.place] - cut),
-            "curve": two_sided_curve(scores, cut, found.posterior[unlabeled], weight),
-        }
+        return PUEnsembleFit(
+            function=function,
+            **run_by(support, rows.number_of_support(places), *run),
+            is_positive=rows.predicted(function, found.function.held_out[distinct.place] - cut),
+            curve=two_sided_curve(scores, cut, found.posterior[unlabeled], weight),
+        )
 
     # -- what a fit has found ------------------------------------------------------
 
@@ -261,22 +258,3 @@ class PUEnsemble(TwoClassMachine):
         raise AttributeError("PUEnsemble solves many problems: it has no objective and no gap.")
 
     objective_ = duality_gap_ = property(_no_certificate)
-
-    def predict_proba(self, X) -> np.ndarray:
-        """Probabilities of the two classes, for rows drawn as the unlabelled ones were.
-
-        A logistic curve of the decision, one half where that is zero, with a slope on either
-        side that fits the probabilities of the unlabelled rows in the first stage. Their mean
-        over rows like the unlabelled ones is near the prior, not equal to it.
-
-        Parameters
-        ----------
-        X
-            As in :meth:`decision_function`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-            Columns in the order of ``classes_``; rows sum to 1.
-        """
-        return self.curve_(self.decision_function(X))

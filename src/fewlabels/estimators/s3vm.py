@@ -126,13 +126,8 @@ class S3VM(TwoClassMachine):
     support_, support_vectors_, gamma_
         As of :class:`SVDD`. A balancing constraint that is active makes all unlabelled rows
         support vectors.
-    dual_coef_ : ndarray of shape (1, n_SV)
-        Coefficients: ``decision_function(x) = dual_coef_ @ K(support_vectors_, x) +
-        intercept_``.
-    coef_ : ndarray of shape (1, n_features)
-        Weights, for the linear kernel only.
-    intercept_ : ndarray of shape (1,)
-        Bias.
+    dual_coef_, coef_, intercept_
+        As of :class:`PUSVM`.
     objective_ : float
         Value of (1).
     objectives_ : list of float
@@ -315,10 +310,10 @@ class S3VM(TwoClassMachine):
         self._sample, self._kept = sample if stream is None else None, rows.kept
         self.objectives_ = found.objectives
         solutions.keep_bound(self, found)
-        solution = solutions.solution_of(self,
-            data.gram, rows.X, data.coefficients(found.result.a), rows.indices, label,
-            bias=-float(found.result.multiplier), shift=shift, n_iter=found.result.n_iter,
-            history=found.result.history, converged=found.result.converged,
+        run = found.result.n_iter, found.result.history, found.result.converged
+        solution = solutions.solution_of(
+            self, data.gram, rows.X, data.coefficients(found.result.a), rows.indices, label, run,
+            bias=-float(found.result.multiplier), shift=shift,
         )  # fmt: skip
         certificate = solutions.certificate_of(self, found, solution.function, rows, given)
         self._keep(solution, certificate=certificate)

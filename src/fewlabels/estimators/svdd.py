@@ -17,7 +17,7 @@ from ..fitted.solution import rounding_of_scores
 from ..problem.one_class import LinearSlackBall, SquaredSlackBall
 from ..solvers import REFERENCE_SOLVERS
 from ..training.grams import shift_of
-from .kernel_machine import COMMON, KernelMachine, function_of, largest_value, shown
+from .kernel_machine import COMMON, KernelMachine, function_of, largest_value, run_by, shown
 from .normal_rows import CALIBRATION, OneClassMachine
 
 # Rows that the spread is estimated from.
@@ -291,11 +291,7 @@ class SVDD(OneClassMachine):
             intercept += float(shift @ shift - 2.0 * (center @ shift))
         return OneClassSolution(
             function=function,
-            support=support,
-            n_support=np.array([len(support)], dtype=np.int32),
-            n_iter=max(1, int(result.n_iter)),
-            history=result.history,
-            converged=result.converged,
+            **run_by(support, [len(support)], result.n_iter, result.history, result.converged),
             objective=result.objective,
             duality_gap=result.duality_gap,
             intercept=intercept,
@@ -310,13 +306,8 @@ class SVDD(OneClassMachine):
     _FIXED = ("C", "nu", "slack", *KernelMachine._FIXED)
     radius_ = shown("radius")
 
-    @property
-    def offset_(self):
-        return self._threshold
-
-    @property
-    def dual_coef_(self):
-        return 0.5 * self.function_.coef
+    offset_ = property(lambda self: self._threshold)
+    dual_coef_ = property(lambda self: 0.5 * self.function_.coef)
 
 
 def _constant_diagonal(gram):

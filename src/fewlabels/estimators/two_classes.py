@@ -32,14 +32,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         tags.classifier_tags.multi_class = False
         return tags
 
-    @property
-    def coef_(self):
-        """Weights of the linear kernel, shape (1, n_features)."""
-        check_is_fitted(self)
-        weights = self.function_.weights
-        if weights is None:
-            raise AttributeError("coef_ is only available when using a linear kernel")
-        return weights[None, :]
+    coef_ = property(KernelMachine._weights)
 
     @property
     def intercept_(self):

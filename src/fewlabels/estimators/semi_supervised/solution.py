@@ -16,7 +16,7 @@ from ...training.curves import curve_of_labels
 from ...training.row_order import row_keys
 from ...training.semi_supervised.branching import unproven
 from ...training.semi_supervised.data import S3VMSettings
-from ..kernel_machine import function_of, largest_value
+from ..kernel_machine import function_of, largest_value, run_by
 
 # Multiply-adds per kernel value from which training holds all values, if there is room.
 _WORTH_HOLDING = 48
@@ -65,22 +65,14 @@ def warn_of_training(self, found):
         warn(message, ConvergenceWarning)
 
 
-def solution_of(self, gram, X, coef, numbers, label, **options):
-    """The ``Solution`` with these coefficients of rows."""
-    about = {name: options.pop(name) for name in ("n_iter", "history", "converged")}
+def solution_of(self, gram, X, coef, numbers, label, run, **options):
+    """The ``Solution`` with these coefficients; ``run`` are iterations, history, success."""
     rounding = ROUNDING * (float(np.abs(coef).sum()) * largest_value(gram))
     function, places, support = function_of(
         self._make_kernel(), gram, X, coef, numbers, rounding=rounding, **options
     )
-    label = label[places]
-    return Solution(
-        function=function,
-        support=support,
-        n_support=np.array([np.sum(label < 0), np.sum(label > 0)], dtype=np.int32),
-        n_iter=max(1, int(about["n_iter"])),
-        history=about["history"],
-        converged=bool(about["converged"]),
-    )
+    counts = np.sum(label[places] < 0), np.sum(label[places] > 0)
+    return Solution(function=function, **run_by(support, counts, *run))
 
 
 def certificate_of(self, found, function, rows, label):
@@ -102,11 +94,11 @@ def describe(self):
     numbers = np.where(np.arange(len(known)) < len(stream), np.arange(len(known)), -1)
     of_gram = support if len(support) else np.arange(len(known))
     gram = make_gram(stream.kernel, stream.kernel_rows(known[of_gram]), dtype=np.float64)
-    return solution_of(self,
-        gram, stream.rows(known[support]), at.coef[support], numbers[support],
-        stream.label(known[support]), bias=-float(at.multiplier), shift=stream.shift,
-        n_iter=stream.n_iter, history=stream.history,
-        converged=stream.done and not stream.lost_to_rounding(self.tol),
+    converged = stream.done and not stream.lost_to_rounding(self.tol)
+    return solution_of(
+        self, gram, stream.rows(known[support]), at.coef[support], numbers[support],
+        stream.label(known[support]), (stream.n_iter, stream.history, converged),
+        bias=-float(at.multiplier), shift=stream.shift,
     )  # fmt: skip
 
 
