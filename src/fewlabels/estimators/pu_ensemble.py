@@ -83,7 +83,7 @@ class PUEnsemble(TwoClassMachine):
 
     Attributes
     ----------
-    prior_, prior_interval_, classes_, coef_, gamma_, n_support_
+    prior_, prior_interval_, classes_, support_vectors_, coef_, gamma_, n_support_, history_
         As of :class:`PUSVM`.
     gammas_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels; 0 for kernels without one.
@@ -98,15 +98,11 @@ class PUEnsemble(TwoClassMachine):
         that the share of positives is the prior.
     support_ : ndarray of shape (n_SV,)
         Indices of the rows with a coefficient in the training rows; of equal rows the first.
-    support_vectors_ : ndarray or CSR of shape (n_SV, n_features)
-        These rows; empty for a precomputed kernel.
     dual_coef_ : ndarray of shape (n_kernels, n_SV)
         Coefficients: ``decision_function(x) = sum_k dual_coef_[k] @ K_k(support_vectors_, x)
         + intercept_`` with K_k the kernel of ``gammas_[k]``.
     n_iter_ : int
         Pair steps of all machines.
-    history_ : list of dict
-        One entry per round of the second stage.
     fit_status_ : int
         0 when all machines reached the tolerance, 1 otherwise (a warning was given).
     shape_fit_, n_features_in_, feature_names_in_
