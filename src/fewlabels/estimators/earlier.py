@@ -7,6 +7,7 @@ dict. Pickles and model files of formats 1 to 4 hold these.
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from ..fitted import (
     Solution,
     TwoSidedCurve,
 )
-from ..fitted.solution import ROUNDING, Certificate, rounding_of_scores
+from ..fitted.solution import ROUNDING, Certificate, edges_of_scores
 from ..kernels import Precomputed, make_kernel
 from ..problem.one_class import LinearSlackBall, OneClass, SquaredSlackBall
 from ..problem.positive_unlabelled import DoubleHinge
@@ -38,6 +39,8 @@ _KEPT = (
 
 def upgraded(machine, state):
     """Attributes from a pickle or a model file, as this version of the machine has them."""
+    # With the parameters that did not exist then.
+    state = {**{field.name: field.default for field in fields(machine)}, **state}
     if "_late" in state or "dual_coef_" not in state:
         return state
     stream = state.get("_stream")
@@ -148,8 +151,8 @@ def _one_class_svm(state):
 
 def _one_class(state, kernel, coef, boundary, formulation, variables, scale, options, **more):
     size, stream = state["_decision_size"], state.get("_stream")
-    rounding = rounding_of_scores(kernel, size, boundary)
-    function = function_before(state, coef, boundary=boundary, rounding=rounding, **options)
+    edges = {**edges_of_scores(kernel, size, boundary), "tail": 0.0}  # scores stay what they were
+    function = function_before(state, coef, **edges, **options)
     own = state.get("_own", (None, state["intercept_"]))
     solution = OneClassSolution(
         **solution_before(state), function=function, intercept=float(own[1][0]), scale=scale,

@@ -59,6 +59,10 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         callback : callable, default=None
             Called with the newest entry of ``history_`` after every round; returning
             True stops the fit.
+
+        Returns
+        -------
+        self : estimator
         """
         rate, calibration = self.target_fpr, self.calibration
         is_matrix = self.kernel == "precomputed"
@@ -160,7 +164,8 @@ class OneClassMachine(OutlierMixin, KernelMachine):
 
         if marks is not None:
             return np.sort(score(held_rows(stream, stream.rows.places[marks])))
-        return np.sort(scores_left_out(stream, solution.function.self_weight, score))
+        tail = solution.function.tail / solution.scale
+        return np.sort(scores_left_out(stream, solution.function.self_weight, score, tail))
 
     # -- what a fit has found ------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 
 from ..fitted import OneClassSolution
-from ..fitted.solution import rounding_of_scores
+from ..fitted.solution import edges_of_scores
 from ..problem.one_class import OneClass
 from .kernel_machine import COMMON, KernelMachine, function_of, largest_value, run_by
 from .normal_rows import CALIBRATION, OneClassMachine
@@ -152,8 +152,7 @@ class OneClassSVM(OneClassMachine):
         coef, kernel, gram = unit * result.a, self._make_kernel(), problem.gram
         offset, size = unit * result.multiplier, float(np.abs(coef).sum()) * largest_value(gram)
         function, _, support = function_of(
-            kernel, gram, X, coef, numbers,
-            boundary=offset, rounding=rounding_of_scores(kernel, size, offset),
+            kernel, gram, X, coef, numbers, **edges_of_scores(kernel, size, offset)
         )  # fmt: skip
         return OneClassSolution(
             function=function,

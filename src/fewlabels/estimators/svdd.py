@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._warn import warn
 from ..fitted import OneClassSolution
-from ..fitted.solution import rounding_of_scores
+from ..fitted.solution import edges_of_scores
 from ..problem.one_class import LinearSlackBall, SquaredSlackBall
 from ..solvers import REFERENCE_SOLVERS
 from ..training.grams import shift_of
@@ -281,7 +281,7 @@ class SVDD(OneClassMachine):
             self_weight, bias = 1.0, -center_norm
         function, places, support = function_of(
             kernel, gram, X, 2.0 * a, numbers, bias=bias, self_weight=self_weight, shift=shift,
-            boundary=boundary, rounding=rounding_of_scores(kernel, size, boundary),
+            **edges_of_scores(kernel, size, boundary),
             diagonal=_constant_diagonal(gram) if self.kernel == "precomputed" else None,
         )  # fmt: skip
         intercept = radius**2 - center_norm

@@ -29,6 +29,7 @@ class Conformal:
     scale: float
     tie: float  # scores this near are equal: a share of the score where relative
     relative: bool  # whether scores are sums of positive terms, exact relative to themselves
+    tail: float = 0.0  # below, scores are in log scale (``Function``); 0: they end at 0
     rate: float | None = None  # of new normal rows that may be rejected; None: no threshold
 
     def as_scored(self, scores):
@@ -41,9 +42,12 @@ class Conformal:
         if not self.relative:
             middle = self.as_scored(scores)
             return middle - self.tie, middle + self.tie
-        near = scores < _LEAST
-        low = np.where(near, 0.0, self.scale * scores * (1.0 - self.tie))
-        return low, self.scale * np.where(near, _LEAST, scores * (1.0 + self.tie))
+        beside = self.tie * np.maximum(scores, self.tail)
+        low, high = scores - beside, scores + beside
+        if not self.tail:
+            near = scores < _LEAST
+            low, high = np.where(near, 0.0, low), np.where(near, _LEAST, high)
+        return self.scale * low, self.scale * high
 
     @property
     def rank(self):

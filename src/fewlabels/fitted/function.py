@@ -5,18 +5,43 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.special import logsumexp
 
 from .._threads import resolve_n_jobs
 from ..gram import Expansion, RowMap, row_products
 from ..kernels import Linear, Precomputed
 
+# Share of the threshold's level below which sums of a similarity go on in log scale.
+TAIL = 1e-10
+# Sums below this have lost digits, or all: their logarithms are summed up from the kernel's.
+_LEAST = 1e-290
+# Logarithms end here, before float64 does.
+_FARTHEST = -1e290
+_VALUES_AT_A_TIME = 4_000_000
+
 # Sums in units of the coefficients' that float32 may have cut off: it ends at 1e-38.
 _FAR_FLOAT32 = 1e-30
+
+
+def continued(sums, tail, logs=None):
+    """Sums of positive terms, those below ``tail`` in its log scale: ``tail (1 + log(s / tail))``.
+
+    Order and slope stay. ``logs`` are the logarithms; without them sums of 0 are -inf.
+    """
+    sums = np.asarray(sums, dtype=float)
+    if not tail:
+        return sums
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.maximum(sums, 0.0)) if logs is None else logs
+    return np.where(sums < tail, tail * (1.0 + logs - np.log(tail)), sums)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Function:
     """``f(x) = sum_k sum_j coef[k, j] K_k(x_j, x) - self_weight K(x, x) + bias``.
+
+    Below ``tail``, a sum of positive terms of a similarity goes on in log scale (``continued``):
+    it keeps telling which of two rows is farther where the kernel itself has ended.
 
     Values within ``rounding`` of ``boundary`` are moved onto it: support vectors between their
     bounds lie exactly on the boundary, and the sign of a rounding error would decide on which
@@ -35,6 +60,7 @@ class Function:
     diagonal: float | None = None  # precomputed: K(x, x), where that is constant
     boundary: float = 0.0
     rounding: float = 0.0
+    tail: float = 0.0
     # Linear kernel: the sum is weights @ (x - shift). From the coefficients, unless given.
     weights: np.ndarray | None = field(default=None, repr=False)
 
@@ -66,6 +92,9 @@ class Function:
         if self.self_weight:
             value -= self.self_weight * self._self_values(X, diagonal)
             value += self.bias
+        far = np.flatnonzero(value < self.tail) if self.tail else ()
+        if len(far):
+            value[far] = continued(value[far], self.tail, self._logs(X[far], value[far]))
         value[np.abs(value - self.boundary) <= self.rounding] = self.boundary
         return value
 
@@ -89,6 +118,17 @@ class Function:
                 exact = Expansion(kernel, self.vectors, coef, row_map=row_map.refined())
                 values[far] = exact(X[far])
         return values
+
+    def _logs(self, X, sums):
+        """Logarithms of ``sum_j coef_j K(x_j, x)``, from the kernel's own where sums are lost."""
+        logs, lost = np.log(np.maximum(sums, _LEAST)), np.flatnonzero(sums < _LEAST)
+        with np.errstate(all="ignore"):
+            weight = np.log(self.coef[0])
+            step = max(1, _VALUES_AT_A_TIME // len(weight))
+            for rows in (lost[i : i + step] for i in range(0, len(lost), step)):
+                terms = self.kernel.log_values(X[rows], self.vectors) + weight
+                logs[rows] = logsumexp(np.fmax(terms, _FARTHEST), axis=1)
+        return logs
 
     def _self_values(self, X, diagonal):
         """K(x, x) of rows."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from .conformal import TIE, TIE_FLOAT32, Conformal
-from .function import Function
+from .function import TAIL, Function
 
 # Values below this share of the terms they are summed from are rounding.
 ROUNDING = 1e-12
@@ -63,6 +63,7 @@ class OneClassSolution(Solution):
             scale=self.scale,
             tie=share if is_relative else share * self.size,
             relative=is_relative,
+            tail=self.function.tail / self.scale,
             rate=self.rate,
         )
 
@@ -76,7 +77,10 @@ class Certificate:
     positive: np.ndarray  # which training rows it finds on the positive side
 
 
-def rounding_of_scores(kernel, size, boundary):
-    """Scores that differ by no more from a machine's own boundary lie on it."""
+def edges_of_scores(kernel, size, boundary):
+    """The ``boundary`` of a function, what counts as on it, and where its log scale begins."""
     rounding = ROUNDING * size
-    return min(rounding, TIE * abs(boundary)) if kernel.is_similarity else rounding
+    if not kernel.is_similarity:
+        return {"boundary": boundary, "rounding": rounding}
+    rounding, tail = min(rounding, TIE * abs(boundary)), TAIL * max(boundary, 0.0)
+    return {"boundary": boundary, "rounding": rounding, "tail": tail}

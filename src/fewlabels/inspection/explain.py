@@ -13,7 +13,7 @@ from .explanation import Explanation
 from .shapley.encoded import sources
 from .shapley.inputs import as_rows, column_names, dense, drawn, held_rows, players_of, unwrapped
 from .shapley.sampled import sampled_values
-from .shapley.values import exact_values, terms_of
+from .shapley.values import beyond_reach, exact_values, terms_of
 
 # Background rows by default; with many columns fewer, so that their product is as given.
 _BACKGROUND, _FEWEST, _NUMBERS = 50, 10, 5000
@@ -35,7 +35,9 @@ def explain(
 
     Under the Gaussian and the linear kernel the values are exact, whatever the number of columns;
     pipelines too, as long as each encoded column comes from one input column (scaling, one-hot
-    encoding). Otherwise orders are sampled, and standard errors tell how well.
+    encoding). Otherwise orders are sampled, and standard errors tell how well. Where a decision
+    goes on in log scale, beyond a kernel's reach, what that adds to it is shared out in proportion
+    to the columns' parts in the squared distance to the nearest support vector.
 
     Parameters
     ----------
@@ -125,6 +127,9 @@ def explain(
             terms, encoded, encoded_background, player[source], len(players), n_jobs
         )
         errors = np.zeros_like(values)
+        decision, base = (model.decision_function(part) for part in (rows, background))
+        missing = decision - np.mean(base) - values.sum(axis=1)
+        values += beyond_reach(function, encoded, missing, player[source], len(players))
     else:
         background = drawn(background, n_samples // 2, random_state)
         m = background.shape[0]

@@ -44,6 +44,10 @@ class Kernel(ABC):
     def diagonal(self, X):
         """K(x, x) of every row of X, float64, shape (len(X),)."""
 
+    def log_values(self, X, Z):
+        """log K(x, z), shape (len(X), len(Z)), of a similarity, however far apart rows are."""
+        raise NotImplementedError(f"{type(self).__name__} does not tell the logarithms of values.")
+
 
 class MappedKernel(Kernel):
     """A map of one inner product of prepared rows: evaluated on tiles, in compiled code.

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import euclidean_distances
 
 from .base import FLOAT32_UNITS_LIMIT, Map, MappedKernel, growth
 
@@ -38,3 +40,8 @@ class RBF(MappedKernel):
 
     def diagonal(self, X):
         return np.ones(X.shape[0])
+
+    def log_values(self, X, Z):
+        center = np.asarray(Z.mean(axis=0)) if not sp.issparse(Z) else 0.0
+        X, Z = (rows if sp.issparse(rows) else rows - center for rows in (X, Z))
+        return -self.gamma * euclidean_distances(X, Z, squared=True)

@@ -108,7 +108,8 @@ def _rbf(graph, function, x, exact):
     """Nodes for ``sum_k sum_j coef[k, j] exp(-gamma_k ||x_j - x||^2)``, shape (n, 1), and noise.
 
     With a column for its own norm, a row's exponents come from one product of matrices: ``<x, z> -
-    ||x||^2 / 2 - ||z||^2 / 2`` of rows around the mean x_j, scaled by sqrt(2 gamma).
+    ||x||^2 / 2 - ||z||^2 / 2`` of rows around the mean x_j, scaled by sqrt(2 gamma). Sums below the
+    function's ``tail`` go on in log scale.
     """
     vectors, coef = _dense(function.vectors), function.coef
     gammas = np.array([kernel.gamma for kernel in function.kernels])
@@ -133,19 +134,40 @@ def _rbf(graph, function, x, exact):
     points = (scale * (vectors - center)).astype(dtype)
     column_term = (-0.5 * np.einsum("ij,ij->i", points, points, dtype=np.float64)).astype(dtype)
     ratios = gammas / gammas.max() if gammas.max() else np.ones(len(gammas))
-    parts = []
+    parts, logs, tail = [], [], function.tail
     for block in _blocks(points):
         columns = np.vstack([points[block].T, np.ones((1, len(points[block])), dtype)])
         exponent = graph.add("Gemm", rows, columns, column_term[block])
         for k in np.flatnonzero(coef[:, block].any(axis=1)):
             scaled = exponent if ratios[k] == 1 else graph.add("Mul", exponent, dtype(ratios[k]))
+            if tail:  # values are that of the nearest vector times what does not end
+                nearest = graph.add("ReduceMax", scaled, np.array([1]), keepdims=1)
+                scaled = graph.add("Sub", scaled, nearest)
+                nearest = graph.cast(nearest, np.float64)
             values = graph.add("Exp", scaled)
             values = values if dtype is np.float64 else graph.cast(values, np.float64)
-            parts.append(graph.add("MatMul", values, coef[k, block][:, None]))
+            part = graph.add("MatMul", values, coef[k, block][:, None])
+            if tail:
+                logs.append(graph.add("Add", nearest, graph.add("Log", part)))
+                part = graph.add("Mul", part, graph.add("Exp", nearest))
+            parts.append(part)
     noise = _ROUNDING * float(np.abs(coef).sum())
     if dtype is np.float32:
         noise = max(noise, _ROOM * narrowest.value_error * float(np.linalg.norm(coef)))
-    return graph.add("Add", graph.add("Sum", *parts), constant), noise
+    total = graph.add("Sum", *parts)
+    if tail:
+        total = _continued(graph, total, logs, tail)
+    return graph.add("Add", total, constant), noise
+
+
+def _continued(graph, total, logs, tail):
+    """``fewlabels.fitted.function.continued``, from the logarithms of the parts of a sum."""
+    largest = graph.add("Max", *logs)
+    shares = [graph.add("Exp", graph.add("Sub", log, largest)) for log in logs]
+    log = graph.add("Add", largest, graph.add("Log", graph.add("Sum", *shares)))
+    beyond = graph.add("Mul", log, np.float64(tail))
+    beyond = graph.add("Add", beyond, np.float64(tail - tail * np.log(tail)))
+    return graph.add("Where", graph.add("Less", total, np.float64(tail)), beyond, total)
 
 
 def _blocks(vectors):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from ..fitted.function import continued
 from .leave_one_out import sums_without
 
 # "auto" leaves single rows out where that takes seconds: always up to here, ...
@@ -45,11 +46,11 @@ def held_rows(stream, places):
     return sp.csr_array(rows) if sp.issparse(rows) else rows
 
 
-def scores_left_out(stream, self_weight, score):
+def scores_left_out(stream, self_weight, score, tail=0.0):
     """Scores of all rows of a stream at its end, each by the machine of all others.
 
-    On no machine's scale; ``score`` gives those of rows that have no part, ``self_weight`` is K(x,
-    x)'s.
+    On no machine's scale; ``score`` gives those of rows that have no part, ``self_weight`` is
+    that of K(x, x), and below ``tail`` scores are in log scale.
     """
     places = stream.rows.places
     out = ~stream.takes()[places]
@@ -57,7 +58,7 @@ def scores_left_out(stream, self_weight, score):
         return np.zeros(0)
     stream.check_one_left_out(places)
     scores = np.empty(len(places))
-    scores[~out] = sums_without(stream, places[~out])
+    scores[~out] = continued(sums_without(stream, places[~out]), tail)
     if self_weight:
         scores[~out] -= self_weight * stream.rows["diagonal"][places[~out]]
     if out.any():

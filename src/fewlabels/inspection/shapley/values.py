@@ -125,6 +125,17 @@ def _add_gaussians(term, rows, background, group, values, n_jobs):
         values[:, players] += found / m
 
 
+def beyond_reach(function, rows, missing, group, n_groups):
+    """What decisions of rows in a function's log scale have more than its terms, shared out."""
+    shares = np.zeros((len(missing), n_groups))
+    for i in np.flatnonzero(function(rows) < function.tail):
+        beside = np.abs(dense(rows[[i]]) - dense(function.vectors))
+        squares = np.square(beside / beside.max())
+        nearest = squares[np.argmin(squares.sum(axis=1))]
+        shares[i] = missing[i] * np.bincount(group, nearest / nearest.sum(), n_groups)
+    return shares
+
+
 def _columns_that_matter(term, rows, background, group, coef):
     """Leave out columns that are 0 in all rows, as most of sparse data are.
 
