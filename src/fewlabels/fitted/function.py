@@ -12,7 +12,7 @@ from ..gram import Expansion, RowMap, row_products
 from ..kernels import Linear, Precomputed
 
 # Share of the threshold's level below which sums of a similarity go on in log scale.
-TAIL = 1e-10
+TAIL = 1e-12
 # Sums below this have lost digits, or all: their logarithms are summed up from the kernel's.
 _LEAST = 1e-290
 # Logarithms end here, before float64 does.

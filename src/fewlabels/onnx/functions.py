@@ -108,8 +108,8 @@ def _rbf(graph, function, x, exact):
     """Nodes for ``sum_k sum_j coef[k, j] exp(-gamma_k ||x_j - x||^2)``, shape (n, 1), and noise.
 
     With a column for its own norm, a row's exponents come from one product of matrices: ``<x, z> -
-    ||x||^2 / 2 - ||z||^2 / 2`` of rows around the mean x_j, scaled by sqrt(2 gamma). Sums below the
-    function's ``tail`` go on in log scale.
+    ||x||^2 / 2 - ||z||^2 / 2`` of rows around the mean x_j, scaled by sqrt(2 gamma). Sums below
+    the function's ``tail`` go on in log scale.
     """
     vectors, coef = _dense(function.vectors), function.coef
     gammas = np.array([kernel.gamma for kernel in function.kernels])

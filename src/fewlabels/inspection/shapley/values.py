@@ -128,7 +128,7 @@ def _add_gaussians(term, rows, background, group, values, n_jobs):
 def beyond_reach(function, rows, missing, group, n_groups):
     """What decisions of rows in a function's log scale have more than its terms, shared out."""
     shares = np.zeros((len(missing), n_groups))
-    for i in np.flatnonzero(function(rows) < function.tail):
+    for i in np.flatnonzero(function(rows) < function.tail) if function.tail else ():
         beside = np.abs(dense(rows[[i]]) - dense(function.vectors))
         squares = np.square(beside / beside.max())
         nearest = squares[np.argmin(squares.sum(axis=1))]
