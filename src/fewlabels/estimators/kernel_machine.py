@@ -349,7 +349,7 @@ class KernelMachine(BaseEstimator):
     def release_rows(self) -> Self:
         """Let go of the training rows: no more updates, and pickles without them.
 
-        A fitted machine holds its rows, by reference, and so does its pickle, as an update needs
+        A fitted machine holds a copy of its rows, and so does its pickle, as an update needs
         them. Without them a pickle is about as large as the support vectors.
         """
         check_is_fitted(self)
