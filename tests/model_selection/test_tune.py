@@ -291,6 +291,10 @@ def test_s3vm_leaves_a_bad_width(semi_data):
     assert result.chosen and "above the settings given" in result.reason
     taken = result.candidates[result.candidates["chosen"]].iloc[0]
     assert taken["gain"] > 1.5 * taken["gain_error"]
+    assert taken["clear"] and "chance may explain" not in result.reason
+    # Best of so many: beyond what the best of as many worthless ones would be ahead by.
+    beyond = 2.2 * result.candidates["gain_error"]
+    assert (result.candidates["gain"] > beyond)[result.candidates["clear"]].all()
     assert clone(model).get_params() == {**scaled.get_params(), **result.chosen}
 
 

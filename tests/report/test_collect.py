@@ -251,3 +251,7 @@ def test_precision_interval():
     assert 0.6 < low < 0.3 * 0.8 / 0.3 < high <= 1.0
     narrow = precision_interval(0.3, None, (800, 1000), (3000, 10_000))
     assert low < narrow[0] < 0.8 < narrow[1] < high
+    # Marked rows hardly richer in labelled ones than all: the share may be any smaller one.
+    low, high = precision_interval(0.7, (0.6, 0.8), (75, 100), (700, 1000))
+    assert low < 0.05 and high > 0.8
+    assert precision_interval(0.7, None, (75, 100), (700, 1000))[0] > 0.6

@@ -50,6 +50,13 @@ def fit_machine(estimator, X, y, *, model, search, seed=None, observer):
     return Fitted(estimator, tuning, seconds, messages + _calibrate(estimator, X, observer))
 
 
+def find_signal(estimator, X, y):
+    """The ``Signal`` of labels; None where there are none to hold out."""
+    from ...model_selection.signal import find_signal
+
+    return find_signal(estimator, X, y)
+
+
 def _tuned(estimator, X, y, search, seed, observer):
     from ...model_selection import tune
 

@@ -96,7 +96,10 @@ def _source(machine, tuning, search):
             f"defaults; none of {len(table) - 1} others was clearly better on held-out labels"
             f"{ended}"
         )
-    return f"clearly better than the defaults on held-out labels, best of {len(table)}{ended}"
+    better = "clearly better than the defaults"
+    if not table.loc[table["chosen"], "clear"].any():
+        better = "ahead of the defaults, as chance may explain,"
+    return f"{better} on held-out labels, best of {len(table)}{ended}"
 
 
 def _number(value):

@@ -18,7 +18,7 @@ from ..observer import job
 from .choice import Choice, choose_machine, choose_roles, keeps_rows
 from .comparison import compare, comparison_facts, comparison_seconds, rows_of_others
 from .figures import count_labels, figures_of
-from .fitting import Fitted, fit_machine
+from .fitting import Fitted, find_signal, fit_machine
 from .outputs import check_model_output, check_report_output, write_report_of
 from .parameters import machine_parameters, request_of, with_target_fpr
 from .search import Search, plan_search, tuning_facts, why_settings
@@ -49,12 +49,16 @@ class Prepared:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """A machine that has learnt from a table, and what its model file says of it."""
+    """A machine that has learnt from a table, and what its model file says of it.
+
+    ``signal`` is whether the columns tell its labels better than chance; None without any to ask.
+    """
 
     prepared: Prepared
     fitted: Fitted
     metadata: dict[str, Any]
     comparison: Any = None
+    signal: Any = None
 
     @property
     def pipeline(self):
@@ -102,7 +106,9 @@ def train(data, target=None, *, reported=False, model=None, save=None, observer=
         machine, prepared.X, prepared.found.y, model=model, search=prepared.search,
         seed=prepared.settings.get("random_state"), observer=observer,
     )  # fmt: skip
-    training = Training(prepared, fitted, _described(prepared, fitted, request, observer))
+    signal = find_signal(fitted.estimator, prepared.X, prepared.found.y)
+    metadata = _described(prepared, fitted, request, observer, signal)
+    training = Training(prepared, fitted, metadata, signal=signal)
     if save:
         save(training)
     seconds = comparison_seconds(request.baselines, reported, request.time_budget)
@@ -178,7 +184,7 @@ def prepare(data, request):
     )  # fmt: skip
 
 
-def _described(prepared, fitted, request, observer):
+def _described(prepared, fitted, request, observer, signal):
     """What the model file says of a machine that has learnt."""
     machine, estimator = prepared.choice.machine, fitted.estimator
     facts, X = prepared.roles.facts, prepared.X
@@ -197,6 +203,7 @@ def _described(prepared, fitted, request, observer):
         **figures_of(machine, estimator, X, count_labels(facts, prepared.found.y)),
         "profile": [asdict(column) for column in prepared.found.profile],
         "tuning": tuning_facts(fitted.tuning),
+        "signal": None if signal is None else signal._asdict(),
         "baselines": None,
         "seconds": fitted.seconds,
         "notes": [observer.words(note) for note in notes],

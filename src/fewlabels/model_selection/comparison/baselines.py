@@ -178,7 +178,7 @@ def _result(kind, found, why_not, agreement, disagreements, search):
             outcome, verdict, worse_than = judged(
                 differences,
                 float(found.mean[0]),
-                lambda value: f"{100.0 * value:.1f} %" if accuracy else f"{value:.3f}",
+                lambda value: f"{100.0 * value:.1f} %" if accuracy else f"{max(value, 0.0):.3f}",
             )
             verdict = f"{names[0]}: {verdict} {found.caution}".rstrip()
         elif names:
@@ -225,7 +225,8 @@ def _table(found, scored):
             note = note or "not finished in time"
         elif scored:
             at = found.running.index(place)
-            score, apart = found.mean[at], half * found.error[at]
+            # An area that the prior implies may be off either end, as it is an estimate.
+            score, apart = max(0.0, found.mean[at]), half * found.error[at]
             low, high = max(0.0, score - apart), min(max(score, 1.0), score + apart)
         seconds = np.mean(found.seconds[place]) if found.seconds[place] else np.nan
         lines.append([method.name, place == 0, score, low, high, seconds, note])

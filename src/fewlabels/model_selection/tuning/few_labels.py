@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 
 from ..._threads import resolve_n_jobs
 from ...kernels import KERNELS, make_kernel
@@ -26,6 +27,8 @@ _PREDICTIONS, _MOST_REPEATS = 100, 3
 # How many standard errors a setting must be ahead of the one given: among several, one of no
 # merit often is ahead by one.
 _CLEAR = 1.5
+# Of tables where settings make no difference, in so many one may be called clearly better.
+_LEVEL = 0.05
 # Around the width given, which comes first; and C* as a share of the one given.
 _AROUND = (1.0, 0.5, 2.0, 0.25, 4.0)
 _SOFTER = 0.02
@@ -190,7 +193,7 @@ def _decided(candidates, trial, folds, weight, search):
     table[["accuracy", "standard_error", "gain", "gain_error"]] = np.nan
     table["folds"] = done.sum(axis=1)
     table["converged"] = trial.converged[:n]
-    table["chosen"] = table.index == 0
+    table["chosen"], table["clear"] = table.index == 0, False
     if compared.sum() < 2:
         reason = f"{KEPT} no other candidate was compared."
         return Plan({}, reason + search.ended_early, table, _CURVE)
@@ -209,6 +212,9 @@ def _decided(candidates, trial, folds, weight, search):
     clear = semi & (table["gain"] > _CLEAR * table["gain_error"])
     best = int(table.loc[clear, "accuracy"].idxmax()) if clear.any() else 0
     table["chosen"] = table.index == best
+    # As many candidates were compared, so much farther one must be ahead to be called better.
+    beyond_chance = norm.ppf(1.0 - _LEVEL / max(1, semi.sum() - 1)) * table["gain_error"]
+    table["clear"] = semi & (table["gain"] > beyond_chance)
     settings = _settings(candidates[best], candidates[0])
     n_folds = int(folds.sum())
     told = (
@@ -219,7 +225,8 @@ def _decided(candidates, trial, folds, weight, search):
     if settings:
         reason = (
             f"Held-out accuracy is {accuracy[best]:.3f}, {table['gain'][best]:.3f} +- "
-            f"{table['gain_error'][best]:.3f} above the settings given: the best of "
+            f"{table['gain_error'][best]:.3f} above the settings given"
+            f"{'' if table['clear'][best] else ', which chance may explain'}: the best of "
             f"{semi.sum()} candidates over {told}."
         )
     else:
