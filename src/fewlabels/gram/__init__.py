@@ -6,33 +6,43 @@ import numpy as np
 
 from ..kernels import FormedKernel, Linear, Precomputed
 from .base import GramOperator
+from .equal_rows import equal_rows, row_keys
 from .expansion import Expansion, row_products
 from .gathered import Columns
 from .static.bordered import BorderedGram
 from .static.cached import CachedGram
 from .static.explicit import FormedGram, PrecomputedGram
 from .static.linear import LinearGram
+from .static.repeated import RepeatedGram
 from .static.weighted import SumGram
 from .tiles.features import RowMap
 from .tiles.rows import RowsGram
 
 __all__ = [
-    "BorderedGram", "CachedGram", "Columns", "Expansion", "FormedGram", "GramOperator",
-    "LinearGram", "PrecomputedGram", "RowMap", "RowsGram", "SumGram", "make_gram", "row_products",
+    "BorderedGram", "CachedGram", "Columns", "Expansion", "FormedGram", "GramOperator", "LinearGram",
+    "PrecomputedGram", "RepeatedGram", "RowMap", "RowsGram", "SumGram", "equal_rows", "make_gram",
+    "row_keys", "row_products",
 ]  # fmt: skip
 
 
-def make_gram(kernel, X, *, dtype=None, n_jobs=1):
+def make_gram(kernel, X, *, dtype=None, n_jobs=1, exact=0):
     """The operator of ``kernel`` over the rows of ``X``; (n, n) values for a precomputed kernel.
 
-    ``dtype`` is the precision of kernel values; None chooses float32 where the data allow it.
-    ``n_jobs`` is the number of threads.
+    ``dtype`` is the precision of kernel values; None chooses float32 where the data allow it, and
+    there are more than ``exact`` distinct rows. Equal rows are evaluated once, by ``n_jobs``
+    threads.
     """
+    copies = equal_rows(X, is_matrix=isinstance(kernel, Precomputed))
     if isinstance(kernel, Precomputed):
-        return PrecomputedGram(X, n_jobs)
-    if isinstance(kernel, FormedKernel):
-        return FormedGram(kernel, X, n_jobs)
-    if isinstance(kernel, Linear):
-        return LinearGram(X, n_jobs)
-    row_map = RowMap(kernel, X, None if dtype is None else np.dtype(dtype))
-    return RowsGram(row_map, X, n_jobs)
+        gram = PrecomputedGram(X, n_jobs, None if copies is None else copies.first)
+    else:
+        rows = X if copies is None else X[copies.first]
+        if isinstance(kernel, FormedKernel):
+            gram = FormedGram(kernel, rows, n_jobs)
+        elif isinstance(kernel, Linear):
+            gram = LinearGram(rows, n_jobs)
+        else:
+            dtype = np.float64 if rows.shape[0] <= exact else dtype
+            row_map = RowMap(kernel, X, None if dtype is None else np.dtype(dtype))
+            gram = RowsGram(row_map, rows, n_jobs)
+    return gram if copies is None else RepeatedGram(gram, copies)

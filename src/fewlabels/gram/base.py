@@ -22,6 +22,8 @@ class GramOperator(ABC):
     dtype = np.dtype(np.float64)
     value_error = 4.5e-16
     n_values = 0
+    #: The ``Copies`` among the rows, where equal ones are evaluated once.
+    copies = None
 
     def __init__(self, n, n_jobs=1):
         self.n = int(n)

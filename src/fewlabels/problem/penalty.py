@@ -9,6 +9,9 @@ import numpy as np
 from . import _penalty as code
 from .totals import Totals
 
+# Shares of equal rows that are this near to a breakpoint, relative to all of them, are on it.
+_SHARED = 1e-14
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Penalty:
@@ -107,9 +110,39 @@ class Penalty:
         return inside & (self.slope_left < self.slope_right)
 
     @property
+    def is_from_above(self):
+        """Variables whose penalty is zero at zero by its piece above the kink."""
+        return self.is_kinked & (self.kink < 0)
+
+    @property
     def first_slope(self):
         """Slope at the lower end of the interval."""
         return np.where(self.lower >= self.kink, self.slope_right, self.slope_left)
+
+    def merged(self, copies):
+        """Penalties of the sums of variables that have the same slopes, as ``copies`` say.
+
+        What the best way of sharing a sum out costs (the infimal convolution).
+        """
+        lower, upper = (group_sums(copies, end) for end in (self.lower, self.upper))
+        kink = lower
+        if self.kink is not self.lower:
+            kink = np.clip(group_sums(copies, self.kink), lower, upper)
+        first = copies.first
+        return Penalty(lower, kink, upper, self.slope_left[first], self.slope_right[first])
+
+    def shared_out(self, together, copies):
+        """The variables of which ``together`` are the sums, at most one of each off a breakpoint."""
+        whole, n = self.merged(copies), len(copies.first)
+        is_above = together > whole.kink
+        base = np.where(is_above, whole.kink, whole.lower)
+        ends = (np.where(np.isfinite(end), np.abs(end), 0.0) for end in (whole.lower, whole.upper))
+        near = _SHARED * np.maximum(np.abs(together), np.maximum(*ends))
+        a, alone = np.empty(len(self)), np.bincount(copies.of, minlength=n) == 1
+        code.share_out(
+            self.lower, self.kink, self.upper, copies.of, is_above, together - base, near, a
+        )
+        return np.where(alone[copies.of], together[copies.of], a)
 
     def step_slopes(self, a):
         """Slopes to the right (+inf at the upper bound) and to the left (-inf at the lower)."""
@@ -233,6 +266,13 @@ class Penalty:
             self.lower * breakpoints, self.kink * breakpoints, self.upper * breakpoints,
             self.slope_left * slopes, self.slope_right * slopes,
         )  # fmt: skip
+
+
+def group_sums(copies, values):
+    """Sums of values over rows that are equal."""
+    totals = np.zeros(len(copies.first))
+    code.group_sums(copies.of, _plain(values), totals)
+    return totals
 
 
 def _is_plain(array):

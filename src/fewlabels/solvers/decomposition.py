@@ -9,6 +9,7 @@ import numpy as np
 from .engine.engine import Engine
 from .engine.memory import collected, memory_rows
 from .engine.record import Record
+from .equal_rows import merged
 from .result import Result, certified
 from .settings import Settings
 from .whole import is_whole, solve_whole
@@ -34,6 +35,12 @@ def solve_decomposition(problem, start=None, settings=None, **changes):
         result is feasible, so that it can be used or resumed.
     """
     settings = replace(settings or Settings(), **changes)
+    smaller = merged(problem)
+    if smaller is not None:
+        if start is not None:
+            _variables(start.a if isinstance(start, Result) else start, problem)
+        start = smaller.gathered(start)
+        return smaller.shared(solve_decomposition(smaller.problem, start, settings))
     gradient, record = None, Record(settings)
     if isinstance(start, Result):
         start, gradient, record = start.a, start.gradient, Record(settings, start)

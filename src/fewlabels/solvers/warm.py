@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .engine.memory import collected, memory_rows
+from .equal_rows import merged
 from .result import Result, Status
 
 
@@ -15,6 +16,11 @@ def warm_start(problem, a, gradient):
     rows nearest to a threshold. ``gradient`` is ``Q a`` with this problem's Q: only columns of
     variables that had to move are evaluated for the Result, which can be started from.
     """
+    smaller = merged(problem)
+    if smaller is not None:
+        start = Result(a, gradient, 0.0, np.nan, np.inf, np.inf, Status.STOPPED, 0)
+        start = smaller.gathered(start)
+        return smaller.shared(warm_start(smaller.problem, start.a, start.gradient))
     rows = memory_rows(problem, a, gradient)
     rows.begin()
     rows.clip()

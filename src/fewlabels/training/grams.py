@@ -14,8 +14,8 @@ ALWAYS_FLOAT64 = 1024
 
 def gram_over(kernel, X, n_jobs=1, *, float64=False):
     """The operator of a kernel over training rows, in float64 where these are few."""
-    float64 = float64 or X.shape[0] <= ALWAYS_FLOAT64
-    return make_gram(kernel, X, dtype=np.float64 if float64 else None, n_jobs=n_jobs)
+    dtype = np.float64 if float64 else None
+    return make_gram(kernel, X, dtype=dtype, n_jobs=n_jobs, exact=ALWAYS_FLOAT64)
 
 
 def shift_of(kernel, X):

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..gram import row_products
+from ..gram import row_keys
 
 # More repetitions of a row than this, on average, are rounded.
 _MOST = 10
-
-
-def row_keys(X):
-    """A number for every row, equal for equal rows and else different, almost surely."""
-    return row_products(X, np.random.default_rng(0).normal(size=X.shape[1]))
 
 
 def value_order(X, positive, weight):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..base import WrappedGram
+from ..equal_rows import Copies
 from ..gathered import Columns
 
 
@@ -35,6 +36,15 @@ class BorderedGram(WrappedGram):
         if exact is not inner:
             inner.n_values += exact.n_values - before
         return cls(inner, border, share @ border[rows])
+
+    @property
+    def copies(self):
+        """Those of the inner operator; the virtual row is one of its own."""
+        copies = self.inner.copies
+        if copies is None or self.n == self.inner.n:
+            return copies
+        of, first = copies.of, copies.first
+        return Copies(np.append(of, len(first)), np.append(first, len(of)))
 
     def diagonal(self):
         return np.append(self.inner.diagonal(), self.corner)[: self.n]

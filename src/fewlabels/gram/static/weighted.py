@@ -63,6 +63,11 @@ class SumGram(GramOperator):
     def n_values(self, value):
         self._beside += value - self.n_values
 
+    @property
+    def copies(self):
+        """Those of the members, which are over the same rows."""
+        return self.members[0].copies
+
     def diagonal(self):
         return self._diagonal
 

@@ -1,0 +1,97 @@
+"""Rows that are equal: found by their keys, told apart by their numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import scipy.sparse as sp
+
+from .expansion import row_products
+
+# So many rows are looked at first: where these all differ, few of the others are equal.
+_SAMPLE = 4096
+# The distinct rows' share from which copies of many rows are not worth a matrix of their own.
+_MOST = 0.9
+# Columns of a matrix of kernel values that keys are made of.
+_COLUMNS = 16
+# Numbers that are compared at a time.
+_AT_A_TIME = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """Row i is the ``of[i]``-th distinct row, which first occurs at ``first[of[i]]``."""
+
+    of: np.ndarray
+    first: np.ndarray
+
+    @classmethod
+    def by_first(cls, first_equal):
+        """From the index of the first row that equals each row."""
+        is_first = first_equal == np.arange(len(first_equal))
+        number = np.cumsum(is_first) - 1
+        return cls(number[first_equal], np.flatnonzero(is_first))
+
+    def take(self, rows):
+        """The copies among some of the rows; ``first`` are places among these."""
+        of = self.of[rows]
+        place = np.empty(len(self.first), np.intp)
+        place[of[::-1]] = np.arange(len(of))[::-1]
+        return Copies.by_first(place[of])
+
+
+def row_keys(X):
+    """A number for every row, equal for equal rows and else different, almost surely."""
+    return row_products(X, _projection(X.shape[1]))
+
+
+@cache
+def _projection(d):
+    return np.random.default_rng(0).normal(size=d)
+
+
+def equal_rows(X, *, is_matrix=False):
+    """The ``Copies`` among rows; None where all, or nearly all of many, differ.
+
+    Those of a matrix of kernel values, which is dense, are told apart by a few columns first.
+    """
+    n = X.shape[0]
+    if is_matrix and sp.issparse(X):
+        return None
+    seen = X[:, :: max(1, n // _COLUMNS)] if is_matrix else X
+    if n > _SAMPLE:
+        sample = np.unique(np.random.default_rng(0).integers(0, n, _SAMPLE))
+        if _all_differ(row_keys(seen[sample])):
+            return None
+    keys = row_keys(seen)
+    if _all_differ(keys):
+        return None
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    first_equal = first[group]
+    doubtful = np.flatnonzero(first_equal != np.arange(n))
+    unlike = ~_are_equal(X, doubtful, first_equal[doubtful])
+    first_equal[doubtful[unlike]] = doubtful[unlike]
+    copies = Copies.by_first(first_equal)
+    few = len(copies.first) > _MOST * n if n > _SAMPLE else len(copies.first) == n
+    return None if few else copies
+
+
+def _all_differ(keys):
+    keys = np.sort(keys)
+    return not (keys[1:] == keys[:-1]).any()
+
+
+def _are_equal(X, rows, others):
+    """Whether pairs of rows are equal in every column."""
+    step = max(1, _AT_A_TIME // max(1, X.shape[1]))
+    parts = [np.zeros(0, bool)]
+    for first in range(0, len(rows), step):
+        part = slice(first, first + step)
+        if sp.issparse(X):
+            unlike = sp.csr_array(X[rows[part]] != X[others[part]]).sum(axis=1) > 0
+            parts.append(~np.asarray(unlike).ravel())
+        else:
+            parts.append((X[rows[part]] == X[others[part]]).all(axis=1))
+    return np.concatenate(parts)

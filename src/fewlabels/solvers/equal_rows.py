@@ -1,0 +1,101 @@
+"""Equal rows as one row with their penalties together: a smaller problem, and the way back.
+
+Only the sum of the variables of equal rows matters to K. Where their slopes are the same, what the
+best way of sharing it out costs is again a penalty with one kink: breakpoints add up. So do the
+inverses of ridges, where breakpoints are in that ratio.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..gram.equal_rows import Copies
+from ..problem import DualProblem
+from ..problem.penalty import group_sums
+from .result import Result
+
+# Slopes, and breakpoints times ridges, that differ by this share of the largest are equal.
+_ROUNDING = 1e-13
+# Kinds of penalties that equal rows may have; rows of more kinds stay by themselves.
+_MOST_KINDS = 8
+
+
+def merged(problem):
+    """The ``MergedProblem`` of a problem; None where no rows are known to be equal."""
+    if problem.gram.copies is None:
+        return None
+    copies = _of_a_kind(problem, problem.gram.copies)
+    return MergedProblem(problem, copies) if len(copies.first) < problem.n else None
+
+
+class MergedProblem:
+    """A ``problem`` over distinct rows, which has the objective, violation and gap of the whole."""
+
+    def __init__(self, whole, copies):
+        self.whole, self.copies = whole, copies
+        first, ridge = copies.first, whole.ridge
+        if ridge.any():
+            with np.errstate(divide="ignore"):
+                ridge = 1.0 / group_sums(copies, 1.0 / ridge)
+        else:
+            ridge = ridge[first]
+        self.problem = DualProblem(
+            whole.gram.take(first), whole.penalty.merged(copies), whole.total, whole.scale, ridge
+        )
+
+    def gathered(self, start):
+        """A start of the whole problem, as one of this."""
+        if start is None:
+            return None
+        a = start.a if isinstance(start, Result) else np.asarray(start, dtype=float)
+        p, first = self.problem.penalty, self.copies.first
+        together = np.clip(group_sums(self.copies, a), p.lower, p.upper)
+        if not isinstance(start, Result):
+            return together
+        gradient = start.gradient[first] - self.whole.ridge[first] * a[first]
+        return replace(start, a=together, gradient=gradient + self.problem.ridge * together)
+
+    def shared(self, result):
+        """A Result of this problem, as one of the whole.
+
+        At most one of several equal rows lies between breakpoints; with a ridge, all have a part.
+        """
+        of, p, ridge = self.copies.of, self.whole.penalty, self.whole.ridge
+        a = p.shared_out(result.a, self.copies)
+        if ridge.any():
+            with np.errstate(divide="ignore"):
+                part = (result.a * self.problem.ridge)[of] / ridge
+            a = np.where(ridge > 0.0, np.clip(part, p.lower, p.upper), a)
+        return replace(result, a=a, gradient=result.gradient[of])
+
+
+def _of_a_kind(problem, copies):
+    """Those of the copies whose penalties have the same slopes, and breakpoints in one ratio."""
+    p, ridge, n = problem.penalty, problem.ridge, problem.n
+    slopes = [p.slope_left] if p.slope_left is p.slope_right else [p.slope_left, p.slope_right]
+    marks = [p.is_from_above]
+    if ridge.any():
+        marks.append(ridge > 0.0)
+        with np.errstate(invalid="ignore"):  # an end of 0 or inf is in any ratio
+            slopes += [np.nan_to_num(end * ridge) for end in (p.lower, p.kink, p.upper)]
+    slopes = [values for values in slopes if values.min() < values.max()]
+    marks = [values for values in marks if values.any() and not values.all()]
+    near = [_ROUNDING * float(np.abs(values).max()) for values in slopes]
+    first_equal, place = np.arange(n), np.empty(len(copies.first), np.intp)
+    left = np.flatnonzero(np.isfinite(p.lower))
+    for _ in range(_MOST_KINDS):
+        if not len(left):
+            break
+        of = copies.of[left]
+        place[of[::-1]] = left[::-1]
+        like = place[of]
+        same = np.ones(len(left), bool)
+        for values, apart in zip(slopes, near, strict=True):
+            same &= np.abs(values[left] - values[like]) <= apart
+        for values in marks:
+            same &= values[left] == values[like]
+        first_equal[left[same]] = like[same]
+        left = left[~same]
+    return Copies.by_first(first_equal)
