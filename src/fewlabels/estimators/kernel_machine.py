@@ -18,8 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 from .._threads import resolve_n_jobs
 from .._warn import warn
 from ..fitted import Function, Late
+from ..gram import equal_rows
 from ..kernels import KERNELS, Precomputed, make_kernel
 from ..kernels.width import resolve_gamma
+from ..problem.penalty import group_sums
 from ..solvers import Settings, Status, solve_decomposition
 from ..streams.rows import read_indices
 from ..training.grams import gram_over
@@ -199,8 +201,8 @@ class KernelMachine(BaseEstimator):
     duality_gap_ = shown("duality_gap")
 
     fit_status_ = property(lambda self: 0 if self._found.converged else 1)
-    support_vectors_ = property(lambda self: self._found.function.vectors)
-    dual_coef_ = property(lambda self: self._found.function.coef)
+    support_vectors_ = property(lambda self: self._found.function.support_vectors)
+    dual_coef_ = property(lambda self: self._found.function.dual_coef)
 
     # -- evaluating -----------------------------------------------------------------------------
 
@@ -387,8 +389,11 @@ class KernelMachine(BaseEstimator):
             return
         solution = self._late.known("solution", self._version)
         function = solution.function
-        if function.vectors.shape[0] < len(solution.support):
-            vectors = self._stream.training_rows().X[solution.support]
+        if function.vectors.shape[0] < function.coef.shape[1]:
+            rows, repeats = solution.support, function.repeats
+            if repeats is not None:
+                rows = rows[np.unique(repeats, return_index=True)[1]]
+            vectors = self._stream.training_rows().X[rows]
             function = replace(function, vectors=vectors)
             self._late.put("solution", self._version, replace(solution, function=function))
 
@@ -423,10 +428,19 @@ def function_of(kernel, gram, X, coef, numbers, **options):
     row_map = getattr(gram, "row_map", None)
     if row_map is not None:
         options |= {"center": row_map.center, "float64": row_map.dtype == np.float64}
+    coef, vectors, copies = coef[:, places], np.empty((0, 0)), None
+    if not is_matrix:
+        vectors = X[places]
+        known = gram.copies is None and gram.n == X.shape[0]
+        copies = None if known else equal_rows(vectors)
+    if copies is not None:
+        options |= {"repeats": copies.of, "shares": coef}
+        vectors = vectors[copies.first]
+        coef = np.stack([group_sums(copies, part) for part in coef])
     function = Function(
         kernels=kernels,
-        vectors=np.empty((0, 0)) if is_matrix else X[places],
-        coef=coef[:, places],
+        vectors=vectors,
+        coef=coef,
         columns=support if is_matrix else None,
         **options,
     )

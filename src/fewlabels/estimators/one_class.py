@@ -176,7 +176,8 @@ class OneClassSVM(OneClassMachine):
     @property
     def dual_coef_(self):
         function = self.function_
-        return sp.csr_matrix(function.coef) if sp.issparse(function.vectors) else function.coef
+        coef = function.dual_coef
+        return sp.csr_matrix(coef) if sp.issparse(function.vectors) else coef
 
     @property
     def coef_(self):

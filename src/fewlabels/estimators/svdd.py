@@ -279,7 +279,7 @@ class SVDD(OneClassMachine):
             boundary, self_weight, bias = 1.0 + center_norm + boundary, 0.0, 0.0
         else:
             self_weight, bias = 1.0, -center_norm
-        function, places, support = function_of(
+        function, _, support = function_of(
             kernel, gram, X, 2.0 * a, numbers, bias=bias, self_weight=self_weight, shift=shift,
             **edges_of_scores(kernel, size, boundary),
             diagonal=_constant_diagonal(gram) if self.kernel == "precomputed" else None,
@@ -287,7 +287,7 @@ class SVDD(OneClassMachine):
         intercept = radius**2 - center_norm
         if shift is not None:
             # From centred rows back to the rows as given.
-            center = a[places] @ function.vectors
+            center = 0.5 * function.coef[0] @ function.vectors
             intercept += float(shift @ shift - 2.0 * (center @ shift))
         return OneClassSolution(
             function=function,
@@ -307,7 +307,7 @@ class SVDD(OneClassMachine):
     radius_ = shown("radius")
 
     offset_ = property(lambda self: self._threshold)
-    dual_coef_ = property(lambda self: 0.5 * self.function_.coef)
+    dual_coef_ = property(lambda self: 0.5 * self.function_.dual_coef)
 
 
 def _constant_diagonal(gram):

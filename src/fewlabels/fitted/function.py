@@ -61,6 +61,9 @@ class Function:
     boundary: float = 0.0
     rounding: float = 0.0
     tail: float = 0.0
+    # Where support vectors are equal: which of the vectors each is, and its own coefficient.
+    repeats: np.ndarray | None = None
+    shares: np.ndarray | None = None  # of shape (n_kernels, n_support)
     # Linear kernel: the sum is weights @ (x - shift). From the coefficients, unless given.
     weights: np.ndarray | None = field(default=None, repr=False)
 
@@ -74,6 +77,16 @@ class Function:
         """The kernel, where there is one."""
         (kernel,) = self.kernels
         return kernel
+
+    @property
+    def support_vectors(self):
+        """Vectors, as often as training rows are one of them."""
+        return self.vectors if self.repeats is None else self.vectors[self.repeats]
+
+    @property
+    def dual_coef(self):
+        """Coefficients of the support vectors."""
+        return self.coef if self.shares is None else self.shares
 
     def __call__(self, X, *, diagonal=None, n_jobs=None):
         """Values at validated rows (precomputed: their kernel values with all training rows).

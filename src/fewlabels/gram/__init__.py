@@ -19,9 +19,9 @@ from .tiles.features import RowMap
 from .tiles.rows import RowsGram
 
 __all__ = [
-    "BorderedGram", "CachedGram", "Columns", "Expansion", "FormedGram", "GramOperator", "LinearGram",
-    "PrecomputedGram", "RepeatedGram", "RowMap", "RowsGram", "SumGram", "equal_rows", "make_gram",
-    "row_keys", "row_products",
+    "BorderedGram", "CachedGram", "Columns", "Expansion", "FormedGram", "GramOperator",
+    "LinearGram", "PrecomputedGram", "RepeatedGram", "RowMap", "RowsGram", "SumGram", "equal_rows",
+    "make_gram", "row_keys", "row_products",
 ]  # fmt: skip
 
 

@@ -132,7 +132,7 @@ class Penalty:
         return Penalty(lower, kink, upper, self.slope_left[first], self.slope_right[first])
 
     def shared_out(self, together, copies):
-        """The variables of which ``together`` are the sums, at most one of each off a breakpoint."""
+        """The variables whose sums are ``together``; of each at most one is off a breakpoint."""
         whole, n = self.merged(copies), len(copies.first)
         is_above = together > whole.kink
         base = np.where(is_above, whole.kink, whole.lower)

@@ -31,7 +31,7 @@ def merged(problem):
 
 
 class MergedProblem:
-    """A ``problem`` over distinct rows, which has the objective, violation and gap of the whole."""
+    """A ``problem`` over distinct rows: with the objective, violation and gap of the whole."""
 
     def __init__(self, whole, copies):
         self.whole, self.copies = whole, copies

@@ -6,6 +6,7 @@ import copy
 
 import numpy as np
 
+from ..gram import equal_rows
 from ..problem import Penalty, RowPenalties
 
 # The penalty of a row that may have no part.
@@ -38,9 +39,15 @@ def _values_without(stream, places, tell):
     solution is that of a linear system; where that finds none, the row moves to zero along a copy
     of the path.
     """
+    weight = stream.rows["weight"][places]
+    copies = equal_rows(stream.rows.rows(places))
+    if copies is not None:  # equal rows of one weight have equal values
+        of = np.unique(weight, return_inverse=True)[1] * len(copies.first) + copies.of
+        _, first, of = np.unique(of, return_index=True, return_inverse=True)
+        if len(first) < len(places):
+            return _values_without(stream, places[first], tell)[of]
     values = np.empty(len(places))
     where = np.searchsorted(stream.on_path, places)
-    weight = stream.rows["weight"][places]
     path, formulation = copy.deepcopy(stream.path), stream.formulation
     for w in np.unique(weight):
         mass = stream.mass - float(w)

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._warn import warn
 from ...fitted import Solution
 from ...fitted.solution import ROUNDING, Certificate
-from ...gram import PrecomputedGram, make_gram
+from ...gram import PrecomputedGram, RepeatedGram, make_gram
 from ...problem.semi_supervised import SemiSupervised
 from ...training.cross_fitting import Sample, left_out_scores
 from ...training.curves import curve_of_labels
@@ -42,11 +42,12 @@ def training_of(self, callback):
 def held_gram(self, X):
     """K over rows, all at once where that is cheaper: training solves many problems."""
     gram = self._gram(X)
-    if gram.value_cost < _WORTH_HOLDING or 8 * gram.n**2 > 1e6 * self.cache_size:
+    inner = gram if gram.copies is None else gram.inner
+    if inner.value_cost < _WORTH_HOLDING or 8 * inner.n**2 > 1e6 * self.cache_size:
         return gram
-    held = PrecomputedGram(gram.block(np.arange(gram.n)), gram.n_jobs)
-    held.n_values = gram.n_values
-    return held
+    held = PrecomputedGram(inner.block(np.arange(inner.n)), inner.n_jobs)
+    held.n_values = inner.n_values
+    return held if inner is gram else RepeatedGram(held, gram.copies)
 
 
 def keep_bound(self, found):

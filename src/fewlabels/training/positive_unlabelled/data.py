@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...gram import Expansion, PrecomputedGram, RowMap
+from ...gram import Expansion, PrecomputedGram, RowMap, equal_rows
 from ...kernels import Linear, MappedKernel, Precomputed
 from ...problem import Penalty
 from ...solvers import Result, Settings
@@ -74,12 +74,27 @@ class PUData:
     @cached_property
     def similarity(self):
         """Mean kernel value between each unlabelled row and the positive rows."""
-        return self.in_span_of_positives(self.share_positive)(self.X[self.unlabeled])
+        return self._mean_similarity(self.unlabeled)
 
     @cached_property
     def similarity_positive(self):
         """The same for each positive row (itself included)."""
-        return self.in_span_of_positives(self.share_positive)(self.X[self.positive])
+        return self._mean_similarity(self.positive)
+
+    @cached_property
+    def _copies(self):
+        is_matrix = isinstance(self.kernel, Precomputed)
+        return None if is_matrix else equal_rows(self.X)
+
+    def _mean_similarity(self, rows):
+        if self._copies is None:
+            return self.in_span_of_positives(self.share_positive)(self.X[rows])
+        # Of distinct rows with distinct ones.
+        positive, others = self._copies.take(self.positive), self._copies.take(rows)
+        share = np.bincount(positive.of, self.share_positive)
+        vectors = self.X[self.positive[positive.first]]
+        values = exact_sum(self.kernel, vectors, share, self.n_jobs)(self.X[rows[others.first]])
+        return values[others.of]
 
     @cached_property
     def groups(self):

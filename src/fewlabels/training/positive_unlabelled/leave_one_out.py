@@ -58,18 +58,20 @@ def positives_left_out(found, data):
     order.
     """
     total_weight = data.weight_positive.sum()
-    _, group = np.unique(row_keys(data.X)[data.positive], return_inverse=True)
+    keys = row_keys(data.X)[data.positive]
+    _, which, group = np.unique(keys, return_index=True, return_inverse=True)
     total = np.bincount(group, weights=found.coef[data.positive])
-    per_unit = (total / np.bincount(group, weights=data.weight_positive))[group]
+    per_unit = total / np.bincount(group, weights=data.weight_positive)
     step = per_unit * total_weight / max(total_weight - 1.0, 0.5 * total_weight)
     norm = data.positive_norm
-    distance = data.gram_positive.diagonal() - 2.0 * data.similarity_positive + norm
+    similarity = data.similarity_positive[which]
+    distance = data.gram_positive.diagonal()[which] - 2.0 * similarity + norm
     first = np.unique(data.groups, return_index=True)[1]
     members = _sampled(first[_variables(found, data)[1]])
     change, size = -distance, len(members)
     if size:
-        both = data.gram_of(np.concatenate([data.unlabeled[members], data.positive]))
-        moved = np.concatenate([data.similarity[members], data.similarity_positive]) - 0.5 * norm
+        both = data.gram_of(np.concatenate([data.unlabeled[members], data.positive[which]]))
+        moved = np.concatenate([data.similarity[members], similarity]) - 0.5 * norm
         values = _around(both.columns(np.arange(size)), moved, moved[:size])
         # From the first of them, as what the others take over sums to zero.
         values, start = values[1:] - values[0], values[0]
@@ -78,9 +80,9 @@ def positives_left_out(found, data):
             toward = values[:, size:]
             solve = _solver(values[:, 1:size] - values[:, :1])
             if solve is None:
-                return -step * distance
+                return (-step * distance)[group]
             change += np.einsum("ij,ij->j", toward - values[:, :1], solve(toward))
-    return np.minimum(step * change, 0.0)
+    return np.minimum(step * change, 0.0)[group]
 
 
 def _variables(found, data):

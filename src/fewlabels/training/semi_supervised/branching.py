@@ -39,6 +39,10 @@ _ADVICE = {
 
 def train(data, settings, signs_before=None):
     """Batch training, from ``signs_before`` or, with ``branching``, for the global minimum."""
+    few = data.distinct()
+    if few is not None:
+        signs = None if signs_before is None else signs_before[few.copies.first[: few.data.n]]
+        return few.shared(train(few.data, settings, signs))
     if settings.branching and signs_before is None:
         return solve_global(data, settings)
     return anneal(data, settings, signs_before)

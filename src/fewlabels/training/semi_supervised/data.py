@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from ...gram import BorderedGram, GramOperator
+from ...gram.equal_rows import Copies
 from ...problem.semi_supervised import SemiSupervised
 from ...solvers import Result, Settings
+from ...solvers.equal_rows import MergedProblem, merged
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,24 @@ class S3VMData:
         if target is not None:
             gram = BorderedGram.mean_of(gram, free, weight[free])
         return cls(machine, label, weight, gram, target)
+
+    @property
+    def n(self):
+        """Number of rows."""
+        return len(self.label)
+
+    def distinct(self):
+        """The ``DistinctRows``; None where no rows are equal."""
+        signs = np.ones(self.n)
+        smaller = merged(self.machine.step(self.gram, self.label, self.weight, signs, self.target))
+        if smaller is None:
+            return None
+        copies, first = smaller.copies, smaller.copies.first
+        rows = first[first < self.n]
+        weight = np.bincount(copies.of[: self.n], self.weight)
+        gram, label = smaller.problem.gram, self.label[rows]
+        data = S3VMData(self.machine, label, weight, gram, self.target)
+        return DistinctRows(self, data, copies)
 
     @cached_property
     def unlabeled(self):
@@ -95,3 +115,20 @@ class S3VMSolution:
     objectives: list
     lower_bound: float | None = None
     n_nodes: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctRows:
+    """``data`` over the distinct rows of a machine, with their weights together."""
+
+    whole: S3VMData
+    data: S3VMData
+    copies: Copies
+
+    def shared(self, found):
+        """An ``S3VMSolution`` over these rows, as one over all."""
+        whole, of = self.whole, self.copies.of[: self.whole.n]
+        sign = found.sign[of]
+        step = whole.machine.step(whole.gram, whole.label, whole.weight, sign, whole.target)
+        result = MergedProblem(step, self.copies).shared(found.result)
+        return replace(found, result=result, f=found.f[of], sign=sign)
