@@ -147,10 +147,12 @@ def test_operator_equals_naive(kernel, dtype, storage, rng):
     for n, d in zip(SIZES, [3, 1, 2, 4, 5, 8, 7], strict=True):
         X = rows(rng, n, d, dtype, storage)
         gram = make_gram(make(kernel), X, dtype=dtype)
+        # Empty rows are equal.
+        plain = gram if gram.copies is None else gram.inner
         if kernel[0] == "linear":
-            assert isinstance(gram, LinearGram)
+            assert isinstance(plain, LinearGram)
         else:
-            assert isinstance(gram, RowsGram)
+            assert isinstance(plain, RowsGram)
             assert gram.dtype == dtype
         K, size = kernel_matrix(kernel, X), natural_size(kernel, X)
         # LinearGram sums in float64, whatever the rows are.
