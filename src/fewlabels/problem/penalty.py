@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import _penalty as code
+from . import _shares
 from .totals import Totals
 
 # Shares of equal rows that are this near to a breakpoint, relative to all of them, are on it.
@@ -139,7 +140,7 @@ class Penalty:
         ends = (np.where(np.isfinite(end), np.abs(end), 0.0) for end in (whole.lower, whole.upper))
         near = _SHARED * np.maximum(np.abs(together), np.maximum(*ends))
         a, alone = np.empty(len(self)), np.bincount(copies.of, minlength=n) == 1
-        code.share_out(
+        _shares.share_out(
             self.lower, self.kink, self.upper, copies.of, is_above, together - base, near, a
         )
         return np.where(alone[copies.of], together[copies.of], a)
@@ -271,7 +272,7 @@ class Penalty:
 def group_sums(copies, values):
     """Sums of values over rows that are equal."""
     totals = np.zeros(len(copies.first))
-    code.group_sums(copies.of, _plain(values), totals)
+    _shares.group_sums(copies.of, _plain(values), totals)
     return totals
 
 

@@ -24,9 +24,15 @@ dense and interleaved ("lanes"), so that one stored entry of a row serves all of
 
 import numpy as np
 
-from ..._jit import KERNEL_MATH, SUM_MATH, compiled_as, is_float32, jit
-from ..._jit import float32_from_bits as from_bits32
-from ..._jit import float64_from_bits as from_bits64
+from ..._jit import (
+    KERNEL_MATH,
+    SUM_MATH,
+    compiled_as,
+    float32_from_bits,
+    float64_from_bits,
+    is_float32,
+    jit,
+)
 
 TILE = 256
 
@@ -53,7 +59,7 @@ def _exp2_nonpositive(z):
             p = p * f + np.float32(2.402264791363012e-1)
             p = p * f + np.float32(6.931472028550421e-1)
             p = p * f + np.float32(1.0)
-            return p * from_bits32(np.int32((whole + np.int32(127)) << np.int32(23)))
+            return p * float32_from_bits(np.int32((whole + np.int32(127)) << np.int32(23)))
 
     else:
 
@@ -75,7 +81,7 @@ def _exp2_nonpositive(z):
             p = p * f + 0.5
             p = p * f + 1.0
             p = p * f + 1.0
-            return p * from_bits64((whole + 1023) << 52)
+            return p * float64_from_bits((whole + 1023) << 52)
 
     return implementation
 
