@@ -1,5 +1,6 @@
 """Reading npz, npy and svmlight: matrices whose columns have no names."""
 
+import os
 import zipfile
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from .errors import UserError, listing, plural
+from .limits import check_room
 
+# A line of an svmlight file as a sparse matrix, what learning takes per entry, and per column.
+_PER_BYTE, _PER_ENTRY, _PER_COLUMN = 4, 32, 100
 _SPARSE_KEYS = frozenset({"format", "shape", "data", "indices", "indptr"})
 
 
@@ -51,6 +55,9 @@ def read_arrays(path, form, *, n_columns=None, zero_based=None):
             "rows; add rows of data" if X.shape[0] == 0 else "columns; add columns of numbers"
         )
         raise UserError(f"{path} holds no {lacking}.")
+    if data.is_sparse:
+        needed = _PER_ENTRY * X.nnz + _PER_COLUMN * X.shape[1]
+        check_room(path, needed, f"{plural(X.shape[0], 'row')} of {plural(X.shape[1], 'column')}")
     return data
 
 
@@ -58,6 +65,8 @@ def _read_numpy(path, form):
     try:
         if form == "npy":
             return np.load(path, mmap_mode="r", allow_pickle=False), {}
+        with zipfile.ZipFile(path) as archive:
+            check_room(path, sum(info.file_size for info in archive.infolist()), "unpacked")
         with np.load(path, allow_pickle=False) as file:
             names = file.files
             if _SPARSE_KEYS.issubset(names):
@@ -72,8 +81,14 @@ def _read_numpy(path, form):
                 )
             X = file[rows]
             others = {name: file[name] for name in names if name != rows}
+            y = others.get("y")
+            if y is not None and y.ndim == 1 and len(y) != len(X):
+                raise UserError(
+                    f"{path} has {plural(len(X), 'row')} but {plural(len(y), 'label')} in 'y'; "
+                    "save as many labels as rows, or leave 'y' out."
+                )
             return X, {k: a for k, a in others.items() if a.ndim == 1 and len(a) == len(X)}
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile, KeyError) as error:
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile, KeyError, MemoryError) as error:
         objects = "pickle" in str(error) or "Python objects" in str(error)
         reason = "it holds Python objects" if objects else "it is damaged or cut"
         raise UserError(
@@ -86,6 +101,7 @@ def _read_svmlight(path, n_columns, zero_based):
     import scipy.sparse as sp
     from sklearn.datasets import load_svmlight_file
 
+    check_room(path, _PER_BYTE * os.path.getsize(path), "its entries")
     try:
         # Read as if counted from 0, so that column 0 tells how the file counts; a
         # guess per file could shift the columns between training and prediction.
@@ -97,18 +113,17 @@ def _read_svmlight(path, n_columns, zero_based):
             "column:value ...', and tables need the extension .csv or .tsv."
         ) from error
     X = sp.csr_array(X)
-    uses_zero = X.shape[1] > 0 and X[:, [0]].nnz > 0
+    uses_zero = bool((X.indices == 0).any())
     if zero_based is None:
-        zero_based = bool(uses_zero)
+        zero_based = uses_zero
     elif uses_zero and not zero_based:
         raise UserError(
             f"{path} counts its columns from 0 but the model was fitted to a file that counts "
             "from 1; write both files the same way."
         )
-    if not zero_based:
-        X = X[:, 1:]
-    if n_columns is not None and X.shape[1] < n_columns:
-        X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_columns))
+    shift = int(not zero_based)
+    width = max(X.shape[1] - shift, n_columns or 0)
+    X = sp.csr_array((X.data, X.indices - shift, X.indptr), shape=(X.shape[0], width))
     return ArrayData(as_sparse(X), {"y": y}, zero_based)
 
 

@@ -36,14 +36,31 @@ def source_of(data):
     if hasattr(data, "collect"):  # polars' lazy frames
         data = data.collect()
     if isinstance(data, pa.Table) or hasattr(data, "__arrow_c_stream__"):
-        table, kind = pa.table(data), pa.large_string()
-        # Texts that are views Arrow cannot filter.
-        fields = [f.with_type(kind) if f.type == pa.string_view() else f for f in table.schema]
-        return InMemory("frame", table.cast(pa.schema(fields)))
+        try:
+            table = pa.table(data)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise UserError(
+                f"The {type(data).__name__} given cannot be taken as a table ({error}); give a "
+                "data frame whose columns are numbers, texts, truth values or dates."
+            ) from error
+        columns = [_without_views(column) for column in table.columns]
+        return InMemory("frame", pa.Table.from_arrays(columns, names=table.column_names))
     raise UserError(
         f"Rows can be a file, a data frame or a matrix of numbers, but not {type(data).__name__}; "
         "pandas.DataFrame(...) makes a data frame."
     )
+
+
+def _without_views(column):
+    """Texts as Arrow can filter and decode them, which it cannot where they are views."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind) and kind.value_type == pa.string_view():
+        parts = [(part.indices, part.dictionary.cast(pa.string())) for part in column.chunks]
+        parts = [pa.DictionaryArray.from_arrays(*part) for part in parts]
+        return pa.chunked_array(parts, pa.dictionary(kind.index_type, pa.string()))
+    return column.cast(pa.large_string()) if kind == pa.string_view() else column
 
 
 def _column(series):

@@ -56,6 +56,8 @@ def existing_file(path, what):
         raise UserError(f"The {what} file {path} does not exist; check the name and the folder.")
     if path.is_dir():
         raise UserError(f"{path} is a folder; name the {what} file in it.")
+    if not path.is_file():
+        raise UserError(f"{path} is a pipe or a device; write what it gives into a {what} file.")
     if not os.access(path, os.R_OK):
         raise UserError(f"The {what} file {path} cannot be read; check its permissions.")
 
@@ -63,9 +65,15 @@ def existing_file(path, what):
 def check_output(path, inputs=()):
     """Refuse an output that cannot be written, or is an input, before hours are spent on it."""
     path = Path(path)
-    folder = path.resolve().parent
+    try:
+        target = path.resolve()
+    except (OSError, RuntimeError) as error:  # which of them depends on the version of Python
+        raise UserError(f"{path} is a link that leads to itself; name another file.") from error
+    folder = target.parent
     if not folder.is_dir():
-        raise UserError(f"The folder {path.parent} does not exist; create it first.")
+        link = f"{path} is a link to {target}, and the" if path.is_symlink() else "The"
+        missing = folder if path.is_symlink() else path.parent
+        raise UserError(f"{link} folder {missing} does not exist; create it first.")
     if path.is_dir():
         raise UserError(f"{path} is a folder; name the file to write in it.")
     # Writing is by renaming, which would replace a device such as /dev/null.

@@ -34,12 +34,15 @@ from pathlib import Path
 
 from ..atomic import replacing
 from ..errors import UserError, listing
+from ..limits import check_room
 from ..paths import existing_file
 from ..tables.schema import Schema
 from .machines import MACHINES, machine_class, trusted_types
 
 FORMAT, FORMAT_VERSION = "fewlabels-model", 5
 MEMBER = "fewlabels.json"
+# A file may fill so many bytes, or be packed by so much; others are made to fill memory.
+_ANY_MODEL, _MOST_PACKED = 1e9, 100
 _LIBRARIES = ("fewlabels", "scikit-learn", "skops")
 
 
@@ -93,10 +96,7 @@ def _to_save(machine, keep_rows):
 def read_metadata(path):
     """Read what a model file says about itself, without loading the model."""
     existing_file(path, "model")
-    damaged = UserError(
-        f"The model file {path} is damaged or was cut short; fit the model again or fetch the "
-        "file anew."
-    )
+    damaged = _damaged(path)
     if not zipfile.is_zipfile(path):
         # Every zip archive starts with these letters; what identifies it stands at its end.
         with open(path, "rb") as file:
@@ -105,6 +105,11 @@ def read_metadata(path):
         with zipfile.ZipFile(path) as archive:
             if MEMBER not in archive.namelist():
                 raise _no_model(path)
+            # Values of JSON are larger than their text.
+            sizes = {i.filename: i.file_size for i in archive.infolist()}
+            unpacked = sum(n * (20 if k.endswith(".json") else 1) for k, n in sizes.items())
+            most = max(_ANY_MODEL, _MOST_PACKED * Path(path).stat().st_size)
+            check_room(f"The model file {path}", unpacked, "unpacked", most)
             metadata = json.loads(archive.read(MEMBER))
             written_in = metadata["format_version"]
             if metadata["format"] != FORMAT or not isinstance(written_in, int):
@@ -156,6 +161,8 @@ def load_model(path):
     except Exception as error:
         written = ", ".join(f"{name} {_writer(metadata, name)}" for name in _LIBRARIES)
         here = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
+        if written == here:
+            raise _damaged(path) from error
         raise UserError(
             f"{path} does not load with the versions here: it was written with {written}, and "
             f"this is {here}; fit the model again."
@@ -170,6 +177,13 @@ def is_model(path):
             return MEMBER in archive.namelist()
     except (zipfile.BadZipFile, OSError):
         return False
+
+
+def _damaged(path):
+    return UserError(
+        f"The model file {path} is damaged or was cut short; fit the model again or fetch the "
+        "file anew."
+    )
 
 
 def _no_model(path):

@@ -17,11 +17,16 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from ..errors import UserError, listing
+from ..limits import check_room
 from ..paths import SEPARATORS, is_compressed
 from .columns import MISSING
 
 # Delimited text is read in blocks of this size; a longer row makes its block longer.
 BLOCK_BYTES = 1 << 24
+# A row that is longer has no end: a quote was left open, or it is no table.
+_LONGEST_ROW = 1 << 28
+# What learning takes besides a table as it was read: numbers, encoded and prepared for kernels.
+_COPIES = 4
 
 
 def column_names(path, form):
@@ -51,7 +56,18 @@ def column_names(path, form):
 
 def read_table(path, form):
     """Read the whole table; cells of delimited text stay text."""
-    return pa.concat_tables([table for table, _, _ in iterate_tables(path, form)])
+    if form == "parquet":
+        with readable(path):
+            stored = pq.ParquetFile(path).metadata
+        check_room(path, 8 * stored.num_rows * stored.num_columns, "its cells as numbers")
+    tables, total = [], 0
+    for table, _, share in iterate_tables(path, form, None if form == "frame" else 1 << 20):
+        total += table.nbytes
+        # What is to come is guessed from what was read, once that is enough to tell.
+        expected = total / max(share, 1e-3) if total > BLOCK_BYTES else total
+        check_room(path, _COPIES * expected, "read as a whole, with what learning needs beside it")
+        tables.append(table)
+    return pa.concat_tables(tables)
 
 
 def iterate_tables(path, form, rows=None, types=None):
@@ -83,9 +99,6 @@ def iterate_tables(path, form, rows=None, types=None):
 
 
 def _parquet_pieces(file, rows):
-    if rows is None:
-        yield file.read(), None, 1.0
-        return
     done, n_rows = 0, file.metadata.num_rows
     for batch in file.iter_batches(batch_size=rows):
         done += batch.num_rows
@@ -138,6 +151,11 @@ def _blocks(path):
         while read := file.read(BLOCK_BYTES):
             block = rest + read if rest else read
             end = _last_row_end(block)
+            if not end and len(block) > _LONGEST_ROW:
+                raise UserError(
+                    f"{path} has a row of more than {_LONGEST_ROW >> 20} MB; close the quote that "
+                    "was left open, or give a table of shorter rows."
+                )
             block, rest = block[:end], block[end:]
             if block and not block.isspace():
                 yield block, min(1.0, stored.tell() / size)
@@ -166,7 +184,8 @@ def _header(block, form):
         if block.count(b'"', start, end) % 2 == 0:
             break
     row = block[start:end].rstrip(b"\r\n") + b"\n"
-    return pacsv.read_csv(pa.py_buffer(row), parse_options=_syntax(form)).column_names, end
+    options = pacsv.ReadOptions(block_size=len(row) + 1, use_threads=False)
+    return pacsv.read_csv(pa.py_buffer(row), options, _syntax(form)).column_names, end
 
 
 def _syntax(form):

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ..arrays import ArrayData, read_arrays
 from ..errors import UserError, listing, plural
+from ..limits import check_room
 from ..paths import TABLES, input_format
 from .columns import text
 from .features import array_features, table_features, table_schema
@@ -179,6 +180,10 @@ def _choose_table(file, keep, row_numbers, tally, missing):
 
 def _choose_array(file, keep, row_numbers, tally, missing):
     data = file.content
+    if not data.is_sparse:
+        check_room(
+            file.path, 3 * 8 * data.X.size, "its numbers and what learning needs beside them"
+        )
     X = data.X if keep.all() else data.X[keep]
     layout, missing = ("sparse", REFUSE) if data.is_sparse else ("dense", missing)
     rows, complete = array_features(X, tally=tally, row_numbers=row_numbers, missing=missing)
