@@ -10,8 +10,10 @@ import numpy as np
 from .errors import UserError, listing, plural
 from .limits import check_room
 
-# A line of an svmlight file as a sparse matrix, what learning takes per entry, and per column.
-_PER_BYTE, _PER_ENTRY, _PER_COLUMN = 4, 32, 100
+# What learning takes for a byte of an svmlight file: an entry has four at least.
+_PER_BYTE = 8
+# Search and baselines go over columns one by one, whether anything is in them or not.
+_MOST_COLUMNS = 1_000_000
 _SPARSE_KEYS = frozenset({"format", "shape", "data", "indices", "indptr"})
 
 
@@ -55,9 +57,12 @@ def read_arrays(path, form, *, n_columns=None, zero_based=None):
             "rows; add rows of data" if X.shape[0] == 0 else "columns; add columns of numbers"
         )
         raise UserError(f"{path} holds no {lacking}.")
-    if data.is_sparse:
-        needed = _PER_ENTRY * X.nnz + _PER_COLUMN * X.shape[1]
-        check_room(path, needed, f"{plural(X.shape[0], 'row')} of {plural(X.shape[1], 'column')}")
+    if X.shape[1] > _MOST_COLUMNS:
+        raise UserError(
+            f"{path} has {X.shape[1]} columns, and {_MOST_COLUMNS} are the most that can be used; "
+            "number those that are filled from 1 on, or hash them "
+            "(sklearn.feature_extraction.FeatureHasher)."
+        )
     return data
 
 

@@ -1,12 +1,17 @@
 """Files that appear whole or not at all."""
 
 import contextlib
+import glob
 import os
 import secrets
 import shutil
+import time
 from pathlib import Path
 
 from .errors import UserError
+
+# Seconds.
+_JUST_MADE = 5.0
 
 
 @contextlib.contextmanager
@@ -19,20 +24,45 @@ def replacing(path):
     path = Path(os.path.realpath(path))
     # In the same folder, because renaming is atomic only within one file system.
     name = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    _remove_leftovers(path)
     try:
-        name.touch(exist_ok=False)
+        held = open(name, "xb")
+        _lock(held)  # as long as this process lives
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}.") from error
     try:
         yield name
         if path.exists():
             shutil.copymode(path, name)
-        with open(name, "rb+") as file:
-            os.fsync(file.fileno())
+        os.fsync(held.fileno())
+        held.close()
         os.replace(name, path)
     except OSError as error:
         raise UserError(
             f"{path} could not be written: {error.strerror or error}; it was left as it was."
         ) from error
     finally:
+        held.close()
         name.unlink(missing_ok=True)
+
+
+def _remove_leftovers(path):
+    """Temporary files of processes that were killed: nobody holds a lock on them."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        with contextlib.suppress(OSError), open(left, "rb+") as file:
+            # One that was just made may not have its lock yet.
+            if time.time() - os.fstat(file.fileno()).st_mtime > _JUST_MADE and _lock(file):
+                left.unlink()
+
+
+def _lock(file):
+    """Whether the file is nobody else's; where there are no locks, that is never known."""
+    try:
+        import fcntl
+    except ImportError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -13,6 +13,8 @@ from .page import words
 _NAMED = 3
 _WORTH = 0.1
 _BACKGROUND = 100
+# Explaining goes over all columns of the background, one by one: beyond, it takes minutes.
+_WIDEST = 10_000
 
 
 def reasons(fit, rows, order, direction):
@@ -20,8 +22,8 @@ def reasons(fit, rows, order, direction):
 
     ``direction`` is 1 for what raises the score, -1 for what lowers it, 0 for both.
     """
-    if not len(order):
-        return []
+    if not len(order) or fit.found.rows.shape[1] > _WIDEST:
+        return [""] * len(order)
     model = Pipeline([("columns", fit.encoder), ("machine", fit.estimator)])
     trained = fit.found.rows
     background = _take(trained, _background(trained))

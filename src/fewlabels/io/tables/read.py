@@ -5,7 +5,9 @@ on byte for byte, and nothing is parsed but what the model takes.
 """
 
 import contextlib
+import csv
 import gzip
+import io
 import os
 import re
 import zlib
@@ -25,6 +27,8 @@ from .columns import MISSING
 BLOCK_BYTES = 1 << 24
 # A row that is longer has no end: a quote was left open, or it is no table.
 _LONGEST_ROW = 1 << 28
+# What Arrow and pandas take for a column, whatever it holds.
+_PER_COLUMN = 20_000
 # What learning takes besides a table as it was read: numbers, encoded and prepared for kernels.
 _COPIES = 4
 
@@ -38,6 +42,8 @@ def column_names(path, form):
             names = pq.read_schema(path).names
         else:
             names = _header(next(_blocks(path), (b"", 1.0))[0], form)[0]
+    what = f"{len(names)} columns; a matrix as .npz or .svmlight takes less"
+    check_room(path, _PER_COLUMN * len(names), what)
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise UserError(
@@ -183,9 +189,8 @@ def _header(block, form):
         end = start + found.end()
         if block.count(b'"', start, end) % 2 == 0:
             break
-    row = block[start:end].rstrip(b"\r\n") + b"\n"
-    options = pacsv.ReadOptions(block_size=len(row) + 1, use_threads=False)
-    return pacsv.read_csv(pa.py_buffer(row), options, _syntax(form)).column_names, end
+    row = io.StringIO(block[start:end].rstrip(b"\r\n").decode("utf-8-sig"), newline="")
+    return next(csv.reader(row, delimiter=SEPARATORS[form]), []), end
 
 
 def _syntax(form):
@@ -253,6 +258,8 @@ def readable(path):
             cut = message[:160].replace("\n", " ")
             message = f"{cut}; every row needs as many cells as there are column names"
         raise UserError(f"{path} cannot be read: {message}.") from error
+    except csv.Error as error:
+        raise UserError(f"{path} cannot be read: in its first row, {error}.") from error
     except (EOFError, zlib.error) as error:
         raise UserError(f"{path} cannot be read: it was cut short or is damaged.") from error
     except OSError as error:
