@@ -115,6 +115,17 @@ def test_prefix_where_the_names_are_taken(run, tmp_path, table, model):
     assert list(read_csv(out).columns)[-3:] == ["label", "svdd_score", "svdd_label"]
 
 
+def test_safe_cells(run, tmp_path, table, model):
+    data, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    table.assign(link='=HYPERLINK("x")').to_csv(data, index=False)
+    assert run("predict", model, data, "-o", out).code == 0
+    assert set(read_csv(out)["link"]) == {'=HYPERLINK("x")'}
+    assert run("predict", model, data, "-o", out, "--safe-cells").code == 0
+    back = read_csv(out)
+    assert set(back["link"]) == {"'=HYPERLINK(\"x\")"}
+    assert back["width"].tolist() == table["width"].tolist()
+
+
 @pytest.mark.parametrize("fitted_to", ["npy", "svm"])
 def test_matrices_give_scores(run, tmp_path, table, fitted_to):
     X = table[["width", "height"]].to_numpy(copy=True)

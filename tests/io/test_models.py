@@ -152,13 +152,17 @@ def test_types_that_files_may_hold_are_those_of_this_package():
     assert "fewlabels.fitted.function.Function" in own and "fewlabels.estimators.pu.PUSVM" in own
 
 
-def _rename(path, old, new):
+def _rename(path, old, new, version=None):
     """Call something otherwise inside a model."""
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     text = members["schema.json"].decode()
     assert json.dumps(old) in text
     members["schema.json"] = text.replace(json.dumps(old), json.dumps(new)).encode()
+    if version is not None:
+        metadata = json.loads(members["fewlabels.json"])
+        metadata["versions"]["fewlabels"] = version
+        members["fewlabels.json"] = json.dumps(metadata).encode()
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in members.items():
             archive.writestr(name, content)
@@ -168,8 +172,16 @@ def _rename(path, old, new):
 @pytest.mark.parametrize("name", ["coef", "kernels", "function", "solution"])
 def test_attributes_of_another_version(model, name):
     path, _ = model
+    _rename(path, name, "another", version="0.0.1")
+    with pytest.raises(UserError, match=r"written with fewlabels 0.0.1.*; fit the model again"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("name", ["coef", "kernels", "function", "solution"])
+def test_attributes_of_this_version_that_are_damaged(model, name):
+    path, _ = model
     _rename(path, name, "another")
-    with pytest.raises(UserError, match=r"written with fewlabels .*; fit the model again"):
+    with pytest.raises(UserError, match="is damaged or was cut short; fit the model again"):
         load_model(path)
 
 

@@ -9,6 +9,7 @@ import onnx
 import pytest
 import scipy.sparse as sp
 from reference.kernels import kernel_matrix
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.svm import SVC
 
@@ -332,6 +333,12 @@ def test_files(clouds, tmp_path):
     assert [o.version for o in loaded.opset_import] == [19]
 
 
+class Unknown(BaseEstimator):
+    """A machine with a function, of which nothing else is known."""
+
+    function_ = None
+
+
 def test_what_cannot_be_exported(clouds):
     X, *_ = clouds
     with pytest.raises(ValueError, match=r"SVDD has a function for a kernel.*fit it with kernel="):
@@ -340,6 +347,8 @@ def test_what_cannot_be_exported(clouds):
         to_onnx(OneClassSVM(kernel="precomputed").fit(X @ X.T))
     with pytest.raises(ValueError, match=r"takes a machine of fewlabels .* not SVC"):
         to_onnx(SVC())
+    with pytest.raises(ValueError, match=r"takes a machine of fewlabels .* not Unknown"):
+        to_onnx(Unknown())
     with pytest.raises(NotFittedError):
         to_onnx(SVDD())
     with pytest.raises(ValueError, match="dtype='float16' is not known; pass 'float32'"):

@@ -35,6 +35,13 @@ def predict(
             "--skip-missing", help="Leave the new columns blank in rows with missing numbers."
         ),
     ] = False,
+    safe_cells: Annotated[
+        bool,
+        typer.Option(
+            "--safe-cells",
+            help="Put an apostrophe before texts that a spreadsheet would take for formulas.",
+        ),
+    ] = False,
     n_jobs: Threads = None,
     quiet: Quiet = False,
     json: SummaryAsJson = False,
@@ -49,6 +56,9 @@ def predict(
     of the class. s3vm: the label is one of the two classes; the score is positive for the
     greater one, or the later one in the alphabet, and probability is that of this class.
 
+    Cells of DATA come out as they are, those that begin with "=" included: a spreadsheet may
+    calculate these, so pass --safe-cells where DATA is not trusted.
+
     CSV, TSV and Parquet files are read and written piece by piece, however large they are. A
     matrix gives a table of the new columns only.
     """
@@ -57,8 +67,8 @@ def predict(
 
     with progress.observing("reading the model", quiet, timed=True) as observer:
         summary = score_file(
-            model, data, out, prefix=prefix, skip_missing=skip_missing, n_jobs=n_jobs,
-            observer=observer,
+            model, data, out, prefix=prefix, skip_missing=skip_missing, safe_cells=safe_cells,
+            n_jobs=n_jobs, observer=observer,
         )  # fmt: skip
     notes = [filled_words(summary["filled"])] if summary["filled"] else []
     if summary["unseen_categories"]:

@@ -1,5 +1,6 @@
 """Reading npz, npy and svmlight: matrices whose columns have no names."""
 
+import math
 import os
 import zipfile
 from dataclasses import dataclass, field
@@ -70,8 +71,7 @@ def _read_numpy(path, form):
     try:
         if form == "npy":
             return np.load(path, mmap_mode="r", allow_pickle=False), {}
-        with zipfile.ZipFile(path) as archive:
-            check_room(path, sum(info.file_size for info in archive.infolist()), "unpacked")
+        check_room(path, _unpacked(path), "unpacked")
         with np.load(path, allow_pickle=False) as file:
             names = file.files
             if _SPARSE_KEYS.issubset(names):
@@ -100,6 +100,22 @@ def _read_numpy(path, form):
             f"{path} cannot be read as {form}: {reason}; write plain numbers with "
             f"numpy.{'save' if form == 'npy' else 'savez'}."
         ) from error
+
+
+def _unpacked(path):
+    """Bytes of the arrays in an npz file; refuses a header that promises more than there is."""
+    total = 0
+    with zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            with archive.open(info) as member:
+                version = np.lib.format.read_magic(member)[0]
+                read = np.lib.format.read_array_header_1_0
+                read = read if version == 1 else np.lib.format.read_array_header_2_0
+                shape, _, dtype = read(member)
+            if not dtype.hasobject and math.prod(shape) * dtype.itemsize > info.file_size:
+                raise ValueError("cut")
+            total += info.file_size
+    return total
 
 
 def _read_svmlight(path, n_columns, zero_based):

@@ -15,15 +15,18 @@ from .tables.columns import is_text, plain
 
 # Smaller files take several times as long.
 _LEVEL = 6
+# What spreadsheets calculate instead of showing it.
+_FORMULA = r"^[=@\t\r].*|^[-+].*[^-+0-9.,eE%].*"
 
 
 @contextlib.contextmanager
-def table_writer(path, form, compressed=False):
+def table_writer(path, form, compressed=False, safe=False):
     """Open a new file; gives the function that appends to it.
 
     ``append(table)`` writes the rows of a ``pyarrow.Table``. ``append(table, lines, names)``
     writes its columns behind rows of delimited text with columns ``names`` that stay as they are,
     each given behind the line break before it. Delimited text may be compressed as gzip does.
+    With ``safe`` an apostrophe goes before texts that a spreadsheet would take for formulas.
     """
     with contextlib.ExitStack() as stack:
         separator = SEPARATORS.get(form)
@@ -42,21 +45,21 @@ def table_writer(path, form, compressed=False):
                     file = stack.enter_context(
                         gzip.GzipFile("", "wb", compresslevel=_LEVEL, fileobj=file, mtime=0)
                     )
-                row = _quoted(pa.array([*names, *table.column_names]), separator)
+                row = _quoted(pa.array([*names, *table.column_names]), separator, safe)
                 file.write(separator.join(row.to_pylist()).encode())
                 stack.callback(file.write, b"\n")
             if table.num_rows:
-                file.write(_text(table, separator, lines))
+                file.write(_text(table, separator, lines, safe))
 
         yield append
 
 
-def _text(table, separator, lines):
+def _text(table, separator, lines, safe):
     """Bytes of the rows, each behind a line break.
 
     Unlike Arrow's own writer it quotes text, numbers read from a CSV included, only where it must.
     """
-    cells = [_cells(table.column(name), name, separator) for name in table.column_names]
+    cells = [_cells(table.column(name), name, separator, safe) for name in table.column_names]
     nothing, end, between = pa.array(["", "\n", separator], pa.large_string())
     if lines is None:
         lines = pc.binary_join_element_wise(nothing, cells.pop(0), end)
@@ -66,7 +69,7 @@ def _text(table, separator, lines):
     return content[: np.frombuffer(ends, dtype=np.int64)[len(joined)]]
 
 
-def _cells(column, name, separator):
+def _cells(column, name, separator, safe):
     column = plain(column)
     text = is_text(column.type)
     if pt.is_boolean(column.type):
@@ -78,11 +81,14 @@ def _cells(column, name, separator):
             f"Column '{name}' holds {column.type} values, which cannot be written as text; write "
             "to a .parquet file."
         ) from error
-    return _quoted(column, separator) if text else column
+    return _quoted(column, separator, safe) if text else column
 
 
-def _quoted(column, separator):
+def _quoted(column, separator, safe):
     column = column.cast(pa.large_string())
+    if safe:
+        # Numbers may begin with a sign.
+        column = pc.replace_substring_regex(column, _FORMULA, r"'\0")
     # A glance at all cells together first, which costs a tenth.
     content = column.buffers()[2]
     content = b"" if content is None else content.to_pybytes()

@@ -54,8 +54,9 @@ def score(model, data, *, skip_missing=False, n_jobs=None, observer=None):
 
 @job
 def score_file(
-    model, data, out, *, prefix="", skip_missing=False, n_jobs=None, chunk_rows=None, observer=None
-):
+    model, data, out, *, prefix="", skip_missing=False, safe_cells=False, n_jobs=None,
+    chunk_rows=None, observer=None,
+):  # fmt: skip
     """Score the rows of a table and write them with their scores.
 
     ``model``, ``data``, ``skip_missing``, ``n_jobs`` and ``observer`` are those of :func:`score`.
@@ -66,6 +67,9 @@ def score_file(
         The table to write.
     prefix : str
         Put before the names of the new columns.
+    safe_cells : bool
+        Put an apostrophe before texts that a spreadsheet would take for formulas, such as
+        "=HYPERLINK(...)"; only in .csv and .tsv files.
     chunk_rows : int, optional
         Rows held at a time.
 
@@ -85,10 +89,10 @@ def score_file(
     check_output(out, inputs=[data, model])
     pieces = _Pieces(scorer, data, Tally(data, skip_missing), observer)
     # Rows of the same format need not be taken apart and put together again.
-    found = pieces.run(added, chunk_rows, lines=input_format(data) == form)
+    found = pieces.run(added, chunk_rows, lines=input_format(data) == form and not safe_cells)
     with interruptible("no scores were written", out), replacing(out) as temporary:
         with (
-            table_writer(temporary, form, is_compressed(out)) as append,
+            table_writer(temporary, form, is_compressed(out), safe_cells) as append,
             behind(append) as write,
             contextlib.closing(found),
         ):

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from sklearn.base import BaseEstimator, is_outlier_detector
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -85,10 +86,12 @@ def to_onnx(
     graph = Graph(float32=dtype == "float32")
     onnx = graph.onnx
     machine = model[-1] if isinstance(model, Pipeline) else model
-    if not hasattr(type(machine), "function_"):
+    kind = type(machine)
+    known = hasattr(kind, "function_") and isinstance(machine, BaseEstimator)
+    if not known or not hasattr(kind, "offset_" if is_outlier_detector(machine) else "has_curve_"):
         raise ValueError(
             f"to_onnx takes a machine of fewlabels or a pipeline that ends in one, not "
-            f"{type(machine).__name__}."
+            f"{kind.__name__}."
         )
     check_is_fitted(machine)
     inputs, rows = _inputs(graph, model)

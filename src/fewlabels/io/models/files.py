@@ -161,7 +161,7 @@ def load_model(path):
     except Exception as error:
         written = ", ".join(f"{name} {_writer(metadata, name)}" for name in _LIBRARIES)
         here = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
-        if written == here:
+        if written == here and metadata["format_version"] == FORMAT_VERSION:
             raise _damaged(path) from error
         raise UserError(
             f"{path} does not load with the versions here: it was written with {written}, and "

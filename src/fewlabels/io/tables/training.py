@@ -11,6 +11,7 @@ import pyarrow as pa
 from ..arrays import ArrayData, read_arrays
 from ..errors import UserError, listing, plural
 from ..limits import check_room
+from ..memory import InMemory
 from ..paths import TABLES, input_format
 from .columns import text
 from .features import array_features, table_features, table_schema
@@ -18,7 +19,7 @@ from .profile import Column, describe_columns, judge_columns, notes_on
 from .read import read_table
 from .schema import IMPUTE, REFUSE, Schema
 from .tally import Tally, filled_words
-from .target import count_labels, target_text
+from .target import count_labels, target_text, value_key
 
 SKIP = "skip"
 
@@ -90,6 +91,12 @@ class TrainingFile:
         if tally.filled:
             told = "and the machine is told where; --missing skip leaves such rows out"
             notes = [f"{filled_words(tally.filled)}, {told}", *notes]
+        names = self.content.column_names if isinstance(self.content, pa.Table) else []
+        if not isinstance(self.path, InMemory) and _look_like_data(names):
+            told = (
+                "was taken for names of columns but looks like data; if it is, put names above it"
+            )
+            notes = [f"the first row ({listing(names, 3)}) {told}", *notes]
         y = None if roles.y is None else roles.y[roles.keep][complete]
         _check_enough(self.path, rows.shape[0], y, roles.needed)
         return TrainingRows(rows, y, schema, roles.notes + notes, numbers[complete], profile)
@@ -151,6 +158,13 @@ def _read_arrays(path, form, target):
         known = f"it has {listing(data.labels)}" if data.labels else "it has no labels at all"
         raise UserError(f"{path} has no target '{target}' with one value per row; {known}.")
     return data, target_text(data.labels[target])
+
+
+def _look_like_data(names):
+    """Whether most names are numbers, and these are none that count or name years."""
+    values = [key for name in names if isinstance(key := value_key(name), float)]
+    counting = all(v.is_integer() and v >= 0 for v in values) and (np.diff(values) > 0).all()
+    return 2 * len(values) > len(names) and not counting
 
 
 def _choose_table(file, keep, row_numbers, tally, missing):
