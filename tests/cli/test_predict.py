@@ -122,7 +122,7 @@ def test_safe_cells(run, tmp_path, table, model):
     assert set(read_csv(out)["link"]) == {'=HYPERLINK("x")'}
     assert run("predict", model, data, "-o", out, "--safe-cells").code == 0
     back = read_csv(out)
-    assert set(back["link"]) == {"'=HYPERLINK(\"x\")"}
+    assert set(back["link"]) == {'\'=HYPERLINK("x")'}
     assert back["width"].tolist() == table["width"].tolist()
 
 

@@ -42,6 +42,11 @@ def column_names(path, form):
             names = pq.read_schema(path).names
         else:
             names = _header(next(_blocks(path), (b"", 1.0))[0], form)[0]
+    if form in SEPARATORS and not names:
+        raise UserError(
+            f"{path} cannot be read: it has no rows; it needs a row of column names and rows of "
+            "data."
+        )
     what = f"{len(names)} columns; a matrix as .npz or .svmlight takes less"
     check_room(path, _PER_COLUMN * len(names), what)
     twice = [name for name, count in Counter(names).items() if count > 1]
@@ -248,9 +253,7 @@ def readable(path):
         yield
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         message = str(error).removeprefix("CSV parse error: ").strip().rstrip(".")
-        if message.startswith("Empty CSV file"):
-            message = "it has no rows; it needs a row of column names and rows of data"
-        elif "UTF8" in message or "utf-8" in message:
+        if "UTF8" in message or "utf-8" in message:
             message = "its text is not UTF-8; save it with that encoding"
         elif "magic bytes" in message or "Parquet" in message:
             message = "it is no Parquet file, or it was cut short"
