@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 from ...io.errors import UserError, listing
 from ...io.models.machines import MACHINES, machine_class, machines_from
-from ...io.tables import target as rows_of
 
 # Number of classes in the target and whether there are blanks.
 BY_LABELS = {(1, False): "svdd", (1, True): "pusvm", (2, True): "s3vm"}
@@ -90,7 +89,9 @@ def choose_machine(labels, *, machine=None, normal=None, positive=None):
     blanks = f" and {labels.n_blank} blanks" if labels.n_blank else ""
     advice = ONE_OF_MANY
     if len(labels.names) == 2:
-        greater = rows_of.greater_value(labels)
+        from ...io.tables.target import greater_value
+
+        greater = greater_value(labels)
         other = "--positive VALUE if the other value"
         if greater is not None:
             other = f"--machine pusvm if '{labels.names[1 - greater]}'"
@@ -102,6 +103,9 @@ def choose_machine(labels, *, machine=None, normal=None, positive=None):
 
 def choose_roles(file, machine, normal=None, positive=None):
     """Which rows of the file the machine learns from, and as what."""
+    # The command line reads this file for its options, and takes no time for numpy.
+    from ...io.tables import target as rows_of
+
     if MACHINES[machine].learns_from == "positive":
         return rows_of.positive_rows(file.labels, positive)
     if MACHINES[machine].learns_from == "classes":
