@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from reference.pu import clouds
+from sklearn.base import clone
 
-from fewlabels import PUSVM
+from fewlabels import PUSVM, PUEnsemble
 
 N = None  # a missing label in the lists below
 
@@ -360,3 +361,23 @@ def test_wrong_rows(rng):
         machine.predict(sp.csr_array(X))
     with pytest.raises(ValueError, match=r"kernel values against the 40 training rows|features"):
         PUSVM(0.4, kernel="precomputed").fit(X @ X.T, y).predict(X)
+
+
+@pytest.mark.parametrize("Machine", [PUSVM, PUEnsemble])
+def test_two_texts_are_told_apart_aloud(Machine, rng):
+    X, y = clouds(rng, 40, 20)
+    machine = Machine(0.4, **({} if Machine is PUSVM else {"n_bags": 2}))
+    with pytest.warns(
+        UserWarning, match=r"two texts.*'ok', is taken for the positive.*pos_label='f"
+    ):
+        machine.fit(X, np.where(y == 1, "fraud", "ok"))
+    assert machine.classes_.tolist() == ["fraud", "ok"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        named = (
+            clone(machine).set_params(pos_label="fraud").fit(X, np.where(y == 1, "fraud", "ok"))
+        )
+        assert named.classes_.tolist() == ["ok", "fraud"]
+        for mark, label in (("no", "yes"), ("?", "spam"), ("0", "1"), ("-1", "1")):
+            assert machine.fit(X, np.where(y == 1, label, mark)).classes_[1] == label
+        machine.fit(X, np.where(y == 1, "fraud", None))

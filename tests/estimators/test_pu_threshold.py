@@ -158,7 +158,7 @@ def random_draw(rng, kind, d):
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
 @pytest.mark.parametrize("kind", ["gaussian", "far", "binary", "cauchy", "one place"])
-def test_true_prior_is_never_refused(kind, kernel, rng):
+def test_true_prior_is_never_doubted(kind, kernel, rng):
     for _ in range(40):
         n, p, prior = rng.integers(20, 300), rng.integers(3, 150), rng.uniform(0.05, 0.95)
         draw = random_draw(rng, kind, int(rng.integers(1, 5)))
@@ -167,18 +167,24 @@ def test_true_prior_is_never_refused(kind, kernel, rng):
         y = np.repeat([1.0, 0.0], [p, n])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            warnings.filterwarnings("error", message=".*contradicts the data")
             PUSVM(float(prior), kernel=kernel, max_iter=1).fit(X, y)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])
-def test_impossible_prior_is_refused(kernel, rng):
+def test_impossible_prior_is_used_with_a_warning(kernel, rng):
     X, y = clouds(rng, 400, 200, 2, prior=0.1, distance=5.0)
     X = X @ X.T if kernel == "precomputed" else X
-    with pytest.raises(ValueError, match=r"prior=0\.8 contradicts the data.*smaller prior"):
-        PUSVM(0.8, kernel=kernel).fit(X, y)
-    with pytest.raises(ValueError, match="contradicts the data"):
-        PUSVM(kernel=kernel).path(X, y, prior=[0.1, 0.8])
-    PUSVM(0.1, kernel=kernel).fit(X, y)
+    with pytest.warns(UserWarning, match=r"prior=0\.8 contradicts the data.*used as it was given"):
+        machine = PUSVM(0.8, kernel=kernel).fit(X, y)
+    assert machine.prior_ == 0.8 and machine.prior_interval_ is None
+    assert np.isfinite(machine.decision_function(X)).all() and machine.fit_status_ == 0
+    with pytest.warns(UserWarning, match="contradicts the data"):
+        path = PUSVM(kernel=kernel).path(X, y, prior=[0.1, 0.8])
+    assert [m.prior_ for m in path] == [0.1, 0.8]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PUSVM(0.1, kernel=kernel).fit(X, y)
 
 
 @pytest.mark.parametrize("prior", [0.0, 1.0, -0.1, 1.5, 30, float("nan"), float("inf"), True])

@@ -121,5 +121,5 @@ def test_refused_with_a_sentence(pu_data):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 2)) + np.repeat([0.0, 30.0], [240, 360])[:, None]
     y = np.repeat([1, 0], [200, 400])
-    with pytest.raises(ValueError, match=r"prior=0.9 contradicts the data"):
+    with pytest.warns(UserWarning, match=r"prior=0.9 contradicts the data"):
         prior_sensitivity(PUSVM(prior=0.1), X, y, [0.2, 0.9])

@@ -184,10 +184,9 @@ def test_rows_out_of_reach(clouds, exported):
     machine = fitted(MACHINES["one-class"], clouds)
     far = np.array([[1e9] * 4, [1e200] * 4, [-1e308] * 4, [0.0, 0.0, 0.0, 1e30]])
     found = exported(machine)(far)
-    scores, wanted = found["score_samples"], machine.score_samples(far)
-    np.testing.assert_allclose(scores[[0, 3]], wanted[[0, 3]], rtol=1e-9)
-    assert np.all(scores[1:3] < -1e250) and np.all(wanted[1:3] < -1e250)
-    assert np.all(np.isfinite(scores)) and np.all(np.isfinite(wanted))
+    scores = found["score_samples"]
+    np.testing.assert_allclose(scores[[0, 3]], machine.score_samples(far[[0, 3]]), rtol=1e-9)
+    assert np.all(scores[1:3] < -1e250) and np.all(np.isfinite(scores))
     np.testing.assert_array_equal(found["label"], -1)
     rough = exported(machine, dtype="float32")(np.clip(far, -3e38, 3e38).astype(np.float32))
     assert np.all(np.isfinite(rough["score_samples"])) and np.all(rough["score_samples"] < 0.0)

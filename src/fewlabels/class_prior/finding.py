@@ -35,16 +35,17 @@ def check_prior(prior):
 
 
 def find_prior(data, prior, seed, n_jobs):
-    """The Prior of PUData: estimated, or a number that must not contradict the rows."""
+    """The Prior of PUData: estimated, or as given, with a warning where rows contradict it."""
     if prior != "estimate":
         largest = data.largest_prior()
         if prior > largest:
-            raise ValueError(
-                f"prior={float(prior):g} contradicts the data: too few unlabelled rows are as "
-                "similar to the positive rows as these are to each other for more than "
-                f"{largest:.2g} of them to be positive. Pass a smaller prior or "
-                "prior='estimate', and check that the labelled positives are a random "
-                "sample of all positives."
+            warn(
+                f"prior={float(prior):g} contradicts the data, and is used as it was given: too "
+                "few unlabelled rows are as similar to the positive rows as these are to each "
+                f"other for more than {largest:.2g} of them to be positive. Pass a smaller prior "
+                "or prior='estimate', and check that the labelled positives are a random "
+                "sample of all positives.",
+                UserWarning,
             )
         return Prior(float(prior))
     found = _estimated(data, seed, n_jobs)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
-from functools import cache
+from functools import cache, wraps
 from numbers import Integral, Real
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -19,14 +21,14 @@ from .._threads import resolve_n_jobs
 from .._warn import warn
 from ..fitted import Function, Late
 from ..gram import equal_rows
-from ..kernels import KERNELS, Precomputed, make_kernel
+from ..kernels import KERNELS, RBF, Precomputed, make_kernel
 from ..kernels.width import resolve_gamma
 from ..problem.penalty import group_sums
 from ..solvers import Settings, Status, solve_decomposition
 from ..streams.rows import read_indices
 from ..training.grams import gram_over
 from . import earlier
-from .rows import check_rows, fit_rows
+from .rows import check_powers, check_rows, check_width, fit_rows
 
 # What parameters that machines have in common may be.
 COMMON: dict = {
@@ -49,6 +51,29 @@ _ADVICE = {
     Status.STALLED: "raise tol, or scale the columns: rounding prevents further progress",
     Status.STOPPED: "fit again without the callback that stopped it",
 }
+
+
+# A machine's lock, which no pickle or copy of it has.
+_LOCKS: WeakKeyDictionary = WeakKeyDictionary()
+_GUARD = threading.Lock()
+
+
+def one_at_a_time(method):
+    """A method that changes its machine: of two threads the second waits."""
+
+    @wraps(method)
+    def alone(machine, *args, **kwargs):
+        with _GUARD:
+            lock = _LOCKS.setdefault(machine, threading.RLock())
+        with lock:
+            return method(machine, *args, **kwargs)
+
+    return alone
+
+
+def fitting(method):
+    """The same, once parameters have been checked."""
+    return _fit_context(prefer_skip_nested_validation=True)(one_at_a_time(method))
 
 
 def shown(name):
@@ -113,6 +138,10 @@ class KernelMachine(BaseEstimator):
             by_norms = self.gamma == "distance" and not KERNELS[self.kernel].is_similarity
             gamma = "scale" if by_norms else self.gamma
             self.gamma_ = resolve_gamma(gamma, rows.X, rows.weight)
+        kernel = self._make_kernel()
+        check_powers(kernel, rows.X)
+        if isinstance(kernel, RBF) and not isinstance(self.gamma, str):
+            check_width(kernel, rows.X)
 
     def _make_kernel(self):
         return make_kernel(self.kernel, self.gamma_, self.degree, self.coef0)
@@ -222,7 +251,14 @@ class KernelMachine(BaseEstimator):
             raise ValueError(
                 f"cannot use sparse input in {type(self).__name__!r} trained on dense data"
             )
+        check_powers(function.kernels[0], X)
         return sp.csr_array(X) if is_sparse else X
+
+    def _value(self, X, **options):
+        """The function at rows that users pass."""
+        function, X = self._found.function, self._rows_to_score(X)
+        with np.errstate(over="ignore", invalid="ignore"):  # far rows are evaluated again
+            return function(X, n_jobs=self.n_jobs, **options)
 
     def _weights(self):
         """Weights of the linear kernel, shape (1, n_features)."""
@@ -319,6 +355,7 @@ class KernelMachine(BaseEstimator):
         return self._follow("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
 
     @available_if(_is_updatable)
+    @one_at_a_time
     def forget(self, indices) -> Self:
         """Remove training rows, as if they had never been there.
 
@@ -332,6 +369,7 @@ class KernelMachine(BaseEstimator):
         return self._follow("forget", stream, self.max_steps, lambda: stream.remove(indices))
 
     @available_if(_is_updatable)
+    @one_at_a_time
     def resume(self, max_steps=None) -> Self:
         """Go on with operations that ``max_steps`` cut short.
 
@@ -348,6 +386,7 @@ class KernelMachine(BaseEstimator):
         return self._follow("resume", stream, max_steps)
 
     @available_if(_is_updatable)
+    @one_at_a_time
     def release_rows(self) -> Self:
         """Let go of the training rows: no more updates, and pickles without them.
 

@@ -10,7 +10,7 @@ from numbers import Real
 from typing import Self
 
 import numpy as np
-from sklearn.base import OutlierMixin, _fit_context
+from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,7 +26,7 @@ from ..training.calibration import (
     scores_left_out,
 )
 from ..training.leave_one_out import decisions_without
-from .kernel_machine import KernelMachine
+from .kernel_machine import KernelMachine, fitting
 from .rows import FitRows, check_weight, fit_rows
 
 CALIBRATION = {
@@ -44,7 +44,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
 
     # -- fitting -------------------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fitting
     def fit(self, X, y=None, sample_weight=None, callback=None) -> Self:
         """Fit the machine.
 
@@ -225,7 +225,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._found.function(self._rows_to_score(X), n_jobs=self.n_jobs, diagonal=diagonal)
+        return self._value(X, diagonal=diagonal)
 
     def decision_function(self, X, diagonal=None) -> np.ndarray:
         """``score_samples`` minus the threshold (``offset_``); positive inside.
@@ -293,15 +293,14 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         >>> SVDD(target_fpr=0.05).fit(normal).p_values([[0.0, 0.0], [6.0, 6.0]]).round(3)
         array([0.64 , 0.005])
         """
-        rows = self._rows_to_score(X)
-        conformal = self._calibrated()
-        score = self.function_(rows, n_jobs=self.n_jobs, **options)
+        self._rows_to_score(X)  # complains first
+        conformal, score = self._calibrated(), self._value(X, **options)
         rng = np.random.default_rng(self._seed())
         return conformal.p_values(score, rng.uniform(size=len(score)) if smoothed else None)
 
     # -- updates -------------------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fitting
     def partial_fit(self, X, y=None, sample_weight=None) -> Self:
         """Add rows and follow the solution: what ``fit`` on all rows would give.
 

@@ -6,11 +6,12 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from .._threads import resolve_n_jobs
+from .._warn import warn
 from ..class_prior.finding import check_prior, find_prior
 from ..fitted import PUSVMFit
 from ..fitted.solution import ROUNDING
 from ..gram import row_products
-from ..labels.positive_unlabelled import read_labels
+from ..labels.positive_unlabelled import are_ambiguous, read_labels
 from ..training.grams import shift_of
 from ..training.positive_unlabelled.data import PUData, PURows
 from ..training.positive_unlabelled.leave_one_out import positives_left_out, unlabeled_left_out
@@ -33,6 +34,14 @@ def read(self, X, y, sample_weight=None, *, gathered=False):
     rows = self._read_rows(X, sample_weight)
     check_consistent_length(np.empty(self.shape_fit_[0]), y)
     positive, self.classes_ = read_labels(y, self.pos_label)
+    if self.pos_label is None and are_ambiguous(self.classes_):
+        mark, label = self.classes_.tolist()
+        warn(
+            f"y has two texts, {mark!r} and {label!r}: the later one in the alphabet, {label!r}, "
+            f"is taken for the positive class. Pass pos_label={label!r} to say so, or "
+            f"pos_label={mark!r}.",
+            UserWarning,
+        )
     counted = positive[rows.indices]
     if rows.kept is not None and (counted.all() or not counted.any()):
         raise ValueError(
@@ -78,7 +87,7 @@ def described(self, rows, found, lam, is_held):
     rounding = ROUNDING * float(np.abs(found.coef).sum()) * largest
     bias = float(found.bias)
     if self.threshold != "risk":
-        noise = _ROOM * gram.value_error * largest * float(np.linalg.norm(found.coef))
+        noise = _ROOM * min(1.0, gram.value_error) * largest * float(np.linalg.norm(found.coef))
         f = found.f if self.threshold == "prior" else left_out
         bias = -quantile_cut(f, data.weight_unlabeled, self.prior_, max(rounding, noise))
     function, places, support = function_of(

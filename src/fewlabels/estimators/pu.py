@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import _fit_context, clone
+from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -29,7 +29,7 @@ from ..training.positive_unlabelled.losses import (
     solve_ramp,
 )
 from . import positive_unlabelled
-from .kernel_machine import COMMON, KernelMachine, shown
+from .kernel_machine import COMMON, KernelMachine, fitting, shown
 from .rows import FitRows, check_weight
 from .two_classes import PROBABILITY, TwoClassMachine
 
@@ -198,7 +198,7 @@ class PUSVM(TwoClassMachine):
 
     # -- fitting -------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fitting
     def fit(self, X, y, sample_weight=None, callback=None) -> Self:
         """Fit the machine.
 
@@ -303,7 +303,7 @@ class PUSVM(TwoClassMachine):
     _FIXED = ("prior", "lam", "loss", *KernelMachine._FIXED)
 
     @available_if(_refuse_ramp)
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fitting
     def partial_fit(self, X, y=None, classes=None, sample_weight=None) -> Self:
         """Add rows and follow the solution: what ``fit`` on all rows would give.
 

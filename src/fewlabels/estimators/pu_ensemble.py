@@ -8,7 +8,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._threads import one_blas_thread, resolve_n_jobs
@@ -28,7 +27,7 @@ from ..training.positive_unlabelled.ensemble import (
 )
 from ..training.positive_unlabelled.scores import quantile_cut
 from . import positive_unlabelled
-from .kernel_machine import COMMON, function_of, largest_value, run_by, shown
+from .kernel_machine import COMMON, fitting, function_of, largest_value, run_by, shown
 from .two_classes import TwoClassMachine
 
 # The grid: gamma times these, each twice the one before.
@@ -168,7 +167,7 @@ class PUEnsemble(TwoClassMachine):
 
     # -- fitting -------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fitting
     def fit(self, X, y, sample_weight=None) -> Self:
         """Fit both stages.
 

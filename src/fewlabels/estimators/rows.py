@@ -6,8 +6,15 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import check_array, validate_data
 
+from ..kernels import Polynomial
+from ..kernels.base import squared_norms
+
+# Beyond the first, squares of numbers have no room in double precision. float32 rows with numbers
+# beyond the second become float64.
+_LARGEST, _LARGEST_FLOAT32 = 1e150, 1e15
 _NOTHING_LEFT = "Invalid input - all samples have zero or negative weights."
 
 
@@ -80,7 +87,37 @@ def check_rows(estimator, X, *, reset):
             f"kernel='precomputed' needs the square kernel matrix of the training rows; "
             f"the matrix given is {X.shape[0]}x{X.shape[1]}."
         )
-    return X
+    numbers = X.data if sp.issparse(X) else X
+    largest = float(max(numbers.max(initial=0.0), -numbers.min(initial=0.0)))
+    if largest > _LARGEST:
+        raise ValueError(
+            f"X has numbers of {largest:.3g}, and beyond {_LARGEST:g} their squares end in double "
+            "precision; scale the columns, and look for odd values."
+        )
+    return X.astype(np.float64) if X.dtype != float and largest > _LARGEST_FLOAT32 else X
+
+
+def check_powers(kernel, X):
+    """Refuse rows whose powers are too large for double precision."""
+    if isinstance(kernel, Polynomial):
+        with np.errstate(all="ignore"):
+            largest = np.abs(kernel.diagonal(X)).max(initial=0.0)
+        if not largest <= _LARGEST:
+            raise ValueError(
+                f"kernel values reach {largest:.3g}, beyond what can be squared in double "
+                "precision; scale the columns, or lower degree or gamma."
+            )
+
+
+def check_width(kernel, X):
+    """Refuse a kernel so narrow that of most rows not one digit of its values is right."""
+    norms = squared_norms(X if sp.issparse(X) else X - X.mean(axis=0, dtype=np.float64))
+    units = kernel.rounding(float(np.median(norms)), X.shape[1])[0]
+    if units * np.finfo(float).eps > 1.0:
+        raise ValueError(
+            f"gamma={kernel.gamma:g} is so large that kernel values of these rows are rounding "
+            "errors; pass a smaller gamma."
+        )
 
 
 def check_weight(sample_weight, X):

@@ -8,7 +8,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -17,7 +16,7 @@ from ..training.cross_fitting import Sample
 from ..training.grams import shift_of
 from ..training.semi_supervised.branching import PROVEN, train
 from ..training.semi_supervised.data import S3VMData
-from .kernel_machine import COMMON
+from .kernel_machine import COMMON, fitting
 from .semi_supervised import changes
 from .semi_supervised import solution as solutions
 from .two_classes import PROBABILITY, TwoClassMachine
@@ -258,7 +257,7 @@ class S3VM(TwoClassMachine):
 
     # -- fitting -------------------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fitting
     def fit(self, X, y, sample_weight=None, callback=None) -> Self:
         """Fit the machine.
 

@@ -56,7 +56,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._found.function(self._rows_to_score(X), n_jobs=self.n_jobs)
+        return self._value(X)
 
     def predict(self, X) -> np.ndarray:
         """``classes_[1]`` where f(x) > 0, else ``classes_[0]``.

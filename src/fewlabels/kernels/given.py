@@ -6,6 +6,9 @@ import collections.abc
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+import scipy.sparse as sp
+
 from .base import FormedKernel, Kernel
 
 
@@ -26,4 +29,20 @@ class Callable(FormedKernel):
     function: collections.abc.Callable[[Any, Any], Any]
 
     def values(self, X, Z):
-        return self.function(X, Z)
+        values, shape = self.function(X, Z), (X.shape[0], Z.shape[0])
+        if not sp.issparse(values):
+            values = np.asarray(values)
+            values = values if np.iscomplexobj(values) else values.astype(float, copy=False)
+        if values.shape != shape:
+            raise ValueError(
+                f"the kernel function returned an array of shape {values.shape} for {shape[0]} "
+                f"and {shape[1]} rows; it must return shape {shape}."
+            )
+        is_complex = np.iscomplexobj(values)
+        if is_complex or not np.all(np.isfinite(values.data if sp.issparse(values) else values)):
+            what = "complex" if is_complex else "NaN or infinite"
+            raise ValueError(
+                f"the kernel function returned {what} values; it must return finite numbers for "
+                "every pair of rows."
+            )
+        return values

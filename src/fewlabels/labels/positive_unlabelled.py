@@ -8,6 +8,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .arrays import distinct_values, read_known, with_missing
 
+# What rows without a label are marked with, besides words for no.
+_MARKS = {"", "?", "-", "n", "neg", "none", "u", "unknown", "unlabeled", "unlabelled"}
+
 
 def split_labels(y, pos_label=None):
     """Which rows are labelled positive; all others are unlabelled.
@@ -100,6 +103,12 @@ def read_more_labels(y, n, classes):
     mark, label = classes
     expected = f"the positive class {label} nor the mark of unlabelled rows, {mark}"
     return read_known(y, n, [(label, 1.0), (mark, 0.0)], expected) > 0
+
+
+def are_ambiguous(classes):
+    """Whether nothing but the alphabet tells which of two texts is the positive class."""
+    mark = classes[0]
+    return isinstance(mark, str) and _looks_positive(mark) and mark.strip().lower() not in _MARKS
 
 
 def _looks_positive(label):

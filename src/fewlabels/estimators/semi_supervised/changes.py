@@ -10,7 +10,6 @@ from contextlib import suppress
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -25,7 +24,7 @@ from ...streams.semi_supervised import S3VMStream
 from ...training.grams import shift_of
 from ...training.semi_supervised.beginning import by_C_star, row_by_row
 from ...training.semi_supervised.branching import search_near_last, stopped_early, train
-from ..kernel_machine import KernelMachine
+from ..kernel_machine import KernelMachine, fitting, one_at_a_time
 from ..rows import check_weight
 from .solution import (
     held_gram,
@@ -53,7 +52,7 @@ _NO_CLASSES = (
 )
 
 
-@_fit_context(prefer_skip_nested_validation=True)
+@fitting
 def partial_fit(self, X, y=None, classes=None, sample_weight=None):
     """Add rows, labelled or not, and follow the minimum to where it moves.
 
@@ -84,6 +83,7 @@ def partial_fit(self, X, y=None, classes=None, sample_weight=None):
     return self._follow("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
 
 
+@one_at_a_time
 def relabel(self, indices, y):
     """Give training rows a label, change it, or take it back.
 
@@ -100,6 +100,7 @@ def relabel(self, indices, y):
     return self._follow("relabel", stream, self.max_steps, lambda: stream.relabel(indices, label))
 
 
+@one_at_a_time
 def reprice(self, C=None, C_star=None):
     """Move prices steadily to other values, and follow the minimum: a regularisation path.
 
@@ -125,6 +126,7 @@ def reprice(self, C=None, C_star=None):
     return self._follow("reprice", stream, self.max_steps, change)
 
 
+@one_at_a_time
 def widen(self, n_features):
     """Give the rows more features, which are 0 for all rows so far.
 
@@ -153,6 +155,7 @@ def widen(self, n_features):
     return self._follow("widen", stream, self.max_steps)
 
 
+@one_at_a_time
 def consolidate(self, strategies=None) -> bool:
     """Train on all rows from scratch, in several ways, and keep the best minimum of (1).
 
