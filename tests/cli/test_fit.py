@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
-from fewlabels.io.models.files import load_model
+from fewlabels.io.models.files import load_model, read_metadata
 from fewlabels.jobs.training import parameters
 
 
@@ -207,3 +207,28 @@ def test_many_categories_are_kept_sparse(run, tmp_path):
     result = run("predict", model, data, "-o", out)
     assert result.code == 0, result.err
     assert sp.issparse(load_model(model)[0][-1].support_vectors_)
+
+
+@pytest.mark.parametrize("machine", ["svdd", "one-class"])
+def test_a_fit_that_stopped_early_says_so_although_leaving_out_solved_it(run, tmp_path, machine):
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["a", "b"])
+    rows.to_csv(tmp_path / "d.csv", index=False)
+    result = run("fit", tmp_path / "d.csv", "-o", tmp_path / "m", "--machine", machine,
+                 "--max-iter", 0, "--target-fpr", 0.1, "--time-budget", 0,
+                 "--no-report")  # fmt: skip
+    assert result.code == 3, result.err
+    assert "stopped before its tolerance" in result.out
+    assert not read_metadata(tmp_path / "m")["training"]["converged"]
+
+
+def test_two_rows_are_told_of_no_option_that_was_not_given(run, tmp_path):
+    (tmp_path / "d.csv").write_text("a,b\n1,3\n2,5\n")
+    result = run(
+        "fit", tmp_path / "d.csv", "-o", tmp_path / "m", "--no-report", "--time-budget", 9
+    )
+    assert result.code == 0, result.err
+    assert "--C" not in result.err and "--target-fpr" not in result.err
+    assert " C 0.1 is so small" in result.err
+    assert "no row is called outside: 2 rows are too few for 5 %" in result.out
+    given = run("fit", tmp_path / "d.csv", "-o", tmp_path / "m", "--no-report", "--C", 0.1)
+    assert "--C 0.1 is so small" in given.err

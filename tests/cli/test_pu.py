@@ -213,9 +213,11 @@ def test_an_uncertain_prior_is_noted(run, tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"])
     frame["t"] = np.where(np.arange(40) < 6, "x", "")
+    frame.loc[:12, "a"] += 2.0
     frame.to_csv(tmp_path / "d.csv", index=False)
     result = run("fit", tmp_path / "d.csv", "--target", "t", "-o", tmp_path / "m")
     assert result.code == 0, result.err
+    assert "no signal" not in result.out
     assert "the class prior is uncertain" in result.err
     assert "pass --prior NUMBER if you know" in result.err
     assert "note: the class prior is uncertain" in run("inspect", tmp_path / "m").out

@@ -82,6 +82,49 @@ print(*[name for name in ("sklearn", "numba", "scipy", "numpy") if name in sys.m
     assert python(code).split() == []
 
 
+LIBRARIES = ("numpy", "pyarrow", "pandas", "scipy", "sklearn", "numba", "skops")
+UNUSED = ("matplotlib", "onnx", "polars", "clarabel", "IPython")
+ROOMS = ("fewlabels.inspection", "fewlabels.model_selection", "fewlabels.report")
+# What a command has no use for; it is not imported while the command runs.
+NOT_NEEDED = {
+    "fit --help": LIBRARIES,
+    "inspect m": (*LIBRARIES, "fewlabels.estimators"),
+    "fit d.csv -o n --time-budget 0 --no-report": (*UNUSED, *ROOMS, "fewlabels.onnx"),
+    "predict m d.csv -o o.csv": (*UNUSED, *ROOMS, "fewlabels.metrics", "fewlabels.onnx"),
+    "update m d.csv -o u": (*UNUSED, *ROOMS, "fewlabels.metrics", "fewlabels.onnx"),
+    "explain m d.csv --row 2": (*UNUSED, "fewlabels.report", "fewlabels.onnx"),
+    "prior p.csv --target t": (*UNUSED, *ROOMS, "skops", "fewlabels.estimators"),
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A table, one of positive and unlabelled rows, and a model that holds its rows."""
+    import pandas as pd
+
+    from fewlabels import fit_table
+
+    folder = tmp_path_factory.mktemp("commands")
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"])
+    table.to_csv(folder / "d.csv", index=False)
+    table.assign(t=["yes"] * 20 + [""] * 40).to_csv(folder / "p.csv", index=False)
+    fit_table(table, time_budget=0, report=False, rows=True).save(folder / "m")
+    return folder
+
+
+@pytest.mark.parametrize("command", NOT_NEEDED)
+def test_a_command_imports_what_it_needs(command, files):
+    code = f"""
+import sys
+from typer.testing import CliRunner
+from fewlabels.cli import app
+result = CliRunner().invoke(app, {command.split()})
+assert result.exit_code == 0, result.output
+print(*[name for name in {NOT_NEEDED[command]} if name in sys.modules])
+"""
+    assert python(code, cwd=files).split() == []
+
+
 def test_import_is_quick():
     # What fewlabels adds to scikit-learn, in the best of three processes.
     code = """

@@ -9,7 +9,7 @@ import typer
 
 from ..io.errors import UserError
 from ..io.models.machines import MACHINES
-from ..jobs.training.parameters import DEFAULT_BUDGET, ONE_CLASS_NU, TARGET_FPR
+from ..jobs.settings import DEFAULT_BUDGET, ONE_CLASS_NU, TARGET_FPR
 from . import options
 from .errors import NOT_CONVERGED
 from .options import (

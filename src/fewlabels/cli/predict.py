@@ -70,15 +70,18 @@ def predict(
             model, data, out, prefix=prefix, skip_missing=skip_missing, safe_cells=safe_cells,
             n_jobs=n_jobs, observer=observer,
         )  # fmt: skip
-    notes = [filled_words(summary["filled"])] if summary["filled"] else []
+    notes = [summary["no_signal"]] if "no_signal" in summary else []
+    if summary["filled"]:
+        notes.append(filled_words(summary["filled"]))
     if summary["unseen_categories"]:
         notes.append(unseen_words(summary["unseen_categories"]))
     if show.told(summary, json, quiet, notes):
         rows = summary["rows"]
+        answers = () if "no_signal" in summary else summary["answers"]
         typer.echo(f"scores written to {out}")
         show.lines([
             ("rows", f"{rows:,}"),
-            *((_spoken(name), show.share(summary[name], rows)) for name in summary["answers"]),
+            *((_spoken(name), show.share(summary[name], rows)) for name in answers),
             ("without a score", f"{summary['skipped']:,}" if summary["skipped"] else None),
             ("seconds", show.number(summary["seconds"])),
         ])  # fmt: skip

@@ -62,7 +62,8 @@ def update(
 ):
     """Add the rows of MORE to MODEL and follow its solution to where they move it.
 
-    The result is as exact as a fit to all rows and takes milliseconds per row. Columns are
+    The result meets its conditions as exactly as a fit and takes milliseconds per row; of an s3vm
+    it is a local minimum, and a fit to all rows may find a better one (--consolidate). Columns are
     scaled and encoded as when the model was fitted. The whole file is checked before the
     first row is added, and MODEL is replaced at the moment the new one is complete.
 

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from ..io.errors import UserError
 from ..io.models.files import load_model
-from ..io.models.machines import MACHINES
+from ..io.models.machines import MACHINES, no_signal
 from ..io.tables.encoding import known_categories
 
 
@@ -97,7 +97,8 @@ class Scorer:
             self._machine = copy.copy(self._machine).set_params(n_jobs=n_jobs)
             self.pipeline = Pipeline([*self.pipeline.steps[:-1], ("machine", self._machine)])
         self.known = known_categories(self.pipeline[0], self.schema)
-        more = _more(self._machine)
+        silent = no_signal(self.metadata["training"])
+        more = None if silent else _more(self._machine)
         self._scores = partial(_SCORES[more], self._machine)
         self.answer = answer_of(self.metadata, more)
 

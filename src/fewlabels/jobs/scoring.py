@@ -11,6 +11,7 @@ from ..io.atomic import replacing
 from ..io.background import ahead, behind
 from ..io.errors import UserError, listing
 from ..io.memory import source_of
+from ..io.models.machines import no_signal
 from ..io.paths import check_output, input_format, is_compressed, output_format
 from ..io.tables.chunks import input_columns, iterate_chunks
 from ..io.tables.columns import is_text, numbers
@@ -84,6 +85,7 @@ def score_file(
     form = output_format(out)
     columns = input_columns(data)
     scorer = Scorer(model, n_jobs)
+    silent = no_signal(scorer.metadata["training"])
     added = [f"{prefix}{name}" for name in scorer.answer.columns]
     _check_free(added, columns, scorer.answer, data)
     check_output(out, inputs=[data, model])
@@ -108,6 +110,7 @@ def score_file(
         "answers": list(scorer.answer.names),
         "rows": pieces.n_rows,
         **pieces.counts,
+        **({} if silent is None else {"no_signal": silent}),
         "filled": pieces.tally.filled,
         "unseen_categories": {name: n for name, n in pieces.unseen.items() if n},
         "seconds": time.perf_counter() - started,

@@ -5,6 +5,12 @@ from typing import NamedTuple
 
 from ..io.errors import UserError
 
+# Seconds for choosing settings.
+DEFAULT_BUDGET = 60.0
+# scikit-learn's default of 0.5 would reject half of the training rows.
+ONE_CLASS_NU = 0.05
+# Share of normal rows that machines of one class may call outside.
+TARGET_FPR = 0.05
 _STEPWISE = ("svdd", "one-class", "pusvm", "s3vm")
 _INF = float("inf")
 

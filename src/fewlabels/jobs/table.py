@@ -8,15 +8,16 @@ from typing import Any
 import pandas as pd
 
 from ..io.models.files import save_model
+from ..io.models.machines import no_signal
 from ..io.tables.profile import Column
 from ..io.tables.schema import Schema
 from ..report import Contents, collect, write_report
 from ..report.page.html import page
 from .observer import Observer, in_words_of
 from .scoring import score
+from .settings import DEFAULT_BUDGET
 from .training.choice import Choice
 from .training.outputs import check_model_output, check_report_output
-from .training.parameters import DEFAULT_BUDGET
 from .training.train import train
 from .wording import listening
 
@@ -113,6 +114,7 @@ class TableFit:
     def __repr__(self):
         training = self.metadata["training"]
         lines = [f"{self.choice.machine}: {self.choice.why}", training["settings"]]
+        lines += filter(None, [no_signal(training)])
         if self.comparison is not None:
             lines.append(self.comparison.verdict)
         return "\n".join(lines + [f"Note: {note}." for note in self.notes])

@@ -17,7 +17,7 @@ from ..io.tables.encoding import known_categories
 from ..io.tables.new_labels import NewLabels
 from ..io.tables.tally import Tally, filled_words, unseen_words
 from .observer import interruptible, job
-from .training.figures import figures_of
+from .training.figures import figures_of, silenced
 from .training.outputs import check_model_output
 from .wording import as_options, listening
 
@@ -191,7 +191,7 @@ def _described(metadata, machine, more):
     """What the updated model says of its training."""
     training = metadata["training"]
     updates = training.get("updates", {"count": 0, "rows": 0})
-    return {
+    updated = {
         **training,
         **_figures(metadata["machine"], machine, training, more),
         "rows": training["rows"] + more.n_rows,
@@ -203,6 +203,7 @@ def _described(metadata, machine, more):
             "last": datetime.now(UTC).isoformat(timespec="seconds"),
         },
     }
+    return silenced(updated)
 
 
 def _add(machine, more, block, observer):

@@ -21,14 +21,15 @@ _LISTS = ("categorical", "drop", "keep")
 _ARGUMENTS = {"bags": "n_bags", "seed": "random_state"}
 
 
-def as_options(message):
-    """What an estimator says of its arguments, in terms of options."""
+def as_options(message, chosen=()):
+    """What an estimator says of its arguments, in terms of options; ``chosen`` were not given."""
 
     def spoken(found):
         name, value = found.groups()
         if name not in known_names():
             return found.group()
-        return f"{option(name)} {'NUMBER' if value == '...' else value.strip(chr(39))}"
+        shown = name if name in chosen else option(name)
+        return f"{shown} {'NUMBER' if value == '...' else value.strip(chr(39))}"
 
     return _ARGUMENT.sub(spoken, message)
 
@@ -53,13 +54,13 @@ def as_arguments(message):
 
 
 @contextlib.contextmanager
-def listening():
-    """Collect what estimators warn of, in terms of options; complete when the block is done."""
+def listening(chosen=()):
+    """Collect what estimators warn of, as :func:`as_options` says it, when the block is done."""
     messages = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield messages
     for warning in caught:
-        message = as_options(str(warning.message)).rstrip(".")
+        message = as_options(str(warning.message), chosen).rstrip(".")
         if issubclass(warning.category, UserWarning) and message not in messages:
             messages.append(message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -9,12 +10,13 @@ from scipy.optimize import brentq
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.extmath import safe_sparse_dot
 
+from .._threads import one_blas_thread
 from ..class_prior import split_labels
 from ..estimators import S3VM, SVDD, OneClassSVM
 from ..labels.semi_supervised import read_semi_labels
 
 # Most rows of either kind that take part, and most pairs of them.
-_MOST_ROWS, _MOST_PAIRS = 600, 20_000
+_MOST_ROWS, _MOST_PAIRS = 600, 8_000
 _SHUFFLES = 199
 # Of so many orders of the labels this many at most may have an area as large as the labels' own.
 _LEVEL = 0.025
@@ -56,20 +58,24 @@ def find_signal(machine, X, y, random_state=0):
     else:
         positive = split_labels(y, machine.pos_label)[0]
         kinds = np.flatnonzero(positive), np.flatnonzero(~positive)
-    if min(len(rows) for rows in kinds) < 2:
+    # Where no order of so few labels could be one in forty, nothing can be found.
+    if comb(sum(map(len, kinds)), len(kinds[0])) < 1.0 / _LEVEL or min(map(len, kinds)) < 2:
         return None
     rng = np.random.default_rng(random_state)
     labels = sum(len(rows) for rows in kinds[: 2 if isinstance(machine, S3VM) else 1])
     kinds = [rng.choice(rows, min(len(rows), _MOST_ROWS), replace=False) for rows in kinds]
     y = np.repeat([1.0, 0.0], [len(rows) for rows in kinds])
     rows = X[np.concatenate(kinds)]
-    smooth = _smoother(rows, _FREEDOM * min(len(rows) for rows in kinds))
     shuffled = [rng.permutation(y) for _ in range(_SHUFFLES)]
-    weight = _pairs_left_out(smooth)
-    areas = [_areas(smooth, weight, order, rng) for order in (y, *shuffled)]
+    with one_blas_thread():
+        smooth = _smoother(rows, _FREEDOM * min(len(rows) for rows in kinds))
+        weight = _pairs_left_out(smooth)
+        areas = [_areas(smooth, weight, order, rng) for order in (y, *shuffled)]
     of_rows, area = areas[0]
     chance = np.array([other for _, other in areas[1:]])
-    p = (1 + np.sum(chance >= area)) / (1 + _SHUFFLES)
+    # Of few labels many orders tie: half of them count.
+    as_large = np.sum(chance > area) + 0.5 * np.sum(chance == area)
+    p = (1 + as_large) / (1 + _SHUFFLES)
     delong = sum(np.var(of_rows[y == k], ddof=1) / np.sum(y == k) for k in (0, 1))
     half = _HALF * float(np.sqrt(max(delong, np.var(chance))))
     return Signal(area, max(0.0, area - half), min(1.0, area + half), bool(p <= _LEVEL), labels)

@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from .contents import Findings, Group, Ranking
+from .contents import Findings, Group, Ranking, Rate
 from .held_out import counted, cross_fit_classes, group_of
 from .page import words
 from .reasons import reasons
 
 _LISTED = 10
+_RIGHT = "Answers that are right"
 # Unlabelled rows that the machines of the cross-fit are asked about.
 _MOST_ASKED = 20_000
 
@@ -20,7 +21,7 @@ def find(fit):
     n_unlabelled = sum(counts.values())
     unlabelled = np.flatnonzero(y[fit.scored] < 0)[:_MOST_ASKED]
     held = cross_fit_classes(fit.estimator, fit.X, y, fit.scored[unlabelled])
-    rates, notes = _rates(held, y, names)
+    rates, notes = _rates(held, y, names, fit.comparison)
     n_labelled = int(np.sum(y >= 0))
     headline = (
         f"From {words.rows(n_labelled)} with a label, {words.rows(n_unlabelled)} without one got "
@@ -52,7 +53,7 @@ def _counted(counts):
     return words.listing(f"{words.count(n)} '{name}'" for name, n in counts.items())
 
 
-def _rates(held, y, names):
+def _rates(held, y, names, comparison):
     if held.reason:
         return [], [f"How many answers are right is not known, as {held.reason}"]
     truth, answers = y[held.rows] == 1, held.scores > 0
@@ -60,13 +61,25 @@ def _rates(held, y, names):
     told = (
         "labelled rows get their own class from machines that were trained without their labels."
     )
-    rates = [counted("Answers that are right", right, n, told)]
+    rates = [_compared(comparison) or counted(_RIGHT, right, n, told)]
     for k, name in enumerate(names):
         own = truth == bool(k)
         hits, n_own = int(np.sum(answers[own] == bool(k))), int(np.sum(own))
         title = f"Rows of '{name}' that are recognised"
         rates.append(counted(title, hits, n_own, "labelled rows of this class."))
     return rates, []
+
+
+def _compared(comparison):
+    """The accuracy that the comparison with other methods found, so that a page has one figure."""
+    if comparison is None:
+        return None
+    ours = comparison.table[comparison.table["ours"]].iloc[0]
+    if not np.isfinite(ours[["score", "low", "high"]].to_numpy(float)).all():
+        return None
+    ends = float(ours["low"]), float(ours["high"])
+    how = "Labelled rows held out, as in the comparison with other methods."
+    return Rate(_RIGHT, float(ours["score"]), ends, how)
 
 
 def _groups(fit, held, names):

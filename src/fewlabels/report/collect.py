@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ..io.models.machines import MACHINES
-from . import classes, normal, positive
+from . import classes, normal, nothing, positive
 from .contents import Contents
 from .fit import Fit
 from .page import words
@@ -37,7 +37,7 @@ def collect(*, model_path=None, command="", **parts):
     file, estimator, metadata, compared = fit.file, fit.estimator, fit.metadata, fit.comparison
     training, machine = metadata["training"], MACHINES[metadata["machine"]]
     situation = machine.learns_from
-    findings = _SITUATIONS[situation](fit)
+    findings = nothing.find(fit) or _SITUATIONS[situation](fit)
     notes = [_sentence(note) for note in training["notes"]] + list(findings.notes)
     if fit.is_sampled:
         notes.append(
@@ -60,7 +60,7 @@ def collect(*, model_path=None, command="", **parts):
         settings=estimator.get_params(),
         tuning=fit.tuning,
         history=list(estimator.history_),
-        converged=estimator.fit_status_ == 0,
+        converged=training["converged"],
         certificate=_certificate(training, estimator, fit.X),
         **({} if compared is None else _comparison(compared)),
         notes=list(dict.fromkeys(notes)),

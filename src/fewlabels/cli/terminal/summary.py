@@ -1,6 +1,6 @@
 """Lines for people about a model."""
 
-from ...io.models.machines import MACHINES
+from ...io.models.machines import MACHINES, no_signal
 from . import show
 
 
@@ -15,8 +15,9 @@ def summary_lines(summary):
         seconds += f", choosing settings {show.number(tuning['seconds'] - training['seconds'])}"
     if "seconds_in_all" in training:
         seconds += f", all in all {show.number(training['seconds_in_all'])}"
-    why = training.get("choice")
+    why, silent = training.get("choice"), no_signal(training)
     return [
+        ("no signal", None if silent is None else silent.removeprefix("No signal: ")),
         ("machine", None if why is None else f"{summary['machine']}: {why}"),
         ("settings", training.get("settings")),
         ("rows", f"{rows:,}{read}"),
@@ -46,7 +47,9 @@ def _normal_lines(training):
 
 def _positive_lines(training):
     unlabeled = training["rows_unlabeled"]
-    found = show.share(training["unlabeled_predicted_positive"], unlabeled)
+    found = training["unlabeled_predicted_positive"]
+    if found is not None:
+        found = f"{show.share(found, unlabeled)} of the unlabelled rows"
     vectors = show.share(training["support_vectors"], training["rows"])
     in_pile = training["support_vectors_unlabeled"]
     return [
@@ -54,7 +57,7 @@ def _positive_lines(training):
         ("unlabelled", f"{unlabeled:,} rows, {show.mark(training['unlabeled'])}"),
         ("class prior", _prior(training)),
         ("lambda", show.number(training["lam"])),
-        ("predicted positive", f"{found} of the unlabelled rows"),
+        ("predicted positive", found),
         ("support vectors", f"{vectors}, {in_pile:,} of them unlabelled rows"),
     ]
 
@@ -62,11 +65,11 @@ def _positive_lines(training):
 def _class_lines(training):
     labeled, found = training["rows_labeled"], training["unlabeled_predicted"]
     unlabeled = training["rows_unlabeled"]
-    shares = ", ".join(f"'{name}' {show.share(n, unlabeled)}" for name, n in found.items())
+    shares = ", ".join(f"'{k}' {show.share(n, unlabeled)}" for k, n in (found or {}).items())
     return [
         ("labelled", f"{sum(labeled.values()):,} rows: {show.counted(labeled)}"),
         ("unlabelled", f"{unlabeled:,} rows, {show.mark(training['unlabeled'])}"),
-        ("predicted", f"{shares} of the unlabelled rows" if unlabeled else None),
+        ("predicted", f"{shares} of the unlabelled rows" if unlabeled and shares else None),
         ("support vectors", show.share(training["support_vectors"], training["rows"])),
         ("violation", show.number(training["violation"])),
     ]
@@ -80,6 +83,8 @@ def _threshold(training):
     if rate is None:
         return None
     n = training["calibration_rows"]
+    if n + 1 < 1 / rate:
+        return f"no row is called outside: {n:,} rows are too few for {show.percent(rate)}"
     return f"{show.percent(rate)} of new normal rows fall outside, by {n:,} rows scored as if new"
 
 
@@ -96,6 +101,8 @@ def _updates(updates):
 
 
 def _prior(training):
+    if training["prior"] is None:
+        return None
     value = f"{training['prior']:.3g} of the unlabelled rows"
     if not training["prior_estimated"]:
         return f"{value}, as given"

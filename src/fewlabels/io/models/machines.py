@@ -39,6 +39,11 @@ def machines_from(*learns_from):
     return [name for name, machine in MACHINES.items() if machine.learns_from in learns_from]
 
 
+def no_signal(training):
+    """The headline of a training whose columns do not tell its labels; None for any other."""
+    return (training.get("signal") or {}).get("headline")
+
+
 def machine_class(name):
     from ... import estimators
 

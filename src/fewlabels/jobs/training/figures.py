@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ...io.models.machines import MACHINES
+from ...io.models.machines import MACHINES, no_signal
 
 # Level of the interval that PUSVM gives with an estimated prior.
 PRIOR_CONFIDENCE = 0.9
@@ -28,6 +28,33 @@ def figures_of(machine, estimator, X, labeled):
         "converged": estimator.fit_status_ == 0,
         **special,
     }
+
+
+def signal_facts(signal, facts):
+    """What a model keeps of a ``Signal``; a headline where there is none."""
+    if signal is None:
+        return None
+    told = signal._asdict()
+    if not signal.found:
+        names = facts.get("classes") or (facts["positive"], None)
+        one, other = (f"rows of '{name}'" if name else "unlabelled rows" for name in names)
+        area = f"{signal.area:.2f}, {signal.low:.2f} to {signal.high:.2f}; chance is 0.5"
+        told["headline"] = (
+            f"No signal: by their columns, held-out {one} are not told from {other} clearly "
+            f"better than by chance (area under the ROC curve {area}), so no share, precision, "
+            "ranking or probability is given; take columns that have to do with the labels, or "
+            "label more rows"
+        )
+    return told
+
+
+def silenced(training):
+    """The figures of a training, without those that mean nothing where there is no signal."""
+    if no_signal(training) is None:
+        return training
+    counted = {"unlabeled_predicted_positive", "unlabeled_predicted"} & training.keys()
+    estimated = ("prior", "prior_low", "prior_high") if training.get("prior_estimated") else ()
+    return {**training, **dict.fromkeys((*counted, *estimated))}
 
 
 def count_labels(facts, y):

@@ -8,31 +8,36 @@ from typing import Any, NamedTuple
 from ...io.errors import UserError
 from ..observer import interruptible
 from ..wording import as_options, listening
+from .search import CHOSEN
 
 
 class Fitted(NamedTuple):
     """A fitted machine: the search for its settings, if any, and seconds of the fit alone.
 
-    ``messages`` are what the user should know.
+    ``messages`` are what the user should know. A fit may have ``stopped`` early although the
+    machine reached its tolerance afterwards, when rows were left out of it.
     """
 
     estimator: Any
     tuning: Any
     seconds: float
     messages: list[str]
+    stopped: bool = False
 
 
-def fit_machine(estimator, X, y, *, model, search, seed=None, observer):
+def fit_machine(estimator, X, y, *, given, model, search, observer):
     """Search for settings, fit, and calibrate probabilities.
 
-    ``model`` is what will be written, for messages; None where nothing will.
+    For messages: the parameters ``given`` by the user, and the ``model`` that will be written,
+    None where nothing will.
     """
+    seed = given.get("random_state")
     try:
         with contextlib.ExitStack() as stack:
             if model is not None:
                 hint = " (--max-time SECONDS stops by itself and keeps what was reached.)"
                 stack.enter_context(interruptible("no model was written", model, hint))
-            messages = stack.enter_context(listening())
+            messages = stack.enter_context(listening({*CHOSEN, "target_fpr"} - set(given)))
             if search.seconds:
                 estimator, tuning, seconds = _tuned(estimator, X, y, search, seed, observer)
             else:
@@ -47,7 +52,9 @@ def fit_machine(estimator, X, y, *, model, search, seed=None, observer):
         ) from error
     if tuning is not None and tuning.stopped == "Ctrl-C":
         messages.append("Ctrl-C ended the search; the best settings until then are taken")
-    return Fitted(estimator, tuning, seconds, messages + _calibrate(estimator, X, observer))
+    stopped = any(" stopped early (" in message for message in messages)
+    messages += _calibrate(estimator, X, observer)
+    return Fitted(estimator, tuning, seconds, messages, stopped)
 
 
 def find_signal(estimator, X, y):

@@ -8,18 +8,19 @@ from typing import Any
 
 from ...io.errors import UserError
 from ...io.models.machines import MACHINES
-from ..settings import FREE, SETTINGS, check_ranges, option
+from ..settings import (
+    DEFAULT_BUDGET,
+    FREE,
+    ONE_CLASS_NU,
+    SETTINGS,
+    TARGET_FPR,
+    check_ranges,
+    option,
+)  # fmt: skip
 from .choice import check_options
 
-# Seconds for choosing settings.
-DEFAULT_BUDGET = 60.0
-
-# scikit-learn's default of 0.5 would reject half of the training rows.
-ONE_CLASS_NU = 0.05
 # Curves from scores to probabilities, by machine: the better one on real sets.
 PROBABILITY = {"pusvm": "isotonic", "s3vm": "sigmoid"}
-# Share of normal rows that machines of one class may call outside.
-TARGET_FPR = 0.05
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def machine_parameters(choice, given):
     return parameters, notes
 
 
-def with_target_fpr(machine, parameters, n_rows):
+def with_target_fpr(machine, parameters, n_rows, searched=False):
     """Parameters with a rate of false alarms, for machines that have a threshold for it.
 
     By default :data:`TARGET_FPR`, except where ``nu`` says itself how many rows may lie outside,
@@ -114,10 +115,11 @@ def with_target_fpr(machine, parameters, n_rows):
     if asked is None and "nu" in parameters:
         return parameters, []
     if asked is None and n_rows + 1 < 1 / TARGET_FPR:
-        notes.append(
-            f"{n_rows} rows are too few for a threshold that {100 * TARGET_FPR:g} % of normal "
-            "rows miss, so it is the machine's own; --target-fpr RATE asks for another rate"
-        )
+        if not searched:  # a search sets a rate itself
+            notes.append(
+                f"{n_rows} rows are too few for a threshold that {100 * TARGET_FPR:g} % of normal "
+                "rows miss, so it is the machine's own; --target-fpr RATE asks for another rate"
+            )
     elif asked != "none":
         fewest = 0 if asked is None else math.ceil((1.0 - 1e-12) / asked) - 1
         if n_rows < fewest:

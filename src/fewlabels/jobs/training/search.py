@@ -7,7 +7,7 @@ from ...io.models.machines import MACHINES
 from ..settings import option
 
 # What a search would choose, and what is shown of the settings, in this order.
-_CHOSEN = ("kernel", "gamma", "C", "C_star", "nu", "lam")
+CHOSEN = ("kernel", "gamma", "C", "C_star", "nu", "lam")
 
 
 class Search(NamedTuple):
@@ -28,7 +28,7 @@ def plan_search(machine, given, time_budget, clean):
             f"--clean says that no anomalies are among rows of one class, but the machine is "
             f"{machine}; leave the option out."
         )
-    fixed = [option(name) for name in _CHOSEN if given.get(name) is not None]
+    fixed = [option(name) for name in CHOSEN if given.get(name) is not None]
     if fixed:
         search = Search(0.0, f"as given by {' and '.join(fixed)}, the others are defaults")
     elif not time_budget:
@@ -66,7 +66,7 @@ def why_settings(machine, estimator, tuning, search):
         parameters.pop("nu" if parameters["slack"] == "squared" else "C")
     shown = [
         f"{name} {_number(parameters[name])}"
-        for name in _CHOSEN
+        for name in CHOSEN
         if parameters.get(name) is not None and (name, parameters[name]) != ("kernel", "rbf")
     ]
     return f"{', '.join(shown)}: {_source(machine, tuning, search)}"

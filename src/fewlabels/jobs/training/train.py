@@ -17,7 +17,7 @@ from ...io.tables.training import TrainingFile, TrainingRows, read_training
 from ..observer import job
 from .choice import Choice, choose_machine, choose_roles, keeps_rows
 from .comparison import compare, comparison_facts, comparison_seconds, rows_of_others
-from .figures import count_labels, figures_of
+from .figures import count_labels, figures_of, signal_facts, silenced
 from .fitting import Fitted, find_signal, fit_machine
 from .outputs import check_model_output, check_report_output, write_report_of
 from .parameters import machine_parameters, request_of, with_target_fpr
@@ -103,16 +103,17 @@ def train(data, target=None, *, reported=False, model=None, save=None, observer=
     prepared = prepare(data, request)
     machine = machine_class(prepared.choice.machine)(**prepared.settings)
     fitted = fit_machine(
-        machine, prepared.X, prepared.found.y, model=model, search=prepared.search,
-        seed=prepared.settings.get("random_state"), observer=observer,
+        machine, prepared.X, prepared.found.y, given=request.parameters, model=model,
+        search=prepared.search, observer=observer,
     )  # fmt: skip
-    signal = find_signal(fitted.estimator, prepared.X, prepared.found.y)
+    y = prepared.found.y
+    signal = None if y is None else find_signal(fitted.estimator, prepared.X, y)
     metadata = _described(prepared, fitted, request, observer, signal)
     training = Training(prepared, fitted, metadata, signal=signal)
     if save:
         save(training)
     seconds = comparison_seconds(request.baselines, reported, request.time_budget)
-    if seconds:
+    if seconds and (request.baselines or signal is None or signal.found):
         training = _compared(training, seconds, observer)
         if save:
             save(training)
@@ -174,7 +175,9 @@ def prepare(data, request):
     held = keeps_rows(choice, request.rows)
     roles = choose_roles(file, choice.machine, normal, positive)
     found = file.choose(roles, request.missing)
-    settings, more = with_target_fpr(choice.machine, settings, found.rows.shape[0])
+    settings, more = with_target_fpr(
+        choice.machine, settings, found.rows.shape[0], searched=search.seconds > 0
+    )
     encoder, X, schema = fit_encoder(
         schema=found.schema, rows=found.rows, source=data, scale=request.scale
     )
@@ -190,6 +193,10 @@ def _described(prepared, fitted, request, observer, signal):
     facts, X = prepared.roles.facts, prepared.X
     why = why_settings(machine, estimator, fitted.tuning, prepared.search)
     notes = prepared.notes + fitted.messages
+    if signal is not None and not signal.found:
+        notes = [note for note in notes if not note.startswith("the class prior is ")]
+    elif signal is None and prepared.found.y is not None:
+        notes.append("labels are too few to find out whether the columns tell them at all")
     training = {
         "data": prepared.file.name,
         "choice": observer.words(prepared.choice.why),
@@ -201,9 +208,10 @@ def _described(prepared, fitted, request, observer, signal):
         "target": request.target,
         **facts,
         **figures_of(machine, estimator, X, count_labels(facts, prepared.found.y)),
+        **({"converged": False} if fitted.stopped else {}),
         "profile": [asdict(column) for column in prepared.found.profile],
         "tuning": tuning_facts(fitted.tuning),
-        "signal": None if signal is None else signal._asdict(),
+        "signal": signal_facts(signal, facts),
         "baselines": None,
         "seconds": fitted.seconds,
         "notes": [observer.words(note) for note in notes],
@@ -213,7 +221,7 @@ def _described(prepared, fitted, request, observer, signal):
         for name, value in sorted(estimator.get_params().items())
         if value is None or isinstance(value, str | int | float | bool)
     }
-    return describe(machine, parameters, prepared.schema, training)
+    return describe(machine, parameters, prepared.schema, silenced(training))
 
 
 def _compared(training, seconds, observer):

@@ -90,6 +90,8 @@ def _cells(name, values):
 
 def scores(contents):
     findings = contents.findings
+    if not findings.groups:
+        return None
     low, high = findings.sides
     return section(
         "scores",
@@ -252,6 +254,12 @@ _COLUMNS_OF_THE_RULE = (
 )
 
 
+_FOR_CHOOSING = (
+    "These accuracies are for choosing, and the best of several is too good by chance; what to "
+    'expect stands under "How often it errs".'
+)
+
+
 def search(contents):
     found = contents.tuning
     if found is None:
@@ -286,6 +294,7 @@ def search(contents):
         table(caption, [name.replace("_", " ") for name in heads], rows, classes,
               marked, "stacked candidates"),
         tag("p", _COLUMNS_OF_THE_RULE) if "trim" in table_ else None,
+        tag("p", _FOR_CHOOSING) if contents.findings.rates and "accuracy" in heads else None,
     )  # fmt: skip
 
 
