@@ -106,7 +106,7 @@ def test_pos_label(rng):
 def test_hopeless_labels_are_refused(make, message, rng):
     X, y = clouds(rng, 30, 10)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
+        warnings.simplefilter("error", RuntimeWarning)
         for machine in (PUSVM(0.4), PUSVM()):
             with pytest.raises(ValueError, match=message):
                 machine.fit(X, make(y))

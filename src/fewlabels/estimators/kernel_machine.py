@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import cache, wraps
 from numbers import Integral, Real
@@ -59,13 +60,13 @@ _GUARD = threading.Lock()
 
 
 def one_at_a_time(method):
-    """A method that changes its machine: of two threads the second waits."""
+    """A method that changes its machine: other threads wait, those that read it too."""
 
     @wraps(method)
     def alone(machine, *args, **kwargs):
         with _GUARD:
             lock = _LOCKS.setdefault(machine, threading.RLock())
-        with lock:
+        with lock, nullcontext() if machine._late is None else machine._late.locked():
             return method(machine, *args, **kwargs)
 
     return alone
@@ -171,6 +172,8 @@ class KernelMachine(BaseEstimator):
         return 0 if state is None else int(state)
 
     def _reporter(self, callback):
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback is {callback!r}; pass a function of an entry, or None.")
         if not self.verbose:
             return callback
 
@@ -274,6 +277,16 @@ class KernelMachine(BaseEstimator):
         """Hold a stream from now on, or none (None)."""
         self._stream = stream
         self._fixed = {name: getattr(self, name) for name in self._FIXED}
+
+    @contextmanager
+    def _fitted_or_not(self):
+        """What is refused within leaves no machine."""
+        try:
+            yield
+        except Exception:
+            self._hold(None)
+            self._late = None
+            raise
 
     def _catch_up(self, stream, name, max_steps):
         """Let the stream follow its rows; whether it is at its end."""

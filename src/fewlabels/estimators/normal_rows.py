@@ -78,15 +78,19 @@ class OneClassMachine(OutlierMixin, KernelMachine):
             if rate is None:
                 return self
             if not is_split(calibration, is_matrix, n, int(self.n_support_.sum())):
-                self._calibrated()
-                return self
+                return self._with_threshold()
         held_out = draw_held_out(n, rate, self._seed())
         self._fit_rows(rows.without(held_out), callback, held_out)
         if is_matrix:  # which nobody keeps
             diagonal = np.diag(rows.everything)[held_out]
             score = self.function_(rows.everything[held_out], diagonal=diagonal)
             self._calibrate(np.sort(self._found.comparable(score)))
-        self._calibrated()
+        return self._with_threshold()
+
+    def _with_threshold(self):
+        """Calibrated, or refused and not fitted."""
+        with self._fitted_or_not():
+            self._calibrated()
         return self
 
     def _settle(self, rows, held_out, formulation, problem, result, shift=None):

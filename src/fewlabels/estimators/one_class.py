@@ -141,8 +141,13 @@ class OneClassSVM(OneClassMachine):
         self._set_gamma(rows)
         formulation, weight = OneClass(float(self.nu)), rows.weights
         mass = float(weight.sum())
+        if not 1e-140 < self.nu * mass < 1e140:
+            raise ValueError(
+                f"nu times the sum of weights is {self.nu * mass:.3g}, and its square no number; "
+                "scale the weights, or raise nu."
+            )
         problem = formulation.problem(self._gram(rows.X), {"weight": weight}, mass)
-        tol = self.tol / formulation.unit(mass)
+        tol = self.tol / max(1.0, formulation.unit(mass))
         result = self._solve(problem, tol, 0.1 * self.tol, callback)
         self._settle(rows, held_out, formulation, problem, result)
         self._report_status(result, tol)

@@ -15,6 +15,9 @@ from ..kernels.base import squared_norms
 # Beyond the first, squares of numbers have no room in double precision. float32 rows with numbers
 # beyond the second become float64.
 _LARGEST, _LARGEST_FLOAT32 = 1e150, 1e15
+# Below this all squares are zero. Weights that costs, their sums and their ratios can carry.
+_SMALLEST, _HEAVIEST, _APART = 1e-150, 1e250, 1e30
+_OF_TIME = ("date", "time", "duration")
 _NOTHING_LEFT = "Invalid input - all samples have zero or negative weights."
 
 
@@ -74,6 +77,7 @@ def check_rows(estimator, X, *, reset):
     With a precomputed kernel, ``X`` holds kernel values against the training rows.
     """
     precomputed = estimator.kernel == "precomputed"
+    _refuse_what_is_no_number(X)
     X = validate_data(
         estimator,
         X,
@@ -94,7 +98,30 @@ def check_rows(estimator, X, *, reset):
             f"X has numbers of {largest:.3g}, and beyond {_LARGEST:g} their squares end in double "
             "precision; scale the columns, and look for odd values."
         )
+    if reset and not precomputed and 0.0 < largest < _SMALLEST:
+        raise ValueError(
+            f"X has numbers of at most {largest:.3g}, whose squares are 0; scale the columns."
+        )
     return X.astype(np.float64) if X.dtype != float and largest > _LARGEST_FLOAT32 else X
+
+
+def _refuse_what_is_no_number(X):
+    """Dates, which would become numbers in silence, and CSR arrays that point outside."""
+    types = getattr(X, "dtypes", getattr(X, "dtype", ())) if hasattr(X, "shape") else ()
+    types = types if np.iterable(types) else [types]
+    odd = [str(t) for t in types if any(word in str(t).lower() for word in _OF_TIME)]
+    if odd:
+        raise TypeError(
+            f"X has dates or times ({odd[0]}), which are no measurements; leave them out, or turn "
+            "them into numbers, such as days since a date."
+        )
+    if sp.issparse(X) and hasattr(X, "check_format"):
+        try:
+            X.check_format(full_check=True)
+        except ValueError as error:
+            raise ValueError(
+                f"the sparse X is broken ({error}); make it anew from rows, columns and values."
+            ) from error
 
 
 def check_powers(kernel, X):
@@ -138,6 +165,12 @@ def check_weight(sample_weight, X):
     if len(kept) == 0:
         raise ValueError(_NOTHING_LEFT)
     weight = weight[kept]
+    least, most = weight.min(), weight.max()
+    if not (1.0 / _HEAVIEST <= least and most <= _HEAVIEST and most <= _APART * least):
+        raise ValueError(
+            f"sample_weight goes from {least:.3g} to {most:.3g}; keep positive weights within a "
+            f"factor of {_APART:g}, and between {1.0 / _HEAVIEST:g} and {_HEAVIEST:g}."
+        )
     return (
         None if np.all(weight == 1.0) else weight,
         None if len(kept) == X.shape[0] else kept,

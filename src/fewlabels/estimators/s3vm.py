@@ -16,7 +16,7 @@ from ..training.cross_fitting import Sample
 from ..training.grams import shift_of
 from ..training.semi_supervised.branching import PROVEN, train
 from ..training.semi_supervised.data import S3VMData
-from .kernel_machine import COMMON, fitting
+from .kernel_machine import COMMON, KernelMachine, fitting
 from .semi_supervised import changes
 from .semi_supervised import solution as solutions
 from .two_classes import PROBABILITY, TwoClassMachine
@@ -239,7 +239,7 @@ class S3VM(TwoClassMachine):
     # Where there is no stream: what a curve is fitted to, and which rows these are.
     _sample = None
     _kept = None
-    _FIXED = ("C", "C_star", "balance", "balance_update", "kernel", "degree", "coef0")
+    _FIXED = ("C", "C_star", "balance", "balance_update", *KernelMachine._FIXED)
 
     # What it does besides fitting: see the folder semi_supervised.
     partial_fit = changes.partial_fit

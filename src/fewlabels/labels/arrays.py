@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import column_or_1d
 
+_NO_LABEL = "y holds lists or objects; pass one number, text or truth value per row."
+
 
 def with_missing(y):
     """``y`` as a one-dimensional array, and which of its values are missing.
@@ -13,7 +15,15 @@ def with_missing(y):
     Nullable columns keep their missing values apart.
     """
     extension = isinstance(getattr(y, "dtype", None), pd.api.extensions.ExtensionDtype)
-    y = column_or_1d(np.asarray(y, dtype=object) if extension else np.asarray(y), warn=True)
+    try:
+        y = np.asarray(y, dtype=object if extension else None)
+    except ValueError:  # rows of different lengths
+        raise ValueError(_NO_LABEL) from None
+    y = column_or_1d(y, warn=True)
+    if y.dtype == object and not all(map(pd.api.types.is_scalar, y)):
+        raise ValueError(_NO_LABEL)
+    if y.dtype.kind == "f" and np.isinf(y).any():
+        raise ValueError("y holds infinity, which is no class; pass NaN for rows without a label.")
     return y, np.asarray(pd.isna(y), dtype=bool)
 
 

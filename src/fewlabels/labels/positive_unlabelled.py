@@ -87,12 +87,12 @@ def split_labels(y, pos_label=None):
 
 def read_labels(y, pos_label):
     """``split_labels``, with scikit-learn's words for what is no binary target."""
-    given = np.asarray(y)
-    check_classification_targets(np.array(given[~pd.isna(given)].tolist()))
+    given, missing = with_missing(y)
+    check_classification_targets(np.array(given[~missing].tolist()))
     try:
-        return split_labels(y, pos_label)
+        return split_labels(given, pos_label)
     except ValueError as error:
-        if len(pd.unique(given.ravel())) > 2:
+        if len(pd.unique(given)) > 2:
             message = f"Only binary classification is supported. {error}"
             raise ValueError(message) from None
         raise

@@ -226,7 +226,8 @@ def open_stream(self, name, stream):
     self._hold(stream)
     self._late, self._sample, self._kept = Late(), None, None
     self._lower_bound, self.objectives_ = None, []
-    return self._follow(name, stream, None if name == "fit" else self.max_steps)
+    with self._fitted_or_not():
+        return self._follow(name, stream, None if name == "fit" else self.max_steps)
 
 
 def begin(self, X, y, classes, sample_weight):

@@ -81,8 +81,9 @@ class RowMap:
             rows.sum_duplicates()
         else:
             rows = np.empty(X.shape, self.dtype)
-            for part in _parts(X):
-                rows[part] = self.kernel.factor * self._shifted(X[part].astype(np.float64))
+            with np.errstate(over="ignore"):  # what is infinite is out of reach, see below
+                for part in _parts(X):
+                    rows[part] = self.kernel.factor * self._shifted(X[part].astype(np.float64))
         return rows, self._term(rows)
 
     def rounded(self, rows, term):
