@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fewlabels import SVDD, OneClassSVM
 from fewlabels.fitted import Conformal
+from fewlabels.fitted.function import continued
 from fewlabels.metrics import benjamini_hochberg
 
 MACHINES = {
@@ -180,8 +181,10 @@ def test_rows_beyond_reach_keep_their_order(make, calibration, rng):
     if calibration == "leave-one-out":
         scores = refitted_scores(make, X, gamma=1.0)
         assert scores[7] < 1e-12 and scores[0] > 0.0
-        assert np.allclose(model.calibration_scores_, scores, rtol=1e-6, atol=0.0)
-    assert 0.0 < model.offset_ < 1e-12
+        tail = model.conformal_.tail
+        assert 0.0 < tail < 1e-11 and np.sum(scores < tail) > 10
+        assert np.allclose(model.calibration_scores_, continued(scores, tail), rtol=1e-6, atol=0.0)
+    assert model.offset_ < model.function_.tail  # in log scale
     new = np.linspace(3.0, 16.0, 400)[:, None] * np.array([[0.6, 0.8]])
     for rows in (new, X, 20 * rng.normal(size=(400, 2))):
         said, p, answer = model.score_samples(rows), model.p_values(rows), model.predict(rows)
@@ -199,12 +202,13 @@ def test_float32_kernel_values_keep_the_order_too(rng):
     model = SVDD(gamma=1.2, C=0.1, target_fpr=0.1, calibration="split", random_state=0).fit(X)
     assert model.function_.float64 is False
     said = model.score_samples(new)
-    assert np.all(np.diff(said) < 0) and said[-1] < 1e-40
-    expected = np.log(score(model, new))
-    assert np.allclose(np.log(said), expected, atol=1e-3)
-    # Where float64 ends, rows are all as far: they tie, which is on the safe side.
+    tail, sums = model.function_.tail, score(model, new)
+    assert np.all(np.diff(said) < 0) and sums[-1] < 1e-40 < tail < sums[0]
+    assert np.allclose(said, continued(sums, tail), rtol=1e-3, atol=1e-3 * tail)
+    # Where float64 ends, scores go on.
     beyond = model.score_samples(new * 10)
-    assert np.ptp(beyond) < 1e-290 and np.all(model.p_values(new * 10) <= model.p_values(new))
+    assert np.all(np.diff(beyond) < 0) and beyond[0] < said[-1]
+    assert np.all(model.p_values(new * 10) <= model.p_values(new))
 
 
 # -- rates that hold ---------------------------------------------------------------------------
