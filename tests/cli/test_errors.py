@@ -285,6 +285,14 @@ FIT = {
         ["d.csv", "--time-budget", "-1"],
         "--time-budget -1 is out of range; it must be 0 .settings as given. or a number of sec",
     ),
+    "endless time": (_csv(GOOD), ["d.csv", "--max-time", "inf"], "--max-time inf is out of range"),
+    "cache": (_csv(GOOD), ["d.csv", "--cache-size", "inf"], "--cache-size inf is out of range"),
+    "coef0": (_csv(GOOD), ["d.csv", "--coef0", "nan"], "--coef0 nan is out of range"),
+    "tiny rate": (
+        _csv(GOOD),
+        ["d.csv", "--target-fpr", "1e-300"],
+        "--target-fpr 1e-300 takes at least",
+    ),
     "target-fpr": (_csv(GOOD), ["d.csv", "--target-fpr", "1"], "--target-fpr 1 is out of range"),
     "target-fpr for few rows": (
         _csv(GOOD),

@@ -106,3 +106,8 @@ def test_two_runs_say_the_same(run, model, odd):
     )
     assert first == second
     assert first != other
+
+
+def test_a_row_beyond_all_counts(run, model, odd):
+    result = run("explain", model, odd, "--row", 10**30)
+    assert result.code == 2 and "is out of range; rows are counted from 1" in result.err

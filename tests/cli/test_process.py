@@ -1,5 +1,6 @@
 """What only a process of its own can show: exit codes, Ctrl-C and what gets imported."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -109,3 +110,13 @@ def test_ctrl_c_while_predicting(run, tmp_path, data, model, monkeypatch, exists
     assert result.code == 130
     assert "no scores were written" in result.err
     assert (out.read_text() == "old") if exists else not out.exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux only")
+def test_a_name_that_is_no_text(tmp_path, model_bytes):
+    (tmp_path / "m").write_bytes(model_bytes)
+    (tmp_path / "d.csv").write_text("width,height,colour,ok\n9,0,red,True\n")
+    out = tmp_path / os.fsdecode(b"o\xff.csv")
+    done = _python("-m", "fewlabels.cli", "predict", tmp_path / "m", tmp_path / "d.csv", "-o", out)
+    assert done.returncode == 0, done.stderr
+    assert out.exists() and "scores written to" in done.stdout

@@ -1,5 +1,7 @@
 """Exit codes, and the one place where exceptions become sentences."""
 
+import io
+import sys
 import traceback
 
 import typer
@@ -25,6 +27,10 @@ class Commands(TyperGroup):
     """The group of commands; turns what the user can repair into a sentence and a code."""
 
     def invoke(self, ctx):
+        for stream in (sys.stdout, sys.stderr):
+            # Names of files may hold what the terminal's encoding does not know.
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
         try:
             return super().invoke(ctx)
         except UserError as error:

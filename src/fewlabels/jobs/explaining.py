@@ -1,5 +1,7 @@
 """From a model, a table and numbers of rows to what drives their scores."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
@@ -41,8 +43,9 @@ def explain(model, data, rows, *, background=None, seed=0, n_jobs=None, observer
     """
     check_ranges({"random_state": seed, "n_jobs": n_jobs})
     numbers = list(dict.fromkeys(rows))
-    if min(numbers) < 1:
-        raise UserError(f"--row {min(numbers)} is out of range; rows are counted from 1.")
+    for number in (min(numbers), max(numbers)):
+        if not 1 <= number <= sys.maxsize:
+            raise UserError(f"--row {number} is out of range; rows are counted from 1.")
     data = source_of(data)
     scorer = Scorer(model, n_jobs)
     rows, usual = _read(data, scorer.schema, numbers, background is None, seed)

@@ -58,8 +58,9 @@ SETTINGS = {
     "degree": Setting((), lambda value: value >= 0, "0 or more"),
     "tol": Setting((), _positive, "greater than 0"),
     "max_iter": Setting(_STEPWISE, lambda value: value >= -1, "-1 (no limit) or more"),
-    "max_time": Setting(_STEPWISE, lambda value: value > 0, "greater than 0"),
-    "cache_size": Setting((), lambda value: value > 0, "greater than 0"),
+    "max_time": Setting(_STEPWISE, _positive, "greater than 0"),
+    "cache_size": Setting((), _positive, "greater than 0"),
+    "coef0": Setting((), lambda value: abs(value) < _INF, "a finite number"),
     "n_jobs": Setting(
         (), lambda value: value != 0, "a number of threads, or -1 for all cores"
     ),
@@ -68,7 +69,7 @@ SETTINGS = {
     ),
 }  # fmt: skip
 # Parameters of all machines, in any range.
-FREE = ("kernel", "coef0")
+FREE = ("kernel",)
 # What is no parameter of a machine.
 _OTHERS = {
     "time_budget": Setting(

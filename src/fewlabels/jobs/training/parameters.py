@@ -121,7 +121,7 @@ def with_target_fpr(machine, parameters, n_rows, searched=False):
                 "rows miss, so it is the machine's own; --target-fpr RATE asks for another rate"
             )
     elif asked != "none":
-        fewest = 0 if asked is None else math.ceil((1.0 - 1e-12) / asked) - 1
+        fewest = 0 if asked is None else math.ceil(min(1e18, (1.0 - 1e-12) / asked)) - 1
         if n_rows < fewest:
             raise UserError(
                 f"--target-fpr {asked:g} takes at least {fewest} training rows, and there are "
