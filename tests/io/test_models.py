@@ -191,8 +191,8 @@ def test_attributes_of_this_version_that_are_damaged(model, name):
 def test_attributes_that_an_old_file_lacks(tmp_path, stored, name):
     path = tmp_path / "m"
     path.write_bytes((FOLDER / f"{stored}.skops").read_bytes())
-    _rename(path, name, "another")
-    with pytest.raises(UserError, match=r"written with fewlabels .*; fit the model again"):
+    _rename(path, name, "another", version="0.0.1")
+    with pytest.raises(UserError, match=r"written with fewlabels 0.0.1.*; fit the model again"):
         load_model(path)
 
 

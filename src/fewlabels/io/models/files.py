@@ -106,8 +106,8 @@ def read_metadata(path):
             if MEMBER not in archive.namelist():
                 raise _no_model(path)
             # Values of JSON are larger than their text.
-            sizes = {i.filename: i.file_size for i in archive.infolist()}
-            unpacked = sum(n * (20 if k.endswith(".json") else 1) for k, n in sizes.items())
+            members = [(i.filename, i.file_size) for i in archive.infolist()]
+            unpacked = sum(n * (20 if name.endswith(".json") else 1) for name, n in members)
             most = max(_ANY_MODEL, _MOST_PACKED * Path(path).stat().st_size)
             check_room(f"The model file {path}", unpacked, "unpacked", most)
             metadata = json.loads(archive.read(MEMBER))
@@ -161,7 +161,7 @@ def load_model(path):
     except Exception as error:
         written = ", ".join(f"{name} {_writer(metadata, name)}" for name in _LIBRARIES)
         here = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
-        if written == here and metadata["format_version"] == FORMAT_VERSION:
+        if written == here:
             raise _damaged(path) from error
         raise UserError(
             f"{path} does not load with the versions here: it was written with {written}, and "
