@@ -166,3 +166,10 @@ def test_constant_columns_and_duplicates(blob):
         np.testing.assert_allclose(
             ours.decision_function(X) / size, weighted.decision_function(X) / size, atol=1e-5
         )
+
+
+@pytest.mark.parametrize("machine", [SVDD(), OneClassSVM()])
+def test_equal_names(machine, rng):
+    frame = pd.DataFrame(rng.normal(size=(20, 2)), columns=["a", "b"])
+    with pytest.raises(ValueError, match=r"^columns of X share a name; rename them"):
+        machine.fit(pd.concat([frame, frame], axis=1))

@@ -106,7 +106,10 @@ def check_rows(estimator, X, *, reset):
 
 
 def _refuse_what_is_no_number(X):
-    """Dates, which would become numbers in silence, and CSR arrays that point outside."""
+    """Equal names, dates, which would become numbers in silence, and broken CSR arrays."""
+    names = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", ())
+    if len(set(names)) < len(names):
+        raise ValueError("columns of X share a name; rename them so that each name occurs once.")
     types = getattr(X, "dtypes", getattr(X, "dtype", ())) if hasattr(X, "shape") else ()
     types = types if np.iterable(types) else [types]
     odd = [str(t) for t in types if any(word in str(t).lower() for word in _OF_TIME)]

@@ -43,10 +43,8 @@ def column_names(path, form):
         else:
             names = _header(next(_blocks(path), (b"", 1.0))[0], form)[0]
     if form in SEPARATORS and not names:
-        raise UserError(
-            f"{path} cannot be read: it has no rows; it needs a row of column names and rows of "
-            "data."
-        )
+        needs = "a row of column names and rows of data"
+        raise UserError(f"{path} cannot be read: it has no rows; it needs {needs}.")
     what = f"{len(names)} columns; a matrix as .npz or .svmlight takes less"
     check_room(path, _PER_COLUMN * len(names), what)
     twice = [name for name, count in Counter(names).items() if count > 1]
@@ -135,19 +133,15 @@ def _parsed_blocks(path, form, names, types):
 
 def _parse(block, names, form, types=None):
     """Parse whole rows: the columns of ``types`` (name to Arrow type), or all as text."""
-    return pacsv.read_csv(
-        pa.py_buffer(block),
-        read_options=pacsv.ReadOptions(
-            column_names=names, block_size=len(block) + 1, use_threads=False
-        ),
-        parse_options=_syntax(form),
-        convert_options=pacsv.ConvertOptions(
-            column_types=types or dict.fromkeys(names, pa.string()),
-            include_columns=list(types or ()),
-            strings_can_be_null=False,
-            null_values=list(MISSING),
-        ),
+    read = pacsv.ReadOptions(column_names=names, block_size=len(block) + 1, use_threads=False)
+    syntax = pacsv.ParseOptions(delimiter=SEPARATORS[form], newlines_in_values=True)
+    convert = pacsv.ConvertOptions(
+        column_types=types or dict.fromkeys(names, pa.string()),
+        include_columns=list(types or ()),
+        strings_can_be_null=False,
+        null_values=list(MISSING),
     )
+    return pacsv.read_csv(pa.py_buffer(block), read, syntax, convert)
 
 
 def _blocks(path):
@@ -196,10 +190,6 @@ def _header(block, form):
             break
     row = io.StringIO(block[start:end].rstrip(b"\r\n").decode("utf-8-sig"), newline="")
     return next(csv.reader(row, delimiter=SEPARATORS[form]), []), end
-
-
-def _syntax(form):
-    return pacsv.ParseOptions(delimiter=SEPARATORS[form], newlines_in_values=True)
 
 
 def _cut_lines(block, separator):
