@@ -193,8 +193,8 @@ class KernelMachine(BaseEstimator):
         values = {"solution": solution, **values}
         self._late = Late({name: (self._version, value) for name, value in values.items()})
 
-    def _report_status(self, result, tol):
-        """Warn when the tolerance was not reached; pass Ctrl-C on, fitted as far as it got."""
+    def _report_status(self, result, tol, gap):
+        """Warn when the tolerance was not reached, or ``gap`` is NaN; pass Ctrl-C on."""
         if result.status is Status.INTERRUPTED:
             warn(
                 f"fit was interrupted at a KKT violation of {result.violation:.3g} (tolerance "
@@ -207,6 +207,13 @@ class KernelMachine(BaseEstimator):
                 f"{type(self).__name__} stopped early ({result.status.value}) at a KKT violation "
                 f"of {result.violation:.3g} after {result.n_iter} iterations; "
                 f"{_ADVICE[result.status]}.",
+                ConvergenceWarning,
+            )
+        if np.isnan(gap):
+            warn(
+                f"{type(self).__name__} found a stationary point, and perhaps not the optimum: "
+                "the kernel matrix is not positive semi-definite, so that no duality gap bounds "
+                "what is left to gain. Take another kernel for a certificate.",
                 ConvergenceWarning,
             )
 

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 
 from ..fitted import OneClassSolution
 from ..fitted.solution import edges_of_scores
+from ..problem.convexity import supported_gap
 from ..problem.one_class import OneClass
 from .kernel_machine import COMMON, KernelMachine, function_of, largest_value, run_by
 from .normal_rows import CALIBRATION, OneClassMachine
@@ -150,7 +151,7 @@ class OneClassSVM(OneClassMachine):
         tol = self.tol / max(1.0, formulation.unit(mass))
         result = self._solve(problem, tol, 0.1 * self.tol, callback)
         self._settle(rows, held_out, formulation, problem, result)
-        self._report_status(result, tol)
+        self._report_status(result, tol, self.duality_gap_)
 
     def _solution(self, X, numbers, problem, result, shift, unit):
         """From duals that sum to one back to LIBSVM's."""
@@ -163,7 +164,7 @@ class OneClassSVM(OneClassMachine):
             function=function,
             **run_by(support, [len(support)], result.n_iter, result.history, result.converged),
             objective=unit**2 * result.objective,
-            duality_gap=unit**2 * result.duality_gap,
+            duality_gap=unit**2 * supported_gap(problem, result),
             intercept=-offset,
             scale=float(function.coef.sum()),
             size=size,

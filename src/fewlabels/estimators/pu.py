@@ -138,8 +138,8 @@ class PUSVM(TwoClassMachine):
     objective_ : float
         Regularised risk (4) at the solution, with ``risk_intercept_``.
     duality_gap_ : float
-        The objective is at most this far from the optimum. For the ramp loss, of the
-        last convex step.
+        The objective is at most this far from the optimum; for the ramp loss, of the last
+        convex step. NaN where the kernel matrix is not positive semi-definite.
     n_iter_ : int
         Iterations; pair steps of "decomposition" and "usmo".
     objectives_ : list of float or None
@@ -272,7 +272,7 @@ class PUSVM(TwoClassMachine):
         # USMO without iterations is asked for its start: a classifier of its own.
         is_start = self.solver == "usmo" and found.result.status is Status.MAX_ITER
         if not (is_start and self.max_iter == 0):
-            self._report_status(found.result, self.tol)
+            self._report_status(found.result, self.tol, found.gap)
         return found
 
     def _stream_of(self, rows, result, solution):

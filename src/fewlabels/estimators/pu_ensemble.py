@@ -16,6 +16,7 @@ from ..fitted import PUEnsembleFit
 from ..fitted.solution import ROUNDING
 from ..kernels import KERNELS, Linear, make_kernel
 from ..kernels.width import resolve_gamma
+from ..problem.convexity import curvature_missing
 from ..solvers import Settings
 from ..training.grams import shift_of
 from ..training.positive_unlabelled.bags import DistinctRows
@@ -201,7 +202,8 @@ class PUEnsemble(TwoClassMachine):
         worst = bags.unfinished if result.converged and bags.unfinished else result
         run = bags.n_iter + result.n_iter, result.history, worst.converged
         self._keep(self._solution(rows, distinct, found, run, kernels, shift, grams[0]))
-        self._report_status(worst, self.tol)
+        curvature = [curvature_missing(gram, np.ones(gram.n)) for gram in grams]
+        self._report_status(worst, self.tol, np.max(curvature))
         return self
 
     def _grams(self, rows, distinct):

@@ -316,7 +316,7 @@ class S3VM(TwoClassMachine):
         )  # fmt: skip
         certificate = solutions.certificate_of(self, found, solution.function, rows, given)
         self._keep(solution, certificate=certificate)
-        solutions.warn_of_training(self, found)
+        solutions.warn_of_training(self, found, data.gram)
         return self
 
     # -- what a fit has found ------------------------------------------------------------------

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._warn import warn
 from ..fitted import OneClassSolution
 from ..fitted.solution import edges_of_scores
+from ..problem.convexity import supported_gap
 from ..problem.one_class import LinearSlackBall, SquaredSlackBall
 from ..solvers import REFERENCE_SOLVERS
 from ..training.grams import shift_of
@@ -121,7 +122,8 @@ class SVDD(OneClassMachine):
     objective_ : float
         Value of the dual, eq. (7) or (3).
     duality_gap_ : float
-        The objective is at most this far from the optimum.
+        The objective is at most this far from the optimum; NaN where the kernel matrix is not
+        positive semi-definite, which a warning says.
     n_iter_ : int
         Iterations; pair steps of "decomposition".
     history_ : list of dict
@@ -216,7 +218,7 @@ class SVDD(OneClassMachine):
                 "rows; raise C for a ball.",
                 ConvergenceWarning,
             )
-        self._report_status(result, tol)
+        self._report_status(result, tol, solution.duality_gap)
 
     def _absolute_tol(self, problem):
         """``tol`` in units of the gradient, from the total variance in feature space.
@@ -293,7 +295,7 @@ class SVDD(OneClassMachine):
             function=function,
             **run_by(support, [len(support)], result.n_iter, result.history, result.converged),
             objective=result.objective,
-            duality_gap=result.duality_gap,
+            duality_gap=supported_gap(problem, result),
             intercept=intercept,
             size=size,
             rate=self.target_fpr,

@@ -15,7 +15,7 @@ class GramOperator(ABC):
     ``n_values`` counts kernel values evaluated so far, the honest unit of cost; ``value_cost`` is
     the rough cost of one in multiply-adds, 0 where values are not evaluated. ``dtype`` is their
     precision and ``value_error`` the rounding error of K_ij, relative to ``sqrt(K_ii K_jj)``.
-    ``n_jobs`` threads.
+    ``is_inner_product`` says that K is known to be positive semi-definite. ``n_jobs`` threads.
     """
 
     value_cost = 0.0
@@ -24,6 +24,7 @@ class GramOperator(ABC):
     n_values = 0
     #: The ``Copies`` among the rows, where equal ones are evaluated once.
     copies = None
+    is_inner_product = False
 
     def __init__(self, n, n_jobs=1):
         self.n = int(n)
@@ -95,7 +96,7 @@ class WrappedGram(GramOperator):
         self.inner = inner
         super().__init__(n, inner.n_jobs)
         self.value_cost, self.dtype = inner.value_cost, inner.dtype
-        self.value_error = inner.value_error
+        self.value_error, self.is_inner_product = inner.value_error, inner.is_inner_product
 
     @property
     def n_values(self):

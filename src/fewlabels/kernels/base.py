@@ -28,12 +28,14 @@ class Kernel(ABC):
 
     ``name`` is what users pass as ``kernel``, None for kernels without a name; ``takes`` are those
     of "gamma", "degree", "coef0" that it has; ``is_similarity`` tells whether K(x, x) = 1 and
-    values fall from there to 0 as rows move apart.
+    values fall from there to 0 as rows move apart; ``is_inner_product`` whether all its matrices
+    are positive semi-definite (else they are checked before a duality gap is shown).
     """
 
     name: ClassVar[str | None] = None
     takes: ClassVar[tuple[str, ...]] = ()
     is_similarity: ClassVar[bool] = False
+    is_inner_product: Any = False
 
     @classmethod
     def of(cls, **parameters: Any) -> Kernel:

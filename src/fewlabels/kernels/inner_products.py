@@ -15,6 +15,7 @@ class Linear(MappedKernel):
     """``K(x, z) = x.z``."""
 
     name: ClassVar = "linear"
+    is_inner_product: ClassVar = True
     map: ClassVar = Map.IDENTITY
 
     @property
@@ -39,6 +40,10 @@ class Polynomial(MappedKernel):
     name: ClassVar = "poly"
     takes: ClassVar = ("gamma", "degree", "coef0")
     map: ClassVar = Map.POWER
+
+    @property
+    def is_inner_product(self):
+        return self.coef0 >= 0.0
 
     @property
     def factor(self):

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..gram import GramOperator
-from .penalty import Penalty
+from .penalty import Penalty, check_costs
 from .totals import Extent
 
 # Pair steps square differences of gradients.
@@ -62,13 +62,13 @@ class DualProblem:
             )
         ridge = np.ascontiguousarray(np.broadcast_to(self.ridge, self.n), dtype=float)
         object.__setattr__(self, "ridge", ridge)
-        sizes = self.scale * self.gram.diagonal(), self.penalty.slope_right
-        largest = max(float(np.abs(size).max(initial=0.0)) for size in sizes)
+        largest = float(np.abs(self.scale * self.gram.diagonal()).max(initial=0.0))
         if not largest <= _LARGEST:  # also refuses NaN
             raise ValueError(
                 f"kernel values reach {largest:.3g}, beyond what can be squared in double "
                 "precision; scale the columns."
             )
+        check_costs(self.penalty)
         extent = Extent.of(self.penalty)
         object.__setattr__(self, "extent", extent)
         if not extent.allows(self.total):

@@ -13,6 +13,9 @@ from .totals import Totals
 # Shares of equal rows that are this near to a breakpoint, relative to all of them, are on it.
 _SHARED = 1e-14
 
+# Of breakpoints and slopes.
+_LARGEST = 1e40
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Penalty:
@@ -274,6 +277,18 @@ def group_sums(copies, values):
     totals = np.zeros(len(copies.first))
     _shares.group_sums(copies.of, _plain(values), totals)
     return totals
+
+
+def check_costs(penalty):
+    """Refuse breakpoints, which grow with costs and weights, that steps could not square."""
+    ends = np.concatenate([penalty.lower, penalty.upper])
+    largest = float(np.abs(ends[np.isfinite(ends)]).max(initial=0.0))
+    largest = max(largest, float(np.abs(penalty.slope_right).max(initial=0.0)))
+    if not largest <= _LARGEST:  # also refuses NaN
+        raise ValueError(
+            f"costs times weights reach {largest:.3g}, where double precision leaves nothing to "
+            "compare; take a smaller C or C_star, a larger lam, or smaller sample weights."
+        )
 
 
 def _is_plain(array):

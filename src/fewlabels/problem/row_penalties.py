@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .penalty import Penalty
+from .penalty import Penalty, check_costs
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class RowPenalties:
     @classmethod
     def convex(cls, penalty, ridge=0.0):
         """Rows with a convex penalty."""
+        check_costs(penalty)
         n = len(penalty)
         ridge = np.ascontiguousarray(np.broadcast_to(ridge, n), dtype=float)
         return cls(penalty, np.zeros(n, bool), ridge)
@@ -44,7 +45,9 @@ class RowPenalties:
         label = np.asarray(label, dtype=float)
         symmetric = label == 0.0
         side = np.where(symmetric, 1.0, label)
-        return cls(Penalty.hinge(side, cost), symmetric, np.zeros(len(label)))
+        penalty = Penalty.hinge(side, cost)
+        check_costs(penalty)
+        return cls(penalty, symmetric, np.zeros(len(label)))
 
     def __len__(self):
         return len(self.symmetric)

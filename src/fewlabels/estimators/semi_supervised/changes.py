@@ -321,12 +321,11 @@ def catch_up(self, stream, name, max_steps):
 
 def train_batch(self, stream, signs_before=None):
     """Let the path of a stream start from batch training; gives its objectives."""
-    found = train(
-        stream.training_data(lambda X: held_gram(self, X)), training_of(self, None), signs_before
-    )
+    data = stream.training_data(lambda X: held_gram(self, X))
+    found = train(data, training_of(self, None), signs_before)
     keep_bound(self, found)
     stream.start_from(found, done=bool(found.result.converged))
-    warn_of_training(self, found)
+    warn_of_training(self, found, data.gram)
     return found.objectives
 
 

@@ -10,6 +10,7 @@ from ..._warn import warn
 from ...fitted import Solution
 from ...fitted.solution import ROUNDING, Certificate
 from ...gram import PrecomputedGram, RepeatedGram, make_gram
+from ...problem.convexity import curvature_missing
 from ...problem.semi_supervised import SemiSupervised
 from ...training.cross_fitting import Sample, left_out_scores
 from ...training.curves import curve_of_labels
@@ -46,7 +47,7 @@ def held_gram(self, X):
     if inner.value_cost < _WORTH_HOLDING or 8 * inner.n**2 > 1e6 * self.cache_size:
         return gram
     held = PrecomputedGram(inner.block(np.arange(inner.n)), inner.n_jobs)
-    held.n_values = inner.n_values
+    held.n_values, held.is_inner_product = inner.n_values, inner.is_inner_product
     return held if inner is gram else RepeatedGram(held, gram.copies)
 
 
@@ -57,11 +58,11 @@ def keep_bound(self, found):
         self.n_nodes_ = found.n_nodes
 
 
-def warn_of_training(self, found):
+def warn_of_training(self, found, gram):
     """Warn when the tolerance was not reached, or the global minimum is not proven."""
     message = unproven(found)
     if message is None:
-        self._report_status(found.result, self.tol)
+        self._report_status(found.result, self.tol, curvature_missing(gram, found.result.a))
     else:
         warn(message, ConvergenceWarning)
 

@@ -15,6 +15,8 @@ _CHUNK = 8192
 class LinearGram(GramOperator):
     """``K = X X'`` of dense or CSR rows, in float64, by ``n_jobs`` threads."""
 
+    is_inner_product = True
+
     def __init__(self, X, n_jobs=1):
         super().__init__(X.shape[0], n_jobs)
         self.X = X

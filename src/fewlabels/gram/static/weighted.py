@@ -38,6 +38,7 @@ class SumGram(GramOperator):
         self._beside = 0
         self._diagonal = self._summed(member.diagonal() for member in self.members)
         self.value_cost = float(sum(member.value_cost for member in self.members))
+        self.is_inner_product = all(member.is_inner_product for member in self.members)
         self.dtype = np.result_type(*(member.dtype for member in self.members))
         self.value_error = self._largest_error()
 

@@ -30,6 +30,7 @@ class RowsGram(GramOperator):
         super().__init__(rows.shape[0], n_jobs)
         self.row_map = row_map
         self.dtype = row_map.dtype
+        self.is_inner_product = row_map.kernel.is_inner_product
         self.value_error = row_map.value_error
         self.value_cost = rows.nnz / max(1, self.n) if sp.issparse(rows) else rows.shape[1]
         self._X = X

@@ -180,16 +180,17 @@ class Engine:
     def _improve(self):
         if self._precision.is_stale(self.rows):
             self._refresh()
+            self._progress.renew()
         elif not self._is_whole and self.rows.refine():
             self._precision.accuracy = self.rows.accuracy()
             self._refresh()
+            self._progress = Progress()
         elif self._stuck:
             return self._end(self._look(), Status.STALLED)
         else:
             self._at_limit = True
             return Stage.BLOCKS
         self._precision.computed(self.rows)
-        self._progress = Progress()
         self._stuck = False
         return Stage.BLOCKS
 
@@ -249,7 +250,8 @@ class Engine:
         self.record.add(view.violation, len(working), n_moved, steps, self.rows.n_values())
         self._resize(len(working), n_moved, view.violation)
         noise = self._precision.noise
-        if steps == 0 or self._progress.is_idle(self.rows.totals(), view.violation, noise):
+        totals = self.rows.totals()
+        if steps == 0 or self._progress.is_idle(totals, view.violation, noise, steps):
             self._stuck = True
             return Stage.PRECISION
         if self._progress.is_noise(view.violation, noise):

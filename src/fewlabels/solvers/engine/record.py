@@ -11,6 +11,11 @@ from ..result import Status
 # a tenth, before giving up.
 _IDLE_ROUNDS = 50
 _NO_PROGRESS = 1e-14
+# As many, or fewer of many steps each, without the latter, while the objective falls by less than
+# this share of the violation times the sum of the variables' sizes.
+_PLATEAU, _STEPS_OF_A_ROUND, _SHARE = 150, 5_000, 0.1
+# Times that a gradient computed afresh lets all counts begin again.
+_RENEWALS = 20
 # Rounds with a violation within the bound on rounding, before giving up.
 _NOISY_ROUNDS = 30
 
@@ -70,10 +75,20 @@ class Progress:
     """Whether rounds still lead anywhere."""
 
     def __init__(self):
-        self._best = self._closest = math.inf
-        self._idle = self._noisy = 0
+        self._renewed = 0
+        self._begin()
 
-    def is_idle(self, totals, violation, noise):
+    def _begin(self):
+        self._best = self._closest = self._before = math.inf
+        self._idle = self._noisy = self._plateau = 0
+
+    def renew(self):
+        """The gradient was computed afresh: another chance, as long as there were not many."""
+        self._renewed += 1
+        if self._renewed <= _RENEWALS:
+            self._begin()
+
+    def is_idle(self, totals, violation, noise, steps):
         """Whether neither the objective nor the violation has improved for some rounds."""
         # Less than rounding is no progress: of the objective, and of the gradient in it.
         objective = totals.objective
@@ -82,8 +97,13 @@ class Progress:
         closer = violation < 0.9 * self._closest
         self._idle = 0 if better or closer else self._idle + 1
         self._best = objective if better else self._best
-        self._closest = violation if closer else self._closest
-        return self._idle >= _IDLE_ROUNDS
+        if closer:
+            self._closest, self._before, self._plateau = violation, objective, 0
+        self._plateau += 1.0 + steps / _STEPS_OF_A_ROUND
+        # What such a violation promises, and hardly anything of it has come.
+        promised = _SHARE * self._closest * totals.reach
+        in_vain = self._plateau > _PLATEAU and self._before - objective < promised
+        return self._idle >= _IDLE_ROUNDS or in_vain
 
     def is_noise(self, violation, noise):
         """Whether the violation has been within the bound on rounding for some rounds.

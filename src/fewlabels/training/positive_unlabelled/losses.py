@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...problem import Penalty, one_class, pu_ramp_step
+from ...problem.convexity import supported_gap
 from ...problem.positive_unlabelled import DoubleHinge
 from ...solvers import REFERENCE_SOLVERS, solve_decomposition
 from ...solvers.cccp import solve_cccp
@@ -53,7 +54,7 @@ def double_hinge_solution(problem, result, data, lam):
         penalty=problem.penalty,
         bias=result.multiplier,
         objective=2.0 * lam * (-lower_bound - constant),
-        gap=max(0.0, 2.0 * lam * result.duality_gap),
+        gap=float(np.maximum(0.0, 2.0 * lam * supported_gap(problem, result))),
         result=result,
         gram=data.gram,
     )
@@ -126,7 +127,7 @@ def solve_ramp(data, settings):
         penalty=reversed_ends,
         bias=-result.multiplier,
         objective=objectives[-1],
-        gap=max(0.0, 2.0 * lam * result.duality_gap),
+        gap=float(np.maximum(0.0, 2.0 * lam * supported_gap(step(on_flat_part), result))),
         result=result,
         gram=gram,
         objectives=objectives,
