@@ -15,7 +15,7 @@ class Linear(MappedKernel):
     """``K(x, z) = x.z``."""
 
     name: ClassVar = "linear"
-    is_inner_product: ClassVar = True
+    is_inner_product = True
     map: ClassVar = Map.IDENTITY
 
     @property

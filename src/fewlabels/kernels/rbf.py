@@ -25,7 +25,7 @@ class RBF(MappedKernel):
     name: ClassVar = "rbf"
     takes: ClassVar = ("gamma",)
     is_similarity: ClassVar = True
-    is_inner_product: ClassVar = True
+    is_inner_product = True
     map: ClassVar = Map.EXP2
     of_distance: ClassVar = True
 

@@ -13,13 +13,15 @@ from .penalty import Penalty, check_costs
 class RowPenalties:
     """Penalties of some rows in the units of problem (P).
 
-    Rows with the symmetric hinge of unlabelled rows have ``cost * max(0, 1 - |f|)``, convex on
-    either side of f = 0; the penalty, that of the sign +1, is mirrored when f changes sign.
+    ``penalty`` holds intervals, kinks and slopes, ``ridge`` the diagonal of Q besides that of the
+    kernel (>= 0). Rows marked ``symmetric`` have the loss ``cost * max(0, 1 - |f|)`` of unlabelled
+    rows, convex on either side of f = 0; the penalty, that of the sign +1, is mirrored when f
+    changes sign.
     """
 
     penalty: Penalty
-    symmetric: np.ndarray  # mask of rows with the symmetric hinge
-    ridge: np.ndarray  # diagonal of Q besides that of the kernel, >= 0
+    symmetric: np.ndarray
+    ridge: np.ndarray
 
     @classmethod
     def convex(cls, penalty, ridge=0.0):
