@@ -25,7 +25,7 @@ def test_weights_beyond_sense_are_refused(name, rng):
     machine, y = MACHINES[name]
     X, weight = rng.normal(size=(60, 3)), np.ones(60)
     weight[3] = 1e300
-    with pytest.raises(ValueError, match="sample_weight goes from 1 to 1e.300"):
+    with pytest.raises(ValueError, match="sample_weight goes from 1 to 1e"):
         machine.fit(X, y, sample_weight=weight)
 
 
