@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.stats import rankdata
@@ -49,6 +52,7 @@ SHARED = (
 )  # fmt: skip
 
 
+@dataclass(eq=False, repr=False)
 class PUSVMCV(ClassifierMixin, BaseEstimator):
     """PUSVM with lambda and gamma chosen by cross-validation, without negatives.
 
@@ -126,7 +130,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
     True
     """
 
-    _parameter_constraints: dict = {  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict] = {
         "lams": ["array-like", None],
         "gammas": ["array-like", None],
         "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split"]), "array-like"],
@@ -135,47 +139,25 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         **{name: CONSTRAINTS[name] for name in SHARED},
     }
 
-    def __init__(
-        self,
-        lams=None,
-        gammas=None,
-        cv=5,
-        scoring="auc-risk",
-        prior="estimate",
-        loss="double-hinge",
-        threshold="leave-one-out",
-        kernel="rbf",
-        degree=3,
-        coef0=1.0,
-        solver="auto",
-        tol=1e-3,
-        max_iter=-1,
-        pos_label=None,
-        max_time=None,
-        cache_size=200,
-        n_jobs=None,
-        random_state=None,
-        verbose=False,
-    ):
-        self.lams = lams
-        self.gammas = gammas
-        self.cv = cv
-        self.scoring = scoring
-        self.prior = prior
-        self.loss = loss
-        self.threshold = threshold
-        self.kernel = kernel
-        self.degree = degree
-        self.coef0 = coef0
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.pos_label = pos_label
-        self.max_time = max_time
-        self.cache_size = cache_size
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    lams: Sequence | None = None
+    gammas: Sequence | None = None
+    cv: Any = 5
+    scoring: str | Callable = "auc-risk"
+    prior: str | float = "estimate"
+    loss: str = "double-hinge"
+    threshold: str = "leave-one-out"
+    kernel: str | Callable = "rbf"
+    degree: int = 3
+    coef0: float = 1.0
+    solver: str = "auto"
+    tol: float = 1e-3
+    max_iter: int = -1
+    pos_label: Any = None
+    max_time: float | None = None
+    cache_size: float = 200
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: bool = False
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
