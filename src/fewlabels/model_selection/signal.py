@@ -19,7 +19,7 @@ from ..labels.semi_supervised import read_semi_labels
 _MOST_ROWS, _MOST_PAIRS = 600, 8_000
 _SHUFFLES = 199
 # Of so many orders of the labels this many at most may have an area as large as the labels' own.
-_LEVEL = 0.025
+_LEVEL = 0.015
 # Half of a 90 % interval, in standard errors.
 _HALF = 1.645
 # Degrees of freedom of the ranking, as a share of the rarer kind's rows.
@@ -32,7 +32,7 @@ class Signal(NamedTuple):
     """Area under the ROC curve of rows held out, with its 90 % interval; chance is 0.5.
 
     Of labelled positive rows against the pile, or of one class against the other. ``found``:
-    whether fewer than one in forty shuffled orders of the ``labels`` reach it.
+    whether less than one in sixty shuffled orders of the ``labels`` reaches it.
     """
 
     area: float
@@ -54,21 +54,22 @@ def find_signal(machine, X, y, random_state=0):
         return None
     if isinstance(machine, S3VM):
         label = read_semi_labels(y, machine.unlabeled)[0]
-        kinds = np.flatnonzero(label > 0), np.flatnonzero(label < 0)
+        kinds = [np.flatnonzero(kind) for kind in (label > 0, label < 0, label == 0)]
     else:
         positive = split_labels(y, machine.pos_label)[0]
-        kinds = np.flatnonzero(positive), np.flatnonzero(~positive)
-    # Where no order of so few labels could be one in forty, nothing can be found.
-    if comb(sum(map(len, kinds)), len(kinds[0])) < 1.0 / _LEVEL or min(map(len, kinds)) < 2:
+        kinds = [np.flatnonzero(kind) for kind in (positive, ~positive)]
+    sizes = [len(rows) for rows in kinds[:2]]
+    # Where no order of so few labels could be one in sixty, nothing can be found.
+    if comb(sum(sizes), sizes[0]) < 1.0 / _LEVEL or min(sizes) < 2:
         return None
     rng = np.random.default_rng(random_state)
     labels = sum(len(rows) for rows in kinds[: 2 if isinstance(machine, S3VM) else 1])
     kinds = [rng.choice(rows, min(len(rows), _MOST_ROWS), replace=False) for rows in kinds]
-    y = np.repeat([1.0, 0.0], [len(rows) for rows in kinds])
-    rows = X[np.concatenate(kinds)]
+    sizes = [len(rows) for rows in kinds[:2]]
+    y = np.repeat([1.0, 0.0], sizes)
     shuffled = [rng.permutation(y) for _ in range(_SHUFFLES)]
     with one_blas_thread():
-        smooth = _smoother(rows, _FREEDOM * min(len(rows) for rows in kinds))
+        smooth = _smoother(X[np.concatenate(kinds)], len(y), _FREEDOM * min(sizes))
         weight = _pairs_left_out(smooth)
         areas = [_areas(smooth, weight, order, rng) for order in (y, *shuffled)]
     of_rows, area = areas[0]
@@ -81,13 +82,20 @@ def find_signal(machine, X, y, random_state=0):
     return Signal(area, max(0.0, area - half), min(1.0, area + half), bool(p <= _LEVEL), labels)
 
 
-def _smoother(X, freedom):
-    """The matrix that ridge regression makes of labels, with so many degrees of freedom."""
-    linear = np.asarray(safe_sparse_dot(X, X.T, dense_output=True), dtype=float)
-    kernel = 0.0
-    for part in (linear, rbf_kernel(X)):
+def _smoother(X, n, freedom):
+    """The matrix that ridge regression makes of labels of the first n rows.
+
+    With so many degrees of freedom. Directions in which other rows, without labels, are spread
+    count more, as a kernel's square has them.
+    """
+    everything = 0.0
+    for part in (np.asarray(safe_sparse_dot(X, X.T, dense_output=True), float), rbf_kernel(X)):
         part = part - part.mean(axis=0) - part.mean(axis=1)[:, None] + part.mean()
-        kernel = kernel + part / max(np.trace(part), np.finfo(float).tiny)
+        everything = everything + _of_unit_trace(part)
+    kernel = everything[:n, :n]
+    if n < len(everything):
+        spread = everything[:n] @ everything[:, :n]
+        kernel = _of_unit_trace(kernel) + _of_unit_trace(spread)
     values, vectors = np.linalg.eigh(kernel)
     values = np.clip(values, 0.0, None)
     freedom = min(freedom, _MOST_FREEDOM, 0.5 * np.sum(values > 1e-9))
@@ -99,6 +107,10 @@ def _smoother(X, freedom):
 
     ridge = np.exp(brentq(off, np.log(values[-1]) - 40.0, np.log(np.sum(values) / freedom) + 1.0))
     return (vectors * (values / (values + ridge))) @ vectors.T
+
+
+def _of_unit_trace(kernel):
+    return kernel / max(np.trace(kernel), np.finfo(float).tiny)
 
 
 def _pairs_left_out(smooth):
