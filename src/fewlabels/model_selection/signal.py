@@ -17,8 +17,9 @@ from ..labels.semi_supervised import read_semi_labels
 
 # Most rows of either kind that take part, and most pairs of them.
 _MOST_ROWS, _MOST_PAIRS = 600, 8_000
-_SHUFFLES = 199
-# Of so many orders of the labels this many at most may have an area as large as the labels' own.
+# Orders of the labels; of few, where many orders do equally well and each costs little, more.
+_SHUFFLES, _FEW, _SHUFFLES_OF_FEW = 199, 100, 1999
+# At most this share of shuffled orders may have an area as large as the labels' own.
 _LEVEL = 0.015
 # Half of a 90 % interval, in standard errors.
 _HALF = 1.645
@@ -67,7 +68,8 @@ def find_signal(machine, X, y, random_state=0):
     kinds = [rng.choice(rows, min(len(rows), _MOST_ROWS), replace=False) for rows in kinds]
     sizes = [len(rows) for rows in kinds[:2]]
     y = np.repeat([1.0, 0.0], sizes)
-    shuffled = [rng.permutation(y) for _ in range(_SHUFFLES)]
+    shuffles = _SHUFFLES_OF_FEW if len(y) <= _FEW else _SHUFFLES
+    shuffled = [rng.permutation(y) for _ in range(shuffles)]
     with one_blas_thread():
         smooth = _smoother(X[np.concatenate(kinds)], len(y), _FREEDOM * min(sizes))
         weight = _pairs_left_out(smooth)
@@ -76,7 +78,7 @@ def find_signal(machine, X, y, random_state=0):
     chance = np.array([other for _, other in areas[1:]])
     # Of few labels many orders tie: half of them count.
     as_large = np.sum(chance > area) + 0.5 * np.sum(chance == area)
-    p = (1 + as_large) / (1 + _SHUFFLES)
+    p = (1 + as_large) / (1 + shuffles)
     delong = sum(np.var(of_rows[y == k], ddof=1) / np.sum(y == k) for k in (0, 1))
     half = _HALF * float(np.sqrt(max(delong, np.var(chance))))
     return Signal(area, max(0.0, area - half), min(1.0, area + half), bool(p <= _LEVEL), labels)
