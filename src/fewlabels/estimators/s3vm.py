@@ -48,9 +48,9 @@ class S3VM(TwoClassMachine):
     so that the boundary keeps away from labelled and unlabelled rows alike, with the mean
     of f over the unlabelled rows held at that of the labels (Yu et al. 2019, eq. (2)).
 
-    Rows and labels may keep coming: ``partial_fit``, ``forget`` and ``relabel`` follow the
-    minimum exactly, in milliseconds, and so does ``reprice`` when prices move.
-    ``consolidate`` looks for a better minimum.
+    Rows and labels may keep coming: ``partial_fit``, ``forget`` and ``relabel`` follow the local
+    minimum exactly, in milliseconds, and so does ``reprice`` when prices move. A fit may find
+    a lower one: ``consolidation_due_`` says when, ``consolidate`` looks for it.
 
     Parameters
     ----------
@@ -115,6 +115,11 @@ class S3VM(TwoClassMachine):
         to labelled rows that five machines were not trained on: trained when ``predict_proba`` is
         called first after rows or labels have changed. "isotonic" is the mean of the isotonic
         regression and the sigmoid.
+    auto_consolidate : bool, default=False
+        Whether an operation after which ``consolidation_due_`` is True looks for a better
+        minimum, by ``consolidate(["anneal", "batch"])`` ("C_star" in place of "batch" for
+        ``solver="path"``, neither for "branch-and-bound"). That operation then takes as long
+        as a fit, whatever ``max_steps``, which is why it is off.
 
     Attributes
     ----------
@@ -141,8 +146,10 @@ class S3VM(TwoClassMachine):
     n_nodes_ : int
         Convex problems that branch and bound has solved, in ``fit`` and since.
     consolidation_due_ : bool
-        Whether half as many rows were added, forgotten or relabelled as there were
-        training rows at the last batch training or ``consolidate``.
+        Whether a fit is likely to find a lower minimum: since the last batch training or
+        ``consolidate``, half as many rows were added, forgotten or relabelled as there were
+        training rows then; or a twentieth, and ``objective_`` has grown by 5 % in relation to
+        the price of all rows.
     n_steps_, n_flips_ : int
         Steps of the path so far; unlabelled rows that changed sides on it.
     n_iter_ : int
@@ -209,6 +216,7 @@ class S3VM(TwoClassMachine):
         "max_nodes": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "unlabeled": "no_validation",
         "probability": PROBABILITY,
+        "auto_consolidate": ["boolean"],
     }
 
     C: float = 10.0
@@ -233,6 +241,7 @@ class S3VM(TwoClassMachine):
     random_state: Any = None
     verbose: bool = False
     probability: str | None = None
+    auto_consolidate: bool = False
 
     # Lower bound of a search over all signs, while rows and labels are those of the search.
     _lower_bound = None

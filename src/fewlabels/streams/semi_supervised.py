@@ -19,9 +19,12 @@ from ..training.semi_supervised.data import S3VMData
 from .rows import HeldRows, caught_up
 from .state import NONE, Operation, State, both_classes, check_weight
 
-# A rebuild is due when as many rows came, went or changed as this share of those at the last one.
-_DUE_SHARE = 0.5
+# A rebuild is due when as many rows came, went or changed as this share of those at the last one,
+# or so many, and the value of (1) for a unit of price has grown by that factor.
+_DUE_SHARE, _GROWN_SHARE, _GROWN = 0.5, 0.05, 1.05
 _HISTORY_KEPT = 1000
+# How far C* goes down to look for a better minimum near by.
+_ANNEALING_SHARE = 1.0 / 8.0
 
 
 class S3VMStream:
@@ -110,7 +113,17 @@ class S3VMStream:
     @property
     def due(self):
         """Whether enough has changed since the last rebuild for another."""
-        return self._now.n_changed >= max(1.0, _DUE_SHARE * self._now.n_rebuilt)
+        now = self._now
+        share = now.n_changed / max(2, now.n_rebuilt)
+        if _GROWN_SHARE <= share < _DUE_SHARE:
+            return self._value() > _GROWN * now.value_rebuilt
+        return share >= _DUE_SHARE
+
+    def _value(self):
+        """Value of (1) for a unit of price; NaN on the way."""
+        value, _ = self.certificate(self.standing())
+        places = self.places
+        return value / self.machine.cost(self.label(places), self.weight(places)).sum()
 
     # Of this path and those before; iterations and history of batch trainings too.
 
@@ -228,6 +241,8 @@ class S3VMStream:
             done = caught_up(self._now.path, self._next, max_steps)
             self._notice()
             self._set(done=done)
+            if done and np.isnan(self._now.value_rebuilt):
+                self._set(value_rebuilt=self._value())
         except BaseException:
             self._set(**self._without_path())
             raise
@@ -318,7 +333,10 @@ class S3VMStream:
         other = self.fresh()
         other._set(start=other._start(solution, solution.sign))
         other.begin()
-        other._set(n_rebuilt=self._now.n_rebuilt, n_changed=self._now.n_changed)
+        now = self._now
+        other._set(
+            n_rebuilt=now.n_rebuilt, n_changed=now.n_changed, value_rebuilt=now.value_rebuilt
+        )
         self.take_over(other)
 
     def last_signs(self):
@@ -364,13 +382,29 @@ class S3VMStream:
         )  # fmt: skip
         return other
 
+    def annealed(self):
+        """A stream of the same rows where C* went down along the path from here, and back.
+
+        Only one of the two may go on.
+        """
+        if not self.has_path:
+            raise ArithmeticError("no path has begun")
+        other, path = self.fresh(), self._now.path.copy()
+        other._now = self._now._replace(path=path)
+        free = np.flatnonzero(path.signs)
+        weight = self.weight(self._now.on_path[free])
+        for share in (_ANNEALING_SHARE, 1.0):
+            machine = replace(self.machine, C_star=share * self.machine.C_star)
+            path.move(free, machine.penalties(np.zeros(len(free)), weight))
+        return other
+
     def take_over(self, other):
         """Stand where another stream of these rows does."""
         self._now = other._now._replace(version=self._now.version + 1)
 
     def mark_rebuilt(self):
         """Count changes from now on."""
-        self._set(n_rebuilt=len(self), n_changed=0)
+        self._set(n_rebuilt=len(self), n_changed=0, value_rebuilt=np.nan)
 
     def training_data(self, make_gram):
         """The training rows for batch training; ``make_gram`` makes an operator over rows."""
@@ -396,6 +430,7 @@ class S3VMStream:
             "start": self._plain_start(), "done": self.done, "version": self.version,
             "steps": self.n_steps, "flips": self.n_flips, "iterations": int(now.iterations),
             "rows_at_training": int(now.n_rebuilt), "changed_since": int(now.n_changed),
+            "value_at_training": float(now.value_rebuilt),
             "history": json.dumps(self.history, default=float),
         }  # fmt: skip
 
@@ -425,5 +460,6 @@ class S3VMStream:
             done=state["done"], version=state["version"], steps=state["steps"],
             flips=state["flips"], iterations=state["iterations"],
             n_rebuilt=state["rows_at_training"], n_changed=state["changed_since"],
+            value_rebuilt=state.get("value_at_training", np.nan),
             history=tuple(json.loads(state["history"])),
         )  # fmt: skip

@@ -65,6 +65,7 @@ class State(NamedTuple):
     queue: tuple = ()
     n_rebuilt: int = 0
     n_changed: int = 0
+    value_rebuilt: float = np.nan  # of (1), a unit of price; NaN until the next operation ends
     steps: int = 0  # of earlier paths
     flips: int = 0
     iterations: int = 0  # of batch trainings

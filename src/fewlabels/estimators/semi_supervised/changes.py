@@ -37,11 +37,13 @@ from .solution import (
 
 # What rounding may do to a path.
 _BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
-# Ways to a minimum from scratch. Which of them consolidate takes depends on the solver; row by
-# row costs too much with more rows than this.
+# Ways to another minimum. Which of them consolidate takes depends on the solver; row by row costs
+# too much with more rows than this. By itself a stream takes one that costs little, and one from
+# scratch that does not search.
 _FEW_ROWS = 2000
-STRATEGIES = ("batch", "C_star", "row-by-row")
-_OF_SOLVER = {"auto": STRATEGIES, "path": STRATEGIES[1:]}
+STRATEGIES = ("anneal", "batch", "C_star", "row-by-row")
+_OF_SOLVER = {"auto": STRATEGIES, "path": ("anneal", "C_star", "row-by-row")}
+_BY_ITSELF = {"path": ("anneal", "C_star"), "branch-and-bound": ("anneal",)}
 _BUILDS = {"C_star": by_C_star, "row-by-row": row_by_row}
 # Relative: a lower objective.
 _LOWER = 1e-9
@@ -157,16 +159,18 @@ def widen(self, n_features):
 
 @one_at_a_time
 def consolidate(self, strategies=None) -> bool:
-    """Train on all rows from scratch, in several ways, and keep the best minimum of (1).
+    """Look for a better minimum of (1) in several ways, and keep the best.
 
     Parameters
     ----------
     strategies : sequence of str or None, default=None
-        "batch" trains as ``fit`` does. "C_star" lets C* grow from ``C_star / 512`` to its
+        "anneal" lets C* go down to an eighth of its value and back, along the exact path from
+        where the machine stands: what costs least. The others train on all rows from scratch:
+        "batch" as ``fit`` does. "C_star" lets C* grow from ``C_star / 512`` to its
         value along the exact path: some steps per row. "row-by-row" is the procedure of
         ``solver="path"``: an operation per row, and thus the slowest with many rows.
-        None for all of them (``solver="auto"``; the last up to 2000 rows), the last two
-        ("path") or the first.
+        None for all of them (``solver="auto"``; the last up to 2000 rows), all but "batch"
+        ("path") or "batch".
 
     Returns
     -------
@@ -175,7 +179,7 @@ def consolidate(self, strategies=None) -> bool:
     """
     stream = self._ready_stream()
     if strategies is None:
-        strategies = _OF_SOLVER.get(self.solver, STRATEGIES[:1])
+        strategies = _OF_SOLVER.get(self.solver, ("batch",))
         if self.solver == "auto" and len(stream) > _FEW_ROWS:
             strategies = strategies[:-1]
     elif isinstance(strategies, str) or not set(strategies) <= set(STRATEGIES):
@@ -187,20 +191,22 @@ def consolidate(self, strategies=None) -> bool:
         return False
     best, lowest = None, self.objective_ - _LOWER * abs(self.objective_)
     for name in strategies:
-        fresh = stream.fresh()
         try:
-            objectives = train_afresh(self, fresh, name)
+            if name == "anneal":
+                fresh, objectives = stream.annealed(), self.objectives_
+            else:
+                fresh = stream.fresh()
+                objectives = train_afresh(self, fresh, name)
         except _BREAKDOWNS:
             continue
         value = fresh.certificate(fresh.standing())[0]
         if value < lowest:
             best, lowest = (fresh, objectives), value
-    if best is None:
-        stream.mark_rebuilt()
-        return False
-    stream.take_over(best[0])
-    self.objectives_ = best[1]
-    return True
+    if best is not None:
+        stream.take_over(best[0])
+        self.objectives_ = best[1]
+    stream.mark_rebuilt()
+    return best is not None
 
 
 def train_afresh(self, fresh, strategy):
@@ -296,7 +302,10 @@ def follow(self, name, stream, max_steps=None, change=None):
         change()
         self._lower_bound = None
 
-    return KernelMachine._follow(self, name, stream, max_steps, changed)
+    KernelMachine._follow(self, name, stream, max_steps, changed)
+    if self.auto_consolidate and stream.done and stream.ready and stream.due:
+        self.consolidate(_BY_ITSELF.get(self.solver, ("anneal", "batch")))
+    return self
 
 
 def catch_up(self, stream, name, max_steps):

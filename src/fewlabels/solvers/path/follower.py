@@ -12,6 +12,7 @@ target may move too, on a clock (``clock``).
 
 from __future__ import annotations
 
+import copy
 from collections import deque
 from operator import attrgetter
 
@@ -274,6 +275,14 @@ class PathFollower:
         self._check_reachable(total, added=rows, gone=None if rows is None else numbers)
         move = op.move, numbers, rows, total, target
         return self._operate("move", len(numbers), [move], max_steps)
+
+    def copy(self):
+        """The same path with the same kernel matrix, whose columns are dear.
+
+        Penalties, totals and targets of the two may go different ways, but as soon as rows are
+        added to the one or removed from it, the other is of no use.
+        """
+        return copy.deepcopy(self, {id(self._state.gram): self._state.gram})
 
     def refresh(self):
         """Compute h afresh and correct the solution for the rounding that was in it."""
