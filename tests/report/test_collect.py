@@ -1,10 +1,12 @@
 """What a report says is true of the fit."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from scipy.stats import binom
 from sklearn.pipeline import make_pipeline
 
@@ -16,6 +18,7 @@ from fewlabels.report.intervals import (
     precision_interval,
     threshold_interval,
 )
+from fewlabels.report.reasons import reasons
 
 
 def table_of(parts):
@@ -255,3 +258,9 @@ def test_precision_interval():
     low, high = precision_interval(0.7, (0.6, 0.8), (75, 100), (700, 1000))
     assert low < 0.05 and high > 0.8
     assert precision_interval(0.7, None, (75, 100), (700, 1000))[0] > 0.6
+
+
+def test_no_reasons_where_columns_are_too_many():
+    rows = sp.csr_array((3, 10_001))
+    fit = SimpleNamespace(found=SimpleNamespace(rows=rows))
+    assert reasons(fit, None, np.array([2, 0]), 1.0) == ["", ""]
