@@ -24,6 +24,7 @@ from ..fitted import Function, Late
 from ..gram import equal_rows
 from ..kernels import KERNELS, RBF, Precomputed, make_kernel
 from ..kernels.width import resolve_gamma
+from ..problem.convexity import STATIONARY
 from ..problem.penalty import group_sums
 from ..solvers import Settings, Status, solve_decomposition
 from ..streams.rows import read_indices
@@ -110,9 +111,8 @@ class KernelMachine(BaseEstimator):
     _read_new: Any = None
 
     @classmethod
-    @cache
+    @cache  # every fit asks, and reading the signature takes a tenth of a small one
     def _get_param_names(cls):
-        # Once for a class: every fit asks, and reading the signature takes a tenth of a small one.
         return super()._get_param_names()
 
     def __sklearn_tags__(self):
@@ -195,7 +195,7 @@ class KernelMachine(BaseEstimator):
 
     def _report_status(self, result, tol, gap):
         """Warn when the tolerance was not reached, or ``gap`` is NaN; pass Ctrl-C on."""
-        if result.status is Status.INTERRUPTED:
+        if (status := result.status) is Status.INTERRUPTED:
             warn(
                 f"fit was interrupted at a KKT violation of {result.violation:.3g} (tolerance "
                 f"{tol:.3g}); the estimator holds the feasible solution reached so far.",
@@ -204,18 +204,12 @@ class KernelMachine(BaseEstimator):
             raise KeyboardInterrupt
         if not result.converged:
             warn(
-                f"{type(self).__name__} stopped early ({result.status.value}) at a KKT violation "
-                f"of {result.violation:.3g} after {result.n_iter} iterations; "
-                f"{_ADVICE[result.status]}.",
+                f"{type(self).__name__} stopped early ({status.value}) at a KKT violation "
+                f"of {result.violation:.3g} after {result.n_iter} iterations; {_ADVICE[status]}.",
                 ConvergenceWarning,
             )
         if np.isnan(gap):
-            warn(
-                f"{type(self).__name__} found a stationary point, and perhaps not the optimum: "
-                "the kernel matrix is not positive semi-definite, so that no duality gap bounds "
-                "what is left to gain. Take another kernel for a certificate.",
-                ConvergenceWarning,
-            )
+            warn(f"{type(self).__name__} {STATIONARY}", ConvergenceWarning)
 
     # -- what a fit has found -------------------------------------------------------------------
 

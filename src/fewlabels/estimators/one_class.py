@@ -56,7 +56,7 @@ class OneClassSVM(OneClassMachine):
     max_iter : int, default=-1
         Limit on pair steps; -1 for none.
     max_time : float or None, default=None
-        Limit on the seconds of a fit.
+        Limit on the seconds that a fit may solve for; leaving rows out comes on top.
     max_steps : int or None, default=None
         As in :class:`SVDD`.
     n_jobs : int or None, default=None

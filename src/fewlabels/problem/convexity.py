@@ -18,6 +18,13 @@ _ROWS = 1000
 # Rounding of kernel values, relative to the largest: in float64, float32, and sums in float32.
 _ROUNDINGS = 1e-14, 3e-7, 1e-5
 
+# What to tell of a machine where nothing supports a gap.
+STATIONARY = (
+    "found a stationary point, and perhaps not the optimum: the kernel matrix is not positive "
+    "semi-definite, so that no duality gap bounds what is left to gain. Take another kernel for a "
+    "certificate."
+)
+
 
 def curvature_missing(gram, a):
     """The least c, of a few, with ``d'Kd >= -c d'd`` for all d of zero sum; NaN beyond rounding.
