@@ -76,7 +76,7 @@ def test_growth_makes_it_due_before_half_has_changed():
     assert not model.consolidation_due_  # as easy as the others
     noise = rng.normal(size=(15, 2))
     model.partial_fit(noise, rng.integers(0, 2, 15).astype(float))
-    assert model.consolidation_due_  # labels that contradict each other
+    assert model.consolidation_due_ is True  # labels that contradict each other
     loaded = pickle.loads(pickle.dumps(model))
     assert loaded.consolidation_due_
     model.consolidate()

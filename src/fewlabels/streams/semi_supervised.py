@@ -116,7 +116,7 @@ class S3VMStream:
         now = self._now
         share = now.n_changed / max(2, now.n_rebuilt)
         if _GROWN_SHARE <= share < _DUE_SHARE:
-            return self._value() > _GROWN * now.value_rebuilt
+            return bool(self._value() > _GROWN * now.value_rebuilt)
         return share >= _DUE_SHARE
 
     def _value(self):
