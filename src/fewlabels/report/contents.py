@@ -61,12 +61,15 @@ class Findings(NamedTuple):
 class Contents:
     """All that a report says.
 
-    ``source`` and ``model`` name the data and the model file, ``command`` is what does it again
-    (empty where it is not known). The ``machine`` has its name on the command line, the ``title``
-    in words, and learns from a ``situation``: "normal", "positive" or "classes". ``rows`` are
-    counts by label, ``settings`` the estimator's parameters, ``history`` its ``history_``. The
-    fields from ``baselines`` to ``agreement`` are those of a ``BaselineComparison``. ``usage``:
-    headings and code.
+    ``source`` and ``model`` name the data and the model file, ``created`` by ``version``, and
+    ``command`` is what does it again (empty where it is not known). The ``machine`` has its name
+    on the command line, the ``title`` in words, the reason ``why``, and learns from a
+    ``situation``: "normal", "positive" or "classes". ``findings`` are what it found, ``rows``
+    counts by label, ``columns`` those of the file, ``settings`` the estimator's parameters,
+    ``tuning`` how they were chosen, ``history`` its ``history_``; ``converged`` and
+    ``certificate`` tell how exactly. ``baselines``, ``measure``, ``verdict``, ``outcome``,
+    ``worse_than``, ``protocol`` and ``agreement`` are those of a ``BaselineComparison``;
+    ``notes`` are remarks, ``usage`` headings and code.
     """
 
     source: str

@@ -9,7 +9,7 @@ from ..gathered import Columns
 
 
 class SumGram(GramOperator):
-    """``K = sum_m weight_m K_m``, with the operators ``members`` over the same rows.
+    """``K = sum_m weight[m] K_m``, with the operators ``members`` over the same rows.
 
     >>> import numpy as np
     >>> from fewlabels.gram import make_gram
