@@ -43,7 +43,7 @@ class Copies:
 
 
 def row_keys(X):
-    """A number for every row, equal for equal rows and else different, almost surely."""
+    """A number for every row of ``X``: equal for equal rows, else different, almost surely."""
     return row_products(X, _projection(X.shape[1]))
 
 
@@ -53,9 +53,9 @@ def _projection(d):
 
 
 def equal_rows(X, *, is_matrix=False):
-    """The ``Copies`` among rows; None where all, or nearly all of many, differ.
+    """The ``Copies`` among rows ``X``; None where all, or nearly all of many, differ.
 
-    Those of a matrix of kernel values, which is dense, are told apart by a few columns first.
+    If it ``is_matrix`` of kernel values, which are dense, a few columns tell rows apart first.
     """
     n = X.shape[0]
     if is_matrix and sp.issparse(X):
