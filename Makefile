@@ -85,3 +85,7 @@ $(VENV)/installed-benchmarks: pyproject.toml | $(BIN)/python
 .PHONY: fuzz
 fuzz: $(VENV)/installed-test ## Random programs against path following, two processes (FUZZ_ARGS="--first 0 --programs 20000")
 	$(BIN)/python tests/path/fuzz.py $(FUZZ_ARGS)
+
+.PHONY: hostile
+hostile: $(VENV)/installed-test ## Hostile input, files and commands, from seeds (HOSTILE_ARGS="--only files --seed 7 --cases 50")
+	$(BIN)/python -m tests.hostile $(HOSTILE_ARGS)

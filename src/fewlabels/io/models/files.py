@@ -26,6 +26,7 @@ import copy
 import io
 import json
 import platform
+import warnings
 import zipfile
 import zlib
 from datetime import UTC, datetime
@@ -124,18 +125,34 @@ def read_metadata(path):
                 raise damaged
             if metadata["machine"] not in MACHINES:
                 raise _no_model(path)
-            for part in ("created", "versions", "parameters", "schema", "training"):
-                metadata[part]
+            _check_description(metadata)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError, KeyError,
             TypeError) as error:  # fmt: skip
         raise damaged from error
     return metadata
 
 
+def _check_description(metadata):
+    """Raise where what a model says of itself is not what models say."""
+    metadata["created"]
+    for part in ("versions", "parameters", "schema", "training"):
+        if not isinstance(metadata[part], dict):
+            raise TypeError(part)
+    schema = Schema.from_dict(metadata["schema"])
+    if not isinstance(schema.n_columns, int) or schema.layout not in ("table", "dense", "sparse"):
+        raise ValueError("schema")
+    if not all(
+        isinstance(c.name, str) and c.kind in ("number", "category", "date")
+        for c in schema.columns
+    ):
+        raise TypeError("columns")
+
+
 def load_model(path):
     """The fitted Pipeline, the ``Schema`` of what it takes, and what the file says of itself."""
     metadata = read_metadata(path)
     import skops.io
+    from numpy.exceptions import ComplexWarning
     from sklearn.pipeline import Pipeline
 
     data = Path(path).read_bytes()
@@ -147,7 +164,9 @@ def load_model(path):
                 f"{path} holds types that no fewlabels model has ({listing(foreign)}), so it is "
                 "not loaded; do not trust this file."
             )
-        pipeline = skops.io.loads(data, trusted=trusted)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ComplexWarning)
+            pipeline = skops.io.loads(data, trusted=trusted)
         schema = Schema.from_dict(metadata["schema"])
         kind = machine_class(metadata["machine"])
         if not isinstance(pipeline, Pipeline) or not isinstance(pipeline.steps[-1][1], kind):
