@@ -61,15 +61,14 @@ class Findings(NamedTuple):
 class Contents:
     """All that a report says.
 
-    ``source`` and ``model`` name the data and the model file, ``created`` by ``version``, and
-    ``command`` is what does it again (empty where it is not known). The ``machine`` has its name
-    on the command line, the ``title`` in words, the reason ``why``, and learns from a
-    ``situation``: "normal", "positive" or "classes". ``findings`` are what it found, ``rows``
-    counts by label, ``columns`` those of the file, ``settings`` the estimator's parameters,
-    ``tuning`` how they were chosen, ``history`` its ``history_``; ``converged`` and
-    ``certificate`` tell how exactly. ``baselines``, ``measure``, ``verdict``, ``outcome``,
-    ``worse_than``, ``protocol`` and ``agreement`` are those of a ``BaselineComparison``;
-    ``notes`` are remarks, ``usage`` headings and code.
+    ``source`` and ``model`` name the data and the model file, ``created`` by a ``version`` of
+    fewlabels; ``command`` is what does it again (empty where it is not known). The ``machine`` has
+    its name on the command line, the ``title`` in words, and learns from a ``situation``: "normal",
+    "positive" or "classes"; ``why`` it was taken. ``findings`` are the answer, ``rows`` counts by
+    label, ``columns`` those of the table, ``settings`` the estimator's parameters, ``tuning`` their
+    search. ``history``, ``converged`` and ``certificate`` tell of the fit. ``baselines``,
+    ``measure``, ``verdict``, ``outcome``, ``worse_than``, ``protocol`` and ``agreement`` are those of
+    a ``BaselineComparison``. ``notes`` are remarks, ``usage`` headings and code.
     """
 
     source: str
