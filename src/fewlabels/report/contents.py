@@ -62,13 +62,14 @@ class Contents:
     """All that a report says.
 
     ``source`` and ``model`` name the data and the model file, ``created`` by a ``version`` of
-    fewlabels; ``command`` is what does it again (empty where it is not known). The ``machine`` has
-    its name on the command line, the ``title`` in words, and learns from a ``situation``: "normal",
-    "positive" or "classes"; ``why`` it was taken. ``findings`` are the answer, ``rows`` counts by
-    label, ``columns`` those of the table, ``settings`` the estimator's parameters, ``tuning`` their
-    search. ``history``, ``converged`` and ``certificate`` tell of the fit. ``baselines``,
-    ``measure``, ``verdict``, ``outcome``, ``worse_than``, ``protocol`` and ``agreement`` are those of
-    a ``BaselineComparison``. ``notes`` are remarks, ``usage`` headings and code.
+    fewlabels; ``command`` is what does it again (empty where it is not known). The ``machine``
+    has its name on the command line, the ``title`` in words, and learns from a ``situation``:
+    "normal", "positive" or "classes"; ``why`` it was taken. ``findings`` are the answer,
+    ``rows`` counts by label, ``columns`` those of the table, ``settings`` the estimator's
+    parameters, ``tuning`` their search. ``history``, ``converged`` and ``certificate`` tell of
+    the fit. ``baselines``, ``measure``, ``verdict``, ``outcome``, ``worse_than``, ``protocol``
+    and ``agreement`` are those of a ``BaselineComparison``. ``notes`` are remarks, ``usage``
+    headings and code.
     """
 
     source: str
