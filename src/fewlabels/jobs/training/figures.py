@@ -100,6 +100,7 @@ def _of_positive(estimator, X, labeled):
 
 
 def _of_classes(estimator, X, labeled):
+    due = getattr(estimator, "consolidation_due_", None)
     found = {
         name: int((estimator.transduction_ == k).sum()) - n_labeled
         for k, (name, n_labeled) in enumerate(labeled.items())
@@ -110,7 +111,7 @@ def _of_classes(estimator, X, labeled):
         "unlabeled_predicted": found,
         "steps": getattr(estimator, "n_steps_", None),
         "flips": getattr(estimator, "n_flips_", None),
-        "consolidation_due": getattr(estimator, "consolidation_due_", None),
+        "consolidation_due": None if due is None else bool(due),
     }
 
 
