@@ -57,7 +57,6 @@ _ADVICE = {
 
 # A machine's lock, which no pickle or copy of it has.
 _LOCKS: WeakKeyDictionary = WeakKeyDictionary()
-_GUARD = threading.Lock()
 
 
 def one_at_a_time(method):
@@ -65,8 +64,8 @@ def one_at_a_time(method):
 
     @wraps(method)
     def alone(machine, *args, **kwargs):
-        with _GUARD:
-            lock = _LOCKS.setdefault(machine, threading.RLock())
+        # One step for Python, so that no second lock is left behind by Ctrl-C.
+        lock = _LOCKS.setdefault(machine, threading.RLock())
         with lock, nullcontext() if machine._late is None else machine._late.locked():
             return method(machine, *args, **kwargs)
 
