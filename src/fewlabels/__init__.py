@@ -1,7 +1,5 @@
 """Learning when labels are scarce, exactly and at scale."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING
 

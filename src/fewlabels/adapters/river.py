@@ -1,7 +1,5 @@
 """A semi-supervised SVM as a classifier of the library river."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..estimators import S3VM

@@ -1,7 +1,5 @@
 """Columns on one scale, and distances between rows, for estimators that need them."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler

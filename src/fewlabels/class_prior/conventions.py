@@ -1,7 +1,5 @@
 """Two conventions of the class prior, and how they convert."""
 
-from __future__ import annotations
-
 from numbers import Integral, Real
 
 # Rounding of a prior that was converted forth and back.

@@ -1,7 +1,5 @@
 """The class prior with an interval, in one call."""
 
-from __future__ import annotations
-
 from numbers import Integral
 from typing import NamedTuple
 

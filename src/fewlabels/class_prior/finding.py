@@ -1,7 +1,5 @@
 """The class prior of a positive-unlabelled problem: given and checked, or estimated."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Random poker hands, coded and classified like the UCI set Poker-hand."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from numbers import Integral
 

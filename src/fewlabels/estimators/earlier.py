@@ -4,8 +4,6 @@ Before there were values, a machine kept what it had found in many attributes, a
 dict. Pickles and model files of formats 1 to 4 hold these.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import fields
 

@@ -1,7 +1,5 @@
 """What every kernel machine is: parameters and rows in, the engine run, values out, updates."""
 
-from __future__ import annotations
-
 import threading
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace

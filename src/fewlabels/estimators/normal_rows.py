@@ -4,8 +4,6 @@ P-values and decisions compare the same numbers, and so they agree to the last b
 split holds out are rows of weight 0, with the mark "calibrates".
 """
 
-from __future__ import annotations
-
 from numbers import Real
 from typing import Self
 

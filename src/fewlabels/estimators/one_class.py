@@ -1,7 +1,5 @@
 """One-class SVM: scikit-learn's estimator on this library's engine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real

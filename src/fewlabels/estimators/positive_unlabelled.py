@@ -1,7 +1,5 @@
 """What the machines of positive and unlabelled rows share, and searches for their settings."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 

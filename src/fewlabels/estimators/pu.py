@@ -1,7 +1,5 @@
 """Support vector machine for positive and unlabelled rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Real

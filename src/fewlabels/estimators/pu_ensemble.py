@@ -1,7 +1,5 @@
 """Composite classifier for positive and unlabelled rows: bags, then soft labels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real

@@ -1,7 +1,5 @@
 """Rows and weights that users pass, checked."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from numbers import Real
 

@@ -1,7 +1,5 @@
 """Semi-supervised support vector machine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real

@@ -1,7 +1,5 @@
 """Support vector data description: the smallest ball around one class."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real

@@ -1,7 +1,5 @@
 """What machines that tell two classes apart share: decisions and probabilities."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions

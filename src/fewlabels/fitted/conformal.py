@@ -1,7 +1,5 @@
 """A threshold and p-values from the scores of rows that a machine was not trained on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

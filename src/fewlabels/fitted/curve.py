@@ -1,7 +1,5 @@
 """Curves from decisions to probabilities."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The function that a machine has learnt."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Values that are computed when somebody asks for them."""
 
-from __future__ import annotations
-
 import threading
 
 

@@ -1,7 +1,5 @@
 """What machines of positive and unlabelled rows found."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

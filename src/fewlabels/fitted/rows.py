@@ -1,7 +1,5 @@
 """The training rows of a machine, for whoever looks at them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

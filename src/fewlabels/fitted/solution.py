@@ -1,7 +1,5 @@
 """What a fit found: a function, and what can be said about it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field, fields
 

@@ -1,7 +1,5 @@
 """Where kernel values come from: operators that never hold the whole matrix."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..kernels import FormedKernel, Linear, Precomputed

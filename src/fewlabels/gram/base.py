@@ -1,7 +1,5 @@
 """The contract between solvers and the place where kernel values come from."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Columns of a kernel matrix, kept within a bound on memory."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .._threads import run_ranges

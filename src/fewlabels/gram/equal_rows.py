@@ -1,7 +1,5 @@
 """Rows that are equal: found by their keys, told apart by their numbers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

@@ -1,7 +1,5 @@
 """f(x) = sum_j coef_j K(x_j, x) at new rows: what a fitted machine evaluates."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

@@ -1,7 +1,5 @@
 """What travels: the rows of a working set, in the form that their columns are evaluated from."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

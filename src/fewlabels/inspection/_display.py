@@ -1,7 +1,5 @@
 """What the pictures share."""
 
-from __future__ import annotations
-
 from sklearn.pipeline import Pipeline
 
 # Blue and orange are told apart by colour-blind readers, and in grey.

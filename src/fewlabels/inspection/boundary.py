@@ -1,7 +1,5 @@
 """The plane of two columns: boundary, margin, rows and support vectors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted

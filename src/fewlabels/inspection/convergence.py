@@ -1,7 +1,5 @@
 """How a fit came to its end."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 

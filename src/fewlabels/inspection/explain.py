@@ -1,7 +1,5 @@
 """Which columns drive the score of a row."""
 
-from __future__ import annotations
-
 from numbers import Integral
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What drives the scores of rows: contributions of columns, as a table and as a picture."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The histogram of scores: bins that kinds of rows share, with the threshold between two."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

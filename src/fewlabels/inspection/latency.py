@@ -1,7 +1,5 @@
 """How long updates of a stream take."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a setting does: the class prior, and the cost along a path."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from sklearn.base import clone

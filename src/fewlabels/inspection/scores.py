@@ -1,7 +1,5 @@
 """Distributions of scores, with the threshold."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ._display import BLUE, GREY, ORANGE, axes_of, name_of

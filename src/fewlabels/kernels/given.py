@@ -1,7 +1,5 @@
 """Kernels that the user gives: as a matrix, or as a function."""
 
-from __future__ import annotations
-
 import collections.abc
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Kernels of the inner product."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

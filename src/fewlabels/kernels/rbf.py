@@ -1,7 +1,5 @@
 """The Gaussian kernel."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

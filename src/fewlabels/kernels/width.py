@@ -1,7 +1,5 @@
 """The coefficient gamma of a kernel from the rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances

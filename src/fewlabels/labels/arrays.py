@@ -1,7 +1,5 @@
 """What every reader of labels begins with."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from sklearn.utils.validation import column_or_1d

@@ -1,7 +1,5 @@
 """Labels of positive-unlabelled data: which rows are positive, which carry no label."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets

@@ -1,7 +1,5 @@
 """Labels of two classes with unlabelled rows: +1, -1, and 0 for none."""
 
-from __future__ import annotations
-
 from numbers import Number
 
 import numpy as np

@@ -18,8 +18,6 @@ that prior, labels or sample size cannot be trusted.
 is ``calibration_error``: whether probabilities are frequencies, on rows with known classes.
 """
 
-from __future__ import annotations
-
 from .calibration import calibration_error
 from .false_discovery import benjamini_hochberg
 from .scorers import make_pu_scorer

@@ -1,7 +1,5 @@
 """What the metrics share: checked labels, weights and priors, and the two averages."""
 
-from __future__ import annotations
-
 from numbers import Real
 from typing import NamedTuple
 

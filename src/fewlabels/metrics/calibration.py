@@ -1,7 +1,5 @@
 """How far probabilities are from frequencies."""
 
-from __future__ import annotations
-
 from numbers import Integral
 
 import numpy as np

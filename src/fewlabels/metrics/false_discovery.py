@@ -1,7 +1,5 @@
 """Selection from many p-values."""
 
-from __future__ import annotations
-
 from numbers import Real
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The metrics as scorers for scikit-learn's searches."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Risks, areas and rates from positive and unlabelled rows."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score

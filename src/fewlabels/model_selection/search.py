@@ -1,7 +1,5 @@
 """A PUSVM that chooses lambda and gamma by cross-validation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real

@@ -1,7 +1,5 @@
 """How predictions depend on the class prior."""
 
-from __future__ import annotations
-
 from numbers import Real
 
 import numpy as np

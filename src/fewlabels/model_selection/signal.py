@@ -1,7 +1,5 @@
 """Whether the columns tell anything about the labels, before anything is said of rows."""
 
-from __future__ import annotations
-
 from math import comb
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Cross-validation that knows which rows carry no label."""
 
-from __future__ import annotations
-
 from numbers import Integral
 
 import numpy as np

@@ -7,8 +7,6 @@ information (Fan, Chen & Lin 2005, working set selection 2), generalised to pena
 with a kink: i has the lowest slope to the right, j promises the largest decrease.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 
 import numpy as np

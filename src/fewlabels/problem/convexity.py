@@ -4,8 +4,6 @@ It rests on ``d'Kd >= 0`` for all d whose sum is zero (see ``DualProblem.duality
 products are like that; a matrix or a function of the user and the sigmoid kernel need not be.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -13,8 +13,6 @@ part of the difference is the KKT violation, and every number in between is a
 multiplier of the equality.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

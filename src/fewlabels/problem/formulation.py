@@ -1,7 +1,5 @@
 """What a machine has to state once: its problem, for the engine, the path and all others."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Machines of one class as problem (P): the ball and the one-class SVM."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Separable convex piecewise-linear penalties with one kink."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Positive-unlabelled machines as problem (P)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

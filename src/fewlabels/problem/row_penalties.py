@@ -1,7 +1,5 @@
 """Penalties of rows that come and go, with the symmetric hinge of unlabelled rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The semi-supervised SVM: hinge losses of labelled rows, symmetric ones of the others."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

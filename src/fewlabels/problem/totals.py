@@ -4,8 +4,6 @@ Each is a few numbers that can be had of variables in several places and put tog
 compensated, and added exactly, so that the number of places does not matter beyond rounding.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

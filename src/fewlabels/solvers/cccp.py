@@ -1,7 +1,5 @@
 """The concave-convex procedure (Yuille & Rangarajan 2002) over problems of the form (P)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The engine over rows in memory: a problem in, a certified result out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -5,8 +5,6 @@ best way of sharing it out costs is again a penalty with one kink: breakpoints a
 inverses of ridges, where breakpoints are in that ratio.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A Newton step on variables strictly between their breakpoints."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 
 import numpy as np

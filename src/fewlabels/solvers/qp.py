@@ -14,8 +14,6 @@ Clarabel gets Q as an explicit n x n matrix: O(n^2) memory, O(n^3) per iteration
 SVDD this is the paper's QP-SVDD, on its eqs. (7)-(8) and (3)-(4).
 """
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What every solver returns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import Enum
 

@@ -1,7 +1,5 @@
 """How the engine works."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A start for a problem from the solution of a similar one."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .engine.memory import collected, memory_rows

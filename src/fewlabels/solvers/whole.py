@@ -6,8 +6,6 @@ cannot be finished this way (many solutions that are equal, rounding that hides 
 on in the engine.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows of a convex machine that come and go, and the path of its exact solution."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Positive and unlabelled rows that come and go."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Training rows that a machine keeps, so that it can be updated."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

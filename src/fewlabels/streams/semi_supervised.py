@@ -4,8 +4,6 @@ Rows change at once; the path may lag behind when its steps are limited. So rows
 that stay until the path is done with them, and operations wait in a queue.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """What a stream of an S3VM stands at: rows, path, operations that wait, the function."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Scores of rows by machines of one class that were not trained on them."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

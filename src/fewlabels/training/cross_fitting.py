@@ -1,7 +1,5 @@
 """The loop over folds: machines fitted to some rows, and asked about the others."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any, NamedTuple
 

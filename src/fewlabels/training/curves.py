@@ -1,7 +1,5 @@
 """Curves from scores to probabilities, fitted with a prior or to a few labels; bins of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Operators over training rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

@@ -1,7 +1,5 @@
 """What a convex machine says of training rows when it has not been trained on them."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

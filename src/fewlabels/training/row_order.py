@@ -1,7 +1,5 @@
 """Rows in an order that their values alone decide."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..gram import row_keys

@@ -1,7 +1,5 @@
 """Several convex problems solved by the engine as one fit."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 

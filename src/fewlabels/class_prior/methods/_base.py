@@ -1,7 +1,5 @@
 """What all estimators of the class prior share: input, subsampling, the result's range."""
 
-from __future__ import annotations
-
 from numbers import Integral
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Scores of positives against unlabelled rows by models that have not seen the row."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

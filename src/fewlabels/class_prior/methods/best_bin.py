@@ -1,7 +1,5 @@
 """The prior from the smallest ratio of tail shares (best bin estimation)."""
 
-from __future__ import annotations
-
 from numbers import Real
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """The prior from the ROC curve of positive against unlabelled rows."""
 
-from __future__ import annotations
-
 from numbers import Real
 from typing import ClassVar
 

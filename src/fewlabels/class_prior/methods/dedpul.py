@@ -1,7 +1,5 @@
 """The prior from the ratio of densities of a classifier's scores (DEDPUL)."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.ndimage import gaussian_filter1d, median_filter
 

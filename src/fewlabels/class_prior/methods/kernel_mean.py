@@ -1,7 +1,5 @@
 """The prior by embedding of the distributions in a kernel's space (KM1, KM2)."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.metrics import euclidean_distances
 

@@ -1,7 +1,5 @@
 """The prior from weighted logistic regression."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

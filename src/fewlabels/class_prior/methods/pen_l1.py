@@ -1,7 +1,5 @@
 """The prior by penalised L1 distance between densities."""
 
-from __future__ import annotations
-
 from numbers import Integral
 from typing import ClassVar
 

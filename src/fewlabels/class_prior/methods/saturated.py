@@ -1,7 +1,5 @@
 """The prior from the level at which the share of positives saturates."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import expit
 

@@ -1,7 +1,5 @@
 """The prior by tree induction for label frequency estimation (TIcE)."""
 
-from __future__ import annotations
-
 import heapq
 
 import numpy as np

@@ -4,8 +4,6 @@ What they follow (``streams/semi_supervised``) and how they train (``training/se
 know no estimator.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from numbers import Integral, Real
 

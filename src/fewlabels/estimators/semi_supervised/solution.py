@@ -1,7 +1,5 @@
 """How an S3VM trains, what it shows, and what its probabilities are fitted to."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning

@@ -1,7 +1,5 @@
 """A growing kernel matrix with one virtual row: the mean of some rows in feature space."""
 
-from __future__ import annotations
-
 from operator import attrgetter
 
 import numpy as np

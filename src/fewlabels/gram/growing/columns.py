@@ -13,8 +13,6 @@ All three of them have ``n`` rows, ``n_values`` evaluated so far, and
     product_at(rows, indices, coef)  ``K[rows][:, indices] @ coef`` without touching other rows
 """
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

@@ -3,8 +3,6 @@
 A store evaluates values in float64 and keeps none; ``columns`` caches them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

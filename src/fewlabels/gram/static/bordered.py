@@ -1,7 +1,5 @@
 """A kernel matrix with one virtual row: the mean of some rows in feature space."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..base import WrappedGram

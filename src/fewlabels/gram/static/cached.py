@@ -1,7 +1,5 @@
 """Keep columns that were evaluated, within a bound on memory."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..base import WrappedGram

@@ -1,7 +1,5 @@
 """Kernel matrices that the user gives: as an array, or as a function of rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

@@ -1,7 +1,5 @@
 """The linear kernel: products with K cost O(n d), kernel values are never formed."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

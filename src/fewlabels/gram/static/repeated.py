@@ -1,7 +1,5 @@
 """A kernel matrix over rows of which many are equal."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..base import WrappedGram

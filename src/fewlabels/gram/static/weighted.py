@@ -1,7 +1,5 @@
 """A weighted sum of kernel matrices over the same rows."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..base import GramOperator

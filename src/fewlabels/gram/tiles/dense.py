@@ -1,7 +1,5 @@
 """Kernel values between dense rows, evaluated tile by tile."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -5,8 +5,6 @@ RBF kernel the rows are scaled by sqrt(2 gamma log2 e) and the terms are minus h
 squared norms, so that the sum is -gamma ||x - z||^2 log2 e and the map is 2^z.
 """
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

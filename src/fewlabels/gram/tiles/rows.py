@@ -1,7 +1,5 @@
 """Kernel matrices of rows of features, dense or CSR."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

@@ -1,7 +1,5 @@
 """Kernel values between CSR rows; the cost follows the stored entries."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which columns of a pipeline's input each encoded column comes from."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp

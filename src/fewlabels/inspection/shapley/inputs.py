@@ -1,7 +1,5 @@
 """Rows, background and columns of an explanation, brought into one form."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp

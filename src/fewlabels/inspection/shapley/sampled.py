@@ -1,7 +1,5 @@
 """Shapley values of any function of rows, by sampling orders of the columns."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.utils import check_random_state
 

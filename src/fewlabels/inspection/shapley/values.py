@@ -1,7 +1,5 @@
 """Shapley values of kernel expansions, exactly: no sampling of coalitions."""
 
-from __future__ import annotations
-
 import itertools
 from functools import cache
 from typing import NamedTuple

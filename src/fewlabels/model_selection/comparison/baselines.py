@@ -1,7 +1,5 @@
 """An honest comparison with what a sceptic would try instead."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline

@@ -1,7 +1,5 @@
 """Few labels of two classes: accuracy on held-out labelled rows."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing

@@ -1,7 +1,5 @@
 """From scores on folds to intervals, differences and a verdict."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from scipy.stats import t as student

@@ -1,7 +1,5 @@
 """What a sceptic would try, all from scikit-learn, with its defaults."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 from sklearn.covariance import LedoitWolf

@@ -1,7 +1,5 @@
 """Rows without labels: against known anomalies, or what can be said without any."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from scipy.stats import rankdata, spearmanr

@@ -1,7 +1,5 @@
 """Positive and unlabelled rows: held-out positives against held-out unlabelled rows."""
 
-from __future__ import annotations
-
 from numbers import Real
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a comparison with baselines has found."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Methods on folds, within a time budget, and what they score there."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from typing import Any, NamedTuple

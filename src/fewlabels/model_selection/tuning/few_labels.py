@@ -1,7 +1,5 @@
 """Settings of S3VM by cross-validation over the labelled rows, the others kept in training."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

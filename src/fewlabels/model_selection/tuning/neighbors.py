@@ -1,7 +1,5 @@
 """Which rows to trust and how wide a kernel to take, from distances to neighbours."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors

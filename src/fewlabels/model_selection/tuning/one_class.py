@@ -1,7 +1,5 @@
 """Settings of SVDD and OneClassSVM by a rule, and what other settings would give."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Settings of PUSVM and PUEnsemble by cross-validated scores that need no negatives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from sklearn.base import clone

@@ -1,7 +1,5 @@
 """What a search has found: candidates, choice, reason, cost, picture."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

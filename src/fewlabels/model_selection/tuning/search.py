@@ -1,7 +1,5 @@
 """A search as it runs: its clock, its progress bar, what it costs, what ends it."""
 
-from __future__ import annotations
-
 import sys
 import time
 import warnings

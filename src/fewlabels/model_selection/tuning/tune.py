@@ -1,7 +1,5 @@
 """One entry point that chooses the settings of any machine."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Start coarse to fine: solve a sample, predict the state of every row, repair the sum."""
 
-from __future__ import annotations
-
 import math
 from operator import methodcaller
 

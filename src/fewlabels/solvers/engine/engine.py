@@ -16,8 +16,6 @@ on many rows begins with a random sixth of them (``coarse.py``), which leaves li
 evaluate than the columns of the final support vectors.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from enum import Enum

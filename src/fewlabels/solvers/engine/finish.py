@@ -1,7 +1,5 @@
 """Exact finish: a working set solved to rounding by Newton and pair steps."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...problem.block import Outcome, finish_block, solve_block

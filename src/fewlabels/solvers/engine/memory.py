@@ -1,7 +1,5 @@
 """Rows in memory: the first implementation of a Partition."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """What engine and rows say to each other: plain numbers, arrays of a working set's size."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

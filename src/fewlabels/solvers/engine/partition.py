@@ -1,7 +1,5 @@
 """What a place that holds rows has to answer: memory, a file, a worker, a GPU."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 

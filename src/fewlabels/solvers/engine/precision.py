@@ -1,7 +1,5 @@
 """Rounding in the gradient, and what can be done about it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

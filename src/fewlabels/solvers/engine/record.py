@@ -1,7 +1,5 @@
 """The history of a run, its limits, and whether it gets anywhere."""
 
-from __future__ import annotations
-
 import math
 import time
 

@@ -1,7 +1,5 @@
 """All rows of a problem: partitions asked together, their answers put together."""
 
-from __future__ import annotations
-
 import math
 from operator import methodcaller
 

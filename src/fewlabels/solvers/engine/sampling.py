@@ -1,7 +1,5 @@
 """A random sample that every place can draw by itself."""
 
-from __future__ import annotations
-
 import numpy as np
 
 # Of every so many rows the same share is drawn.

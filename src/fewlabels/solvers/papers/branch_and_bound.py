@@ -5,8 +5,6 @@ the search, depth first, the more promising child first (Chapelle, Sindhwani & K
 section 3).
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, field
 from typing import Protocol

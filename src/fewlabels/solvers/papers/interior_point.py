@@ -13,8 +13,6 @@ a *predictor* with target 0 shows how far mu can fall, which sets ``sigma``; the
 ``target = sigma mu - da dw`` of the predictor, so that the second-order error is removed as well.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 

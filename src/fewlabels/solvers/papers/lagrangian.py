@@ -17,8 +17,6 @@ ten digits and the tolerance asks for five. Of the two products in (16) only one
 ``w_{k+1} = Q a_{k+1} - v`` is the positive part that was just computed.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.linalg import blas, lapack
 

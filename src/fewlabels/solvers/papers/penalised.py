@@ -21,8 +21,6 @@ Source of every number in brackets: Zheng 2018, "A fast iterative algorithm for 
 description", sections 2 and 3.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from itertools import islice

@@ -11,8 +11,6 @@ long before the solution is. That is a property of the method, kept as it is; as
 smaller ``tol`` to get further.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from .penalised import PenalisedProblem, check_convex, iterate

@@ -8,8 +8,6 @@ feasible point of its dual bounds all that the node contains from below. A balan
 is linear in f, so that every node has it, over all unlabelled rows.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -34,8 +34,6 @@ It ends with a scan of the second kind that finds no violating pair. Not the pap
 dozen at a time and kept within a bound on memory. Neither changes a decision.
 """
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -31,8 +31,6 @@ samples until it is back. What still lacks is lifted, the best rows to c2 first,
 the worst rows to 0 first.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 # Where the value of the non-bound groups should be, in their intervals, if (18) leaves a choice.

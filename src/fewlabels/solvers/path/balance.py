@@ -6,8 +6,6 @@ exactly the same with ``a_0 u' / u`` for the virtual row and ``-+ a_0 / u`` adde
 of every row that joins or leaves; these move on from there.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from . import _steps as st

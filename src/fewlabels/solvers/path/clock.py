@@ -1,7 +1,5 @@
 """What moves by itself along a path: the total, the balance target, and penalties."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from . import _steps as st

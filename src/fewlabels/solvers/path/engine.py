@@ -1,7 +1,5 @@
 """The parts of a path and the operations that wait: what runs them to their end."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from . import _steps as st

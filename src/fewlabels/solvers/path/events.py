@@ -7,8 +7,6 @@ it moves, flips: its interval and slope change side and it moves on (Gu et al. 2
 one variable per row).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

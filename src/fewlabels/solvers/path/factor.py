@@ -1,7 +1,5 @@
 """The free rows and the Cholesky factor of their kernel matrix."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...gram.growing.rows import grown

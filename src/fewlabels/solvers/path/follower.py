@@ -10,8 +10,6 @@ breakpoints wait. All is linear between events (``events``). Penalties, the tota
 target may move too, on a clock (``clock``).
 """
 
-from __future__ import annotations
-
 import copy
 from collections import deque
 from operator import attrgetter

@@ -13,8 +13,6 @@ of as many rows as differ from F: a primal-dual active set method (Hintermueller
 2002). Every answer is judged by the optimality conditions of all rows, from kernel values.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

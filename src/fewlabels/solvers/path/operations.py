@@ -4,8 +4,6 @@ Each takes the ``PathEngine`` first, changes its problem, and returns operations
 next, if any. One that waits is a tuple of the function and its other arguments.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from . import _steps as st

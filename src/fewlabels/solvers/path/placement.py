@@ -1,7 +1,5 @@
 """Where rows stand on their staircases, and how they get from one place to another."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...gram.growing.rows import grown

@@ -1,7 +1,5 @@
 """What is known of the rows of a path: kernel matrix, penalties, variables, and counts."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...gram.growing.border import BorderedGrowing

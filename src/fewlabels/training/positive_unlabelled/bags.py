@@ -1,7 +1,5 @@
 """Bags of positive and unlabelled rows, a support vector machine for each, and their mean."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What training of a positive-unlabelled machine takes and gives."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """The two stages of the composite classifier: bags, then soft labels."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

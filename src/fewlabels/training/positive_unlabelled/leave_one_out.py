@@ -5,8 +5,6 @@ products are taken around m. The unlabelled rows between breakpoints take the pl
 is left out as far as they can (the span rule of Chapelle and Vapnik 2000).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 

@@ -1,7 +1,5 @@
 """The losses of a positive-unlabelled SVM: double hinge, one convex problem, and ramp."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Held-out scores: where to cut them, and the posterior that they imply."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Batch training of the semi-supervised SVM: the concave-convex procedure, annealed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Where the path of an S3VM begins: at a solution, row by row, or at a small C*."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

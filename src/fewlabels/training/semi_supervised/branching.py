@@ -4,8 +4,6 @@ All signs: Chapelle, Sindhwani & Keerthi (2007). Near a new row: NN-BB of Emara 
 which Gu et al. (2018, section 5.1) compare.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from itertools import count

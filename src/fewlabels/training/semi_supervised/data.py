@@ -1,7 +1,5 @@
 """What a semi-supervised SVM is trained on and with, and what comes out."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
