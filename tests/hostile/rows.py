@@ -329,7 +329,6 @@ LAYOUTS = {
     "polars with null": (_polars_with(lambda n: [None, *[1.0] * (n - 1)]), REFUSED),
     "polars with dates": (_polars_with(lambda n: [datetime(2020, 1, 1)] * n), REFUSED),
     "polars with texts": (_polars_with(lambda n: ["word"] * n), REFUSED),
-    "polars, lazy": (lambda X: pl.DataFrame(X, _names(X)).lazy(), REFUSED),
     "Arrow table": (lambda X: pl.DataFrame(X, _names(X)).to_arrow(), ANY),
 }
 
