@@ -38,6 +38,17 @@ def test_a_link_to_nowhere(tmp_path, monkeypatch):
     check_output("b.csv")  # will be made
 
 
+def test_names_longer_than_a_file_system_takes(tmp_path):
+    with pytest.raises(
+        UserError, match=r"^The name x{20}\.\.\. of an output has 300 letters; use a"
+    ):
+        check_output(tmp_path / ("x" * 300))
+    with pytest.raises(UserError, match="path of m is longer"):
+        check_output(tmp_path / "/".join(["d" * 100] * 50) / "m")
+    with replacing(tmp_path / ("x" * 200)) as file:  # the longest that is taken can be written
+        file.write_text("1")
+
+
 def test_a_pipe(tmp_path):
     os.mkfifo(tmp_path / "d.csv")
     with pytest.raises(UserError, match="is a pipe or a device; write what it gives into a data"):

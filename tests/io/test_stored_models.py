@@ -50,8 +50,9 @@ def test_rows_come_and_go(name):
     found = machine.decision_function(ROWS)
     wanted = np.array(ANSWERS[name]["updated"])
     np.testing.assert_allclose(found[:4], wanted[:4], rtol=1e-9, atol=1e-9)
-    # An updated machine is one of this version, whose scores do not end with the kernel.
-    np.testing.assert_allclose(found[4], wanted[4], rtol=1e-4)
+    # An updated machine is one of this version: scores of one class do not end with the kernel.
+    ends = name.startswith(("svdd", "one-class")) and machine.kernel == "rbf"
+    np.testing.assert_allclose(found[4], wanted[4], rtol=1e-4 if ends else 1e-9, atol=1e-9)
     assert found[4] < wanted[4] + 1e-9 * (1.0 + abs(wanted[4]))
 
 

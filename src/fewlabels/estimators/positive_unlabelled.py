@@ -49,7 +49,9 @@ def read(self, X, y, sample_weight=None, *, gathered=False):
     kernel = self._make_kernel()
     shift = shift_of(kernel, rows.X)
     centred = rows.X if shift is None else rows.X - shift
-    others = np.setdiff1d(np.arange(len(positive)), rows.indices)
+    is_other = np.ones(len(positive), dtype=bool)
+    is_other[rows.indices] = False
+    others = np.flatnonzero(is_other)
     return PURows(
         data=PUData(
             centred, counted, rows.weight, kernel, resolve_n_jobs(self.n_jobs), gathered=gathered

@@ -12,6 +12,10 @@ _SVMLIGHT = dict.fromkeys([".svm", ".svmlight", ".libsvm", ".txt"], "svmlight")
 OUTPUTS = {**_PLAIN, **_COMPRESSED}
 INPUTS = {**_PLAIN, ".npz": "npz", ".npy": "npy", **_SVMLIGHT, **_COMPRESSED}
 TABLES = frozenset({"csv", "tsv", "parquet", "frame"})
+# Bytes that a name may have, and its path: 255 and 4096 on most systems. What is written has a
+# longer name at first; a report's name is that of its model and an extension.
+_LONGEST_NAME = 200
+_LONGEST_PATH = 4000
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 
 
@@ -65,6 +69,13 @@ def existing_file(path, what):
 def check_output(path, inputs=()):
     """Refuse an output that cannot be written, or is an input, before hours are spent on it."""
     path = Path(path)
+    if len(os.fsencode(path.name)) > _LONGEST_NAME:
+        raise UserError(
+            f"The name {path.name[:20]}... of an output has {len(path.name)} letters; use a "
+            f"shorter one, of {_LONGEST_NAME} bytes at most."
+        )
+    if len(os.fsencode(path)) > _LONGEST_PATH:
+        raise UserError(f"The path of {path.name} is longer than a file's can be; shorten it.")
     try:
         target = path.resolve()
     except (OSError, RuntimeError) as error:  # which of them depends on the version of Python

@@ -86,11 +86,14 @@ def split_labels(y, pos_label=None):
 def read_labels(y, pos_label):
     """``split_labels``, with scikit-learn's words for what is no binary target."""
     given, missing = with_missing(y)
-    check_classification_targets(np.array(given[~missing].tolist()))
+    known = given[~missing]
+    values = pd.unique(known)
+    # Two values say as much as a million copies of them; looking through those takes a second.
+    check_classification_targets(np.array((values if len(values) <= 2 else known).tolist()))
     try:
         return split_labels(given, pos_label)
     except ValueError as error:
-        if len(pd.unique(given)) > 2:
+        if len(values) + bool(missing.any()) > 2:
             message = f"Only binary classification is supported. {error}"
             raise ValueError(message) from None
         raise
