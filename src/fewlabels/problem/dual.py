@@ -66,7 +66,7 @@ class DualProblem:
                 f"kernel values reach {largest:.3g}, beyond what can be squared in double "
                 "precision; scale the columns."
             )
-        check_costs(self.penalty)
+        check_costs(self.penalty, largest)
         extent = Extent.of(self.penalty)
         object.__setattr__(self, "extent", extent)
         if not extent.allows(self.total):

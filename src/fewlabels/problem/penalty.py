@@ -277,11 +277,15 @@ def group_sums(copies, values):
     return totals
 
 
-def check_costs(penalty):
-    """Refuse breakpoints, which grow with costs and weights, that steps could not square."""
+def check_costs(penalty, kernel_value=np.inf):
+    """Refuse what grows with costs and weights where steps could not square it.
+
+    Those are breakpoints, and slopes beside the largest kernel value (inf: not looked at).
+    """
     ends = np.concatenate([penalty.lower, penalty.upper])
     largest = float(np.abs(ends[np.isfinite(ends)]).max(initial=0.0))
-    largest = max(largest, float(np.abs(penalty.slope_right).max(initial=0.0)))
+    slope = float(np.abs(penalty.slope_right).max(initial=0.0))
+    largest = max(largest, slope / max(1.0, kernel_value))
     if not largest <= _LARGEST:  # also refuses NaN
         raise ValueError(
             f"costs times weights reach {largest:.3g}, where double precision leaves nothing to "

@@ -41,13 +41,19 @@ class RepeatedGram(WrappedGram):
         used = np.flatnonzero(total)
         out += self.inner.product(used, total[used])[self.copies.of]
 
+    def part(self, start, stop):
+        # Of this kind even where its rows differ: parts understand each other's columns.
+        return self if (start, stop) == (0, self.n) else self._among(np.arange(start, stop))
+
     def take(self, indices):
-        indices = np.asarray(indices)
+        gram = self._among(np.asarray(indices))
+        return gram.inner if gram.inner.n == gram.n else gram
+
+    def _among(self, indices):
         copies = self.copies.take(indices)
         rows = self.copies.of[indices[copies.first]]
         is_all = np.array_equal(rows, np.arange(self.inner.n))
-        inner = self.inner if is_all else self.inner.take(rows)
-        return inner if len(rows) == len(indices) else RepeatedGram(inner, copies)
+        return RepeatedGram(self.inner if is_all else self.inner.take(rows), copies)
 
     def refined(self):
         inner = self.inner.refined()
