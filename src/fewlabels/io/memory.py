@@ -57,10 +57,23 @@ def _without_views(column):
 
     kind = column.type
     if pa.types.is_dictionary(kind) and kind.value_type == pa.string_view():
-        parts = [(part.indices, part.dictionary.cast(pa.string())) for part in column.chunks]
+        parts = [(part.indices, _texts(part.dictionary, pa.string())) for part in column.chunks]
         parts = [pa.DictionaryArray.from_arrays(*part) for part in parts]
         return pa.chunked_array(parts, pa.dictionary(kind.index_type, pa.string()))
-    return column.cast(pa.large_string()) if kind == pa.string_view() else column
+    if kind != pa.string_view():
+        return column
+    return pa.chunked_array(
+        [_texts(p, pa.large_string()) for p in column.chunks], pa.large_string()
+    )
+
+
+def _texts(array, kind):
+    import pyarrow as pa
+
+    try:
+        return array.cast(kind)
+    except pa.ArrowNotImplementedError:  # before Arrow 18
+        return pa.array(array.to_pylist(), kind)
 
 
 def _column(series):
