@@ -265,3 +265,20 @@ def test_what_many_copies_cost(rng):
     y = np.repeat([0, 1, -1, -1, -1, -1, -1, -1, -1, -1], 2000)
     model = S3VM().fit(np.repeat(Z, 2000, axis=0), y)
     assert model.history_[-1]["kernel_values"] <= 20_000
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_sample_without_copies_of_rows_with_a_few(kernel, rng):
+    y = np.arange(3600) % 2
+    X, y = rng.normal(size=(3600, 3)) + 2.0 * y[:, None], np.where(np.arange(3600) < 40, y, -1)
+    # Four labelled rows occur without a label too: a sample of the rows has hardly any pair.
+    X[40:44] = X[:4]
+    model = S3VM(kernel=kernel).fit(X, y)
+    assert model.kkt_violation_ < 2e-3
+    f = model.decision_function(X)
+    cost = np.where(y < 0, 5.0 * np.maximum(0.0, 1.0 - np.abs(f)), 0.0)
+    cost += np.where(y >= 0, 10.0 * np.maximum(0.0, 1.0 - (2 * y - 1) * f), 0.0)
+    norm = model.dual_coef_[0] @ (
+        model.decision_function(model.support_vectors_) - model.intercept_
+    )
+    assert model.objective_ == pytest.approx(0.5 * norm + cost.sum(), rel=1e-4)

@@ -36,6 +36,10 @@ class GramOperator(ABC):
     def take(self, indices):
         """The operator of the rows ``indices`` alone."""
 
+    def some(self, indices):
+        """The same, which understands columns that all rows together gather, and they its own."""
+        return self.take(indices)
+
     def part(self, start, stop):
         """The rows ``start`` to ``stop`` alone, which may lie elsewhere than the others."""
         return self if (start, stop) == (0, self.n) else self.take(np.arange(start, stop))

@@ -102,10 +102,16 @@ class BorderedGram(WrappedGram):
         return part
 
     def take(self, indices):
+        return self._taken(indices, self.inner.take)
+
+    def some(self, indices):
+        return self._taken(indices, self.inner.some)
+
+    def _taken(self, indices, take):
         indices = np.asarray(indices)
         if self.n == self.inner.n:
-            return self._around(self.inner.take(indices), indices, False)
+            return self._around(take(indices), indices, False)
         if len(indices) == 0 or indices[-1] != self.inner.n:
             raise ValueError("a bordered matrix keeps its virtual row, as the last index.")
         real = indices[:-1]
-        return self._around(self.inner.take(real), real, True)
+        return self._around(take(real), real, True)

@@ -42,14 +42,15 @@ class RepeatedGram(WrappedGram):
         out += self.inner.product(used, total[used])[self.copies.of]
 
     def part(self, start, stop):
-        # Of this kind even where its rows differ: parts understand each other's columns.
-        return self if (start, stop) == (0, self.n) else self._among(np.arange(start, stop))
+        return self if (start, stop) == (0, self.n) else self.some(np.arange(start, stop))
 
     def take(self, indices):
-        gram = self._among(np.asarray(indices))
+        gram = self.some(indices)
         return gram.inner if gram.inner.n == gram.n else gram
 
-    def _among(self, indices):
+    def some(self, indices):
+        # Of this kind even where its rows differ.
+        indices = np.asarray(indices)
         copies = self.copies.take(indices)
         rows = self.copies.of[indices[copies.first]]
         is_all = np.array_equal(rows, np.arange(self.inner.n))

@@ -90,6 +90,9 @@ class SumGram(GramOperator):
     def take(self, indices):
         return SumGram([member.take(indices) for member in self.members], self.weight)
 
+    def some(self, indices):
+        return SumGram([member.some(indices) for member in self.members], self.weight)
+
     def refined(self):
         refined = [member.refined() for member in self.members]
         if all(member is None for member in refined):

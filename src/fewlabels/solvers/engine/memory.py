@@ -244,7 +244,7 @@ class MemoryPartition(Partition):
         penalty = self.penalty.take(rows)
         share = np.where(penalty.is_free, 1.0, share)
         self._sample = MemoryPartition(
-            self.gram.take(rows),
+            self.gram.some(rows),
             penalty.scaled(share, 1.0),
             self.ridge[rows] / share,
             self.scale,
