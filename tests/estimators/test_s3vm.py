@@ -167,7 +167,6 @@ def test_codings_of_y(rng, coding):
         (np.full(10, -1), "no labels"),
         (np.array([1.0] + [np.nan] * 9), "one class only"),
         (np.array([-1.0, 1.0] + [np.nan] * 8), "is -1 a class or the mark"),
-        (np.array([0, 1, 2] + [-1] * 7), "Only binary"),
         (None, "requires y"),
     ],
 )

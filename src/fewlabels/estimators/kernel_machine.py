@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._threads import resolve_n_jobs
 from .._warn import warn
-from ..fitted import Function, Late
+from ..fitted import ClassFunctions, Function, Late
 from ..gram import equal_rows
 from ..kernels import KERNELS, RBF, Precomputed, make_kernel
 from ..kernels.width import resolve_gamma
@@ -262,12 +262,12 @@ class KernelMachine(BaseEstimator):
             return function(X, n_jobs=self.n_jobs, **options)
 
     def _weights(self):
-        """Weights of the linear kernel, shape (1, n_features)."""
+        """Weights of the linear kernel, shape (1, n_features), or (n_classes, n_features)."""
         check_is_fitted(self)
         weights = self.function_.weights
         if weights is None:
             raise AttributeError("coef_ is only available when using a linear kernel")
-        return weights[None, :]
+        return np.atleast_2d(weights)
 
     # -- rows that come and go -------------------------------------------------------------------
 
@@ -467,8 +467,9 @@ def largest_value(gram):
 def function_of(kernel, gram, X, coef, numbers, **options):
     """The ``Function`` of the rows with a coefficient, which of the rows, and their numbers.
 
-    ``kernel`` may be a tuple of kernels, with a row of ``coef`` each; ``gram`` prepared rows as
-    predictions will; ``numbers`` are what users call the rows ``X``, which are as they were given.
+    ``kernel`` may be a tuple of kernels, with a row of ``coef`` each; several rows for one kernel
+    are as many functions. ``gram`` prepared rows as predictions will; ``numbers`` are what users
+    call the rows ``X``, which are as they were given.
     """
     kernels = kernel if isinstance(kernel, tuple) else (kernel,)
     coef = np.atleast_2d(coef)
@@ -487,7 +488,8 @@ def function_of(kernel, gram, X, coef, numbers, **options):
         options |= {"repeats": copies.of, "shares": coef}
         vectors = vectors[copies.first]
         coef = np.stack([group_sums(copies, part) for part in coef])
-    function = Function(
+    kind = Function if len(kernels) == len(coef) else ClassFunctions
+    function = kind(
         kernels=kernels,
         vectors=vectors,
         coef=coef,

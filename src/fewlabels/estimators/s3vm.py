@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ..labels.semi_supervised import read_semi_labels
+from ..labels.semi_supervised import read_semi_labels, sides
 from ..training.cross_fitting import Sample
 from ..training.grams import shift_of
-from ..training.semi_supervised.branching import PROVEN, train
+from ..training.semi_supervised.branching import PROVEN
 from ..training.semi_supervised.data import S3VMData
 from .kernel_machine import COMMON, KernelMachine, fitting
 from .semi_supervised import changes
@@ -202,7 +202,7 @@ class S3VM(TwoClassMachine):
         **COMMON,
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "C_star": [Interval(Real, 0.0, None, closed="neither")],
-        "balance": ["boolean", Interval(Real, None, None, closed="neither")],
+        "balance": ["boolean", Interval(Real, None, None, closed="neither"), dict],
         "annealing": ["boolean"],
         "gamma": [
             StrOptions({"distance", "scale", "auto"}),
@@ -219,7 +219,7 @@ class S3VM(TwoClassMachine):
 
     C: float = 10.0
     C_star: float = 5.0
-    balance: bool | float = True
+    balance: bool | float | dict = True
     annealing: bool = True
     kernel: str | Callable = "rbf"
     gamma: str | float = "distance"
@@ -262,6 +262,11 @@ class S3VM(TwoClassMachine):
     _certify = solutions.certify_stream
     _fit_curve = solutions.fit_curve
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
+
     # -- fitting -------------------------------------------------------------------------------
 
     @fitting
@@ -292,12 +297,8 @@ class S3VM(TwoClassMachine):
         given, classes, doubtful = read_semi_labels(y, self.unlabeled)
         if doubtful:
             solutions.warn_doubtful(classes)
-        label = given[rows.indices]
-        if not (np.any(label > 0) and np.any(label < 0)):
-            raise ValueError(
-                "sample_weight leaves labels of one class only; give some labelled rows of "
-                "each class a weight > 0."
-            )
+        label, problems = given[rows.indices], solutions.problems_of(self, classes)
+        solutions.check_each_has_labels(label, classes)
         self.classes_ = classes
         shift, stream = shift_of(self._make_kernel(), rows.X), None
         if self.solver == "path" or (rows.kept is None and self.kernel != "precomputed"):
@@ -307,23 +308,20 @@ class S3VM(TwoClassMachine):
             return changes.open_stream(self, "fit", stream)
         weight = np.ones(len(label)) if rows.weight is None else rows.weight
         gram = solutions.held_gram(self, rows.X if shift is None else rows.X - shift)
-        data = S3VMData.over(gram, solutions.problem_of(self), label, weight)
-        found = train(data, solutions.training_of(self, callback))
+        data = S3VMData.each(gram, problems, sides(label, len(classes)), weight)
+        found = solutions.train_each(self, data, callback)
         if stream is not None:
-            stream.start_from(found)
+            for part, one in zip(stream.parts, found, strict=True):
+                part.start_from(one)
         self._hold(stream)
         sample = Sample(rows.X, label, weight, self.kernel == "precomputed")
         self._sample, self._kept = sample if stream is None else None, rows.kept
-        self.objectives_ = found.objectives
+        self.objectives_ = solutions.one_or_all(self, [one.objectives for one in found])
         solutions.keep_bound(self, found)
-        run = found.result.n_iter, found.result.history, found.result.converged
-        solution = solutions.solution_of(
-            self, data.gram, rows.X, data.coefficients(found.result.a), rows.indices, label, run,
-            bias=-float(found.result.multiplier), shift=shift,
-        )  # fmt: skip
+        solution = solutions.solution_of_fit(self, found, data, rows, label, shift)
         certificate = solutions.certificate_of(self, found, solution.function, rows, given)
         self._keep(solution, certificate=certificate)
-        solutions.warn_of_training(self, found, data.gram)
+        solutions.warn_of_training(self, found, data[0].gram)
         return self
 
     # -- what a fit has found ------------------------------------------------------------------
@@ -346,13 +344,13 @@ class S3VM(TwoClassMachine):
 
     @property
     def optimality_gap_(self):
-        if self._lower_bound is None:
+        if self._lower_bound is None or np.isnan(self._lower_bound).any():
             raise AttributeError(
                 "optimality_gap_ is known after fit or consolidate with "
                 "solver='branch-and-bound', until rows or labels change."
             )
         gap = self.objective_ - self._lower_bound
-        return gap if gap > PROVEN * abs(self.objective_) else 0.0
+        return gap * (gap > PROVEN * abs(self.objective_))
 
     consolidation_due_ = _of_stream("due")
     n_steps_ = _of_stream("n_steps")

@@ -6,6 +6,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..fitted import ClassFunctions
 from .kernel_machine import KernelMachine
 
 # What ``probability`` may be.
@@ -34,15 +35,17 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
 
     @property
     def intercept_(self):
-        """The constant of f for rows as they are given, shape (1,)."""
+        """The constant of f for rows as they are given, shape (1,); (n_classes,) of several."""
         function = self.function_
+        if isinstance(function, ClassFunctions):
+            return function.intercept
         moved = 0.0 if function.shift is None else float(function.weights @ function.shift)
         return np.array([function.bias - moved])
 
     # -- evaluating ----------------------------------------------------------------------------
 
     def decision_function(self, X) -> np.ndarray:
-        """f(x); positive for the class ``classes_[1]``.
+        """f(x); positive for the class ``classes_[1]``, or one for each of several classes.
 
         Parameters
         ----------
@@ -52,12 +55,12 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two
         """
         return self._value(X)
 
     def predict(self, X) -> np.ndarray:
-        """``classes_[1]`` where f(x) > 0, else ``classes_[0]``.
+        """``classes_[1]`` where f(x) > 0, else ``classes_[0]``; of several the one of largest f.
 
         Parameters
         ----------
@@ -69,8 +72,9 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        positive = self.decision_function(X) > 0
-        return self.classes_[positive.astype(np.intp)]
+        decision = self.decision_function(X)
+        chosen = decision > 0 if decision.ndim == 1 else decision.argmax(axis=1)
+        return self.classes_[chosen.astype(np.intp)]
 
     # -- probabilities -------------------------------------------------------------------------
 
@@ -98,11 +102,12 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
 
     @available_if(_asked_for)
     def predict_proba(self, X) -> np.ndarray:
-        """Probabilities of the two classes, for rows drawn as the unlabelled ones were.
+        """Probabilities of the classes, for rows drawn as the unlabelled ones were.
 
-        An increasing function of the decision, see ``probability``. The first call after rows
+        An increasing function of the decision, see ``probability``; of several classes, of the
+        differences between their decisions. The first call after rows
         have changed fits it, and a model that is saved keeps it. ``predict`` cuts elsewhere
-        than at one half: the two answer different questions.
+        than at one half, or at the largest: the two answer different questions.
 
         Parameters
         ----------
@@ -112,7 +117,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
 
         Returns
         -------
-        ndarray of shape (n_samples, 2)
+        ndarray of shape (n_samples, n_classes)
             Columns in the order of ``classes_``; rows sum to 1.
 
         Raises
@@ -135,7 +140,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
 
         Returns
         -------
-        ndarray of shape (n_samples, 2)
+        ndarray of shape (n_samples, n_classes)
         """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))

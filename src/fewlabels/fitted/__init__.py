@@ -1,5 +1,6 @@
 """What a fit leaves behind: immutable values that are evaluated, saved, shown and exported."""
 
+from .classes import ClassCurves, ClassFunctions
 from .conformal import Conformal
 from .curve import Curve, TwoSidedCurve
 from .function import Function
@@ -9,6 +10,8 @@ from .rows import TrainingRows
 from .solution import OneClassSolution, Solution
 
 __all__ = [
+    "ClassCurves",
+    "ClassFunctions",
     "Conformal",
     "Curve",
     "Function",

@@ -68,7 +68,10 @@ class OneClassSolution(Solution):
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """How good the function of a semi-supervised machine is, and what it says of its rows."""
+    """How good the function of a semi-supervised machine is, and what it says of its rows.
+
+    Of several classes the first two are arrays, and ``positive`` is the class by its number.
+    """
 
     objective: float
     violation: float  # of the conditions of optimality, the largest

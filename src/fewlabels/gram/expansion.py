@@ -14,6 +14,8 @@ _VALUES_AT_A_TIME = 4_000_000
 class Expansion:
     """The function with ``coef``, shape (m,), in the span of ``kernel`` at the rows ``vectors``.
 
+    With ``coef`` of shape (k, m) there are k of them, and every kernel value is evaluated once.
+
     For a precomputed kernel ``columns`` tells which columns of the given matrix belong to the
     vectors, which are not used. ``row_map`` tells how rows are prepared; it is made from
     ``vectors`` when missing. ``n_jobs`` threads.
@@ -29,16 +31,18 @@ class Expansion:
         if row_map is None and isinstance(kernel, MappedKernel) and not isinstance(kernel, Linear):
             self.row_map = RowMap(kernel, vectors)
         if isinstance(kernel, Linear):
-            self.weights = np.asarray(vectors.astype(np.float64).T @ self.coef).ravel()
+            weights = np.asarray(vectors.astype(np.float64).T @ self.coef.T)
+            self.weights = weights.ravel() if self.coef.ndim == 1 else weights.T
         elif self.row_map is not None:
             self._prepared = self.row_map.prepare(vectors)
 
     def __call__(self, X):
-        """Values at the rows of X, float64, shape (len(X),)."""
-        out = np.zeros(X.shape[0])
+        """Values at the rows of X, float64, shape (len(X),) or (len(X), k)."""
+        out = np.zeros((X.shape[0], *self.coef.shape[:-1]))
         step = _ROWS_AT_A_TIME
-        if isinstance(self.kernel, FormedKernel | Precomputed):  # these form the values
-            step = min(step, max(1, _VALUES_AT_A_TIME // max(1, len(self.coef))))
+        # These form the values.
+        if isinstance(self.kernel, FormedKernel | Precomputed) or self.coef.ndim == 2:
+            step = min(step, max(1, _VALUES_AT_A_TIME // max(1, self.coef.shape[-1])))
         for first in range(0, X.shape[0], step):
             part = slice(first, first + step)
             self._add(X[part], out[part])
@@ -49,7 +53,8 @@ class Expansion:
         """Evaluate in float64 what overflowed in float32: rows far outside the model's."""
         if self.row_map is None or self.row_map.dtype == np.float64:
             return
-        lost = np.flatnonzero(~np.isfinite(out))
+        is_lost = ~np.isfinite(out)
+        lost = np.flatnonzero(is_lost if out.ndim == 1 else is_lost.any(axis=1))
         if len(lost):
             exact = Expansion(
                 self.kernel, self.vectors, self.coef,
@@ -64,20 +69,26 @@ class Expansion:
             out += row_products(X, self.weights)
         elif isinstance(self.kernel, FormedKernel):
             values = self.kernel.values(X, self.vectors)
-            out += (values if sp.issparse(values) else np.asarray(values)) @ self.coef
+            out += (values if sp.issparse(values) else np.asarray(values)) @ self.coef.T
         else:
             rows, row_term = self.row_map.prepare(X)
             columns, term = self._prepared
             if sp.issparse(columns) != sp.issparse(rows):
                 columns = columns.toarray() if sp.issparse(columns) else sp.csr_array(columns)
-            packed(rows, row_term).apply(self.row_map, columns, term, self.coef, out, self.n_jobs)
+            rows = packed(rows, row_term)
+            if self.coef.ndim == 1:
+                rows.apply(self.row_map, columns, term, self.coef, out, self.n_jobs)
+            else:
+                values = rows.columns(self.row_map, columns, term, self.n_jobs)
+                out += np.einsum("ji,kj->ik", values, self.coef)
 
 
 def row_products(X, weights):
     """``X @ weights``, where the value of a row does not depend on the other rows.
 
-    BLAS sums in another order for another number of rows.
+    BLAS sums in another order for another number of rows. Weights may be of shape (k, d).
     """
     if sp.issparse(X):
-        return X @ weights
-    return np.einsum("ij,j->i", np.ascontiguousarray(X, dtype=np.float64), weights)
+        return X @ weights.T
+    by = "ij,j->i" if weights.ndim == 1 else "ij,kj->ik"
+    return np.einsum(by, np.ascontiguousarray(X, dtype=np.float64), weights)

@@ -1,15 +1,21 @@
-"""Labels of two classes with unlabelled rows: +1, -1, and 0 for none."""
+"""Labels of two or more classes with unlabelled rows.
 
-from numbers import Number
+Of two classes they are -1 and +1, of more 1, 2, ... in the order of the classes; 0 for none.
+"""
+
+from numbers import Number, Real
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from .arrays import distinct_values, read_known, with_missing
 
+# Shares of the classes may miss the sum of 1 by so much.
+_OFF_ONE = 1e-6
+
 
 def read_semi_labels(y, unlabeled):
-    """Labels as +1, -1 and 0 for unlabelled rows, and the two classes.
+    """Labels as numbers, the classes, and whether a mark was taken for a class.
 
     Missing values are always unlabelled; so is the mark ``unlabeled``, unless it is one of
     only two values without missing ones, which then are the classes.
@@ -39,46 +45,84 @@ def read_semi_labels(y, unlabeled):
             f"y has one class only ({shown}); label rows of both classes, or use PUSVM for "
             "positive and unlabelled rows."
         )
-    if len(classes) > 2:
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is multiclass: y "
-            f"has {len(classes)} classes besides unlabelled rows ({shown}); pass unlabeled=... if "
-            "one of them marks the unlabelled rows."
-        )
     return _coded(y, classes, missing | marked), classes, False
 
 
 def read_known_labels(y, n, classes, unlabeled):
-    """Labels as +1, -1 and 0 for unlabelled rows, of two classes that are known.
+    """Labels of ``n`` rows as numbers, of classes that are known.
 
     A mark that is one of the classes is that class.
     """
     if y is not None and np.ndim(y) == 0:
         y = np.full(n, y, dtype=None if isinstance(y, str | int | float) else object)
-    codes = [(classes[1], 1.0), (classes[0], -1.0)]
+    codes = list(zip(classes, _numbers(len(classes)), strict=True))
+    if len(classes) == 2:
+        codes = codes[::-1]
     if _is_mark(unlabeled):
         codes.append((unlabeled, 0.0))
-    expected = f"a class ({classes[0]}, {classes[1]}) nor the mark of unlabelled rows"
+    named = ", ".join(str(value) for value in classes)
+    expected = f"a class ({named}) nor the mark of unlabelled rows"
     return read_known(y, n, codes, expected)
 
 
 def read_classes(classes, unlabeled):
-    """Two classes, sorted; the mark of unlabelled rows may be among them as a third value."""
+    """Two classes or more, sorted; the mark of unlabelled rows may be among three values."""
     values = np.unique(np.asarray(classes))
-    if len(values) == 3 and _is_mark(unlabeled):
+    if len(values) > 2 and _is_mark(unlabeled):
         values = values[values != unlabeled]
-    if len(values) != 2:
+    if len(values) < 2:
         raise ValueError(
-            f"classes={list(classes)} names {len(values)} classes; S3VM tells two apart."
+            f"classes={list(classes)} names {len(values)} classes; S3VM tells two or more apart."
         )
     return values
+
+
+def sides(label, n_classes):
+    """Labels +1, -1 and 0 of every machine: one for two classes, else each against the rest."""
+    if n_classes == 2:
+        return [label]
+    return [
+        np.where(label == 0, 0.0, np.where(label == number, 1.0, -1.0))
+        for number in _numbers(n_classes)
+    ]
+
+
+def places_of(label, n_classes):
+    """Which of the classes each row has, -1 for none."""
+    if n_classes == 2:
+        return np.where(label == 0, -1, label > 0).astype(np.intp)
+    return np.asarray(label).astype(np.intp) - 1
+
+
+def read_shares(shares, classes):
+    """The share of every class, from a dict of these."""
+    named = {key: shares[key] for key in shares}
+    missing = [str(value) for value in classes if value not in named]
+    if missing or len(named) != len(classes):
+        raise ValueError(
+            f"balance={shares} has to name the share of every class "
+            f"({', '.join(str(value) for value in classes)}), and of no other"
+            f"{'; it lacks ' + ', '.join(missing) if missing else ''}."
+        )
+    values = [named[value] for value in classes]
+    fine = all(isinstance(v, Real) and not isinstance(v, bool) and 0 < v < 1 for v in values)
+    if not fine or abs(sum(values) - 1.0) > _OFF_ONE:
+        raise ValueError(
+            f"balance={shares} is no set of shares; pass numbers between 0 and 1 that sum to 1."
+        )
+    return np.array(values, dtype=float)
 
 
 def _is_mark(unlabeled):
     return unlabeled is not None and not (isinstance(unlabeled, Number) and np.isnan(unlabeled))
 
 
+def _numbers(n_classes):
+    return (-1.0, 1.0) if n_classes == 2 else tuple(np.arange(1.0, n_classes + 1))
+
+
 def _coded(y, classes, without):
     label = np.zeros(len(y))
-    label[~without] = np.where(y[~without] == classes[1], 1.0, -1.0)
+    numbers = np.array(_numbers(len(classes)))
+    label[~without] = numbers[np.searchsorted(classes, y[~without])]
     return label

@@ -142,6 +142,12 @@ class HeldRows:
         other._X, other._more, other._values = self._X, self._more, dict(self._values)
         return other
 
+    def viewed(self, **values):
+        """The same rows with other numbers beside them."""
+        other = self.copy()
+        other._values = {name: np.asarray(value) for name, value in values.items()}
+        return other
+
     def state(self):
         """The rows that are there and their numbers, as a dict of arrays with a key ``X``."""
         kept = self.places
@@ -150,6 +156,12 @@ class HeldRows:
         for name, value in self._values.items():
             state[name] = value if everything else value[kept]
         return state
+
+
+def labelled_rows(X, label, weight):
+    """``HeldRows`` with a label and a weight (None: 1) each."""
+    weight = np.ones(X.shape[0]) if weight is None else weight
+    return HeldRows(X, label=np.asarray(label, dtype=float), weight=weight)
 
 
 def read_indices(indices, n):

@@ -14,8 +14,8 @@ from ..fitted import TrainingRows
 from ..problem.semi_supervised import SemiSupervised
 from ..training.semi_supervised.beginning import PathRows, Start, at_solution, row_by_row
 from ..training.semi_supervised.data import S3VMData
-from .rows import HeldRows, caught_up
-from .state import NONE, Operation, State, both_classes, check_weight
+from .rows import HeldRows, caught_up, labelled_rows
+from .state import NONE, Operation, State, arrivals, both_classes, check_weight
 
 # A rebuild is due when as many rows came, went or changed as this share of those at the last one,
 # or so many, and the value of (1) for a unit of price has grown by that factor.
@@ -29,19 +29,19 @@ class S3VMStream:
     """Rows, labels and weights of an S3VM, and the path that follows them.
 
     ``shift``, of shape (d,) or None, is taken from all rows before the kernel sees them;
-    ``cache_size`` is in bytes.
+    ``cache_size`` is in bytes. ``X`` may be ``HeldRows`` that others hold too: then they say when
+    places are numbered anew.
     """
 
     def __init__(
-        self, kernel, machine, balance_update, X, label, weight, shift=None, cache_size=200e6,
-        n_jobs=1,
+        self, kernel, machine, balance_update, X, label=None, weight=None, shift=None,
+        cache_size=200e6, n_jobs=1,
     ):  # fmt: skip
         self.kernel, self.balance_update = kernel, balance_update
         self.cache_size, self.n_jobs = cache_size, n_jobs
-        n = X.shape[0]
-        weight = np.ones(n) if weight is None else weight
-        label = np.asarray(label, dtype=float)
-        self._now = State(0, machine, HeldRows(X, label=label, weight=weight), shift, n_rebuilt=n)
+        self.is_part = isinstance(X, HeldRows)
+        held = X if self.is_part else labelled_rows(X, label, weight)
+        self._now = State(0, machine, held, shift, n_rebuilt=len(held))
 
     def _set(self, **changes):
         now = self._now
@@ -58,6 +58,8 @@ class S3VMStream:
     shift = property(attrgetter("_now.shift"))
     places = property(attrgetter("_now.held.places"))  # of the training rows, in their order
     leaving = property(attrgetter("_now.leaving"))  # places of rows on their way out
+
+    held = property(attrgetter("_now.held"))  # the rows; not to be changed
 
     @property
     def has_path(self):
@@ -102,6 +104,11 @@ class S3VMStream:
             self.machine, np.append(held["label"][one], label),
             np.append(held["weight"][one], weight),
         )  # fmt: skip
+
+    @property
+    def parts(self):
+        """The streams of two classes that this is made of."""
+        return (self,)
 
     @property
     def ready(self):
@@ -177,11 +184,8 @@ class S3VMStream:
         weight = np.ones(len(label)) if weight is None else weight
         self.check_new(label, weight)
         held = self._now.held.copy()
-        places, rows = held.append(X, label=label, weight=weight), self._now.moved(X)
-        parts = (part for part in (np.flatnonzero(label), np.flatnonzero(label == 0)) if len(part))
-        self._register(
-            held, len(label), *(Operation("add", places[part], rows[part]) for part in parts)
-        )
+        places = held.append(X, label=label, weight=weight)
+        self._register(held, len(label), *arrivals(places, self._now.moved(X), label))
 
     def remove(self, indices):
         """Remove rows; both classes must keep a label once both have one."""
@@ -215,6 +219,26 @@ class S3VMStream:
         if self.has_path:
             queue += tuple(operation for operation in operations if len(operation.places))
         self._set(held=held, queue=queue, n_changed=self._now.n_changed + n_changed)
+
+    def registered(self, held, n_changed, *operations):
+        """A stream of rows that have changed, in the place of this one."""
+        other = self._again(held)
+        other._now = self._now
+        other._register(held, n_changed, *operations)
+        return other
+
+    def renumbered(self, held, place):
+        """The same with rows at other places, which ``place`` tells, in the place of this one."""
+        other, now = self._again(held), self._now
+        start = now.start and now.start_at(np.flatnonzero(place >= 0))
+        other._now = now._replace(held=held, start=start, on_path=place[now.on_path])
+        return other
+
+    def _again(self, held):
+        return S3VMStream(
+            self.kernel, self.machine, self.balance_update, held, shift=self.shift,
+            cache_size=self.cache_size, n_jobs=self.n_jobs,
+        )  # fmt: skip
 
     def _check_labels(self, label, what):
         if not len(label):
@@ -284,6 +308,8 @@ class S3VMStream:
 
     def _forget_places(self):
         """Free the places of rows that are gone, once there are many."""
+        if self.is_part:
+            return
         held = self._now.held.copy()
         place = held.compact()
         if place is not None:
@@ -346,14 +372,8 @@ class S3VMStream:
         if not self.has_path:
             return {"done": False}
         self._notice()
-        now, path, n = self._now, self._now.path, self._now.held.n_places
-        a, sign = np.zeros(n), np.zeros(n)
-        if len(path) == len(now.on_path):
-            a[now.on_path], sign[now.on_path] = path.a, path.signs
-        numbers = np.append(a, [path.virtual, path.multiplier])
-        numbers[~np.isfinite(numbers)] = 0.0
         return {
-            "start": Start(numbers[:-2], sign, float(numbers[-2]), float(numbers[-1])),
+            "start": self._now.start_from_path(),
             "path": None, "done": False, "queue": (),
             "on_path": NONE, "joining": NONE, "leaving": NONE,
             "steps": self.n_steps, "flips": self.n_flips, "history": tuple(self.history),
@@ -361,22 +381,47 @@ class S3VMStream:
 
     def widen(self, n_columns):
         """Give all rows more columns, of zeros: the function stays the same."""
-        changes, held, shift = self._without_path(), self._now.held.copy(), self._now.shift
+        held = self._now.held.copy()
         held.widen(n_columns)
+        self._now = self.widened(held, n_columns)._now
+
+    def widened(self, held, n_columns):
+        """The same with the wider rows ``held``, in the place of this one."""
+        other, shift = self._again(held), self._now.shift
         if shift is not None:
             shift = np.pad(shift, (0, n_columns - len(shift)))
-        self._set(**changes, held=held, shift=shift)
+        other._now = self._now
+        other._set(**self._without_path(), held=held, shift=shift)
+        return other
 
     def fresh(self):
         """A stream of the same rows without a path."""
-        held, now = self._now.held.state(), self._now
-        other = S3VMStream(
-            self.kernel, now.machine, self.balance_update, held["X"], held["label"],
-            held["weight"], now.shift, self.cache_size, self.n_jobs,
-        )  # fmt: skip
+        now, held = self._now, self._now.held
+        other = self._again(held if self.is_part else labelled_rows(**held.state()))
+        other.is_part = self.is_part
         other._set(
             steps=self.n_steps, flips=self.n_flips, iterations=now.iterations,
             history=tuple(self.history),
+        )  # fmt: skip
+        return other
+
+    def beginning(self, held, machine):
+        """A stream such as this one, over other rows, that has not begun."""
+        other = self._again(held)
+        other._set(machine=machine)
+        return other
+
+    def against(self, held, machine):
+        """The machine of the other class, over ``held``, where nothing is on its way."""
+        now, other, places = self._now, self._again(held), self.places
+        start = now.plain_start(self.standing)
+        if start is not None:
+            a, sign = np.zeros((2, held.n_places))
+            a[places], sign[places] = -start["a"], -start["sign"]
+            start = Start(a, sign, -start["virtual"], -start["multiplier"])
+        other._set(
+            machine=machine, start=start, n_rebuilt=now.n_rebuilt, n_changed=now.n_changed,
+            value_rebuilt=now.value_rebuilt,
         )  # fmt: skip
         return other
 
@@ -420,37 +465,27 @@ class S3VMStream:
         unit = np.all(held["weight"] == 1.0)
         machine = {name: getattr(now.machine, name) for name in ("C", "C_star", "balance")}
         options = {name: getattr(self, name) for name in ("cache_size", "n_jobs")}
+        rows = {
+            "X": held["X"], "label": held["label"].astype(np.int8),
+            "weight": None if unit else held["weight"], "shift": now.shift,
+        }  # fmt: skip
         return {
             "kernel": self.kernel,
             "parameters": {**machine, "balance_update": self.balance_update, **options},
-            "X": held["X"], "label": held["label"].astype(np.int8),
-            "weight": None if unit else held["weight"], "shift": now.shift,
-            "start": self._plain_start(), "done": self.done, "version": self.version,
+            **({} if self.is_part else rows),
+            "start": now.plain_start(self.standing), "done": self.done, "version": self.version,
             "steps": self.n_steps, "flips": self.n_flips, "iterations": int(now.iterations),
             "rows_at_training": int(now.n_rebuilt), "changed_since": int(now.n_changed),
             "value_at_training": float(now.value_rebuilt),
             "history": json.dumps(self.history, default=float),
         }  # fmt: skip
 
-    def _plain_start(self):
-        """Where the path stands, or begins; None before both classes have a label."""
-        if self._now.start is not None:
-            start = self._now.start_at(self.places)
-        elif self.has_path:
-            at = self.standing().at(self.places)
-            start = Start(at.a, at.f, at.virtual, at.multiplier)
-        else:
-            return None
-        sign = np.where(start.sign < 0, -1, 1).astype(np.int8)
-        numbers = {"virtual": float(start.virtual), "multiplier": float(start.multiplier)}
-        return {"a": start.a, "sign": sign, **numbers}
-
     def __setstate__(self, state):
         options = dict(state["parameters"])
         machine = SemiSupervised(*(options.pop(name) for name in ("C", "C_star", "balance")))
         self.__init__(
-            state["kernel"], machine, X=state["X"], label=state["label"], weight=state["weight"],
-            shift=state["shift"], **options,
+            state["kernel"], machine, X=state["X"], label=state.get("label"),
+            weight=state.get("weight"), shift=state["shift"], **options,
         )  # fmt: skip
         start = state["start"]
         self._now = self._now._replace(

@@ -23,6 +23,12 @@ class Operation(NamedTuple):
     rows: Any = None
 
 
+def arrivals(places, rows, label):
+    """Operations for rows that arrive, labelled ones first."""
+    parts = (part for part in (np.flatnonzero(label), np.flatnonzero(label == 0)) if len(part))
+    return [Operation("add", places[part], rows[part]) for part in parts]
+
+
 class Standing(NamedTuple):
     """The function that a stream stands at: values at places, shape (n_places,).
 
@@ -119,6 +125,29 @@ class State(NamedTuple):
     def kernel_rows(self, places):
         """Rows at some places, as the kernel sees them."""
         return self.moved(self.held.rows(places))
+
+    def start_from_path(self):
+        """A start where the path stands."""
+        path, n = self.path, self.held.n_places
+        a, sign = np.zeros(n), np.zeros(n)
+        if len(path) == len(self.on_path):
+            a[self.on_path], sign[self.on_path] = path.a, path.signs
+        numbers = np.append(a, [path.virtual, path.multiplier])
+        numbers[~np.isfinite(numbers)] = 0.0
+        return Start(numbers[:-2], sign, float(numbers[-2]), float(numbers[-1]))
+
+    def plain_start(self, standing):
+        """Where the path stands, or begins, as plain values; None before there is a label."""
+        if self.start is not None:
+            start = self.start_at(self.held.places)
+        elif self.path is not None:
+            at = standing().at(self.held.places)
+            start = Start(at.a, at.f, at.virtual, at.multiplier)
+        else:
+            return None
+        sign = np.where(start.sign < 0, -1, 1).astype(np.int8)
+        numbers = {"virtual": float(start.virtual), "multiplier": float(start.multiplier)}
+        return {"a": start.a, "sign": sign, **numbers}
 
     def start_at(self, places):
         """The start at some places; rows that came after it have no part."""

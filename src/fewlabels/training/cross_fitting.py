@@ -39,11 +39,15 @@ def cross_fit(splits, evaluate, candidates=(None,), *, is_over=None, by_candidat
         yield place, fold, evaluate(candidates[place], *splits[fold])
 
 
-def left_out_scores(n, splits, score, *, is_over=None):
-    """Scores of ``n`` rows by ``score(train, test)`` on splits; NaN where there is none."""
-    scores = np.full(n, np.nan)
+def left_out_scores(n, splits, score, *, is_over=None, n_scores=None):
+    """Scores of ``n`` rows by ``score(train, test)`` on splits; NaN where there is none.
+
+    With ``n_scores`` so many of each row, shape (n, n_scores).
+    """
+    scores = np.full(n if n_scores is None else (n, n_scores), np.nan)
     found = cross_fit(splits, lambda _, train, test: score(train, test), is_over=is_over)
     for _, fold, values in found:
         if values is not None:
-            scores[splits[fold][1]] = values
+            test = splits[fold][1]
+            scores[test] = np.reshape(values, scores[test].shape)
     return scores

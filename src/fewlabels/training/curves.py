@@ -15,7 +15,7 @@ _LOG_SLOPES = np.linspace(np.log(0.02), np.log(100.0), 18)
 # standard deviation of the unlabelled scores (PU) or per unit of f (labels), and deviation 1.
 _LOG_SLOPE_OF_PRIOR, _LOG_SLOPE_OF_LABELS = 0.7, 0.0
 # Deviation of an intercept before seeing labels.
-_INTERCEPT = 2.0
+INTERCEPT = 2.0
 # Priors nearer to 0 and 1 are taken for this.
 _LEAST = 1e-12
 _NEWTON_STEPS = 60
@@ -91,18 +91,14 @@ def curve_of_labels(scores, positive, weight, kind, unlabeled=None, share=None):
         value = weight @ (np.logaddexp(0.0, z) - y * z)
         change = weight @ ((expit(z) - y) * (scores + moved)) * slope
         if share is None:
-            value += 0.5 * (intercept / _INTERCEPT) ** 2
+            value += 0.5 * (intercept / INTERCEPT) ** 2
         away = log_slope - _LOG_SLOPE_OF_LABELS
         return value + 0.5 * away**2, change + away
 
     slope = np.exp(_best(at))
     curve = Curve(float(slope), float(intercept_at(slope)[0]), kind=kind)
     if kind == "isotonic" and len(scores):
-        places, group = np.unique(scores, return_inverse=True)
-        mass_at = np.bincount(group, weights=weight)
-        knots, values = _isotonic(
-            places, np.bincount(group, weights=weight * y) / mass_at, mass_at
-        )
+        knots, values = isotonic(scores, y, weight)
         if share is not None:
             values = _with_mean(knots, values, u, mass, share)
         return replace(curve, knots=knots, values=values)
@@ -165,10 +161,10 @@ def _free_intercept(z, y, weight):
     """The b of greatest posterior density."""
 
     def change(b):
-        return weight @ (expit(z + b) - y) + b / _INTERCEPT**2
+        return weight @ (expit(z + b) - y) + b / INTERCEPT**2
 
     # Residuals are between -1 and 1.
-    far = 1.0 + weight.sum() * _INTERCEPT**2
+    far = 1.0 + weight.sum() * INTERCEPT**2
     return brentq(change, -far, far, xtol=1e-14, rtol=1e-14) if len(z) else 0.0
 
 
@@ -180,6 +176,13 @@ def _distinct(scores):
     group = np.empty(len(scores), dtype=np.intp)
     group[order] = np.cumsum(new) - 1
     return ascending[new], group
+
+
+def isotonic(scores, y, weight):
+    """The increasing function of scores nearest to ``y``: centres and values of its steps."""
+    places, group = np.unique(scores, return_inverse=True)
+    mass = np.bincount(group, weights=weight)
+    return _isotonic(places, np.bincount(group, weights=weight * y) / mass, mass)
 
 
 def _isotonic(places, targets, mass):

@@ -17,17 +17,19 @@ from ...fitted import Late
 from ...gram import make_gram
 from ...labels.arrays import check_classes
 from ...labels.semi_supervised import read_classes, read_known_labels, read_semi_labels
+from ...streams.classes import ClassStreams
 from ...streams.rows import read_indices
 from ...streams.semi_supervised import S3VMStream
 from ...training.grams import shift_of
 from ...training.semi_supervised.beginning import by_C_star, row_by_row
-from ...training.semi_supervised.branching import search_near_last, stopped_early, train
+from ...training.semi_supervised.branching import search_near_last, stopped_early
 from ..kernel_machine import KernelMachine, fitting, one_at_a_time
 from ..rows import check_weight
 from .solution import (
     held_gram,
     keep_bound,
-    problem_of,
+    problems_of,
+    train_each,
     training_of,
     warn_doubtful,
     warn_of_training,
@@ -59,7 +61,8 @@ def partial_fit(self, X, y=None, classes=None, sample_weight=None):
     The first call on a new machine starts a stream: it fixes ``gamma_`` and, under the
     linear kernel, the centre. Until both classes have a label, rows are kept and f is
     constant: the sign of the only class labelled, 0 without labels. Once they have,
-    the rows so far are trained on as by ``fit``.
+    the rows so far are trained on as by ``fit``. Of several classes, each so begins with its
+    first label.
 
     Parameters
     ----------
@@ -67,24 +70,30 @@ def partial_fit(self, X, y=None, classes=None, sample_weight=None):
         New rows. They become the last training rows.
     y : array-like of shape (n_samples,), default=None
         As in ``fit``; None when all rows are unlabelled.
-    classes : array-like of shape (2,), default=None
-        Both classes; needed by the first call on a new machine when y does not have both.
+    classes : array-like of shape (n_classes,), default=None
+        All classes; needed by the first call on a new machine when y does not have them. Later
+        calls may add classes: their machines begin on all rows, once they have a label.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights, > 0; under the balancing constraint equal over all unlabelled rows.
     """
     if self._late is None:
         return begin(self, X, y, classes, sample_weight)
     stream = self._ready_stream()
-    if classes is not None:
-        check_classes(read_classes(classes, self.unlabeled), self.classes_)
-    new = self._read_new(X, y, sample_weight)
+    named = self.classes_ if classes is None else read_classes(classes, self.unlabeled)
+    if set(self.classes_.tolist()) <= set(named.tolist()):
+        new = self._read_new(X, y, sample_weight, named)
+        if len(named) > len(self.classes_):
+            stream.check_new(new["label"], new["weight"])
+            stream = with_classes(self, stream, named)
+    else:
+        check_classes(named, self.classes_)
     if self.solver == "branch-and-bound":
         return add_by_branching(self, stream, **new)
     return self._follow("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
 
 
 @one_at_a_time
-def relabel(self, indices, y):
+def relabel(self, indices, y, classes=None):
     """Give training rows a label, change it, or take it back.
 
     Parameters
@@ -93,10 +102,17 @@ def relabel(self, indices, y):
         Training rows.
     y : array-like of shape (n_indices,), a label, or None
         Labels as in ``fit``; missing or ``unlabeled`` takes a label back, None all.
+    classes : array-like of shape (n_classes,), default=None
+        All classes, where some of them are new.
     """
     stream = self._ready_stream()
     indices = read_indices(indices, len(stream))
-    label = read_known_labels(y, len(indices), self.classes_, self.unlabeled)
+    named = self.classes_ if classes is None else read_classes(classes, self.unlabeled)
+    if not set(self.classes_.tolist()) <= set(named.tolist()):
+        check_classes(named, self.classes_)
+    label = read_known_labels(y, len(indices), named, self.unlabeled)
+    if len(named) > len(self.classes_):
+        stream = with_classes(self, stream, named)
     return self._follow("relabel", stream, self.max_steps, lambda: stream.relabel(indices, label))
 
 
@@ -187,30 +203,54 @@ def consolidate(self, strategies=None) -> bool:
     self._follow("resume", stream)
     if not stream.ready:
         return False
-    best, lowest = None, self.objective_ - _LOWER * abs(self.objective_)
+    values, make = np.atleast_1d(self.objective_), gram_once(self)
+    better = [
+        better_minimum(self, place, value, strategies, make)
+        for place, value in enumerate(values.tolist())
+    ]
+    stream.mark_rebuilt()
+    return any(better)
+
+
+def better_minimum(self, place, value, strategies, make_gram):
+    """Let one machine go to the best minimum that strategies find; whether that is better."""
+    part, kept = self._stream.parts[place], objectives_of(self, place)
+    best, lowest = None, value - _LOWER * abs(value)
     for name in strategies:
         try:
             if name == "anneal":
-                fresh, objectives = stream.annealed(), self.objectives_
+                fresh, objectives = part.annealed(), kept
             else:
-                fresh = stream.fresh()
-                objectives = train_afresh(self, fresh, name)
+                fresh = part.fresh()
+                objectives = train_afresh(self, fresh, place, name, make_gram)
         except _BREAKDOWNS:
             continue
         value = fresh.certificate(fresh.standing())[0]
         if value < lowest:
             best, lowest = (fresh, objectives), value
     if best is not None:
-        stream.take_over(best[0])
-        self.objectives_ = best[1]
-    stream.mark_rebuilt()
+        part.take_over(best[0])
+        keep_objectives(self, place, best[1])
     return best is not None
 
 
-def train_afresh(self, fresh, strategy):
+def objectives_of(self, place):
+    return self.objectives_ if len(self.classes_) == 2 else self.objectives_[place]
+
+
+def keep_objectives(self, place, objectives):
+    """Those of one machine; the list of several is another one then."""
+    if len(self.classes_) == 2:
+        self.objectives_ = objectives
+    else:
+        kept = self.objectives_
+        self.objectives_ = [*kept[:place], objectives, *kept[place + 1 :]]
+
+
+def train_afresh(self, fresh, place, strategy, make_gram):
     """Begin a stream without a path; the objectives of its batch training."""
     if strategy == "batch":
-        objectives = train_batch(self, fresh)
+        objectives = train_batch(self, fresh, place, make_gram)
         fresh.begin()
         return objectives
     self._lower_bound = None
@@ -218,11 +258,44 @@ def train_afresh(self, fresh, strategy):
     return []
 
 
+def gram_once(self):
+    """The operator over rows, the same again for the machines of other classes."""
+    made = []
+
+    def make(X):
+        if not made:
+            made.append(held_gram(self, X))
+        return made[0]
+
+    return make
+
+
 def make_stream(self, rows, label, shift):
-    return S3VMStream(
-        self._make_kernel(), problem_of(self), self.balance_update, rows.X, label, rows.weight,
-        shift, self.cache_size * 1e6, resolve_n_jobs(self.n_jobs),
-    )  # fmt: skip
+    problems = problems_of(self, self.classes_)
+    over = (rows.X, label, rows.weight, shift, self.cache_size * 1e6, resolve_n_jobs(self.n_jobs))
+    kernel, update = self._make_kernel(), self.balance_update
+    if len(problems) == 1:
+        return S3VMStream(kernel, problems[0], update, *over)
+    return ClassStreams(self.classes_.tolist(), kernel, problems, update, *over)
+
+
+def with_classes(self, stream, named):
+    """The stream, of more classes than so far from now on."""
+    if not isinstance(self.balance, bool | np.bool_):
+        raise ValueError(
+            f"balance={self.balance!r} says nothing of a class that is new; fit again with a "
+            "share for each class, or with balance=True."
+        )
+    self._follow("resume", stream)
+    before = np.searchsorted(named, self.classes_)
+    lists = [self.objectives_] if len(self.classes_) == 2 else self.objectives_
+    self.objectives_, places = [[] for _ in named], before[-len(lists) :]
+    for place, objectives in zip(places, lists, strict=True):
+        self.objectives_[place] = objectives
+    problem = problems_of(self, named)[0]
+    self._stream = begun(ClassStreams.of(stream, named.tolist(), before, problem))
+    self.classes_ = named
+    return self._stream
 
 
 def open_stream(self, name, stream):
@@ -254,16 +327,16 @@ def begin(self, X, y, classes, sample_weight):
     if label is None:
         label = read_known_labels(y, rows.X.shape[0], classes, self.unlabeled)
     check_consistent_length(rows.X, label)
+    self.classes_ = classes
     stream = make_stream(self, rows, label, shift_of(self._make_kernel(), rows.X))
     stream.check()
-    self.classes_ = classes
     return open_stream(self, "partial_fit", stream)
 
 
-def read_new(self, X, y, sample_weight):
+def read_new(self, X, y, sample_weight, classes):
     rows = self._rows_to_score(X)
     weight, left_out = check_weight(sample_weight, rows)
-    label = read_known_labels(y, rows.shape[0], self.classes_, self.unlabeled)
+    label = read_known_labels(y, rows.shape[0], classes, self.unlabeled)
     refuse_what_has_no_path(self, left_out is not None)
     return {"X": rows, "label": label, "weight": weight}
 
@@ -285,10 +358,15 @@ def ready_stream(self):
     """The stream, its path begun if that is possible."""
     check_is_fitted(self)
     refuse_what_has_no_path(self, self._kept is not None)
-    stream = KernelMachine._ready_stream(self)
-    if stream.has_start:
-        with suppress(*_BREAKDOWNS):  # the operation will try again
-            stream.begin()
+    return begun(KernelMachine._ready_stream(self))
+
+
+def begun(stream):
+    """The stream, the paths begun whose start is known."""
+    for part in stream.parts:
+        if part.has_start:
+            with suppress(*_BREAKDOWNS):  # the operation will try again
+                part.begin()
     return stream
 
 
@@ -307,15 +385,12 @@ def follow(self, name, stream, max_steps=None, change=None):
 
 
 def catch_up(self, stream, name, max_steps):
-    try:
-        begun = stream.has_path or stream.has_start
-        if not begun and self.solver != "path" and stream.ready:
-            self.objectives_ = train_batch(self, stream)
-            stream.mark_rebuilt()
-        done = stream.run(max_steps)
-    except _BREAKDOWNS as error:
-        train_again(self, stream, name, error)
-        done = True
+    done, make_gram, last = True, gram_once(self), stream.n_steps + (max_steps or 0)
+    for place, part in enumerate(stream.parts):
+        left = None if max_steps is None else max(0, last - stream.n_steps)
+        done &= catch_up_one(self, part, place, name, left, make_gram)
+    if done and len(stream.parts) > 1:
+        stream.settle()
     rough = stream.lost_to_rounding(self.tol) if done else 0.0
     if rough:
         warn(
@@ -326,17 +401,30 @@ def catch_up(self, stream, name, max_steps):
     return done
 
 
-def train_batch(self, stream, signs_before=None):
+def catch_up_one(self, part, place, name, max_steps, make_gram):
+    """Let the machine of one class, or that of two, follow its rows; whether it is at its end."""
+    try:
+        begun = part.has_path or part.has_start
+        if not begun and self.solver != "path" and part.ready:
+            keep_objectives(self, place, train_batch(self, part, place, make_gram))
+            part.mark_rebuilt()
+        return part.run(max_steps)
+    except _BREAKDOWNS as error:
+        train_again(self, part, place, name, error)
+        return True
+
+
+def train_batch(self, part, place, make_gram, signs_before=None):
     """Let the path of a stream start from batch training; gives its objectives."""
-    data = stream.training_data(lambda X: held_gram(self, X))
-    found = train(data, training_of(self, None), signs_before)
-    keep_bound(self, found)
-    stream.start_from(found, done=bool(found.result.converged))
-    warn_of_training(self, found, data.gram)
+    data = part.training_data(make_gram)
+    (found,) = train_each(self, [data], signs_before=signs_before)
+    keep_bound(self, [found], place)
+    part.start_from(found, done=bool(found.result.converged))
+    warn_of_training(self, [found], data.gram)
     return found.objectives
 
 
-def train_again(self, stream, name, error):
+def train_again(self, part, place, name, error):
     """After a breakdown: a minimum from the last signs, or else from scratch.
 
     Should no path begin there either, the batch solution stands until the next operation.
@@ -346,11 +434,11 @@ def train_again(self, stream, name, error):
         f"batch training. Scaling the columns may prevent this.",
         ConvergenceWarning,
     )
-    signs = stream.last_signs()
+    signs, make_gram = part.last_signs(), gram_once(self)
     for sign in [None] if signs is None else [signs, None]:
-        self.objectives_ = train_batch(self, stream, sign)
+        keep_objectives(self, place, train_batch(self, part, place, make_gram, sign))
         with suppress(*_BREAKDOWNS):
-            stream.begin()
+            part.begin()
             break
 
 
@@ -365,11 +453,14 @@ def add_by_branching(self, stream, X, label, weight):
     self._follow("resume", stream)
     searches = []
     for i in range(len(label)):
-        one, was_ready = slice(i, i + 1), stream.ready
+        one, were_ready = slice(i, i + 1), [part.ready for part in stream.parts]
         new = X[one], label[one], None if weight is None else weight[one]
         self._follow("partial_fit", stream, None, lambda new=new: stream.add(*new))
-        if was_ready and stream.has_path:
-            searches.append(search_near_newest(self, stream))
+        searches += [
+            search_near_newest(self, part)
+            for part, was_ready in zip(stream.parts, were_ready, strict=True)
+            if was_ready and part.has_path
+        ]
     message = stopped_early(searches, len(label))
     if message is not None:
         warn(message, ConvergenceWarning)

@@ -1,5 +1,10 @@
 """How an S3VM trains, what it shows, and what its probabilities are fitted to."""
 
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -8,12 +13,15 @@ from ..._warn import warn
 from ...fitted import Solution
 from ...fitted.solution import ROUNDING, Certificate
 from ...gram import PrecomputedGram, RepeatedGram, make_gram
+from ...labels.semi_supervised import places_of, read_shares
 from ...problem.convexity import curvature_missing
 from ...problem.semi_supervised import SemiSupervised
+from ...streams.classes import histories
+from ...training.class_curves import curves_of_classes
 from ...training.cross_fitting import Sample, left_out_scores
 from ...training.curves import curve_of_labels
 from ...training.row_order import row_keys
-from ...training.semi_supervised.branching import unproven
+from ...training.semi_supervised.branching import train, unproven
 from ...training.semi_supervised.data import S3VMSettings
 from ..kernel_machine import function_of, largest_value, run_by
 
@@ -23,8 +31,54 @@ _WORTH_HOLDING = 48
 _FOLDS = 5
 
 
-def problem_of(self):
-    return SemiSupervised(float(self.C), float(self.C_star), self.balance)
+def problems_of(self, classes):
+    """What the machine of two classes minimises, or each of several."""
+    balance, n = self.balance, 1 if len(classes) == 2 else len(classes)
+    means = [balance] * n
+    if isinstance(balance, Mapping):
+        means = [float(2.0 * share - 1.0) for share in read_shares(balance, classes)][-n:]
+    elif n > 1 and not isinstance(balance, bool | np.bool_):
+        raise ValueError(
+            f"balance={balance!r} is a mean of f, and of {n} classes each has its own; pass True "
+            "for the shares of the labels, False, or a dict {class: share}."
+        )
+    return [SemiSupervised(float(self.C), float(self.C_star), mean) for mean in means]
+
+
+def check_each_has_labels(label, classes):
+    """Refuse weights that leave a class without labels."""
+    missing = np.setdiff1d(np.arange(len(classes)), places_of(label, len(classes)))
+    if len(missing):
+        left = "labels of one class only"
+        if len(classes) > 2:
+            left = f"no label of the class {classes[missing[0]]}"
+        raise ValueError(
+            f"sample_weight leaves {left}; give some labelled rows of each class a weight > 0."
+        )
+
+
+def one_or_all(self, values):
+    """What the machine of two classes has, or those of several."""
+    return values[0] if len(self.classes_) == 2 else values
+
+
+def train_each(self, several, callback=None, signs_before=None):
+    """Batch training of every ``S3VMData``, within one limit of time."""
+    if len(several) == 1:
+        return [train(several[0], training_of(self, callback), signs_before)]
+    found, started = [], time.perf_counter()
+    for place, data in enumerate(several):
+        settings = training_of(self, callback and partial(_called, callback, place))
+        left = settings.engine.max_time - (time.perf_counter() - started)
+        if any(not one.result.converged for one in found):
+            left = 0.0  # stopped: the others only begin
+        engine = replace(settings.engine, max_time=max(0.0, left))
+        found.append(train(data, replace(settings, engine=engine)))
+    return found
+
+
+def _called(callback, place, entry):
+    return callback({**entry, "machine": place})
 
 
 def training_of(self, callback):
@@ -49,69 +103,112 @@ def held_gram(self, X):
     return held if inner is gram else RepeatedGram(held, gram.copies)
 
 
-def keep_bound(self, found):
-    """What a batch training says of the global minimum."""
-    self._lower_bound = found.lower_bound
-    if found.lower_bound is not None:
-        self.n_nodes_ = found.n_nodes
+def keep_bound(self, found, place=None):
+    """What batch training of all machines, or of one, says of the global minimum."""
+    bounds, n_nodes = [one.lower_bound for one in found], sum(one.n_nodes for one in found)
+    if len(self.classes_) > 2:
+        known = np.full(len(self.classes_), np.nan)
+        if place is not None and self._lower_bound is not None:
+            known = self._lower_bound.copy()
+        known[slice(None) if place is None else [place]] = np.array(bounds, dtype=float)
+        n_nodes += 0 if place is None else getattr(self, "n_nodes_", 0)
+        bounds = [None if np.isnan(known).all() else known]
+    self._lower_bound = bounds[0]
+    if bounds[0] is not None:
+        self.n_nodes_ = n_nodes
 
 
 def warn_of_training(self, found, gram):
     """Warn when the tolerance was not reached, or the global minimum is not proven."""
-    message = unproven(found)
+    worst = next((one for one in found if not one.result.converged), found[0])
+    message = unproven(worst)
     if message is None:
-        self._report_status(found.result, self.tol, curvature_missing(gram, found.result.a))
+        gaps = [curvature_missing(gram, one.result.a) for one in found]
+        self._report_status(worst.result, self.tol, float(np.sum(gaps)))
     else:
         warn(message, ConvergenceWarning)
 
 
-def solution_of(self, gram, X, coef, numbers, label, run, **options):
-    """The ``Solution`` with these coefficients; ``run`` are iterations, history, success."""
-    rounding = ROUNDING * (float(np.abs(coef).sum()) * largest_value(gram))
+def solution_of(self, gram, X, coefs, biases, numbers, label, run, shift):
+    """The ``Solution`` with the coefficients of every machine; ``run`` is how training ran."""
+    largest = largest_value(gram)
+    sizes = [ROUNDING * (float(np.abs(coef).sum()) * largest) for coef in coefs]
+    several = len(coefs) > 1
     function, places, support = function_of(
-        self._make_kernel(), gram, X, coef, numbers, rounding=rounding, **options
-    )
-    counts = np.sum(label[places] < 0), np.sum(label[places] > 0)
+        self._make_kernel(), gram, X, np.stack(coefs), numbers, shift=shift,
+        rounding=np.array(sizes) if several else sizes[0],
+        bias=np.array(biases) if several else biases[0],
+    )  # fmt: skip
+    kinds = places_of(label[places], len(self.classes_))
+    counts = [np.sum(kinds == place) for place in range(len(self.classes_))]
     return Solution(function=function, **run_by(support, counts, *run))
+
+
+def solution_of_fit(self, found, data, rows, label, shift):
+    """The ``Solution`` of batch trainings."""
+    results = [one.result for one in found]
+    history = results[0].history
+    if len(found) > 1:
+        history = histories(result.history for result in results)
+    run = sum(r.n_iter for r in results), history, all(r.converged for r in results)
+    coefs = [one.coefficients(result.a) for one, result in zip(data, results, strict=True)]
+    biases = [-float(result.multiplier) for result in results]
+    gram = data[0].gram
+    return solution_of(self, gram, rows.X, coefs, biases, rows.indices, label, run, shift)
 
 
 def certificate_of(self, found, function, rows, label):
     """``Certificate`` of a fit; ``label`` are those of all rows."""
-    decision = np.empty(len(label))
-    decision[rows.indices] = found.f
+    decision = np.empty((len(label), len(found)))
+    decision[rows.indices] = np.column_stack([one.f for one in found])
     if rows.kept is not None:
         out = np.setdiff1d(np.arange(len(label)), rows.kept)
-        decision[out] = function(rows.everything[out], n_jobs=self.n_jobs)
-    positive = np.where(label, label > 0, decision > function.rounding)
-    return Certificate(found.objective, found.violation, positive)
+        of_others = function(rows.everything[out], n_jobs=self.n_jobs)
+        decision[out] = of_others.reshape(len(out), -1)
+    objectives, violations = [one.objective for one in found], [one.violation for one in found]
+    return _certified(self, objectives, violations, decision, function, label)
+
+
+def _certified(self, objectives, violations, decision, function, label):
+    if len(objectives) == 1:
+        positive = np.where(label, label > 0, decision[:, 0] > function.rounding)
+        return Certificate(objectives[0], violations[0], positive)
+    chosen = np.where(label, places_of(label, len(self.classes_)), decision.argmax(axis=1))
+    return Certificate(np.array(objectives), np.array(violations), chosen)
 
 
 def describe(self):
     stream = self._stream
     known = np.concatenate([stream.places, stream.leaving])
-    at = stream.standing().at(known)
-    support = np.flatnonzero(at.coef)
+    stands = [part.standing().at(known) for part in stream.parts]
+    support = np.flatnonzero(np.any([at.coef for at in stands], axis=0))
     numbers = np.where(np.arange(len(known)) < len(stream), np.arange(len(known)), -1)
     of_gram = support if len(support) else np.arange(len(known))
     gram = make_gram(stream.kernel, stream.kernel_rows(known[of_gram]), dtype=np.float64)
     converged = stream.done and not stream.lost_to_rounding(self.tol)
     return solution_of(
-        self, gram, stream.rows(known[support]), at.coef[support], numbers[support],
-        stream.label(known[support]), (stream.n_iter, stream.history, converged),
-        bias=-float(at.multiplier), shift=stream.shift,
+        self, gram, stream.rows(known[support]), [at.coef[support] for at in stands],
+        [-float(at.multiplier) for at in stands], numbers[support],
+        stream.label(known[support]), (stream.n_iter, stream.history, converged), stream.shift,
     )  # fmt: skip
 
 
 def certify_stream(self):
     """The ``Certificate`` where the stream stands."""
-    stream, at, function = self._stream, self._stream.standing(), self.function_
-    places = stream.places
-    waiting = places[np.isnan(at.f[places])]
+    stream, function = self._stream, self.function_
+    stands, places = [part.standing() for part in stream.parts], stream.places
+    f = np.column_stack([at.f[places] for at in stands])
+    waiting = np.flatnonzero(np.isnan(f).any(axis=1))
     if len(waiting):
-        at.f[waiting] = function(stream.rows(waiting), n_jobs=self.n_jobs)
-    label = stream.label(places)
-    positive = np.where(label, label > 0, at.f[places] > function.rounding)
-    return Certificate(*stream.certificate(at), positive)
+        values = function(stream.rows(places[waiting]), n_jobs=self.n_jobs)
+        values = values.reshape(len(waiting), -1)
+        for column, at in enumerate(stands):
+            unknown = np.isnan(f[waiting, column])
+            at.f[places[waiting[unknown]]] = values[unknown, column]
+            f[:, column] = at.f[places]
+    found = [part.certificate(at) for part, at in zip(stream.parts, stands, strict=True)]
+    objectives, violations = zip(*found, strict=True)
+    return _certified(self, objectives, violations, f, function, stream.label(places))
 
 
 def warn_doubtful(classes):
@@ -136,14 +233,21 @@ def fit_curve(self):
         )
     label, weight = sample.y, sample.weight
     free, scores = np.flatnonzero(label == 0), left_out_decisions(self, sample)
-    known = np.isfinite(scores)
-    balance, share, unlabeled = problem_of(self).balance, None, None
-    if not isinstance(balance, bool) and len(free) and -1.0 < balance < 1.0:
-        # The share of positives that this mean stands for.
-        share = 0.5 * (1.0 + float(balance))
+    known = np.isfinite(scores[:, 0])
+    balances = [problem.balance for problem in problems_of(self, self.classes_)]
+    shares = unlabeled = None
+    if not isinstance(balances[0], bool) and len(free) and -1.0 < balances[0] < 1.0:
+        # The shares of classes that these means stand for.
+        shares = 0.5 * (1.0 + np.array(balances))
         unlabeled = decisions_of(self, sample, free), weight[free]
-    return curve_of_labels(
-        scores[known], label[known] > 0, weight[known], self.probability, unlabeled, share
+    if len(balances) == 1:
+        return curve_of_labels(
+            scores[known, 0], label[known] > 0, weight[known], self.probability, unlabeled,
+            None if shares is None else shares[0],
+        )  # fmt: skip
+    place = places_of(label[known], len(self.classes_))
+    return curves_of_classes(
+        scores[known], place, weight[known], self.probability, unlabeled, shares
     )
 
 
@@ -160,8 +264,8 @@ def sample_of_stream(self):
     stream = self._stream
     if not stream.ready:
         raise ValueError(
-            "predict_proba needs labels of both classes, and so far there are not; pass "
-            "labels to partial_fit or relabel."
+            "predict_proba needs labels of both classes, or of all, and so far there are not; "
+            "pass labels to partial_fit or relabel."
         )
     if stream.has_path and not stream.done:
         raise ValueError("an operation is on its way; call resume() before predict_proba.")
@@ -170,16 +274,20 @@ def sample_of_stream(self):
 
 
 def left_out_decisions(self, sample):
-    """Decisions about labelled rows by machines that were trained without them.
+    """Decisions about labelled rows by machines that were trained without them, a column each.
 
     Five machines, each trained on all unlabelled rows and four fifths of the labelled rows
-    of either class, as ``solver="auto"`` trains. Folds depend on the values of rows alone,
+    of every class, as ``solver="auto"`` trains. Folds depend on the values of rows alone,
     and equal rows are in one. NaN for unlabelled rows, and for one that is, with its copies,
     the only one of its class.
     """
     settings = {"solver": "auto", "unlabeled": None, "verbose": False}
     if self.gamma_:
         settings["gamma"] = self.gamma_
+    if isinstance(self.balance, Mapping):
+        numbers = np.unique(sample.y[sample.y != 0])
+        shares = read_shares(self.balance, self.classes_)
+        settings["balance"] = dict(zip(numbers.tolist(), shares.tolist(), strict=True))
     labels, fold = sample.y, _folds(sample)
     sample = sample._replace(y=np.where(labels == 0, np.nan, labels))
     tested = [np.flatnonzero(fold == k) for k in np.unique(fold[fold >= 0])]
@@ -189,14 +297,15 @@ def left_out_decisions(self, sample):
         machine = sample.fit(clone(self).set_params(**settings), train)
         return machine.decision_function(sample.rows(test, train))
 
-    return left_out_scores(len(fold), splits, score)
+    n_machines = 1 if len(self.classes_) == 2 else len(self.classes_)
+    return left_out_scores(len(fold), splits, score, n_scores=n_machines)
 
 
 def _folds(sample):
     """Fold of each row, -1 for those that are never left out."""
     keys, fold, before = row_keys(sample.X), np.full(len(sample.y), -1), 0
-    for side in (-1.0, 1.0):
-        rows = np.flatnonzero(sample.y == side)
+    for number in np.unique(sample.y[sample.y != 0]):
+        rows = np.flatnonzero(sample.y == number)
         distinct, group = np.unique(keys[rows], return_inverse=True)
         if len(distinct) > 1:
             fold[rows] = (before + group) % _FOLDS

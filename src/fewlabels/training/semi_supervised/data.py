@@ -49,6 +49,19 @@ class S3VMData:
             gram = BorderedGram.mean_of(gram, free, weight[free])
         return cls(machine, label, weight, gram, target)
 
+    @classmethod
+    def each(cls, gram, machines, labels, weight):
+        """The rows of ``gram`` for several machines, which share them and their mean."""
+        first = cls.over(gram, machines[0], labels[0], weight)
+        bounded = first.target is not None
+        return [first] + [
+            replace(
+                first, machine=machine, label=label,
+                target=machine.target(label, weight) if bounded else None,
+            )
+            for machine, label in zip(machines[1:], labels[1:], strict=True)
+        ]  # fmt: skip
+
     @property
     def n(self):
         """Number of rows."""

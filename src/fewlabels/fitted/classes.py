@@ -1,0 +1,115 @@
+"""What machines of several classes find: a function and a curve for each."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import softmax
+
+from .._threads import resolve_n_jobs
+from ..gram import Expansion, RowMap, row_products
+from ..kernels import Linear
+from .function import Function
+
+# What is divided by where nothing is to be divided.
+_LEAST = 1e-300
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClassFunctions:
+    """``f_c(x) = sum_j coef[c, j] K(x_j, x) + bias[c]``, a function for every class.
+
+    For all else see ``Function``: this is one over the same vectors for each class.
+    """
+
+    kernels: tuple  # the kernel, alone
+    vectors: np.ndarray
+    coef: np.ndarray  # of shape (n_classes, m)
+    bias: np.ndarray  # of shape (n_classes,)
+    shift: np.ndarray | None = None
+    center: np.ndarray | None = None
+    float64: bool | None = None
+    columns: np.ndarray | None = None
+    rounding: np.ndarray  # of shape (n_classes,)
+    repeats: np.ndarray | None = None
+    shares: np.ndarray | None = None
+    weights: np.ndarray | None = field(default=None, repr=False)  # of shape (n_classes, d)
+
+    def __post_init__(self):
+        if self.weights is None and isinstance(self.kernel, Linear):
+            vectors = self._moved(self.vectors.astype(np.float64, copy=False))
+            weights = np.asarray((vectors.T @ self.coef.T).T)
+            object.__setattr__(self, "weights", np.ascontiguousarray(weights))
+
+    @property
+    def kernel(self):
+        return self.kernels[0]
+
+    @property
+    def support_vectors(self):
+        """Vectors, as often as training rows are one of them."""
+        return self.vectors if self.repeats is None else self.vectors[self.repeats]
+
+    @property
+    def dual_coef(self):
+        """Coefficients of the support vectors."""
+        return self.coef if self.shares is None else self.shares
+
+    @property
+    def intercept(self):
+        """Constants for rows as they are given."""
+        return self.bias if self.shift is None else self.bias - self.weights @ self.shift
+
+    def of(self, place):
+        """The ``Function`` of one class."""
+        shares = None if self.shares is None else self.shares[place : place + 1]
+        return Function(
+            kernels=self.kernels, vectors=self.vectors, coef=self.coef[place : place + 1],
+            bias=float(self.bias[place]), shift=self.shift, center=self.center,
+            float64=self.float64, columns=self.columns, rounding=float(self.rounding[place]),
+            repeats=self.repeats, shares=shares,
+            weights=None if self.weights is None else self.weights[place],
+        )  # fmt: skip
+
+    def __call__(self, X, *, n_jobs=None):
+        """Values at validated rows, shape (n, n_classes)."""
+        X = self._moved(X)
+        if self.weights is not None:
+            value = row_products(X, self.weights)
+        else:
+            row_map = None
+            if self.float64 is not None:
+                dtype = np.float64 if self.float64 else np.float32
+                row_map = RowMap.restored(self.kernel, self.center, dtype)
+            value = Expansion(
+                self.kernel, self.vectors, self.coef, columns=self.columns, row_map=row_map,
+                n_jobs=resolve_n_jobs(n_jobs),
+            )(X)  # fmt: skip
+        value = value + self.bias
+        value[np.abs(value) <= self.rounding] = 0.0
+        return value
+
+    def _moved(self, X):
+        return X if self.shift is None else X - self.shift
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCurves:
+    """``softmax(slope * decisions + intercept)``, or its mean with increasing functions."""
+
+    slope: float
+    intercept: np.ndarray  # of shape (n_classes,)
+    # Of each class the knots and values of a function that is linear between, constant outside.
+    steps: tuple | None = None
+    kind: str = "sigmoid"  # what was asked for
+
+    def __call__(self, decision):
+        """Probabilities of the classes, from decisions of shape (n, n_classes)."""
+        p = softmax(self.slope * decision + self.intercept, axis=1)
+        if self.steps is None:
+            return p
+        other = np.column_stack(
+            [np.interp(f, *of) for f, of in zip(decision.T, self.steps, strict=True)]
+        )
+        total = other.sum(axis=1, keepdims=True)
+        other = np.where(total > 0.0, other / np.maximum(total, _LEAST), p)
+        return 0.5 * (p + other)
