@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .estimators import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
+    from .estimators import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, SVDDEnsemble
     from .jobs.table import fit_table
     from .model_selection import tune
 
@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 # Where each public name lives. Imported on first use, so that the command line answers
 # --help without loading scikit-learn and Numba.
-_ESTIMATORS = ("PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble")
+_ESTIMATORS = ("PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "SVDDEnsemble")
 _HOMES = {
     **dict.fromkeys(_ESTIMATORS, "fewlabels.estimators"),
     "fit_table": "fewlabels.jobs",
@@ -25,6 +25,7 @@ __all__ = [
     "SVDD",
     "OneClassSVM",
     "PUEnsemble",
+    "SVDDEnsemble",
     "__version__",
     "fit_table",
     "tune",

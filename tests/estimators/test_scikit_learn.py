@@ -8,7 +8,7 @@ import sys
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fewlabels import SVDD, OneClassSVM
+from fewlabels import SVDD, OneClassSVM, SVDDEnsemble
 
 
 # No expected failures: every check has to pass, those for sample weights included.
@@ -18,6 +18,7 @@ from fewlabels import SVDD, OneClassSVM
         OneClassSVM(kernel="linear", nu=0.2),
         SVDD(),
         SVDD(slack="linear", nu=0.3),
+        SVDDEnsemble(n_bags=5),
     ]
 )
 def test_estimator_checks(estimator, check):

@@ -31,8 +31,8 @@ PARTS = [
     "fewlabels.report",
     "fewlabels.jobs",
 ]
-EXPECTED_PUBLIC = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "__version__"]
-EXPECTED_PUBLIC += ["fit_table", "tune"]
+EXPECTED_PUBLIC = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "SVDDEnsemble"]
+EXPECTED_PUBLIC += ["__version__", "fit_table", "tune"]
 
 
 # -- the public names ------------------------------------------------------------------

@@ -29,10 +29,10 @@ from fewlabels.model_selection import (
     shuffled_columns_score,
 )
 from fewlabels.model_selection.tuning import few_labels as tuning_s3vm
-from fewlabels.model_selection.tuning import neighbors as tuning_neighbors
 from fewlabels.model_selection.tuning import one_class as tuning_one_class
 from fewlabels.model_selection.tuning import positive_unlabelled as tuning_pu
 from fewlabels.model_selection.tuning import search as tuning_search
+from fewlabels.training import neighbors as tuning_neighbors
 
 matplotlib.use("Agg")
 

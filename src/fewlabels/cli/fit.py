@@ -69,7 +69,8 @@ class RowOptions(NamedTuple):
     clean: bool = _rows(
         False,
         "--clean",
-        help="svdd, one-class: no training row is an anomaly, so all are trained on.",
+        help="svdd-ensemble, svdd, one-class: no training row is an anomaly, so all are "
+        "trained on.",
     )
 
 
@@ -78,22 +79,23 @@ class MachineOptions(NamedTuple):
 
     machine: Machine | None = _machine(
         None,
-        help="svdd: smallest ball around the rows; one-class: one-class SVM; pusvm: SVM for "
-        "positive and unlabelled rows; pu-ensemble: many of them, slower and often better; "
-        "s3vm: SVM for two classes and unlabelled rows. (default: svdd without blanks in the "
-        "target, pusvm with one class and blanks, s3vm with two)",
+        help="svdd: smallest ball around the rows; svdd-ensemble: many small ones; one-class: "
+        "one-class SVM; pusvm: SVM for positive and unlabelled rows; pu-ensemble: many of them, "
+        "slower and often better; s3vm: SVM for two classes and unlabelled rows. (default: svdd "
+        "without blanks in the target, pusvm with one class and blanks, s3vm with two)",
     )
     target_fpr: str | None = _machine(
         None,
         metavar="RATE|none",
-        help="svdd, one-class: share of normal rows that may be called outside; none: the "
-        f"machine's own threshold. (default: {TARGET_FPR}; none with --nu)",
+        help="svdd, svdd-ensemble, one-class: share of normal rows that may be called outside; "
+        f"none: the machine's own threshold, not of svdd-ensemble. (default: {TARGET_FPR}; none "
+        "with --nu)",
     )
     C: float | None = _machine(
         None,
         "--C",
-        help="svdd: price of rows outside; smaller lets more outside. (default: 2) s3vm: "
-        "price of labelled rows inside the margin. (default: 10)",
+        help="svdd, svdd-ensemble: price of rows outside; smaller lets more outside. (default: "
+        "2, svdd-ensemble 0.1) s3vm: price of labelled rows inside the margin. (default: 10)",
     )
     C_star: float | None = _machine(
         None, "--C-star", help="s3vm: price of unlabelled rows inside the margin. (default: 5)"
@@ -121,7 +123,16 @@ class MachineOptions(NamedTuple):
     n_bags: int | None = _machine(
         None,
         "--bags",
-        help="pu-ensemble: how many samples of the rows are learnt from. (default: 30)",
+        help="pu-ensemble, svdd-ensemble: how many samples of the rows are learnt from. "
+        "(default: 30, svdd-ensemble 25)",
+    )
+    bag_size: int | None = _machine(
+        None, help="svdd-ensemble: most rows of a sample, up to 4096. (default: 512)"
+    )
+    trim: float | None = _machine(
+        None,
+        help="svdd-ensemble: share of a sample's rows that is left out, those farthest from "
+        "their neighbours, as they may be anomalies. (default: 0.2; 0 with --clean)",
     )
     lam: str | None = _machine(
         None,
@@ -138,7 +149,9 @@ class MachineOptions(NamedTuple):
     )
     kernel: Kernel | None = _machine(None, help="(default: rbf)")
     gamma: str | None = _machine(
-        None, help="Kernel width: scale, auto or a number. (default: scale, s3vm distance)"
+        None,
+        help="Kernel width: scale, auto or a number. (default: scale, s3vm distance, "
+        "svdd-ensemble neighbors)",
     )
     degree: int | None = _machine(None, help="Degree of poly. (default: 3)")
     coef0: float | None = _machine(
@@ -267,7 +280,7 @@ _WORDS = {
     "target_fpr": ("none",),
     "prior": ("estimate",),
     "lam": ("auto",),
-    "gamma": ("distance", "scale", "auto"),
+    "gamma": ("distance", "neighbors", "scale", "auto"),
 }
 _BALANCE = {"labels": True, "none": False}
 

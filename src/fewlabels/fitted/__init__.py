@@ -1,5 +1,6 @@
 """What a fit leaves behind: immutable values that are evaluated, saved, shown and exported."""
 
+from .bags import Bag, BaggedFunction, BagsSolution
 from .classes import ClassCurves, ClassFunctions
 from .conformal import Conformal
 from .curve import Curve, TwoSidedCurve
@@ -10,6 +11,9 @@ from .rows import TrainingRows
 from .solution import OneClassSolution, Solution
 
 __all__ = [
+    "Bag",
+    "BaggedFunction",
+    "BagsSolution",
     "ClassCurves",
     "ClassFunctions",
     "Conformal",

@@ -11,6 +11,8 @@ DEFAULT_BUDGET = 60.0
 ONE_CLASS_NU = 0.05
 # Share of normal rows that machines of one class may call outside.
 TARGET_FPR = 0.05
+_BALLS = ("svdd", "svdd-ensemble")
+_ENSEMBLES = ("pu-ensemble", "svdd-ensemble")
 _STEPWISE = ("svdd", "one-class", "pusvm", "s3vm")
 _INF = float("inf")
 
@@ -36,10 +38,14 @@ def _share(value):
 
 
 SETTINGS = {
-    "C": Setting(("svdd", "s3vm"), _positive, "greater than 0", "--C"),
+    "C": Setting((*_BALLS, "s3vm"), _positive, "greater than 0", "--C"),
     "C_star": Setting(("s3vm",), _positive, "greater than 0", "--C-star"),
     "balance": Setting(("s3vm",), lambda value: abs(value) < _INF, "'labels', 'none' or a number"),
-    "n_bags": Setting(("pu-ensemble",), lambda value: value >= 1, "1 or more", "--bags"),
+    "n_bags": Setting(_ENSEMBLES, lambda value: value >= 1, "1 or more", "--bags"),
+    "bag_size": Setting(
+        ("svdd-ensemble",), lambda value: 1 <= value <= 4096, "between 1 and 4096"
+    ),
+    "trim": Setting(("svdd-ensemble",), lambda value: 0 <= value < 1, "from 0 to below 1"),
     "nu": Setting(
         ("svdd", "one-class"), lambda value: 0 < value <= 1, "greater than 0 and at most 1"
     ),
@@ -50,16 +56,17 @@ SETTINGS = {
     "lam": Setting(("pusvm",), _positive, "'auto' or a number greater than 0"),
     "loss": Setting(("pusvm",)),
     "threshold": Setting(("pusvm",)),
-    "target_fpr": Setting(("svdd", "one-class"), _share, "'none' or a number between 0 and 1"),
+    "target_fpr": Setting((*_BALLS, "one-class"), _share, "'none' or a number between 0 and 1"),
     "gamma": Setting(
         (), lambda value: 0 <= value < _INF,
-        "'scale', 'auto', with s3vm 'distance', or a number from 0 on",
+        "'scale', 'auto', with s3vm 'distance', with svdd-ensemble 'neighbors', or a number from "
+        "0 on",
     ),
     "degree": Setting((), lambda value: value >= 0, "0 or more"),
     "tol": Setting((), _positive, "greater than 0"),
     "max_iter": Setting(_STEPWISE, lambda value: value >= -1, "-1 (no limit) or more"),
-    "max_time": Setting(_STEPWISE, _positive, "greater than 0"),
-    "cache_size": Setting((), _positive, "greater than 0"),
+    "max_time": Setting((*_STEPWISE, "svdd-ensemble"), _positive, "greater than 0"),
+    "cache_size": Setting((*_STEPWISE, "pu-ensemble"), _positive, "greater than 0"),
     "coef0": Setting((), lambda value: abs(value) < _INF, "a finite number"),
     "n_jobs": Setting(
         (), lambda value: value != 0, "a number of threads, or -1 for all cores"

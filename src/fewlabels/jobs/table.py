@@ -165,7 +165,7 @@ def fit_table(
         The class to look for; all other rows, blank or with one other value, are unlabelled.
     unlabeled : str, default=None
         A value of the target that marks rows of unknown class, as a blank does.
-    machine : {"svdd", "one-class", "pusvm", "pu-ensemble", "s3vm"}, default=None
+    machine : {"svdd", "svdd-ensemble", "one-class", "pusvm", "pu-ensemble", "s3vm"}, default=None
         The machine; None leaves it to the labels.
     drop, categorical, keep : str or sequence of str, default=()
         Columns to leave out; columns of categories although they hold numbers; columns to learn

@@ -12,7 +12,7 @@ _ARGUMENT = re.compile(r"\b(\w+)=('[^']*'|\.\.\.|[-+.\d]+(?:e[-+]?\d+)?(?<!\.))"
 _OPTION = re.compile(
     r"(?<![\w-])--(?P<name>[A-Za-z][A-Za-z-]*[A-Za-z]|C)(?: (?P<value>"
     r"'[^']*'|\"[^\"]*\"|[A-Z]{2,}\b|[-+]?\d*\.?\d+(?:e[-+]?\d+)?\b"
-    r"|(?:svdd|one-class|pusvm|pu-ensemble|s3vm|squared|linear|skip|none)\b"
+    r"|(?:svdd-ensemble|svdd|one-class|pusvm|pu-ensemble|s3vm|squared|linear|skip|none)\b"
     r"|(?:(?<=--positive )|(?<=--normal ))\S+(?= (?:if|to) )))?"
 )
 _SWITCHES = ("clean", "consolidate", "force", "skip-missing", "no-labels")

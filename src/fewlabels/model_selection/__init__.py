@@ -1,11 +1,11 @@
 """Choosing hyper-parameters when there are no labelled negatives."""
 
+from ..training.neighbors import far_from_neighbors, neighbor_gamma
 from .comparison.baselines import compare_with_baselines
 from .comparison.result import BaselineComparison
 from .search import PUSVMCV
 from .sensitivity import prior_sensitivity
 from .splitters import LabeledKFold, PUKFold
-from .tuning.neighbors import far_from_neighbors, neighbor_gamma
 from .tuning.one_class import shuffled_columns_score
 from .tuning.result import TuningResult
 from .tuning.tune import tune

@@ -10,7 +10,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from .._threads import one_blas_thread
 from ..class_prior import split_labels
-from ..estimators import S3VM, SVDD, OneClassSVM
+from ..estimators import S3VM
+from ..estimators.normal_rows import OneClassMachine
 from ..labels.semi_supervised import read_semi_labels
 
 # Most rows of either kind that take part, and most pairs of them.
@@ -49,7 +50,7 @@ def find_signal(machine, X, y, random_state=0):
     all others (leave-pair-out, Airola et al. 2011), which has no bias for labels that mean
     nothing. In closed form this takes one factorisation for all shuffled labels.
     """
-    if isinstance(machine, SVDD | OneClassSVM):
+    if isinstance(machine, OneClassMachine):
         return None
     if isinstance(machine, S3VM):
         label = read_semi_labels(y, machine.unlabeled)[0]

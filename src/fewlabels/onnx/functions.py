@@ -3,6 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
+from ..fitted import BaggedFunction
 from ..gram.tiles.features import RowMap
 from ..kernels import RBF, Linear, Map, Polynomial, Sigmoid
 
@@ -35,11 +36,29 @@ def values(graph, function, x, exact=False):
     Where rounding alone would decide on the side of the boundary, values are on it to the last
     bit. Kernel values are float64 in every graph if ``exact``.
     """
+    if isinstance(function, BaggedFunction):
+        return _mean_of_bags(graph, function.bags, x), 0.0
     if function.shift is not None:
         x = graph.add("Sub", x, function.shift)
     value, noise = _WRITERS[type(function.kernels[0])](graph, function, x, exact)
     value = graph.add("Squeeze", value, np.array([1]))
     return on_boundary(graph, value, function.boundary, function.rounding), noise
+
+
+def _mean_of_bags(graph, bags, x):
+    """The mean of what bags say, each in deviations from its median."""
+    parts = []
+    for bag in bags:
+        function = bag.function
+        level, _ = values(graph, function, x, exact=True)
+        if tail := function.tail:  # see ``fewlabels.fitted.bags.level``
+            beyond = graph.add("Mul", level, np.float64(1.0 / tail))
+            beyond = graph.add("Add", beyond, np.float64(np.log(tail) - 1.0))
+            log = graph.add("Log", graph.add("Max", level, np.float64(tail)))
+            level = graph.add("Where", graph.add("Less", level, np.float64(tail)), beyond, log)
+        apart = graph.add("Sub", level, np.float64(bag.middle))
+        parts.append(graph.add("Mul", apart, np.float64(1.0 / bag.spread)))
+    return graph.add("Mul", graph.add("Sum", *parts), np.float64(1.0 / len(bags)))
 
 
 def on_boundary(graph, value, boundary, rounding):

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..._threads import resolve_n_jobs, run_ranges
+from ...fitted import Function
 from ...kernels import RBF, Linear
 from ._product_games import product_values
 from .inputs import dense
@@ -40,8 +41,10 @@ class Columnwise(NamedTuple):
 def terms_of(function):
     """A function that a machine has learnt as a sum of terms, up to a constant.
 
-    None where its kernel has no exact rule here.
+    None where it has no exact rule here.
     """
+    if not isinstance(function, Function):  # but the logarithms of such sums
+        return None
     if isinstance(function.kernels[0], Linear):
         return [Columnwise(function.weights, function.self_weight, function.shift)]
     if not isinstance(function.kernels[0], RBF):

@@ -24,6 +24,9 @@ class Machine(NamedTuple):
 
 MACHINES = {
     "svdd": Machine("SVDD", "normal", "smallest ball around the rows (SVDD)"),
+    "svdd-ensemble": Machine(
+        "SVDDEnsemble", "normal", "bags of small balls around the rows (SVDD ensemble)"
+    ),
     "one-class": Machine("OneClassSVM", "normal", "one-class support vector machine"),
     "pusvm": Machine(
         "PUSVM", "positive", "support vector machine for positive and unlabelled rows"

@@ -112,10 +112,15 @@ def with_target_fpr(machine, parameters, n_rows, searched=False):
         return parameters, []
     parameters, notes = dict(parameters), []
     asked = parameters.pop("target_fpr", None)
+    if machine == "svdd-ensemble" and asked == "none":
+        raise UserError(
+            "--target-fpr none asks for the machine's own threshold, and svdd-ensemble has none; "
+            "pass a rate, or --machine svdd."
+        )
     if asked is None and "nu" in parameters:
         return parameters, []
     if asked is None and n_rows + 1 < 1 / TARGET_FPR:
-        if not searched:  # a search sets a rate itself
+        if not searched and machine != "svdd-ensemble":  # a search sets a rate itself
             notes.append(
                 f"{n_rows} rows are too few for a threshold that {100 * TARGET_FPR:g} % of normal "
                 "rows miss, so it is the machine's own; --target-fpr RATE asks for another rate"

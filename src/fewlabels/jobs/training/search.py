@@ -7,7 +7,7 @@ from ...io.models.machines import MACHINES
 from ..settings import option
 
 # What a search would choose, and what is shown of the settings, in this order.
-CHOSEN = ("kernel", "gamma", "C", "C_star", "nu", "lam")
+CHOSEN = ("kernel", "gamma", "C", "C_star", "nu", "lam", "trim")
 
 
 class Search(NamedTuple):
@@ -80,6 +80,8 @@ def _source(machine, tuning, search):
     ended = ended.get(tuning.stopped, "")
     if MACHINES[machine].learns_from == "normal":
         share = float(table["trim"].iloc[0])
+        if "bag_size" in table:
+            return _of_bags(share)
         if not share:
             return "a rule from the distances between rows, none of which is an anomaly (--clean)"
         return (
@@ -100,6 +102,15 @@ def _source(machine, tuning, search):
     if not table.loc[table["chosen"], "clear"].any():
         better = "ahead of the defaults, as chance may explain,"
     return f"{better} on held-out labels, best of {len(table)}{ended}"
+
+
+def _of_bags(share):
+    if not share:
+        return "a rule: all rows of the bags, none of which is an anomaly (--clean)"
+    return (
+        f"a rule: bags without the {100 * share:g} % of their rows farthest out, where anomalies "
+        "may be (--clean if there are none)"
+    )
 
 
 def _number(value):

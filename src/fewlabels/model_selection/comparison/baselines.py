@@ -6,7 +6,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length
 
-from ...estimators import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
+from ...estimators import PUSVM, S3VM, PUEnsemble
+from ...estimators.normal_rows import OneClassMachine
 from ..tuning.result import trim_of
 from ..tuning.search import Search
 from .few_labels import compare_few_labels
@@ -47,17 +48,17 @@ def compare_with_baselines(
     * ``PUSVM``, ``PUEnsemble``: area under the ROC curve of held-out positive against held-out
       unlabelled rows, converted by the prior into the area against negatives. Against
       classifiers that take unlabelled rows for negatives.
-    * ``SVDD``, ``OneClassSVM``: the area of held-out rows against ``known_other``. Against an
-      isolation forest, the distance to the 10th neighbour, the Mahalanobis distance and
-      scikit-learn's OneClassSVM. Without known anomalies nothing can rank detectors: false alarms
-      on held-out rows are reported, and where methods disagree.
+    * ``SVDD``, ``OneClassSVM``, ``SVDDEnsemble``: the area of held-out rows against
+      ``known_other``. Against an isolation forest, the distance to the 10th neighbour, the
+      Mahalanobis distance and scikit-learn's OneClassSVM. Without known anomalies nothing can rank
+      detectors: false alarms on held-out rows are reported, and where methods disagree.
 
     Differences are taken on the same folds; their errors are corrected for training sets that
     overlap (Nadeau & Bengio 2003).
 
     Parameters
     ----------
-    estimator : SVDD, OneClassSVM, PUSVM, PUEnsemble, S3VM, or Pipeline that ends in one
+    estimator : SVDD, OneClassSVM, SVDDEnsemble, PUSVM, PUEnsemble, S3VM, or Pipeline ending in one
         Fitted or not; it is left as it is. Steps of a pipeline before the last are fitted anew to
         the training rows of each fold, and baselines stand behind them too. After ``tune``, a
         machine without labels leaves out rows in training as ``tune`` did.
@@ -113,7 +114,7 @@ def compare_with_baselines(
     X = _as_rows(X, steps, "X")
     rows = Rows(X, y, steps)
     agreement = disagreements = None
-    if isinstance(machine, SVDD | OneClassSVM):
+    if isinstance(machine, OneClassMachine):
         kind = "nothing" if known_other is None else "one-class"
         if known_other is not None:
             known_other = _as_rows(known_other, steps, "known_other")
@@ -131,11 +132,11 @@ def compare_with_baselines(
 
 def _check(machine, X, y, known_other):
     name = type(machine).__name__
-    without_labels = isinstance(machine, SVDD | OneClassSVM)
+    without_labels = isinstance(machine, OneClassMachine)
     if not (without_labels or isinstance(machine, PUSVM | PUEnsemble | S3VM)):
         raise ValueError(
-            "compare_with_baselines knows SVDD, OneClassSVM, PUSVM, PUEnsemble and S3VM, and "
-            f"pipelines that end in one of them; it was given {name}."
+            "compare_with_baselines knows SVDD, OneClassSVM, SVDDEnsemble, PUSVM, PUEnsemble and "
+            f"S3VM, and pipelines that end in one of them; it was given {name}."
         )
     if machine.kernel == "precomputed":
         raise ValueError(
@@ -148,7 +149,7 @@ def _check(machine, X, y, known_other):
         raise ValueError(f"{name} learns from labels; pass y, see help(fewlabels.{name}).")
     if known_other is not None:
         raise ValueError(
-            f"known_other is for SVDD and OneClassSVM; {name} learns from labels: give them in y."
+            f"known_other is for machines of one class; {name} learns from labels: give them in y."
         )
     check_consistent_length(X, y)
 

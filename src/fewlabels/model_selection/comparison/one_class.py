@@ -6,7 +6,7 @@ from scipy.stats import rankdata, spearmanr
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-from ..tuning.neighbors import far_from_neighbors
+from ...training.neighbors import far_from_neighbors
 from .methods import one_class_methods
 from .run import MOST_ROWS, Method, run
 

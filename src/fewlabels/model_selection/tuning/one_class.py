@@ -1,4 +1,4 @@
-"""Settings of SVDD and OneClassSVM by a rule, and what other settings would give."""
+"""Settings of machines of one class by a rule, and what other settings would give."""
 
 from itertools import product
 
@@ -9,8 +9,8 @@ from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_random_state
 
-from ...estimators import SVDD
-from .neighbors import (
+from ...estimators import SVDD, SVDDEnsemble
+from ...training.neighbors import (
     farthest,
     gamma_of_reach,
     lost_share,
@@ -27,17 +27,18 @@ _C, _NU = 0.1, 0.1
 _TARGET_FPR = 0.05
 # Rows beyond the kernel's reach, as a share of the target.
 _BEYOND = 0.5
+# Share of a bag that is trimmed.
+_BAG_TRIM = 0.2
 # What is shown beside it.
+_BAG_TRIMS, _BAG_SIZES = (0.0, 0.1, 0.2, 0.3), (128, 512)
 _TRIMS = (0.0, 0.3, 0.4)
 _FACTORS = (2.0, 4.0, 8.0)
 # Rows that the table is made with, and the part of them held out.
 _SHOWN_ROWS, _HELD_OUT = 2000, 0.2
 # Fewer rows tell nothing about held-out rows.
 _FEWEST = 20
-_COLUMNS = [
-    "trim", "factor", "gamma", "dropped", "support_share", "beyond_reach", "auc_shuffled",
-    "rank_correlation", "converged",
-]  # fmt: skip
+_SEEN = ["auc_shuffled", "rank_correlation", "converged"]
+_COLUMNS = ["trim", "factor", "gamma", "dropped", "support_share", "beyond_reach", *_SEEN]
 
 
 def shuffled_columns_score(estimator, X, y=None):
@@ -91,6 +92,8 @@ def shuffled_columns(X, seed):
 def tune_one_class(estimator, X, weight, search, contaminated):
     """The rule's settings, and a table of others on held-out rows."""
     name = type(estimator).__name__
+    if isinstance(estimator, SVDDEnsemble):
+        return _tune_bags(estimator, X, weight, search, contaminated)
     if estimator.kernel != "rbf":
         raise ValueError(
             f"tune chooses the width of the Gaussian kernel, and {name} has "
@@ -142,16 +145,53 @@ def tune_one_class(estimator, X, weight, search, contaminated):
     return Plan(settings, reason + search.ended_early, table, curve, kept)
 
 
+def _tune_bags(estimator, X, weight, search, contaminated):
+    """The rule's share of a bag that is trimmed, and a table of others on held-out rows."""
+    trim = _BAG_TRIM if contaminated else 0.0
+    train, held, broken = _held_out(X if weight is None else X[weight > 0], search)
+    candidates = [(trim, estimator.bag_size)]
+    others = product(_BAG_TRIMS, _BAG_SIZES)
+    candidates += [one for one in others if one != candidates[0]]
+    table, first = [], None
+    with search.running(type(estimator).__name__, len(candidates)):
+        for trim_of_bag, size in candidates if train is not None else ():
+            if search.is_over():
+                break
+            machine = search.fitted(estimator, train, trim=trim_of_bag, bag_size=size)
+            search.advance()
+            if machine is None:
+                continue
+            scores = machine.score_samples(held)
+            first = scores if first is None else first
+            shown = {"trim": trim_of_bag, "bag_size": size}
+            share = len(machine.support_) / train.shape[0]
+            table.append(shown | {"support_share": share} | _seen(machine, scores, first, broken))
+    nothing = [dict(zip(("trim", "bag_size"), candidates[0], strict=True))]
+    columns = ["trim", "bag_size", "support_share", *_SEEN]
+    table = pd.DataFrame(table or nothing, columns=columns)
+    table["chosen"] = table.index == 0
+    left_out = (
+        f"of each bag the {100 * trim:g} % of the rows farthest from their neighbours are left "
+        "out of training, since anomalies may be among them"
+    )
+    if not trim:
+        left_out = "no row of a bag is left out of training (contaminated=False)"
+    reason = (
+        f"A rule for rows without labels, not a search: {left_out}. The threshold is calibrated "
+        f"for a false-alarm rate of {estimator.target_fpr:g}, on rows by the bags that they are "
+        "not in. The table shows what other settings do on held-out rows; it did not decide."
+    )
+    curve = Curve("bag_size", "auc_shuffled", ["trim"], "Held-out rows against shuffled columns")
+    return Plan({"trim": trim}, reason + search.ended_early, table, curve)
+
+
 def _table(estimator, rows, trim, factor, price, search):
     """Candidates around the rule, on a part of the rows, scored on others."""
-    order = check_random_state(search.seed).permutation(rows.shape[0])[:_SHOWN_ROWS]
-    n_held = int(_HELD_OUT * len(order))
-    held, train = rows[np.sort(order[:n_held])], rows[np.sort(order[n_held:])]
+    train, held, broken = _held_out(rows, search)
     candidates = [(trim, factor)]
     candidates += [one for one in product(_TRIMS, _FACTORS) if one != (trim, factor)]
     table, first = [], None
-    if rows.shape[0] >= _FEWEST:
-        broken = shuffled_columns(held, search.seed)
+    if train is not None:
         distances = neighbor_distances(train)
         with search.running(type(estimator).__name__, len(candidates)):
             for trim, factor in candidates:
@@ -174,15 +214,33 @@ def _table(estimator, rows, trim, factor, price, search):
                         "dropped": int(far.sum()),
                         "support_share": len(machine.support_) / core.shape[0],
                         "beyond_reach": lost_share(held, core, gamma),
-                        "auc_shuffled": _auc(scores, machine.score_samples(broken)),
-                        "rank_correlation": spearmanr(first, scores)[0],
-                        "converged": machine.fit_status_ == 0,
+                        **_seen(machine, scores, first, broken),
                     }
                 )
     nothing = [dict(zip(("trim", "factor"), candidates[0], strict=True))]
     table = pd.DataFrame(table or nothing, columns=_COLUMNS)
     table["chosen"] = table.index == 0
     return table
+
+
+def _held_out(rows, search):
+    """Rows to train candidates on, others, and these with shuffled columns; None of too few."""
+    if rows.shape[0] < _FEWEST:
+        return None, None, None
+    order = check_random_state(search.seed).permutation(rows.shape[0])[:_SHOWN_ROWS]
+    n_held = int(_HELD_OUT * len(order))
+    held, train = rows[np.sort(order[:n_held])], rows[np.sort(order[n_held:])]
+    return train, held, shuffled_columns(held, search.seed)
+
+
+def _seen(machine, scores, first, broken):
+    """What a candidate does with held-out rows."""
+    values = (
+        _auc(scores, machine.score_samples(broken)),
+        spearmanr(first, scores)[0],
+        machine.fit_status_ == 0,
+    )
+    return dict(zip(_SEEN, values, strict=True))
 
 
 def _auc(scores, broken):

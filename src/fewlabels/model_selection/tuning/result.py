@@ -121,8 +121,8 @@ class TuningResult:
 
 
 def trim_of(machine):
-    """Share of the rows that ``tune`` left out of a machine's training."""
+    """Share of the rows that ``tune`` left out of a machine's training, if it did."""
     found = getattr(machine, "tuning_", None)
-    if found is None or "trim" not in found.candidates:
+    if found is None or "factor" not in found.candidates:
         return 0.0
     return float(found.candidates.loc[found.candidates["chosen"], "trim"].iloc[0])

@@ -7,7 +7,8 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array, check_consistent_length
 
-from ...estimators import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
+from ...estimators import PUSVM, S3VM, PUEnsemble
+from ...estimators.normal_rows import OneClassMachine
 from ...estimators.rows import check_parameters, check_weight
 from .few_labels import tune_s3vm
 from .one_class import tune_one_class
@@ -36,6 +37,8 @@ def tune(
       others (:func:`fewlabels.model_selection.neighbor_gamma`), smaller where that would leave
       many rows beyond the kernel's reach; ``C=0.1`` or ``nu=0.1``; ``target_fpr=0.05`` where
       none is given. The kernel must be "rbf".
+    * ``SVDDEnsemble``, without labels: a rule. 20 % of each bag are trimmed, none if
+      ``contaminated=False``; the other settings are as given.
     * ``PUSVM`` (``lam`` and ``gamma``) and ``PUEnsemble`` (``gamma``): the area of positive
       against unlabelled rows less the non-negative risk, on held-out rows of both kinds.
     * ``S3VM`` (``kernel``, ``gamma`` and ``C_star``): accuracy on held-out labelled rows, with
@@ -45,7 +48,7 @@ def tune(
 
     Parameters
     ----------
-    estimator : SVDD, OneClassSVM, PUSVM, PUEnsemble, S3VM, or Pipeline that ends in one
+    estimator : SVDD, OneClassSVM, SVDDEnsemble, PUSVM, PUEnsemble, S3VM, or Pipeline ending in one
         What to tune; it is left as it is. Its settings are the first candidate. The steps of
         a pipeline before the last are fitted once, to all rows.
     X : {array-like, sparse} of shape (n_samples, n_features)
@@ -111,13 +114,14 @@ def _tuned(estimator, X, y, search, contaminated, sample_weight):
     if kept is not None:
         weight = np.bincount(kept, weight, rows.shape[0]).astype(float)
     name = type(estimator).__name__
-    if isinstance(estimator, SVDD | OneClassSVM):
+    if isinstance(estimator, OneClassMachine):
         plan = tune_one_class(estimator, rows, weight, search, contaminated)
     elif y is None:
         raise ValueError(f"{name} learns from labels; pass y, see help(fewlabels.{name}).")
     elif not contaminated:
         raise ValueError(
-            f"contaminated=False is for SVDD and OneClassSVM; {name} learns from labels."
+            f"contaminated=False is for SVDD, OneClassSVM and SVDDEnsemble; {name} learns from "
+            "labels."
         )
     else:
         check_consistent_length(rows, y)
@@ -140,9 +144,9 @@ def _tuned(estimator, X, y, search, contaminated, sample_weight):
 
 
 def _check_estimator(estimator, what):
-    if not isinstance(estimator, SVDD | OneClassSVM | PUSVM | PUEnsemble | S3VM):
+    if not isinstance(estimator, OneClassMachine | PUSVM | PUEnsemble | S3VM):
         raise ValueError(
-            f"tune knows SVDD, OneClassSVM, PUSVM, PUEnsemble and S3VM, and pipelines that end in "
-            f"one of them; {what} is {type(estimator).__name__}. Use a search of "
-            "sklearn.model_selection for others, with PUKFold or LabeledKFold."
+            "tune knows SVDD, OneClassSVM, SVDDEnsemble, PUSVM, PUEnsemble and S3VM, and "
+            f"pipelines that end in one of them; {what} is {type(estimator).__name__}. Use a "
+            "search of sklearn.model_selection for others, with PUKFold or LabeledKFold."
         )

@@ -5,13 +5,13 @@ import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array
 
-from ...kernels.width import total_variance
+from ..kernels.width import total_variance
 
 _ROWS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 # Rows that neighbours are looked for among; of more rows, a sample.
 _REFERENCES = 5000
 # Distances below this share of the largest row are rounding.
-_ROUNDING = 1e-7
+ROUNDING = 1e-7
 # Gamma times the mean squared distance between rows that a decision still tells apart easily.
 _FLATTEST = 1e-4
 # Mean kernel values below this are lost in the rounding of a decision.
@@ -44,7 +44,11 @@ def neighbor_gamma(X, factor=4.0):
     >>> neighbor_gamma([[0.0], [1.0], [2.0], [3.0]])
     1.7777777777777777
     """
-    distances = neighbor_distances(check_array(X, **_ROWS))
+    return gamma_of(neighbor_distances(check_array(X, **_ROWS)), factor)
+
+
+def gamma_of(distances, factor):
+    """The width that distances to a near neighbour make, see :func:`neighbor_gamma`."""
     width = float(np.median(distances))
     if width <= 0.0:
         above = distances[distances > 0.0]
@@ -133,7 +137,7 @@ def neighbor_distances(X):
     found = _to_neighbor(X, np.arange(n), rank)
     squares = X.multiply(X) if sp.issparse(X) else X * X
     largest = float(np.sqrt(np.asarray(squares.sum(axis=1)).max()))
-    return np.where(found <= _ROUNDING * largest, 0.0, found)
+    return np.where(found <= ROUNDING * largest, 0.0, found)
 
 
 def _to_neighbor(X, among, rank):

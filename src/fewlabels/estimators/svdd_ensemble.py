@@ -1,0 +1,304 @@
+"""Bags of small balls around rows of one class."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from .._threads import one_blas_thread, resolve_n_jobs
+from .._warn import warn
+from ..fitted import BagsSolution
+from ..kernels import make_kernel
+from ..solvers import Status
+from ..streams.bags import BagStream
+from ..streams.rows import HeldRows
+from ..training.bags import BagSettings, fit_bags
+from .kernel_machine import COMMON, KernelMachine, fitting, run_by
+from .normal_rows import OneClassMachine
+from .rows import fit_rows
+
+_COMMON = "kernel degree coef0 tol max_time n_jobs random_state verbose".split()
+
+
+@dataclass(eq=False, repr=False)
+class SVDDEnsemble(OneClassMachine):
+    """Bags of small balls around rows of one class, which may hold a few others.
+
+    Every bag is a random sample of the rows, at most half of them. The rows of a bag that lie
+    farthest from their neighbours are left out, as they may be anomalies, and an :class:`SVDD` of
+    squared slack is fitted to the others. What it says of a row, the logarithm of its sum of
+    kernel values, is standardised by median and median absolute deviation over training rows that
+    are not in the bag. The score is the mean over the bags.
+
+    Parameters
+    ----------
+    n_bags : int, default=25
+        Bags, > 0.
+    bag_size : int, default=512
+        Rows of a bag, from 1 to 4096; at most half of the rows are in one. Small bags find
+        anomalies that lie close together.
+    trim : float, default=0.2
+        Share of a bag's rows that is left out, in [0, 1). 0 where the rows are known to be
+        normal, all of them.
+    C : float, default=0.1
+        Price of slack in a bag, > 0.
+    kernel : {"rbf", "poly", "sigmoid", "linear", "precomputed"} or callable, default="rbf"
+        Kernel. Under any but "rbf" balls say minus the squared distance to their centres.
+    gamma : {"neighbors", "scale", "auto"} or float, default="neighbors"
+        Coefficient of "rbf", "poly" and "sigmoid", >= 0. "neighbors" is
+        :func:`fewlabels.model_selection.neighbor_gamma` of the rows left in each bag; "scale"
+        and "auto" are those of :class:`SVDD`, for all bags.
+    degree, coef0
+        As in :class:`SVDD`.
+    target_fpr : float, default=0.05
+        Share of new normal rows that may be rejected, in (0, 1). The threshold is set by the
+        scores of training rows, each by the bags that it is not in.
+    tol : float, default=1e-3
+        As in :class:`SVDD`, of every bag.
+    max_time : float or None, default=None
+        Seconds after which no further bag is begun; one there is always.
+    n_jobs : int or None, default=None
+        Threads; None uses every core.
+    random_state : int, RandomState or None, default=None
+        Seed of the bags. None means 0.
+    verbose : bool, default=False
+        Print a line per bag.
+
+    Attributes
+    ----------
+    bags_ : tuple of Bag
+        The bags: ``function``, ``rows`` (training rows in it), ``trimmed`` (mask of those left
+        out), ``middle`` and ``spread``.
+    offset_ : float
+        ``decision_function = score_samples - offset_``; -inf when no row can be rejected.
+    gamma_ : float
+        Coefficient of the kernels, of "neighbors" the median over the bags.
+    support_ : ndarray of shape (n_SV,)
+        Training rows with a part in a ball; of equal rows the first.
+    support_vectors_ : ndarray or CSR of shape (n_SV, n_features)
+        These rows; empty for a precomputed kernel.
+    calibration_scores_ : ndarray of shape (n_calibration,)
+        Scores of training rows, each by the bags that it is not in, in ascending order; of more
+        than 5000 rows, of a sample.
+    n_iter_ : int
+        Pair steps of all bags.
+    history_ : list of dict
+        One entry per bag.
+    fit_status_ : int
+        0 when all bags are there and reached the tolerance, 1 otherwise (a warning was given).
+    n_support_, shape_fit_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    See Also
+    --------
+    SVDD : one ball around all rows, with a certificate.
+
+    Notes
+    -----
+    Which rows are in a bag follows from their values and ``random_state`` alone. So the order of
+    the rows does not matter, sample weights act as repetitions (what all have in common is left
+    out; weights that are no multiples of a common number are rounded), and after ``partial_fit``
+    and ``forget`` the machine is the one that ``fit`` gives to the rows that are there: only bags
+    that these rows join or leave are fitted again, when a score is asked for. The coefficients
+    "scale" and "auto" stay what they were.
+
+    A fit costs about ``n_bags * bag_size**2`` kernel values, however many rows there are.
+
+    ``kernel="precomputed"`` needs K(x, x) of new rows where the diagonal was not constant, as
+    ``diagonal``.
+
+    References
+    ----------
+    Tax, D. M. J., Duin, R. P. W. (2004). Support vector data description. Machine Learning 54.
+
+    Aggarwal, C. C., Sathe, S. (2015). Theoretical foundations and algorithms for outlier
+    ensembles. ACM SIGKDD Explorations 17. (Why samples of the rows do better than all.)
+
+    Kim, B., Xu, C., Barber, R. F. (2020). Predictive inference is free with the
+    jackknife+-after-bootstrap. NeurIPS. (Thresholds by the bags that a row is not in.)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels import SVDDEnsemble
+    >>> normal = np.random.default_rng(0).normal(size=(200, 2))
+    >>> SVDDEnsemble().fit(normal).predict([[0.0, 0.0], [6.0, 6.0]])
+    array([ 1, -1])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **{name: COMMON[name] for name in _COMMON},
+        "n_bags": [Interval(Integral, 1, None, closed="left")],
+        "bag_size": [Interval(Integral, 1, 4096, closed="both")],
+        "trim": [Interval(Real, 0.0, 1.0, closed="left")],
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "gamma": [
+            StrOptions({"neighbors", "scale", "auto"}),
+            Interval(Real, 0.0, None, closed="left"),
+        ],
+        "target_fpr": [Interval(Real, 0.0, 1.0, closed="neither")],
+    }
+
+    n_bags: int = 25
+    bag_size: int = 512
+    trim: float = 0.2
+    C: float = 0.1
+    kernel: str | Callable = "rbf"
+    gamma: str | float = "neighbors"
+    degree: int = 3
+    coef0: float = 1.0
+    target_fpr: float = 0.05
+    tol: float = 1e-3
+    max_time: float | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: bool = False
+
+    # What other machines of one class have as parameters.
+    max_steps: ClassVar[None] = None
+    cache_size: ClassVar[float] = 200.0
+    _FIXED = ("n_bags", "bag_size", "trim", "C", "random_state", *KernelMachine._FIXED)
+
+    # -- fitting -------------------------------------------------------------------------------
+
+    @fitting
+    def fit(self, X, y=None, sample_weight=None, callback=None) -> Self:
+        """Fit the bags.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows of the one class; for ``kernel="precomputed"`` the kernel matrix.
+        y : ignored
+            For compatibility.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; rows of weight <= 0 are left out. They act as repetitions.
+        callback : callable, default=None
+            Called with the newest entry of ``history_`` after every bag; returning True
+            stops the fit.
+
+        Returns
+        -------
+        self : estimator
+        """
+        rows = fit_rows(self, X, sample_weight)
+        by_neighbors = self.gamma == "neighbors"
+        if by_neighbors:
+            self.shape_fit_, self.gamma_ = rows.everything.shape, 0.0
+        else:
+            self._set_gamma(rows)
+        weight = rows.spread(rows.weights)
+        found = self._bagged(rows.everything, weight, self._seed(), callback)
+        if by_neighbors:
+            widths = [bag.entry["gamma"] for bag in found.function.bags]
+            self.gamma_ = float(np.median(widths))
+        stream = None
+        if self.kernel != "precomputed":
+            stream = BagStream(HeldRows(rows.everything, weight=weight))
+        self._hold(stream)
+        self._keep(found)
+        self._report_bags(found)
+        return self._with_threshold()
+
+    def _bagged(self, X, weight, seed, callback=None, known=()):
+        """The ``BagsSolution`` of rows, those of weight 0 left out."""
+        by_neighbors = self.gamma == "neighbors"
+        settings = BagSettings(
+            n_bags=self.n_bags, size=self.bag_size, trim=float(self.trim), C=float(self.C),
+            kernel=partial(_kernel, self.kernel, self.degree, self.coef0),
+            gamma=None if by_neighbors else self.gamma_, tol=self.tol, seed=seed,
+            n_jobs=resolve_n_jobs(self.n_jobs),
+            deadline=np.inf if self.max_time is None else time.perf_counter() + self.max_time,
+            report=self._reporter(callback),
+        )  # fmt: skip
+        with one_blas_thread():
+            found = fit_bags(X, weight, settings, known)
+        bags = found.function.bags
+        support = np.unique(np.concatenate([bag.rows[bag.used] for bag in bags]))
+        entries = [bag.entry for bag in bags]
+        return BagsSolution(
+            function=found.function,
+            **run_by(
+                support.astype(np.int32), [len(support)],
+                sum(entry["iterations"] for entry in entries), entries,
+                not found.stopped and all(entry["converged"] for entry in entries),
+            ),
+            scores=found.scores, rate=float(self.target_fpr), seed=seed, stopped=found.stopped,
+        )  # fmt: skip
+
+    def _report_bags(self, found):
+        """Warn of bags that are missing or did not reach the tolerance; pass Ctrl-C on."""
+        n, stopped = len(found.function.bags), found.stopped
+        if stopped == Status.INTERRUPTED.value:
+            warn(
+                f"fit was interrupted after {n} of {self.n_bags} bags; the estimator holds these.",
+                ConvergenceWarning,
+            )
+            raise KeyboardInterrupt
+        if stopped:
+            advice = {Status.MAX_TIME.value: "raise max_time"}.get(
+                stopped, "fit again without the callback that stopped it"
+            )
+            warn(
+                f"SVDDEnsemble stopped early ({stopped}) after {n} of {self.n_bags} bags; "
+                f"{advice}, or pass n_bags={n} if these are enough.",
+                ConvergenceWarning,
+            )
+        short = sum(not entry["converged"] for entry in found.history)
+        if short:
+            warn(
+                f"{short} of the {n} bags of SVDDEnsemble did not reach the tolerance; raise tol, "
+                "or scale the columns.",
+                ConvergenceWarning,
+            )
+
+    def _describe(self):
+        """The bags of the rows that are there; those that hold the same rows stay."""
+        rows, last = self._stream.training_rows(), self._late.last("solution")
+        return self._bagged(rows.X, rows.weight, last.seed, known=last.function.bags)
+
+    def _scores_to_calibrate(self):
+        return self._found.scores
+
+    # -- what a fit has found ------------------------------------------------------------------
+
+    bags_ = property(lambda self: self._found.function.bags)
+    offset_ = property(lambda self: self._threshold)
+
+    @property
+    def support_vectors_(self):
+        bags = self.bags_
+        if self.kernel == "precomputed":
+            return np.empty((0, 0))
+        rows = np.concatenate([bag.rows[bag.used] for bag in bags])
+        first = np.unique(rows, return_index=True)[1]
+        vectors = [bag.function.vectors for bag in bags]
+        if sp.issparse(vectors[0]):
+            return sp.csr_array(sp.vstack(vectors, format="csr"))[first]
+        return np.concatenate(vectors)[first]
+
+    def _by_bag(self):
+        raise AttributeError(
+            "SVDDEnsemble solves a problem for every bag: it has no objective, gap, intercept or "
+            "coefficients of its own; bags_ has what each bag found."
+        )
+
+    objective_ = duality_gap_ = intercept_ = dual_coef_ = property(_by_bag)
+
+    @property
+    def leave_one_out_decisions(self):
+        raise AttributeError(
+            "SVDDEnsemble has no machines without single rows; calibration_scores_ are scores of "
+            "rows by the bags that they are not in."
+        )
+
+
+def _kernel(name, degree, coef0, gamma):
+    return make_kernel(name, gamma, degree, coef0)

@@ -1,0 +1,261 @@
+"""Bags of rows of one class, a small ball around most of the rows of each, and one scale for all.
+
+Which rows are in a bag follows from their values: every row has a number for every bag, and those
+with the lowest are in. So the bags of rows that come and go are those of a fit to all that are
+there, in whatever order they came, and a row more or less changes few bags.
+"""
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import euclidean_distances
+
+from ..fitted import Bag, BaggedFunction, Function
+from ..fitted.bags import level
+from ..fitted.function import TAIL
+from ..gram import PrecomputedGram
+from ..kernels import Precomputed
+from ..problem.one_class import SquaredSlackBall
+from ..solvers import Settings, Status, solve_decomposition
+from .grams import gram_over, shift_of
+from .neighbors import ROUNDING, farthest, gamma_of, rank_of_neighbor
+from .row_order import repeated
+
+# Rows that levels are standardised on and thresholds set by, at most.
+_REFERENCES = 5000
+# Gamma over the squared distance to a near neighbour.
+_FACTOR = 4.0
+# Share of the values on Q's diagonal that is rounding.
+_ROUNDING = 1e-13
+# What tol = 1 means, as a share of the rows' variance in feature space.
+_SHARE = 0.01
+# Values on the diagonal of a matrix that differ by less, relatively, are one.
+_EQUAL = 1e-9
+# Odd numbers that spread marks over all 64 bits (splitmix64).
+_GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+
+
+@dataclass(frozen=True)
+class BagSettings:
+    """Parameters of a fit. ``kernel(gamma)`` makes the kernel; ``gamma`` None: from neighbours."""
+
+    n_bags: int
+    size: int
+    trim: float
+    C: float
+    kernel: Any
+    gamma: float | None
+    tol: float
+    seed: int
+    n_jobs: int
+    deadline: float  # on time.perf_counter's clock
+    report: Any  # called with every entry of the history; True stops
+
+
+@dataclass
+class Bagged:
+    """What a fit has found; ``stopped`` says why there are fewer bags than asked for, if so."""
+
+    function: BaggedFunction
+    scores: np.ndarray  # of rows by the bags that they are not in, ascending
+    stopped: str
+
+
+class Copies:
+    """Rows of positive weight, each as often as that says, with a mark that no other one has.
+
+    ``rows`` are training rows (of equal ones, the first), ``marks`` follow from values alone.
+    """
+
+    def __init__(self, X, weight, is_matrix):
+        keys = np.arange(X.shape[0], dtype=np.uint64) if is_matrix else _keys(X)
+        there = np.flatnonzero(weight > 0)
+        self.rows = repeated(there, weight[there], keys)
+        starts = np.r_[0, np.flatnonzero(np.diff(self.rows)) + 1]
+        first = np.zeros(len(self.rows), dtype=np.int64)
+        first[starts] = starts
+        number = np.arange(len(self.rows)) - np.maximum.accumulate(first)
+        self.marks = _mixed(_mixed(keys[self.rows]) + number.astype(np.uint64))
+
+    def lowest(self, stream, size, seed):
+        """The copies whose numbers of a stream are lowest, in the order of these."""
+        salt = _mixed(np.array([seed, stream], dtype=np.uint64))
+        numbers = _mixed(self.marks ^ _mixed(salt[:1] + np.uint64(stream)) ^ salt[1])
+        if size < len(numbers):
+            found = np.argpartition(numbers, size)[:size]
+            return found[np.argsort(numbers[found])]
+        return np.argsort(numbers)
+
+
+def _keys(X):
+    """A number for every row that its values decide to the last bit, in an array or in CSR."""
+    columns = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64)
+    if sp.issparse(X):
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        parts = _scrambled(X.data) * (2 * columns + 1)[X.indices]
+        return sp.csr_array((parts, X.indices, X.indptr), X.shape) @ np.ones_like(columns)
+    keys = np.zeros(X.shape[0], np.uint64)
+    for column, factor in zip(X.T, 2 * columns + 1, strict=True):
+        keys += _scrambled(column) * factor
+    return keys
+
+
+def _scrambled(values):
+    """The bits of numbers, mixed; 0 stays 0."""
+    return _shuffled((values.astype(float) + 0.0).view(np.uint64))
+
+
+def _mixed(numbers):
+    """Numbers of 64 bits, thoroughly mixed, one to one."""
+    return _shuffled(numbers + np.uint64(_GOLDEN))
+
+
+def _shuffled(numbers):
+    for shift, factor in ((30, _FIRST), (27, _SECOND)):
+        numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
+    return numbers ^ (numbers >> np.uint64(31))
+
+
+def fit_bags(X, weight, settings, known=()):
+    """``Bagged`` of the rows of weight > 0; ``X`` is a matrix of kernel values if precomputed.
+
+    ``known`` are bags of earlier rows: those that hold the same rows still are taken as they are.
+    After Ctrl-C or the time limit the bags so far make the function.
+    """
+    is_matrix = isinstance(settings.kernel(1.0), Precomputed)
+    copies = Copies(X, weight, is_matrix)
+    places = copies.lowest(settings.n_bags, _REFERENCES, settings.seed)
+    references = _References(X, copies.rows[places], copies.marks[places], is_matrix)
+    known = {bag.marks.tobytes(): bag for bag in known}
+    size = min(settings.size, (len(copies.rows) + 1) // 2)
+    found, stopped = [], None
+    try:
+        while len(found) < settings.n_bags and stopped is None:
+            chosen = copies.lowest(len(found), size, settings.seed)
+            rows, marks = copies.rows[chosen], copies.marks[chosen]
+            bag = known.get(marks.tobytes())
+            if bag is None:
+                bag = _bag(X, rows, marks, is_matrix, settings)
+            entry = {"round": len(found) + 1, **bag.entry}
+            bag = replace(bag, rows=rows, entry=entry)
+            found.append(references.standardised(bag, settings.n_jobs))
+            if settings.report is not None and settings.report(entry):
+                stopped = Status.STOPPED
+            elif time.perf_counter() >= settings.deadline:
+                stopped = Status.MAX_TIME
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        stopped = Status.INTERRUPTED
+    bags, scores = zip(*found, strict=True)
+    if len(bags) == settings.n_bags and stopped is not Status.INTERRUPTED:
+        stopped = None
+    stopped = "" if stopped is None else stopped.value
+    times = np.isfinite(scores).sum(axis=0)
+    total = np.nansum(scores, axis=0)[times > 0]
+    return Bagged(BaggedFunction(bags=bags), np.sort(total / times[times > 0]), stopped)
+
+
+class _References:
+    """Rows that levels are standardised on, by the bags that they are not in."""
+
+    def __init__(self, X, rows, marks, is_matrix):
+        self.X, self.marks = X[rows], marks
+        self.diagonal = X.diagonal()[rows] if is_matrix else None
+
+    def standardised(self, bag, n_jobs):
+        """A bag with what it says of rows outside (of all, where none is), and their scores.
+
+        NaN for rows that are in the bag.
+        """
+        levels = level(bag.function, self.X, diagonal=self.diagonal, n_jobs=n_jobs)
+        outside = ~np.isin(self.marks, bag.marks)
+        seen = levels[outside] if outside.any() else levels
+        middle = float(np.median(seen))
+        apart = np.abs(seen - middle)
+        spread = float(np.median(apart)) or float(np.mean(apart)) or 1.0
+        scores = np.where(outside, (levels - middle) / spread, np.nan)
+        return replace(bag, middle=middle, spread=spread), scores
+
+
+def _bag(X, rows, marks, is_matrix, settings):
+    """A ball around the rows of a bag, those farthest from their neighbours left out."""
+    since = time.perf_counter()
+    inside = X[np.ix_(rows, rows)] if is_matrix else X[rows]
+    apart = _distances(inside, is_matrix)
+    far = farthest(_to_neighbor(apart), settings.trim)
+    core = np.flatnonzero(~far)
+    inside, apart = inside[core], apart[np.ix_(core, core)]
+    if is_matrix:
+        inside = inside[:, core]
+    gamma = settings.gamma
+    if gamma is None:
+        gamma = gamma_of(_to_neighbor(apart), _FACTOR)
+    kernel = settings.kernel(gamma)
+    shift = shift_of(kernel, inside)
+    gram = gram_over(kernel, inside if shift is None else inside - shift, 1, float64=True)
+    block = gram.block(np.arange(gram.n))
+    diagonal = np.diag(block)
+    ball = SquaredSlackBall(settings.C)
+    numbers = {"weight": np.ones(gram.n), "diagonal": diagonal}
+    problem = ball.problem(PrecomputedGram(block), numbers)
+    spread, size = float(diagonal.mean() - block.mean()), float(diagonal.mean())
+    least = _ROUNDING * (abs(size) + 1.0 / settings.C)
+    tol = max(_SHARE * settings.tol * spread, least, 1e-300)
+    result = solve_decomposition(problem, settings=Settings(tol=tol, polish=0))
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    used = np.flatnonzero(result.a)
+    function = _function(kernel, gram, block, inside, result.a, rows[core[used]], shift)
+    entry = {
+        "gamma": float(gamma), "rows": len(core), "violation": float(result.violation),
+        "iterations": int(result.n_iter), "kernel_values": gram.n**2,
+        "converged": bool(result.converged), "seconds": time.perf_counter() - since,
+    }  # fmt: skip
+    return Bag(
+        function=function, marks=marks, rows=rows, used=core[used], middle=0.0, spread=1.0,
+        entry=entry,
+    )  # fmt: skip
+
+
+def _distances(X, is_matrix):
+    """Distances between the rows of a bag; by the kernel's own in a matrix."""
+    if is_matrix:
+        diagonal = np.diag(X)
+        return np.sqrt(np.maximum(diagonal[:, None] + diagonal - 2.0 * X, 0.0))
+    if not sp.issparse(X):
+        X = X - X.mean(axis=0, dtype=np.float64)  # differences without cancellation
+    found = euclidean_distances(X)
+    found[found <= ROUNDING * found.max()] = 0.0
+    return found
+
+
+def _to_neighbor(distances):
+    """Distance of every row to its q-th neighbour, q = ``rank_of_neighbor(n)``."""
+    rank = rank_of_neighbor(len(distances)) if len(distances) > 1 else 0
+    return np.partition(distances, rank, axis=1)[:, rank]
+
+
+def _function(kernel, gram, block, X, a, rows, shift):
+    """The sum of kernel values, or minus the squared distance to the centre."""
+    used = np.flatnonzero(a)
+    options: dict = {"vectors": X[used], "shift": shift}
+    if isinstance(kernel, Precomputed):
+        options = {"vectors": np.empty((0, 0)), "columns": rows}
+        diagonal = np.diag(block)
+        if np.ptp(diagonal) <= _EQUAL * max(1.0, np.abs(diagonal).max()):
+            options["diagonal"] = float(diagonal.mean())
+    row_map = getattr(gram, "row_map", None)
+    if row_map is not None:
+        options |= {"center": row_map.center, "float64": True}
+    center_norm = float(a @ block @ a)
+    if kernel.is_similarity:
+        options |= {"coef": a[None, used], "tail": TAIL * center_norm, "boundary": -np.inf}
+    else:
+        options |= {"coef": 2.0 * a[None, used], "self_weight": 1.0, "bias": -center_norm}
+    return Function(kernels=(kernel,), **options)
