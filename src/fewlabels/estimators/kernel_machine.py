@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._threads import resolve_n_jobs
 from .._warn import warn
-from ..fitted import BaggedFunction, ClassFunctions, Function, Late
+from ..fitted import ClassFunctions, Function, Late
 from ..gram import equal_rows
 from ..kernels import KERNELS, RBF, Precomputed, make_kernel
 from ..kernels.width import resolve_gamma
@@ -426,7 +426,7 @@ class KernelMachine(BaseEstimator):
         if self._stream is not None and self._late is not None:
             self._values_to_keep()
             solution = self._found
-            if not _is_bagged(solution) and np.all(solution.support >= 0):
+            if np.all(solution.support >= 0):
                 function = replace(solution.function, vectors=solution.function.vectors[:0])
                 state["_late"] = self._late.with_value(
                     "solution", replace(solution, function=function)
@@ -439,17 +439,13 @@ class KernelMachine(BaseEstimator):
             return
         solution = self._late.known("solution", self._version)
         function = solution.function
-        if not _is_bagged(solution) and function.vectors.shape[0] < function.coef.shape[1]:
+        if function.vectors.shape[0] < function.coef.shape[1]:
             rows, repeats = solution.support, function.repeats
             if repeats is not None:
                 rows = rows[np.unique(repeats, return_index=True)[1]]
             vectors = self._stream.training_rows().X[rows]
             function = replace(function, vectors=vectors)
             self._late.put("solution", self._version, replace(solution, function=function))
-
-
-def _is_bagged(solution):
-    return isinstance(solution.function, BaggedFunction)
 
 
 def run_by(support, counts, n_iter, history, converged):

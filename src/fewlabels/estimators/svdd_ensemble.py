@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -266,6 +267,9 @@ class SVDDEnsemble(OneClassMachine):
 
     def _scores_to_calibrate(self):
         return self._found.scores
+
+    # Bags hold their rows themselves.
+    __getstate__, __setstate__ = BaseEstimator.__getstate__, BaseEstimator.__setstate__
 
     # -- what a fit has found ------------------------------------------------------------------
 
