@@ -322,6 +322,7 @@ FIT = {
         "--report asks for a report and --no-report for none; pass one",
     ),
     "report in no folder": (_csv(GOOD), ["d.csv", "--report", "no/r.html"], "no does not exist"),
+    "unknown kernel": (_csv(GOOD), ["d.csv", "--kernel", "cosine"], "'cosine' is not one of"),
     "unknown machine": (_csv(GOOD), ["d.csv", "--machine", "tree"], "'tree' is not one of"),
     "no such option": (_csv(GOOD), ["d.csv", "--tree"], "No such option"),
 }

@@ -28,7 +28,6 @@ from .terminal.summary import summary_lines
 
 Machine = StrEnum("Machine", [(name.replace("-", "_"), name) for name in MACHINES])  # type: ignore[misc]
 Slack = StrEnum("Slack", ["squared", "linear"])
-Kernel = StrEnum("Kernel", ["rbf", "linear", "poly", "sigmoid"])
 Loss = StrEnum("Loss", [("double_hinge", "double-hinge"), ("ramp", "ramp")])
 Threshold = StrEnum(
     "Threshold", [("leave_one_out", "leave-one-out"), ("prior", "prior"), ("risk", "risk")]
@@ -147,7 +146,9 @@ class MachineOptions(NamedTuple):
         "positives found, the same for rows not trained on, or where the risk is smallest. "
         "(default: leave-one-out)",
     )
-    kernel: Kernel | None = _machine(None, help="(default: rbf)")
+    kernel: str | None = _machine(
+        None, help="rbf, linear, poly or sigmoid. (default: rbf)", callback=options.check_kernel
+    )
     gamma: str | None = _machine(
         None,
         help="Kernel width: scale, auto or a number. (default: scale, s3vm distance, "

@@ -89,3 +89,13 @@ def parse_number(name, text, words):
         raise UserError(
             f"{option(name)} '{text}' is not understood; it must be {SETTINGS[name].words}."
         ) from None
+
+
+def check_kernel(name):
+    """The name of a kernel between rows; the list is read only where one is named."""
+    if name is not None:
+        from ..kernels import KERNELS
+
+        if name not in (names := [known for known in KERNELS if known != "precomputed"]):
+            raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, names))}.")
+    return name
