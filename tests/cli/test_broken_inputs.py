@@ -136,16 +136,27 @@ CASES = {
     "fit: folder": (lambda f: (f / "d.csv").mkdir(), FIT, "is a folder; name the data file in"),
     "predict: no such file": (lambda f: None, PREDICT, "d.csv does not exist; check the name"),
     # Text that no table can be made of.
-    "fit: semicolons": (text(TABLE.replace(",", ";")), FIT, "separated by semicolons; write"),
+    "fit: semicolons": (
+        text(TABLE.replace(",", ";")), [*FIT, "--sep", ","], "separated by semicolons and not as",
+    ),
+    "fit: a separator of two characters": (text(TABLE), [*FIT, "--sep", ";;"], "give one char"),
+    "fit: an encoding that there is not": (text(TABLE), [*FIT, "--encoding", "utf-9"], "is not k"),
+    "fit: no text encoding": (text(TABLE), [*FIT, "--encoding", "hex"], "is not known; it can be"),
+    "predict: a decimal mark": (text(TABLE), [*PREDICT, "--decimal", "x"], "can be '.' or ','"),
+    "fit: classes in two ways of writing": (
+        text(LABELLED.replace("fraud", "Fraud", 2)), [*FIT, "--target", "status"],
+        r"'fraud' \(4\) and 'Fraud' \(2\); pass --merge-case if",
+    ),
     "fit: names given twice": (text("a,b,a\n1,2,3\n2,3,4\n"), FIT, r"share a name \('a'\)"),
     "predict: a row too short": (text(UNEVEN), PREDICT, "Expected 4 columns, got 3"),
     "fit: a row too long": (text(TABLE + "1,2,red,True,9\n"), FIT, "Expected 4 columns, got 5"),
     "predict: quote never closed": (text(OPEN_QUOTE), PREDICT, "cannot be read"),
     "predict: Latin-1": (
-        text(TABLE.replace("green", "grün"), encoding="latin-1"), PREDICT, "text is not UTF-8",
+        text(TABLE.replace("green", "grün"), encoding="latin-1"),
+        [*PREDICT, "--encoding", "utf-8"], "text is not UTF-8",
     ),
-    "fit: UTF-16": (text(TABLE, encoding="utf-16"), FIT, "cannot be read"),
-    "predict: UTF-16": (text(TABLE, encoding="utf-16"), PREDICT, "cannot be read"),
+    "fit: UTF-16": (data(TABLE.encode("utf-16")[:-1]), FIT, "text is not UTF-16"),
+    "predict: UTF-16": (data(TABLE.encode("utf-16")[:-1]), PREDICT, "text is not UTF-16"),
     "predict: NUL bytes": (data(TABLE.encode() + b"\0\0,1,red,True\n"), PREDICT, "row 41 of"),
     # Tables that do not fit the task.
     "predict: names only": (text("width,height,colour,ok\n"), PREDICT, "no rows"),

@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from fewlabels.cli.terminal import progress
+from fewlabels.io.formats import delimited as tables
 from fewlabels.io.models.files import load_model
-from fewlabels.io.tables import read as tables
 from fewlabels.jobs import Observer, score_file
 
 # pandas 2 may miss a number by its last bit otherwise.

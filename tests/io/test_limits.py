@@ -16,8 +16,9 @@ import pytest
 
 from fewlabels.io import limits
 from fewlabels.io.errors import UserError
+from fewlabels.io.formats import delimited as tables
 from fewlabels.io.models.files import load_model
-from fewlabels.io.tables import read as tables
+from fewlabels.io.tables.read import column_names
 from fewlabels.io.tables.training import read_training
 
 
@@ -110,7 +111,7 @@ def test_columns_by_the_hundred_thousand(tmp_path, allowed):
     _refused(path, r"100000 columns; a matrix as .npz or .svmlight takes less")
     path.write_text(f"{','.join(f'c{k}' for k in range(300_000))}\n")
     allowed("100G")
-    assert len(tables.column_names(path, "csv")) == 300_000
+    assert len(column_names(path, "csv")) == 300_000
 
 
 def test_a_dense_matrix_is_more_when_it_is_learnt_from(tmp_path, allowed):

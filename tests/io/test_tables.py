@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewlabels.io.errors import UserError
+from fewlabels.io.formats import delimited as tables
 from fewlabels.io.paths import input_format
-from fewlabels.io.tables import read as tables
 from fewlabels.io.tables.read import iterate_tables, read_table
 from fewlabels.io.write import table_writer
 
@@ -119,11 +119,10 @@ def test_byte_order_mark_is_ignored(tmp_path):
         (b"a,b", "no rows"),
         (b"\n\n", "no rows"),
         (b"a,a,b\n1,2,3\n", "share a name .'a'.; rename"),
-        (b"a;b\n1;2\n", "separated by semicolons"),
         (b"a,b\n1,2\n3\n", "Expected 2 columns, got 1"),
-        ("a,b\n1,é\n".encode("latin-1"), "not UTF-8"),
-        ("a,é\n1,2\n".encode("latin-1"), "not UTF-8"),
-        ("a,b\n1,2\n".encode("utf-16"), "cannot be read"),
+        (b"a,b\n1,\x81\xe9\n", "not UTF-8"),  # nor cp1252
+        ("a,b\n1,é\n2,grün\n".encode() + b"3,\xff\n", "not UTF-8"),  # one byte is damaged
+        ("a,b\n1,2\n".encode("utf-16")[:-1], "not UTF-16"),
     ],
 )
 def test_unusable_text_files(tmp_path, content, message):

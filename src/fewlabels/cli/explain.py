@@ -6,10 +6,19 @@ from typing import Annotated
 import typer
 
 from ..io.errors import UserError
-from .options import Model, Threads, argument, plain_option
+from .options import (
+    Model,
+    ReadingOptions,
+    Threads,
+    argument,
+    grouped,
+    plain_option,
+    values_of,
+)
 from .terminal import progress, show
 
 
+@grouped
 def explain(
     model: Model,
     data: Annotated[
@@ -22,6 +31,7 @@ def explain(
         list[int],
         plain_option(help="Number of a row of DATA, counted from 1; can be repeated."),
     ],
+    of_reading: ReadingOptions,
     background: Annotated[
         Path | None,
         plain_option(
@@ -47,11 +57,13 @@ def explain(
 
     found = explain_rows(
         model, data, row, background=background, seed=seed, n_jobs=n_jobs,
-        observer=progress.Quiet(),
+        observer=progress.Quiet(), **values_of(of_reading),
     )  # fmt: skip
     if json:
         show.as_json({**found, "rows": [_cut(told, top) for told in found["rows"]]})
         return
+    for message in found["notes"]:
+        show.note(message)
     for told in found["rows"]:
         _print(told, found, top)
 

@@ -16,6 +16,7 @@ from .options import (
     ROWS_PANEL,
     Missing,
     Quiet,
+    ReadingOptions,
     SummaryAsJson,
     argument,
     grouped,
@@ -65,6 +66,7 @@ class RowOptions(NamedTuple):
         "where; skip leaves out rows that have some; refuse stops.",
     )
     scale: bool = options.SCALE
+    merge_case: bool | None = options.MERGE_CASE
     clean: bool = _rows(
         False,
         "--clean",
@@ -213,6 +215,7 @@ def fit(
         plain_option("-o", "--output", help="Model file to write."),
     ],
     of_rows: RowOptions,
+    of_reading: ReadingOptions,
     of_machine: MachineOptions,
     of_effort: EffortOptions,
     of_report: ReportOptions,
@@ -249,11 +252,11 @@ def fit(
     from ..jobs.training.train import train_file
 
     page = page_path(model, of_report.report, not of_report.no_report)
+    given = values_of(of_rows) | values_of(of_reading) | _parameters(of_machine, of_effort)
     with progress.observing("reading", quiet, verbose) as observer:
         summary = train_file(
             data, model, report=page, command=show.command_line(context), force=force,
-            observer=observer, **values_of(of_rows), **_parameters(of_machine, of_effort),
-            baselines=of_report.baselines, rows=rows,
+            observer=observer, baselines=of_report.baselines, rows=rows, **given,
         )  # fmt: skip
     written = {"model": str(model), "report": None if page is None else str(page), **summary}
     if show.told(written, json, quiet, summary["training"]["notes"]):

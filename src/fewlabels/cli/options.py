@@ -4,7 +4,7 @@ import inspect
 from enum import Enum, StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, get_type_hints
+from typing import Annotated, NamedTuple, get_type_hints
 
 import typer
 
@@ -34,6 +34,39 @@ KEEP = typer.Option(
 SCALE = typer.Option(
     True, help="Scale numbers to mean 0 and variance 1 (sparse: to 1).", rich_help_panel=ROWS_PANEL
 )
+MERGE_CASE = typer.Option(
+    None,
+    "--merge-case/--no-merge-case",
+    help="Whether values of the target that differ in capital letters only are one class. "
+    "(default: they are refused)",
+    rich_help_panel=ROWS_PANEL,
+    show_default=False,
+)
+_reading = partial(typer.Option, rich_help_panel="Reading", show_default=False)
+
+
+class ReadingOptions(NamedTuple):
+    """How a file of text is read."""
+
+    sep: str | None = _reading(
+        None,
+        metavar="CHARACTER",
+        help="Between cells; 'tab' for tabs. (default: found by looking)",
+    )
+    decimal: str | None = _reading(
+        None, metavar=".|,", help="Before decimals. (default: found by looking)"
+    )
+    encoding: str | None = _reading(
+        None, help="Of the text, such as utf-8, cp1252, utf-16. (default: found by looking)"
+    )
+    header: bool | None = _reading(
+        None,
+        "--header/--no-header",
+        help="Whether the first row names the columns; else they are column_1, column_2 and so "
+        "on. (default: yes, or as the model was fitted)",
+    )
+
+
 Threads = Annotated[int | None, typer.Option(help="Threads. [default: all cores]")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
 SummaryAsJson = Annotated[

@@ -5,10 +5,21 @@ from typing import Annotated
 
 import typer
 
-from .options import Model, Quiet, SummaryAsJson, Threads, argument, plain_option
+from .options import (
+    Model,
+    Quiet,
+    ReadingOptions,
+    SummaryAsJson,
+    Threads,
+    argument,
+    grouped,
+    plain_option,
+    values_of,
+)
 from .terminal import progress, show
 
 
+@grouped
 def predict(
     model: Model,
     data: Annotated[
@@ -25,6 +36,7 @@ def predict(
             "-o", "--output", help="Table to write: .csv, .tsv (or .csv.gz, .tsv.gz) or .parquet."
         ),
     ],
+    of_reading: ReadingOptions,
     prefix: Annotated[
         str,
         typer.Option(help="Put before the names of the new columns, where they are taken."),
@@ -68,9 +80,10 @@ def predict(
     with progress.observing("reading the model", quiet, timed=True) as observer:
         summary = score_file(
             model, data, out, prefix=prefix, skip_missing=skip_missing, safe_cells=safe_cells,
-            n_jobs=n_jobs, observer=observer,
+            n_jobs=n_jobs, observer=observer, **values_of(of_reading),
         )  # fmt: skip
     notes = [summary["no_signal"]] if "no_signal" in summary else []
+    notes += summary["notes"]
     if summary["filled"]:
         notes.append(filled_words(summary["filled"]))
     if summary["unseen_categories"]:

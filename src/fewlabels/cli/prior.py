@@ -7,7 +7,16 @@ from typing import Annotated, NamedTuple
 import typer
 
 from . import options
-from .options import ROWS_PANEL, Missing, Threads, argument, grouped, plain_option, values_of
+from .options import (
+    ROWS_PANEL,
+    Missing,
+    ReadingOptions,
+    Threads,
+    argument,
+    grouped,
+    plain_option,
+    values_of,
+)
 from .terminal import progress, show
 
 Convention = StrEnum("Convention", ["unlabeled", "pooled"])
@@ -35,6 +44,7 @@ class RowOptions(NamedTuple):
         rich_help_panel=ROWS_PANEL,
     )
     scale: bool = options.SCALE
+    merge_case: bool | None = options.MERGE_CASE
 
 
 class EstimateOptions(NamedTuple):
@@ -71,6 +81,7 @@ def prior(
         ),
     ],
     of_rows: RowOptions,
+    of_reading: ReadingOptions,
     of_estimate: EstimateOptions,
     quiet: PriorQuiet = False,
     json: PriorJson = False,
@@ -82,7 +93,7 @@ def prior(
     """
     from ..jobs.priors import prior as estimate
 
-    asked = values_of(of_rows) | values_of(of_estimate)
+    asked = values_of(of_rows) | values_of(of_reading) | values_of(of_estimate)
     summary = estimate(data, target, **asked, observer=progress.Quiet())
     show.told(summary, json, quiet, summary["notes"])
     if json:

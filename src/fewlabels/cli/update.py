@@ -6,7 +6,15 @@ from typing import Annotated, NamedTuple
 import typer
 
 from .errors import NOT_CONVERGED
-from .options import Quiet, SummaryAsJson, argument, grouped, plain_option, values_of
+from .options import (
+    Quiet,
+    ReadingOptions,
+    SummaryAsJson,
+    argument,
+    grouped,
+    plain_option,
+    values_of,
+)
 from .terminal import progress, show
 
 
@@ -57,6 +65,7 @@ def update(
         ),
     ],
     options: UpdateOptions,
+    of_reading: ReadingOptions,
     quiet: Quiet = False,
     json: SummaryAsJson = False,
 ):
@@ -72,7 +81,9 @@ def update(
     from ..jobs.updating import update as update_model
 
     with progress.observing("reading the model", quiet) as observer:
-        summary = update_model(model, **values_of(options), observer=observer)
+        summary = update_model(
+            model, **values_of(options), **values_of(of_reading), observer=observer
+        )
     if show.told(summary, json, quiet, summary["notes"]):
         _print(summary)
     if not summary["converged"]:

@@ -68,6 +68,7 @@ def read_arrays(path, form, *, n_columns=None, zero_based=None):
 
 
 def _read_numpy(path, form):
+    path = os.fspath(path)
     try:
         if form == "npy":
             return np.load(path, mmap_mode="r", allow_pickle=False), {}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .errors import UserError
+from .sources import Reading, as_source
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,9 +19,17 @@ class InMemory:
         return "the data frame" if self.form == "frame" else "the matrix"
 
 
-def source_of(data):
-    """What the readers take: a path as it is, everything else as rows in memory."""
-    if isinstance(data, str | os.PathLike | InMemory):
+def source_of(data, **reading):
+    """What the readers take: a file and how it is read, or rows in memory."""
+    asked = Reading(**reading).checked()
+    if isinstance(data, str | os.PathLike):
+        return as_source(data, asked)
+    if asked.given:
+        raise UserError(
+            f"{', '.join(asked.given)}: such options say how a file of text is read, but these "
+            "rows are in memory; leave them out."
+        )
+    if isinstance(data, InMemory):
         return data
     import numpy as np
     import pandas as pd

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from .errors import UserError
 from .memory import InMemory
+from .sources import as_source
 
 _PLAIN = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet"}
 _COMPRESSED = {".csv.gz": "csv", ".tsv.gz": "tsv"}
@@ -23,7 +24,8 @@ def input_format(path):
     """Format of a data file that exists and is not empty, or of rows in memory."""
     if isinstance(path, InMemory):
         return path.form
-    path = Path(path)
+    source = as_source(path)
+    path = source.path
     existing_file(path, "data")
     name, suffix = _format(path, INPUTS)
     if name is None:
@@ -46,6 +48,11 @@ def output_format(path):
             f"use {_extensions(OUTPUTS)}."
         )
     return name
+
+
+def separator_of(path):
+    """The separator that the name of a file promises."""
+    return SEPARATORS[_format(Path(path), INPUTS)[0] or "csv"]
 
 
 def is_compressed(path):

@@ -23,7 +23,7 @@ _BACKGROUND, _FEWEST = 50, 5
 
 
 @job
-def explain(model, data, rows, *, background=None, seed=0, n_jobs=None, observer=None):
+def explain(model, data, rows, *, background=None, seed=0, n_jobs=None, observer=None, **reading):
     """Explain scores of a table; ``model``, ``data``, ``n_jobs``, ``observer`` as in every job.
 
     Parameters
@@ -35,6 +35,8 @@ def explain(model, data, rows, *, background=None, seed=0, n_jobs=None, observer
         last row to explain and at least a piece of the file.
     seed : int
         Seed of their draw.
+    **reading
+        ``sep``, ``decimal``, ``encoding`` and ``header`` as in :func:`fewlabels.fit_table`.
 
     Returns
     -------
@@ -46,13 +48,14 @@ def explain(model, data, rows, *, background=None, seed=0, n_jobs=None, observer
     for number in (min(numbers), max(numbers)):
         if not 1 <= number <= sys.maxsize:
             raise UserError(f"--row {number} is out of range; rows are counted from 1.")
-    data = source_of(data)
+    data = source_of(data, **reading)
     scorer = Scorer(model, n_jobs)
-    rows, usual = _read(data, scorer.schema, numbers, background is None, seed)
+    rows, usual, remarks = _read(data, scorer.schema, numbers, background is None, seed)
     source = data
     if background is not None:
-        source = source_of(background)
-        _, usual = _read(source, scorer.schema, [], True, seed)
+        source = source_of(background, **reading)
+        _, usual, more = _read(source, scorer.schema, [], True, seed)
+        remarks += more
     if usual is None or usual.shape[0] < _FEWEST:
         found = 0 if usual is None else usual.shape[0]
         raise UserError(
@@ -76,6 +79,7 @@ def explain(model, data, rows, *, background=None, seed=0, n_jobs=None, observer
         "background_rows": int(usual.shape[0]),
         "method": told.method,
         "usual_score": finite(told.base),
+        "notes": remarks,
         "rows": [
             {
                 "row": number, "score": finite(scores[k]), "label": labels[k],
@@ -91,7 +95,7 @@ def explain(model, data, rows, *, background=None, seed=0, n_jobs=None, observer
 
 
 def _read(data, schema, numbers, draws, seed):
-    """The rows with these numbers, and others drawn at random to compare with."""
+    """The rows with these numbers, others drawn at random to compare with, and remarks."""
     tally = Tally(data, skip_missing=schema.missing == REFUSE)
     rng = np.random.default_rng(seed)
     wanted = np.array(sorted(numbers), dtype=int)
@@ -127,7 +131,8 @@ def _read(data, schema, numbers, draws, seed):
     tally.check()
     if last is not None and done < last:
         raise UserError(f"{data} has {plural(done, 'row')}, so there is no row {last}.")
-    return (_stack([found[number] for number in numbers]) if numbers else None), drawn
+    rows = _stack([found[number] for number in numbers]) if numbers else None
+    return rows, drawn, tally.remarks
 
 
 def _take(rows, places):

@@ -20,13 +20,14 @@ from .wording import as_options, listening
 @job
 def prior(
     data, target, *, positive=None, drop=(), categorical=(), keep=(), missing="impute", scale=True,
-    method="auto", confidence=0.9, convention="unlabeled", n_jobs=None, seed=0, observer=None,
+    method="auto", confidence=0.9, convention="unlabeled", n_jobs=None, seed=0, merge_case=None,
+    observer=None, **reading,
 ):  # fmt: skip
     """Estimate the class prior of a table.
 
     Parameters
     ----------
-    data, target, positive, drop, categorical, keep, missing, scale
+    data, target, positive, drop, categorical, keep, missing, scale, merge_case, **reading
         As in :func:`fewlabels.fit_table`.
     method, confidence, convention, n_jobs, seed
         As in :func:`fewlabels.class_prior.estimate_prior`, whose ``random_state`` is the seed.
@@ -45,8 +46,10 @@ def prior(
         )
     check_options("pusvm", target, None, positive)
     started = time.perf_counter()
-    data = source_of(data)
-    file = read_training(data, target=target, drop=drop, categorical=categorical, keep=keep)
+    data = source_of(data, **reading)
+    file = read_training(
+        data, target=target, drop=drop, categorical=categorical, keep=keep, merge_case=merge_case
+    )
     roles = choose_roles(file, "pusvm", positive=positive)
     found = file.choose(roles, missing)
     _, X, _ = fit_encoder(schema=found.schema, rows=found.rows, source=data, scale=scale)

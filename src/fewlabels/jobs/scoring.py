@@ -12,10 +12,11 @@ from ..io.background import ahead, behind
 from ..io.errors import UserError, listing
 from ..io.memory import source_of
 from ..io.models.machines import no_signal
-from ..io.paths import check_output, input_format, is_compressed, output_format
+from ..io.paths import SEPARATORS, check_output, input_format, is_compressed, output_format
 from ..io.tables.chunks import input_columns, iterate_chunks
 from ..io.tables.columns import is_text, numbers
 from ..io.tables.tally import Tally
+from ..io.tables.training import is_delimited
 from ..io.write import table_writer
 from .observer import interruptible, job
 from .scorer import Scorer
@@ -23,13 +24,15 @@ from .settings import check_ranges
 
 
 @job
-def score(model, data, *, skip_missing=False, n_jobs=None, observer=None):
+def score(model, data, *, skip_missing=False, n_jobs=None, observer=None, **reading):
     """Score the rows of a table; ``model``, ``data``, ``n_jobs``, ``observer`` as in every job.
 
     Parameters
     ----------
     skip_missing : bool
         Leave rows with missing numbers without a score instead of refusing them.
+    **reading
+        ``sep``, ``decimal``, ``encoding`` and ``header`` as in :func:`fewlabels.fit_table`.
 
     Returns
     -------
@@ -39,7 +42,7 @@ def score(model, data, *, skip_missing=False, n_jobs=None, observer=None):
         frame, and is one of polars where the data are.
     """
     check_ranges({"n_jobs": n_jobs})
-    source = source_of(data)
+    source = source_of(data, **reading)
     scorer = Scorer(model, n_jobs)
     pieces = _Pieces(scorer, source, Tally(source, skip_missing), observer)
     found = [pa.table(arrays) for _, arrays in pieces.run(scorer.answer.columns)]
@@ -56,11 +59,12 @@ def score(model, data, *, skip_missing=False, n_jobs=None, observer=None):
 @job
 def score_file(
     model, data, out, *, prefix="", skip_missing=False, safe_cells=False, n_jobs=None,
-    chunk_rows=None, observer=None,
+    chunk_rows=None, observer=None, **reading,
 ):  # fmt: skip
     """Score the rows of a table and write them with their scores.
 
-    ``model``, ``data``, ``skip_missing``, ``n_jobs`` and ``observer`` are those of :func:`score`.
+    ``model``, ``data``, ``skip_missing``, ``n_jobs``, ``observer`` and what says how a file is
+    read are those of :func:`score`.
 
     Parameters
     ----------
@@ -81,17 +85,18 @@ def score_file(
     """
     started = time.perf_counter()
     check_ranges({"n_jobs": n_jobs})
-    data = source_of(data)
+    data = source_of(data, **reading)
     form = output_format(out)
-    columns = input_columns(data)
+    input_format(data)
     scorer = Scorer(model, n_jobs)
+    columns = input_columns(data, scorer.schema)
     silent = no_signal(scorer.metadata["training"])
     added = [f"{prefix}{name}" for name in scorer.answer.columns]
     _check_free(added, columns, scorer.answer, data)
     check_output(out, inputs=[data, model])
     pieces = _Pieces(scorer, data, Tally(data, skip_missing), observer)
-    # Rows of the same format need not be taken apart and put together again.
-    found = pieces.run(added, chunk_rows, lines=input_format(data) == form and not safe_cells)
+    # Rows that are written the same way need not be taken apart and put together again.
+    found = pieces.run(added, chunk_rows, lines=written_as(data, form) and not safe_cells)
     with interruptible("no scores were written", out), replacing(out) as temporary:
         with (
             table_writer(temporary, form, is_compressed(out), safe_cells) as append,
@@ -112,6 +117,7 @@ def score_file(
         **pieces.counts,
         **({} if silent is None else {"no_signal": silent}),
         "filled": pieces.tally.filled,
+        "notes": pieces.tally.remarks,
         "unseen_categories": {name: n for name, n in pieces.unseen.items() if n},
         "seconds": time.perf_counter() - started,
     }
@@ -151,6 +157,13 @@ def _check_free(added, columns, answer, data):
             f"{data} already has {noun} {listing(taken)}; pass --prefix NAME_ to write "
             f"{listing('NAME_' + name for name in answer.columns)}."
         )
+
+
+def written_as(data, form):
+    """Whether rows of delimited text stand in a file as they would be written in this format."""
+    if not is_delimited(data):
+        return False
+    return data.dialect.header and data.dialect.sep == SEPARATORS.get(form)
 
 
 def rows_with(chunk, arrays, columns, schema, form):

@@ -83,7 +83,7 @@ class TableFit:
         """What the user should know."""
         return list(self.metadata["training"]["notes"])
 
-    def predict(self, data, *, skip_missing=False):
+    def predict(self, data, *, skip_missing=False, **reading):
         """Score rows.
 
         Parameters
@@ -92,6 +92,9 @@ class TableFit:
             Rows with the columns of the table, in any order and with others between them.
         skip_missing : bool, default=False
             Leave rows with missing numbers without a score, where the model fills in none.
+        **reading
+            How a file is read: ``sep``, ``decimal``, ``encoding`` and ``header`` as in
+            :func:`fit_table`.
 
         Returns
         -------
@@ -100,7 +103,7 @@ class TableFit:
             the model has them, ``positive`` and ``p_value`` or ``probability``; with the index
             of the data. ``data.join(found.predict(data))`` has everything side by side.
         """
-        return score(self, data, skip_missing=skip_missing)
+        return score(self, data, skip_missing=skip_missing, **reading)
 
     def save(self, path, *, force=False):
         """Write the model as a file, ``path``, for ``fewlabels predict`` and the others.
@@ -141,6 +144,11 @@ def fit_table(
     baselines=None,
     report=True,
     rows=None,
+    merge_case=None,
+    sep=None,
+    decimal=None,
+    encoding=None,
+    header=None,
     observer=None,
     **parameters,
 ):
@@ -188,6 +196,15 @@ def fit_table(
     rows : bool, default=None
         Whether a saved model holds the training rows, so that rows can be added; None: an S3VM
         does.
+    merge_case : bool, default=None
+        Whether values of the target that differ in capital letters only are one class; None
+        refuses them.
+    sep, decimal, encoding : str, default=None
+        Of a file of text, what is between cells, what is before decimals ("." or ","), and the
+        encoding; None finds them by looking.
+    header : bool, default=None
+        Whether the first row of a file of text names the columns; False calls them ``column_1``
+        and so on.
     observer : Observer, default=None
         Hears what is going on.
     **parameters
@@ -222,7 +239,8 @@ def fit_table(
         data, target, reported=report, observer=observer, normal=normal, positive=positive,
         unlabeled=unlabeled, machine=machine, drop=drop, categorical=categorical, keep=keep,
         missing=missing, scale=scale, clean=clean, time_budget=time_budget, baselines=baselines,
-        rows=rows, **parameters,
+        rows=rows, merge_case=merge_case, sep=sep, decimal=decimal, encoding=encoding,
+        header=header, **parameters,
     )  # fmt: skip
     names = [field.name for field in dataclasses.fields(Column)]
     columns = [dataclasses.asdict(column) for column in training.prepared.found.profile]

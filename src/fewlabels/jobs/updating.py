@@ -28,7 +28,7 @@ _OF_THE_FIT = ("rounds", "iterations")
 @job
 def update(
     model, data=None, output=None, *, target=None, no_labels=False, skip_missing=False, block=1,
-    consolidate=False, probability=True, force=False, chunk_rows=None, observer=None,
+    consolidate=False, probability=True, force=False, chunk_rows=None, observer=None, **reading,
 ):  # fmt: skip
     """Add rows to a model that holds its own, and save it.
 
@@ -54,7 +54,7 @@ def update(
         Whether probabilities are calibrated anew, where the model has them.
     force : bool
         Whether a file that is no model may be replaced.
-    chunk_rows, observer
+    chunk_rows, observer, **reading
         As in :func:`fewlabels.jobs.score_file`.
 
     Returns
@@ -70,7 +70,7 @@ def update(
     output = model if output is None else output
     with interruptible("no row was added", output):
         read_metadata(model)  # whether it is a model at all is said first
-        data = None if data is None else source_of(data)
+        data = None if data is None else source_of(data, **reading)
         if data is not None:
             input_format(data)
         check_model_output(output, force, inputs=[] if data is None else [data])
@@ -290,7 +290,7 @@ class MoreRows:
     def _pieces(self):
         """Pieces of the file with the rows kept and their labels; raises at the end."""
         tally = Tally(self.data, self.skip_missing)
-        self.filled = tally.filled
+        self.filled, self.tally = tally.filled, tally
         self.labels = NewLabels(self.metadata, self.data, self.target)
         if self.data is None:
             return
@@ -310,7 +310,9 @@ class MoreRows:
             )
 
     def _notes(self):
-        notes = [unseen_words(self.unseen)] if self.unseen else []
+        notes = [*self.tally.remarks]
+        if self.unseen:
+            notes.append(unseen_words(self.unseen))
         if self.filled:
             notes.append(filled_words(self.filled))
         n_missing = self.n_read - self.n_rows - self.labels.n_left_out

@@ -16,7 +16,7 @@ _OPTION = re.compile(
     r"|(?:(?<=--positive )|(?<=--normal ))\S+(?= (?:if|to) )))?"
 )
 _SWITCHES = ("clean", "consolidate", "force", "skip-missing", "no-labels")
-_SWITCHED = ("baselines", "report", "rows", "scale")
+_SWITCHED = ("baselines", "header", "merge-case", "report", "rows", "scale")
 _LISTS = ("categorical", "drop", "keep")
 _ARGUMENTS = {"bags": "n_bags", "seed": "random_state"}
 

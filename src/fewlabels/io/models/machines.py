@@ -66,3 +66,9 @@ def trusted_types():
         for value in vars(module).values()
         if isinstance(value, type) and value.__module__ == name
     ]
+
+
+def added_columns(machine):
+    """Names of the columns that may be added to a table that is scored."""
+    more = {"normal": ["p_value"], "positive": ["positive", "probability"]}
+    return ["score", "label", *more.get(MACHINES[machine].learns_from, ["probability"])]

@@ -1,5 +1,6 @@
 """From a file to pieces of rows that a model can score."""
 
+import contextlib
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,10 +9,13 @@ import pyarrow as pa
 from ..arrays import as_sparse, read_arrays
 from ..errors import UserError, listing, plural
 from ..paths import SEPARATORS, TABLES, input_format
+from ..sources import as_fitted
 from .columns import text
 from .features import array_features, check_columns, table_features
+from .notation import Notation, check_unit, notation_words
 from .read import column_names, iterate_tables
 from .target import target_text
+from .training import is_delimited, table_notations
 
 # Encoded values per piece: 32 MiB of float64.
 _VALUES = 1 << 22
@@ -41,6 +45,7 @@ def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=Fa
     of an npz file, "y" of an svmlight file), refused as missing only if it is needed. With
     ``lines`` rows of delimited text are wanted as they stand in the file, without the target.
     """
+    path = as_fitted(path, schema.header)
     form = input_format(path)
     if rows is None:
         width = schema.n_columns + sum(column.categories or 0 for column in schema.columns)
@@ -48,21 +53,18 @@ def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=Fa
     if form not in TABLES:
         return _array_chunks(path, form, schema, tally, rows, (target, target_needed))
     if lines and form in SEPARATORS:
-        types = {
-            column.name: pa.float64() if column.kind == "number" else pa.string()
-            for column in schema.columns
-        }
-        return _table_chunks(path, form, schema, tally, rows, (None, False), types)
+        return _table_chunks(path, form, schema, tally, rows, (None, False), lines)
     return _table_chunks(path, form, schema, tally, rows, (target, target_needed))
 
 
-def input_columns(path):
+def input_columns(path, schema):
     """Names of the columns of a table, none for a matrix."""
+    path = as_fitted(path, schema.header)
     form = input_format(path)
     return column_names(path, form) if form in TABLES else []
 
 
-def _table_chunks(path, form, schema, tally, rows, target, types=None):
+def _table_chunks(path, form, schema, tally, rows, target, lines=False):
     if schema.layout != "table":
         raise UserError(
             f"The model was fitted to a matrix of {plural(schema.n_columns, 'column')} without "
@@ -71,13 +73,43 @@ def _table_chunks(path, form, schema, tally, rows, target, types=None):
     names = column_names(path, form)
     check_columns(names, schema, path)
     target = _found(*target, names, path)
+    notations = _look(path, form, schema, tally)
+    types = None
+    if lines:
+        plain = {name for name in schema.names("number") if name not in notations}
+        types = {n: pa.float64() if n in plain else pa.string() for n in schema.names()}
     done = 0
     for table, lines, share in iterate_tables(path, form, rows, types):
         numbers = np.arange(done + 1, done + 1 + table.num_rows)
-        features, complete = table_features(table, schema, tally=tally, row_numbers=numbers)
+        features, complete = table_features(
+            table, schema, tally=tally, row_numbers=numbers, notations=notations
+        )
         labels = None if target is None else text(table.column(target))
         yield Chunk(features, complete, table, labels, share, lines)
         done += table.num_rows
+
+
+def _look(path, form, schema, tally):
+    """How the numbers of a file are written that are not plain, by column, from its first rows.
+
+    What there is to say of it is left in the tally.
+    """
+    with contextlib.closing(iterate_tables(path, form, _ROWS)) as tables:
+        start = next(tables, (pa.table({}),))[0]
+    known = {c.name: Notation(c.decimal, c.unit) for c in schema.columns if c.kind == "number"}
+    notations = table_notations(path, start, known.keys() & set(start.column_names), known)
+    bare = [
+        name
+        for name, fitted in known.items()
+        if check_unit(name, fitted.unit, notations.get(name, Notation()), path)
+    ]
+    remarks = [path.dialect.remark] if is_delimited(path) else []
+    remarks.append(notation_words(notations))
+    if bare:
+        verb = "has" if len(bare) == 1 else "have"
+        remarks.append(f"{listing(bare)} of {path} {verb} no unit, so the model's is supposed")
+    tally.remarks = [remark for remark in remarks if remark]
+    return notations
 
 
 def _array_chunks(path, form, schema, tally, rows, target):

@@ -5,7 +5,8 @@ import difflib
 import numpy as np
 
 from ..errors import UserError, listing, plural
-from .columns import are_dates, days, is_number, is_supported, numbers, text
+from .columns import are_dates, days, is_number, is_supported, is_text, numbers, text
+from .notation import read_numbers
 from .profile import MANY_CATEGORIES, see, written_for_people
 from .schema import IMPUTE, REFUSE, Column, Schema
 from .tally import usable
@@ -35,11 +36,12 @@ def table_schema(table, source, row_numbers, categorical=(), kept=(), missing=RE
     return Schema("table", len(columns), tuple(columns), missing=missing)
 
 
-def table_features(table, schema, *, tally, row_numbers):
+def table_features(table, schema, *, tally, row_numbers, notations=None):
     """Pick the columns of the model, in its order, whatever else the table holds.
 
     Gives a data frame of the complete rows (numbers as float64, dates as days, categories as text)
-    and which rows these are: those that the tally does not want left out.
+    and which rows these are: those that the tally does not want left out. ``notations`` are those
+    of columns whose numbers are not written plainly, by name.
     """
     import pandas as pd
 
@@ -54,12 +56,18 @@ def table_features(table, schema, *, tally, row_numbers):
             if kind == "category":
                 data[name] = text(cells)
                 continue
-            values, bad = numbers(cells)
+            notation = (notations or {}).get(name)
+            if notation is not None and is_text(cells.type):
+                values, bad = read_numbers(cells, notation)
+            else:
+                values, bad = numbers(cells)
             if bad.size:
                 blank = "" if schema.missing == IMPUTE else " and pass --skip-missing"
+                unit = f" in {notation.unit}" if notation and notation.unit else ""
                 raise UserError(
-                    f"Column '{name}' holds numbers in the model but row {row_numbers[bad[0]]} of "
-                    f"{tally.source} has {_told(cells, bad)}; correct it or leave it blank{blank}."
+                    f"Column '{name}' holds numbers{unit} in the model but row "
+                    f"{row_numbers[bad[0]]} of {tally.source} has {_told(cells, bad)}; "
+                    f"correct it or leave it blank{blank}."
                 )
         missing |= tally.add(name, values, row_numbers, fill=schema.missing == IMPUTE)
         data[name] = values
@@ -116,7 +124,7 @@ def _kind(cells, name, source, row_numbers, kept):
         bad = numbers(cells)[1]
         correct = "correct the cells"
         if written_for_people([str(cells[int(bad[0])])]):
-            correct += " (1234.5 is read, 1,234.50 € is not)"
+            correct += " (numbers with units are read where all cells have the same)"
         raise UserError(
             f"Column '{name}' of {source} mixes numbers and text: "
             f"{plural(seen.filled - bad.size, 'number')}, but row {row_numbers[bad[0]]} has "

@@ -28,9 +28,10 @@ class NewLabels:
         else:
             self._names = {self._unlabeled + 1: training[learns_from]}
         named = {label: name for label, name in self._names.items() if name is not None}
-        self._label_of = {value_key(name): label for label, name in named.items()}
+        self._merge_case = training.get("merge_case", False)
+        self._label_of = {self._key(name): label for label, name in named.items()}
         if training.get("unlabeled"):
-            self._label_of.setdefault(value_key(training["unlabeled"]), self._unlabeled)
+            self._label_of.setdefault(self._key(training["unlabeled"]), self._unlabeled)
         self.n_labeled = Counter()
         self.n_unlabeled = self.n_left_out = 0
 
@@ -57,11 +58,14 @@ class NewLabels:
         codes, texts = pd.factorize(np.asarray(values, dtype=object))
         labels = []
         for k, (text, is_blank) in enumerate(zip(texts, blank(texts), strict=True)):
-            label = self._unlabeled if is_blank else self._label_of.get(value_key(text))
+            label = self._unlabeled if is_blank else self._label_of.get(self._key(text))
             if label is None and not self._one_class:
                 self._refuse(text, first_row + int(np.argmax(codes == k)))
             labels.append(self._unlabeled if label is None else label)
         return np.array(labels)[codes]
+
+    def _key(self, text):
+        return value_key(text, self._merge_case)
 
     def _refuse(self, text, row):
         names = " and ".join(f"'{name}'" for name in self._names.values())

@@ -152,7 +152,7 @@ def _judge(name, seen, kind):
     why = _reason(name, seen, kind)
     if seen.kind == "text" and why != "constant" and written_for_people(seen.values):
         shown = _cut(seen.values[0])
-        told = f"numbers such as '{shown}' are not read, write 1234.5 for 1,234.50 €"
+        told = f"numbers such as '{shown}' that are not all written in one way"
         return Verdict("left out" if why else "category", told)
     if why:
         return Verdict("left out", why)

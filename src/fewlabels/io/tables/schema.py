@@ -8,11 +8,16 @@ REFUSE, IMPUTE = "refuse", "impute"
 
 @dataclass(frozen=True)
 class Column:
-    """A named column: ``kind`` is "number", "category" or "date"."""
+    """A named column: ``kind`` is "number", "category" or "date".
+
+    Numbers may have been written with a mark other than "." before ``decimal`` s, and a ``unit``.
+    """
 
     name: str
     kind: str
     categories: int | None = None
+    decimal: str = "."
+    unit: str = ""
 
 
 @dataclass(frozen=True)
@@ -21,7 +26,8 @@ class Schema:
 
     The ``layout`` is a "table" of named ``columns``, or a "dense" or "sparse" matrix whose columns
     are known by their position. ``zero_based``: whether svmlight files count columns from 0.
-    ``missing`` says whether the encoder fills in missing numbers or refuses them.
+    ``missing`` says whether the encoder fills in missing numbers or refuses them, ``header``
+    whether a file of text had a row of names.
     """
 
     layout: str
@@ -29,6 +35,7 @@ class Schema:
     columns: tuple[Column, ...] = ()
     zero_based: bool = False
     missing: str = REFUSE
+    header: bool = True
 
     def names(self, *kinds):
         """Names of the columns, of some kinds or all."""
@@ -38,6 +45,18 @@ class Schema:
         """Copy with the number of categories filled in, given the categories by column."""
         columns = (
             replace(column, categories=len(known[column.name])) if column.name in known else column
+            for column in self.columns
+        )
+        return replace(self, columns=tuple(columns))
+
+    def written(self, notations):
+        """Copy with what is known of how the numbers of columns were written, by name."""
+        columns = (
+            replace(
+                column, decimal=notations[column.name].decimal, unit=notations[column.name].unit
+            )
+            if column.name in notations
+            else column
             for column in self.columns
         )
         return replace(self, columns=tuple(columns))

@@ -20,13 +20,15 @@ class Tally:
     """Missing, infinite and huge numbers by column, over one or many pieces of the data.
 
     Rows with missing numbers are left out with ``skip_missing`` (``option`` asks for it, in the
-    message), else refused or filled in: ``filled`` counts these by column.
+    message), else refused or filled in: ``filled`` counts these by column. ``remarks`` say how the
+    data are written, where that had to be found by looking.
     """
 
     def __init__(self, source, skip_missing=False, option="--skip-missing"):
         self.source, self.skip_missing, self.option = source, skip_missing, option
         self.missing, self.infinite, self.filled = {}, {}, {}
         self._first = {}
+        self.remarks = []
 
     def add(self, name, values, row_numbers, fill=False):
         """Count the cells of a column; gives which of its rows cannot be used for want of it.

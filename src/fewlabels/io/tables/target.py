@@ -17,8 +17,9 @@ _NEGATIVE = frozenset({"false", "no", "negative"})
 class Labels:
     """Values of a target column, counted: names, most frequent first, and their rows.
 
-    "1" and "1.0" are one value. ``index`` is the position in ``names`` of each row's value, -1 for
-    blank ones; ``mark`` counts as blank beside those that are.
+    "1" and "1.0" are one value, and so are "No" and "no" where ``merge_case`` says so. ``index``
+    is the position in ``names`` of each row's value, -1 for blank ones; ``mark`` counts as
+    blank beside those that are.
     """
 
     column: str
@@ -27,6 +28,7 @@ class Labels:
     counts: list[int]
     index: np.ndarray
     mark: str = ""
+    merge_case: bool = False
 
     @property
     def n_blank(self):
@@ -43,13 +45,14 @@ class Labels:
 
     def find(self, wanted, role):
         """Position of a value that the user typed."""
-        keys = [value_key(name) for name in self.names]
-        if value_key(wanted) not in keys:
+        keys = [value_key(name, self.merge_case) for name in self.names]
+        wanted_key = value_key(wanted, self.merge_case)
+        if wanted_key not in keys:
             raise UserError(
                 f"No row of {self.source} has the {role} value '{wanted}' in the target column "
                 f"'{self.column}'; its values are {self.shown()}."
             )
-        return keys.index(value_key(wanted))
+        return keys.index(wanted_key)
 
     def with_mark(self, mark):
         """The same labels where a value counts as blank."""
@@ -81,8 +84,11 @@ def target_text(values):
     return np.array([str(value) for value in values], dtype=object)
 
 
-def count_labels(values, *, column, source):
-    """Count the values of a target; its name and the file are for messages."""
+def count_labels(values, *, column, source, merge_case=None):
+    """Count the values of a target; its name and the file are for messages.
+
+    Values that differ in capital letters only are one if ``merge_case``, refused if it is None.
+    """
     import pandas as pd
 
     codes, texts = pd.factorize(np.asarray(values, dtype=object))
@@ -91,14 +97,32 @@ def count_labels(values, *, column, source):
     classes = {}
     for code in np.argsort(-n_rows, kind="stable"):
         if not is_blank[code]:
-            classes.setdefault(value_key(texts[code]), []).append(int(code))
+            key = value_key(texts[code], bool(merge_case))
+            classes.setdefault(key, []).append(int(code))
     members = sorted(classes.values(), key=lambda group: -int(n_rows[group].sum()))
     position = np.full(len(texts), -1)
     for k, group in enumerate(members):
         position[group] = k
     names = [texts[group[0]].strip() for group in members]
     counts = [int(n_rows[group].sum()) for group in members]
-    return Labels(column, source, names, counts, position[codes])
+    labels = Labels(column, source, names, counts, position[codes], merge_case=bool(merge_case))
+    if merge_case is None:
+        _refuse_cases(labels)
+    return labels
+
+
+def _refuse_cases(labels):
+    """Refuse values that are perhaps one, written in several ways."""
+    alike = {}
+    for name, count in zip(labels.names, labels.counts, strict=True):
+        alike.setdefault(value_key(name, True), []).append(f"'{name}' ({count})")
+    for found in alike.values():
+        if len(found) > 1:
+            raise UserError(
+                f"{labels.where} has values that differ in capital letters or blanks only: "
+                f"{' and '.join(found)}; pass --merge-case if they are one class, or "
+                "--no-merge-case if they are not."
+            )
 
 
 def every_row(n_rows):
@@ -218,10 +242,12 @@ def _only_choice(labels):
     return chosen
 
 
-def value_key(text):
-    """The same for texts that are one value: "1" and "1.0", " a" and "a"."""
+def value_key(text, merge_case=False):
+    """The same for texts that are one value: "1" and "1.0", " a" and "a", perhaps "A" and "a"."""
     number = _number(text)
-    return text.strip() if number is None else number
+    if number is not None:
+        return number
+    return " ".join(text.split()).casefold() if merge_case else text.strip()
 
 
 def _number(text):

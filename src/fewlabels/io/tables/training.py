@@ -1,6 +1,6 @@
 """From a file to the rows a machine is fitted to."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,9 +12,11 @@ from ..arrays import ArrayData, read_arrays
 from ..errors import UserError, listing, plural
 from ..limits import check_room
 from ..memory import InMemory
-from ..paths import TABLES, input_format
+from ..paths import SEPARATORS, TABLES, input_format
+from ..sources import Source, as_source
 from .columns import text
 from .features import array_features, table_features, table_schema
+from .notation import Notation, as_numbers, find_notations, is_written, notation_words
 from .profile import Column, describe_columns, judge_columns, notes_on
 from .read import read_table
 from .schema import IMPUTE, REFUSE, Schema
@@ -45,7 +47,7 @@ class TrainingFile:
 
     ``content`` are the columns to learn from, ``values`` the target as text, ``unlabeled`` its
     value that counts as blank, ``categorical`` and ``keep`` columns as :func:`fewlabels.fit_table`
-    has them.
+    has them. ``notations`` say how numbers were written that are not plain, by column.
     """
 
     path: Path
@@ -55,6 +57,8 @@ class TrainingFile:
     categorical: tuple[str, ...] = ()
     unlabeled: str | None = None
     keep: tuple[str, ...] = ()
+    notations: dict[str, Notation] = field(default_factory=dict)
+    merge_case: bool | None = None
 
     @property
     def name(self):
@@ -65,12 +69,20 @@ class TrainingFile:
         table = isinstance(self.content, pa.Table)
         return self.content.num_rows if table else self.content.X.shape[0]
 
+    @property
+    def remarks(self):
+        """What a look at the file found of how it is written."""
+        dialect = self.path.dialect.remark if is_delimited(self.path) else ""
+        return [text for text in (dialect, notation_words(self.notations)) if text]
+
     @cached_property
     def labels(self):
         """The target, counted; None without one."""
         if self.values is None:
             return None
-        labels = count_labels(self.values, column=self.target, source=self.path)
+        labels = count_labels(
+            self.values, column=self.target, source=self.path, merge_case=self.merge_case
+        )
         return labels if self.unlabeled is None else labels.with_mark(self.unlabeled)
 
     def choose(self, roles, missing=IMPUTE):
@@ -91,26 +103,32 @@ class TrainingFile:
         if tally.filled:
             told = "and the machine is told where; --missing skip leaves such rows out"
             notes = [f"{filled_words(tally.filled)}, {told}", *notes]
+        notes = [*self.remarks, *notes]
         names = self.content.column_names if isinstance(self.content, pa.Table) else []
-        if not isinstance(self.path, InMemory) and _look_like_data(names):
-            told = (
-                "was taken for names of columns but looks like data; if it is, put names above it"
-            )
+        headless = isinstance(self.path, Source) and self.path.reading.header is False
+        if not isinstance(self.path, InMemory) and not headless and _look_like_data(names):
+            told = "was taken for names of columns but looks like data; if it is, pass --no-header"
             notes = [f"the first row ({listing(names, 3)}) {told}", *notes]
         y = None if roles.y is None else roles.y[roles.keep][complete]
         _check_enough(self.path, rows.shape[0], y, roles.needed)
         return TrainingRows(rows, y, schema, roles.notes + notes, numbers[complete], profile)
 
 
-def read_training(path, *, target=None, drop=(), categorical=(), keep=(), unlabeled=None):
+def read_training(
+    path, *, target=None, drop=(), categorical=(), keep=(), unlabeled=None, merge_case=None
+):
     """Read a file, or rows in memory, to learn from.
 
     The target is a column, an array in an npz file, or "y" in an svmlight file; the other
     arguments are those of :func:`fewlabels.fit_table`.
     """
     form = input_format(path)
+    path = path if isinstance(path, InMemory) else as_source(path)
+    notations = {}
     if form in TABLES:
         content, values = _read_table(path, form, target, drop, [*categorical, *keep])
+        notations = table_notations(path, content, set(content.column_names) - {*categorical})
+        content = as_numbers(content, notations)
     elif drop or categorical or keep:
         raise UserError(
             f"--drop, --keep and --categorical name columns, and those of {path} have no names; "
@@ -118,7 +136,25 @@ def read_training(path, *, target=None, drop=(), categorical=(), keep=(), unlabe
         )
     else:
         content, values = _read_arrays(path, form, target)
-    return TrainingFile(path, content, values, target, tuple(categorical), unlabeled, tuple(keep))
+    return TrainingFile(
+        path, content, values, target, tuple(categorical), unlabeled, tuple(keep), notations,
+        merge_case,
+    )  # fmt: skip
+
+
+def is_delimited(path):
+    """Whether rows come from a file of delimited text."""
+    return isinstance(path, Source) and input_format(path) in SEPARATORS
+
+
+def table_notations(path, table, names, known=None):
+    """How the numbers of some columns of a table are written, where not plainly, by name."""
+    decimal, likely = None, "."
+    if isinstance(path, Source):
+        decimal = path.reading.decimal
+        likely = "," if is_delimited(path) and path.dialect.sep == ";" else "."
+    return find_notations(table, [n for n in table.column_names if n in names], decimal, known,
+                          likely)  # fmt: skip
 
 
 def rows_for(file, schema, rows):
@@ -164,7 +200,8 @@ def _look_like_data(names):
     """Whether most names are numbers, and these are none that count or name years."""
     values = [key for name in names if isinstance(key := value_key(name), float)]
     counting = all(v.is_integer() and v >= 0 for v in values) and (np.diff(values) > 0).all()
-    return 2 * len(values) > len(names) and not counting
+    written = sum(is_written(name) for name in names)
+    return 2 * (len(values) + written) > len(names) and (written > 0 or not counting)
 
 
 def _choose_table(file, keep, row_numbers, tally, missing):
@@ -188,6 +225,9 @@ def _choose_table(file, keep, row_numbers, tally, missing):
     categories = [*file.categorical, *as_category]
     schema = table_schema(used, file.path, row_numbers, categories, wanted, missing)
     rows, complete = table_features(used, schema, tally=tally, row_numbers=row_numbers)
+    schema = schema.written(file.notations)
+    if isinstance(file.path, Source):
+        schema = replace(schema, header=file.path.reading.header is not False)
     profile = describe_columns(table, schema, verdicts)
     return rows, complete, schema, notes_on(verdicts), profile
 

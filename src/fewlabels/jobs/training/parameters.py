@@ -8,6 +8,7 @@ from typing import Any
 
 from ...io.errors import UserError
 from ...io.models.machines import MACHINES
+from ...io.sources import Reading
 from ..settings import (
     DEFAULT_BUDGET,
     FREE,
@@ -41,6 +42,8 @@ class Request:
     time_budget: float = DEFAULT_BUDGET
     baselines: bool | None = None
     rows: bool | None = None
+    merge_case: bool | None = None
+    reading: dict[str, Any] = field(default_factory=dict)
     parameters: dict[str, Any] = field(default_factory=dict)
 
 
@@ -57,6 +60,7 @@ def request_of(options):
         given[name] = (names,) if isinstance(names, str) else tuple(str(one) for one in names)
     names = {field.name for field in dataclasses.fields(Request)} - {"parameters"}
     asked = {name: given.pop(name) for name in names & given.keys()}
+    asked["reading"] = {name: given.pop(name) for name in Reading._fields if name in given}
     _check_names(given)
     request = Request(**asked, parameters=given)
     check_ranges({**given, "time_budget": request.time_budget})

@@ -6,9 +6,10 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
+from ...io.errors import listing
 from ...io.memory import source_of
 from ...io.models.files import describe, save_model
-from ...io.models.machines import machine_class
+from ...io.models.machines import added_columns, machine_class
 from ...io.paths import input_format
 from ...io.tables.encoding import fit_encoder
 from ...io.tables.schema import Schema
@@ -96,8 +97,8 @@ def train(data, target=None, *, reported=False, model=None, save=None, observer=
     Training
         With ``pipeline``, ``metadata``, ``comparison`` and all that they were made of.
     """
-    data = source_of(data)
     request = request_of({"target": target, **options})
+    data = source_of(data, **request.reading)
     input_format(data)
     observer.step("reading")
     prepared = prepare(data, request)
@@ -143,8 +144,8 @@ def train_file(data, model, *, report=None, command="", force=False, observer=No
         What the model file says about itself.
     """
     started = time.perf_counter()
-    data = source_of(data)
-    request_of(options)  # what is wrong with these is said first
+    request = request_of(options)  # what is wrong with these is said first
+    data = source_of(data, **request.reading)
     input_format(data)
     check_model_output(model, force, inputs=[data])
     if report is not None:
@@ -166,7 +167,7 @@ def prepare(data, request):
     """Read a table, and choose the machine and the rows it learns from."""
     file = read_training(
         data, target=request.target, drop=request.drop, categorical=request.categorical,
-        keep=request.keep, unlabeled=request.unlabeled,
+        keep=request.keep, unlabeled=request.unlabeled, merge_case=request.merge_case,
     )  # fmt: skip
     normal, positive = request.normal, request.positive
     choice = choose_machine(file.labels, machine=request.machine, normal=normal, positive=positive)
@@ -183,8 +184,21 @@ def prepare(data, request):
     )
     return Prepared(
         file, choice, roles, found, encoder, X, schema, settings, search, held,
-        notes + found.notes + more,
+        notes + found.notes + more + _taken_names(file, choice),
     )  # fmt: skip
+
+
+def _taken_names(file, choice):
+    """A note on columns with the names of those that 'predict' adds."""
+    names = [] if file.target is None else [file.target]
+    names += getattr(file.content, "column_names", [])
+    taken = set(added_columns(choice.machine)) & {*names}
+    if not taken:
+        return []
+    return [
+        f"{listing(sorted(taken))}: 'predict' adds columns of such names; for files that have "
+        "them, pass it --prefix NAME_"
+    ]
 
 
 def _described(prepared, fitted, request, observer, signal):
@@ -206,6 +220,7 @@ def _described(prepared, fitted, request, observer, signal):
         "features": X.shape[1],
         "rows_held": prepared.keeps_rows,
         "target": request.target,
+        **({"merge_case": True} if request.merge_case else {}),
         **facts,
         **figures_of(machine, estimator, X, count_labels(facts, prepared.found.y)),
         **({"converged": False} if fitted.stopped else {}),

@@ -1,0 +1,1 @@
+"""Formats of tables: a file each, which gives names of columns and pieces of rows."""

@@ -1,0 +1,180 @@
+"""Delimited text in blocks of whole rows.
+
+A table that only gets columns added needs no cell written anew: rows are passed on byte for byte,
+and nothing is parsed but what the model takes.
+"""
+
+import codecs
+import contextlib
+import csv
+import gzip
+import io
+import os
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+
+from ..errors import UserError
+from ..paths import is_compressed
+from ..tables.columns import MISSING
+from .dialect import separator_words, separators_in
+
+# Text is read in blocks of this size; a longer row makes its block longer.
+BLOCK_BYTES = 1 << 24
+# A row that is longer has no end: a quote was left open, or it is no table.
+_LONGEST_ROW = 1 << 28
+
+
+def names(source):
+    """Names of the columns, in the first row or by their position."""
+    block = next(_blocks(source), (b"", 1.0))[0]
+    found = _header(block, source.dialect.sep)[0]
+    if not source.dialect.header:
+        return [f"column_{k + 1}" for k in range(len(found))]
+    if len(found) == 1 and source.reading.sep is not None and (others := separators_in(found[0])):
+        raise UserError(
+            f"{source} seems to be separated by {separator_words(others[0])} and not as --sep "
+            "says; leave the option out."
+        )
+    if not found:
+        needs = "a row of column names and rows of data"
+        raise UserError(f"{source} cannot be read: it has no rows; it needs {needs}.")
+    return found
+
+
+def pieces(source, names, rows, types):
+    """Tables of whole rows, the rows as they stand in the file, and how much of it was read.
+
+    Arrow's streaming reader would read ahead, the whole file if the consumer is slow.
+    """
+    sep, header = source.dialect.sep, source.dialect.header
+    for k, (block, share) in enumerate(_blocks(source)):
+        if k == 0 and header:
+            block = block[_header(block, sep)[1] :]
+        elif k == 0:
+            block = block.removeprefix(codecs.BOM_UTF8)
+        if not block or block.isspace():  # there is nothing but the header
+            continue
+        lines = None if types is None else _cut_lines(block, sep)
+        try:
+            table = _parse(block, names, source, types if lines is not None else None)
+        except pa.ArrowInvalid:  # a cell that does not fit is named where all are text
+            table = _parse(block, names, source)
+        if lines is not None and len(lines) != table.num_rows:
+            table, lines = _parse(block, names, source), None
+        yield table, lines, share
+
+
+def _parse(block, names, source, types=None):
+    """Parse whole rows: the columns of ``types`` (name to Arrow type), or all as text."""
+    read = pacsv.ReadOptions(column_names=names, block_size=len(block) + 1, use_threads=False)
+    syntax = pacsv.ParseOptions(delimiter=source.dialect.sep, newlines_in_values=True)
+    convert = pacsv.ConvertOptions(
+        column_types=types or dict.fromkeys(names, pa.string()),
+        include_columns=list(types or ()),
+        strings_can_be_null=False,
+        null_values=list(MISSING),
+    )
+    return pacsv.read_csv(pa.py_buffer(block), read, syntax, convert)
+
+
+def _blocks(path):
+    """The text of a file, as UTF-8, in blocks of whole rows, and how much of it was read."""
+    encoding = path.dialect.encoding
+    decode = None
+    if codecs.lookup(encoding).name != "utf-8":
+        decode = codecs.getincrementaldecoder(encoding)().decode
+    with contextlib.ExitStack() as stack:
+        stored = stack.enter_context(open(path, "rb"))
+        size = os.fstat(stored.fileno()).st_size
+        file = stored
+        if is_compressed(path):
+            file = stack.enter_context(gzip.GzipFile(fileobj=stored))
+        rest = b""
+        while read := file.read(BLOCK_BYTES):
+            if decode is not None:
+                read = decode(read).encode()
+            block = rest + read if rest else read
+            end = _last_row_end(block)
+            if not end and len(block) > _LONGEST_ROW:
+                raise UserError(
+                    f"{path} has a row of more than {_LONGEST_ROW >> 20} MB; close the quote that "
+                    "was left open, or give a table of shorter rows."
+                )
+            block, rest = block[:end], block[end:]
+            if block and not block.isspace():
+                yield block, min(1.0, stored.tell() / size)
+        if decode is not None:
+            rest += decode(b"", final=True).encode()
+        if rest and not rest.isspace():
+            yield rest, 1.0
+
+
+def _last_row_end(block):
+    """Where the last complete row ends: its line break has an even number of quotes before it."""
+    for mark in (b"\n", b"\r"):
+        end, n_before = len(block), block.count(b'"')
+        while (found := block.rfind(mark, 0, end)) >= 0:
+            n_before -= block.count(b'"', found, end)
+            if n_before % 2 == 0:
+                return found + 1
+            end = found
+    return 0
+
+
+def _header(block, sep):
+    """Names in the first row and where it ends."""
+    start = len(block) - len(block.lstrip(b"\r\n"))
+    end = start
+    for found in re.finditer(rb"[\r\n]|\Z", block[start:]):
+        end = start + found.end()
+        if block.count(b'"', start, end) % 2 == 0:
+            break
+    row = io.StringIO(block[start:end].rstrip(b"\r\n").decode("utf-8-sig"), newline="")
+    return next(csv.reader(row, delimiter=sep), []), end
+
+
+def _cut_lines(block, separator):
+    """Rows of a block behind the line breaks before them; None for unclear ones."""
+    if b"\r" in block:
+        returns = _places(block, b"\r")
+        if b'"' in block and (np.searchsorted(_places(block, b'"'), returns) % 2).any():
+            return None  # a cell keeps its bytes
+        block = block.replace(b"\r\n", b"\n")
+        if b"\r" in block:
+            return None
+    if not block.isascii():
+        block.decode("utf-8")
+    block = block.lstrip(b"\n")
+    block = b"\n" + block if block.endswith(b"\n") else b"\n" + block + b"\n"
+    breaks = _places(block, b"\n")
+    if b'"' in block:
+        quotes = _places(block, b'"')
+        if not _well_quoted(block, quotes, separator):
+            return None
+        breaks = breaks[np.searchsorted(quotes, breaks) % 2 == 0]
+    # Arrow passes over empty lines.
+    if (np.diff(breaks) == 1).any():
+        return None
+    return pa.Array.from_buffers(
+        pa.large_string(),
+        len(breaks) - 1,
+        [None, pa.py_buffer(breaks.astype(np.int64)), pa.py_buffer(block)],
+    )
+
+
+def _places(block, character):
+    return np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord(character))
+
+
+def _well_quoted(block, quotes, separator):
+    """Whether every quote opens or closes a cell, or is one of two within it."""
+    if len(quotes) % 2:
+        return False
+    characters = np.frombuffer(block, dtype=np.uint8)
+    allowed = np.zeros(256, dtype=bool)
+    allowed[[ord(separator), ord("\n"), ord('"')]] = True
+    beside = np.concatenate([quotes[::2] - 1, quotes[1::2] + 1])
+    return bool(allowed[characters[beside]].all())

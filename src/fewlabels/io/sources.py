@@ -1,0 +1,95 @@
+"""A data file as a user names it: the file, a table in it, and how it is to be read."""
+
+import os
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from .errors import UserError
+
+_NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
+
+
+class Reading(NamedTuple):
+    """How a file is to be read, as far as somebody says so; the rest is found by looking.
+
+    ``sep`` between cells and ``decimal`` before decimals are characters, ``encoding`` that of the
+    text, ``header`` whether the first row names the columns.
+    """
+
+    sep: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    header: bool | None = None
+
+    def checked(self):
+        """The same with names of characters replaced; what cannot be meant is refused."""
+        sep = self.sep if self.sep is None else _NAMED.get(self.sep, self.sep)
+        if sep is not None and (len(sep) != 1 or not sep.isascii() or sep.isalnum()):
+            raise UserError(f"--sep '{sep}' is no separator; give one character, or 'tab'.")
+        if sep is not None and sep in "\"'\r\n":
+            raise UserError("--sep cannot be a quote or a line break; give another character.")
+        if self.decimal not in (None, ".", ","):
+            raise UserError(f"--decimal '{self.decimal}' is not known; it can be '.' or ','.")
+        if self.encoding is not None:
+            try:
+                b"a".decode(self.encoding, errors="replace")
+            except LookupError as error:
+                raise UserError(
+                    f"--encoding '{self.encoding}' is not known; it can be utf-8, cp1252, "
+                    "latin-1, utf-16 or another that Python knows."
+                ) from error
+        return self._replace(sep=sep)
+
+    @property
+    def given(self):
+        """What is said, as options."""
+        names = {"sep": "--sep", "decimal": "--decimal", "encoding": "--encoding"}
+        found = [names[name] for name in names if getattr(self, name) is not None]
+        header = {None: [], True: ["--header"], False: ["--no-header"]}[self.header]
+        return found + header
+
+
+_BY_LOOKING = Reading()
+
+
+@dataclass(frozen=True, eq=False)
+class Source(os.PathLike):
+    """A file, or a folder; ``table`` is the one in it that is meant, "" for the only one."""
+
+    path: Path
+    table: str = ""
+    reading: Reading = _BY_LOOKING
+
+    def __fspath__(self):
+        return str(self.path)
+
+    def __str__(self):
+        return f"{self.path}::{self.table}" if self.table else str(self.path)
+
+    @cached_property
+    def dialect(self):
+        """How the delimited text of the file is written."""
+        from .formats.dialect import find_dialect
+
+        return find_dialect(self)
+
+
+def as_fitted(path, header):
+    """A source that is read as the training file was where nobody says how: with names or not."""
+    if isinstance(path, os.PathLike | str):
+        path = as_source(path)
+    if not isinstance(path, Source) or path.reading.header is not None or header:
+        return path
+    return replace(path, reading=path.reading._replace(header=False))
+
+
+def as_source(path, reading=_BY_LOOKING):
+    """A path, or FILE::TABLE, as a source; a source stays what it is."""
+    if isinstance(path, Source):
+        return path
+    file, mark, table = os.fspath(path).rpartition("::")
+    if not mark or not file or os.path.exists(path):
+        return Source(Path(path), "", reading)
+    return Source(Path(file), table, reading)
