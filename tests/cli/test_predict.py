@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from fewlabels.cli.terminal import progress
-from fewlabels.io.formats import delimited as tables
+from fewlabels.io.formats import blocks as tables
 from fewlabels.io.models.files import load_model
 from fewlabels.jobs import Observer, score_file
 

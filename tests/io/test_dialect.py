@@ -82,9 +82,9 @@ def test_without_a_header(tmp_path, encoding):
 
 
 def test_cyrillic_and_blocks(tmp_path, monkeypatch):
-    from fewlabels.io.formats import delimited
+    from fewlabels.io.formats import blocks
 
-    monkeypatch.setattr(delimited, "BLOCK_BYTES", 7)  # characters are cut, too
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 7)  # characters are cut, too
     rows = [["имя", "x"], *([f"строка {k}", str(k)] for k in range(50))]
     for encoding in ("cp1251", "utf-16", "utf-8", "koi8-r"):
         path = written(tmp_path / "t.csv", rows, encoding)

@@ -16,7 +16,7 @@ import pytest
 
 from fewlabels.io import limits
 from fewlabels.io.errors import UserError
-from fewlabels.io.formats import delimited as tables
+from fewlabels.io.formats import blocks as tables
 from fewlabels.io.models.files import load_model
 from fewlabels.io.tables.read import column_names
 from fewlabels.io.tables.training import read_training

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewlabels.io.errors import UserError
-from fewlabels.io.formats import delimited as tables
+from fewlabels.io.formats import blocks as tables
 from fewlabels.io.tables.read import iterate_tables
 from fewlabels.io.write import table_writer
 

@@ -83,7 +83,7 @@ def test_newer_format(model):
 def test_keys_that_are_not_known_are_passed_over(model):
     path, _ = model
     schema = SCHEMA.to_dict() | {"later": 1}
-    schema["columns"] = [{**column, "unit": "m"} for column in schema["columns"]]
+    schema["columns"] = [{**column, "colour": "m"} for column in schema["columns"]]
     _rewrite(path, schema=schema, later=2)
     assert load_model(path)[1] == SCHEMA
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewlabels.io.errors import UserError
-from fewlabels.io.formats import delimited as tables
+from fewlabels.io.formats import blocks as tables
 from fewlabels.io.paths import input_format
 from fewlabels.io.tables.read import iterate_tables, read_table
 from fewlabels.io.write import table_writer

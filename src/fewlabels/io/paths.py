@@ -9,10 +9,18 @@ from .sources import as_source
 
 _PLAIN = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet"}
 _COMPRESSED = {".csv.gz": "csv", ".tsv.gz": "tsv"}
+_EXCEL = {".xlsx": "xlsx", ".xlsm": "xlsx"}
+_JSON = dict.fromkeys([".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"], "jsonl")
+_DATABASES = {".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite", ".duckdb": "duckdb"}
 _SVMLIGHT = dict.fromkeys([".svm", ".svmlight", ".libsvm", ".txt"], "svmlight")
 OUTPUTS = {**_PLAIN, **_COMPRESSED}
-INPUTS = {**_PLAIN, ".npz": "npz", ".npy": "npy", **_SVMLIGHT, **_COMPRESSED}
-TABLES = frozenset({"csv", "tsv", "parquet", "frame"})
+INPUTS = {**_PLAIN, **_EXCEL, **_JSON, **_DATABASES}
+INPUTS |= {".npz": "npz", ".npy": "npy", **_SVMLIGHT, **_COMPRESSED}
+TABLES = frozenset({*_PLAIN.values(), "xlsx", "jsonl", "sqlite", "duckdb", "folder", "frame"})
+# Formats in which a row of names may be missing, of text in some encoding, and of many tables.
+WITH_HEADER = frozenset({"csv", "tsv", "xlsx"})
+_ENCODED = frozenset({"csv", "tsv", "jsonl"})
+_OF_TABLES = frozenset({"xlsx", "sqlite", "duckdb"})
 # Bytes that a name may have, and its path: 255 and 4096 on most systems. What is written has a
 # longer name at first; a report's name is that of its model and an extension.
 _LONGEST_NAME = 200
@@ -26,6 +34,9 @@ def input_format(path):
         return path.form
     source = as_source(path)
     path = source.path
+    if path.is_dir() and any(path.rglob("*.parquet")):
+        _check_fits(source, "folder")
+        return "folder"
     existing_file(path, "data")
     name, suffix = _format(path, INPUTS)
     if name is None:
@@ -36,7 +47,27 @@ def input_format(path):
         table = name in TABLES
         needs = "a row of column names and rows of data" if table else "rows of numbers"
         raise UserError(f"{path} is empty; it needs {needs}.")
+    _check_fits(source, name)
+    if name == "sqlite":
+        with open(path, "rb") as file:
+            name = "duckdb" if file.read(12)[8:] == b"DUCK" else name
     return name
+
+
+def _check_fits(source, form):
+    """Refuse what says how a file is read where it says nothing."""
+    reading = source.reading
+    for option, given, allowed in (
+        (f"::{source.table}", source.table, _OF_TABLES),
+        ("--sep", reading.sep, SEPARATORS),
+        ("--encoding", reading.encoding, _ENCODED),
+        ("--no-header", reading.header is False, WITH_HEADER),
+        ("--decimal", reading.decimal, TABLES),
+    ):
+        if given and form not in allowed:
+            raise UserError(
+                f"{source.path} is a file in which {option} says nothing; leave it out."
+            )
 
 
 def output_format(path):
@@ -101,6 +132,8 @@ def check_output(path, inputs=()):
         raise UserError(f"The folder {path.parent} cannot be written to; choose another.")
     for source in inputs:
         is_file = isinstance(source, str | os.PathLike) and os.path.exists(source)
+        if is_file and os.path.isdir(source) and folder.is_relative_to(Path(source).resolve()):
+            raise UserError(f"{path} lies in a folder that is read; choose another output.")
         if is_file and path.exists() and os.path.samefile(path, source):
             raise UserError(f"{path} is an input of this command; choose another output.")
 

@@ -5,11 +5,8 @@ and nothing is parsed but what the model takes.
 """
 
 import codecs
-import contextlib
 import csv
-import gzip
 import io
-import os
 import re
 
 import numpy as np
@@ -17,14 +14,9 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from ..errors import UserError
-from ..paths import is_compressed
 from ..tables.columns import MISSING
+from .blocks import blocks
 from .dialect import separator_words, separators_in
-
-# Text is read in blocks of this size; a longer row makes its block longer.
-BLOCK_BYTES = 1 << 24
-# A row that is longer has no end: a quote was left open, or it is no table.
-_LONGEST_ROW = 1 << 28
 
 
 def names(source):
@@ -80,36 +72,8 @@ def _parse(block, names, source, types=None):
     return pacsv.read_csv(pa.py_buffer(block), read, syntax, convert)
 
 
-def _blocks(path):
-    """The text of a file, as UTF-8, in blocks of whole rows, and how much of it was read."""
-    encoding = path.dialect.encoding
-    decode = None
-    if codecs.lookup(encoding).name != "utf-8":
-        decode = codecs.getincrementaldecoder(encoding)().decode
-    with contextlib.ExitStack() as stack:
-        stored = stack.enter_context(open(path, "rb"))
-        size = os.fstat(stored.fileno()).st_size
-        file = stored
-        if is_compressed(path):
-            file = stack.enter_context(gzip.GzipFile(fileobj=stored))
-        rest = b""
-        while read := file.read(BLOCK_BYTES):
-            if decode is not None:
-                read = decode(read).encode()
-            block = rest + read if rest else read
-            end = _last_row_end(block)
-            if not end and len(block) > _LONGEST_ROW:
-                raise UserError(
-                    f"{path} has a row of more than {_LONGEST_ROW >> 20} MB; close the quote that "
-                    "was left open, or give a table of shorter rows."
-                )
-            block, rest = block[:end], block[end:]
-            if block and not block.isspace():
-                yield block, min(1.0, stored.tell() / size)
-        if decode is not None:
-            rest += decode(b"", final=True).encode()
-        if rest and not rest.isspace():
-            yield rest, 1.0
+def _blocks(source):
+    return blocks(source, source.dialect.encoding, _last_row_end)
 
 
 def _last_row_end(block):
@@ -178,3 +142,8 @@ def _well_quoted(block, quotes, separator):
     allowed[[ord(separator), ord("\n"), ord('"')]] = True
     beside = np.concatenate([quotes[::2] - 1, quotes[1::2] + 1])
     return bool(allowed[characters[beside]].all())
+
+
+def remark(source):
+    """What a look at the file found that is not as usual."""
+    return source.dialect.remark

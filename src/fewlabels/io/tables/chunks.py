@@ -8,14 +8,14 @@ import pyarrow as pa
 
 from ..arrays import as_sparse, read_arrays
 from ..errors import UserError, listing, plural
-from ..paths import SEPARATORS, TABLES, input_format
+from ..paths import SEPARATORS, TABLES, WITH_HEADER, input_format
 from ..sources import as_fitted
 from .columns import text
 from .features import array_features, check_columns, table_features
 from .notation import Notation, check_unit, notation_words
-from .read import column_names, iterate_tables
+from .read import column_names, iterate_tables, remark_on
 from .target import target_text
-from .training import is_delimited, table_notations
+from .training import table_notations
 
 # Encoded values per piece: 32 MiB of float64.
 _VALUES = 1 << 22
@@ -45,8 +45,7 @@ def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=Fa
     of an npz file, "y" of an svmlight file), refused as missing only if it is needed. With
     ``lines`` rows of delimited text are wanted as they stand in the file, without the target.
     """
-    path = as_fitted(path, schema.header)
-    form = input_format(path)
+    path, form = _as_fitted(path, schema)
     if rows is None:
         width = schema.n_columns + sum(column.categories or 0 for column in schema.columns)
         rows = max(256, min(_ROWS, _VALUES // max(1, width)))
@@ -59,9 +58,14 @@ def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=Fa
 
 def input_columns(path, schema):
     """Names of the columns of a table, none for a matrix."""
-    path = as_fitted(path, schema.header)
-    form = input_format(path)
+    path, form = _as_fitted(path, schema)
     return column_names(path, form) if form in TABLES else []
+
+
+def _as_fitted(path, schema):
+    """A file that is read with names or without, as the training file was, and its format."""
+    form = input_format(path)
+    return as_fitted(path, schema.header or form not in WITH_HEADER), form
 
 
 def _table_chunks(path, form, schema, tally, rows, target, lines=False):
@@ -103,8 +107,7 @@ def _look(path, form, schema, tally):
         for name, fitted in known.items()
         if check_unit(name, fitted.unit, notations.get(name, Notation()), path)
     ]
-    remarks = [path.dialect.remark] if is_delimited(path) else []
-    remarks.append(notation_words(notations))
+    remarks = [remark_on(path, form), notation_words(notations)]
     if bare:
         verb = "has" if len(bare) == 1 else "have"
         remarks.append(f"{listing(bare)} of {path} {verb} no unit, so the model's is supposed")

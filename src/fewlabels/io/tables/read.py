@@ -13,7 +13,17 @@ from ..limits import check_room
 from ..sources import as_source
 
 # Where tables of a format are read.
-_READERS = {"csv": "delimited", "tsv": "delimited", "parquet": "parquet", "frame": "frames"}
+_READERS = {
+    "csv": "delimited",
+    "tsv": "delimited",
+    "parquet": "parquet",
+    "folder": "folder",
+    "jsonl": "json_lines",
+    "sqlite": "sqlite",
+    "duckdb": "duck",
+    "xlsx": "excel",
+    "frame": "frames",
+}
 # What Arrow and pandas take for a column, whatever it holds.
 _PER_COLUMN = 20_000
 # What learning takes besides a table as it was read: numbers, encoded and prepared for kernels.
@@ -41,6 +51,13 @@ def column_names(path, form):
             "occurs once."
         )
     return names
+
+
+def remark_on(path, form):
+    """What to say of how a file was read, "" for nothing."""
+    reader, source = _reader(path, form)
+    with readable(path):
+        return reader.remark(source) if hasattr(reader, "remark") else ""
 
 
 def read_table(path, form):
@@ -84,7 +101,7 @@ def readable(path):
     """Turn what the readers say into one sentence."""
     try:
         yield
-    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeDecodeError) as error:
         message = str(error).removeprefix("CSV parse error: ").strip().rstrip(".")
         encoding = getattr(error, "encoding", "utf-8" if "UTF8" in message else None)
         if encoding is not None:

@@ -65,6 +65,12 @@ class Schema:
         values = asdict(self)
         if self.missing == REFUSE:
             del values["missing"]  # which readers of older formats do not know
+        if self.header:
+            del values["header"]
+        for column in values["columns"]:
+            for key, usual in (("decimal", "."), ("unit", "")):
+                if column[key] == usual:
+                    del column[key]
         return values
 
     @classmethod

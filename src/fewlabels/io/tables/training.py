@@ -18,7 +18,7 @@ from .columns import text
 from .features import array_features, table_features, table_schema
 from .notation import Notation, as_numbers, find_notations, is_written, notation_words
 from .profile import Column, describe_columns, judge_columns, notes_on
-from .read import read_table
+from .read import read_table, remark_on
 from .schema import IMPUTE, REFUSE, Schema
 from .tally import Tally, filled_words
 from .target import count_labels, target_text, value_key
@@ -72,8 +72,9 @@ class TrainingFile:
     @property
     def remarks(self):
         """What a look at the file found of how it is written."""
-        dialect = self.path.dialect.remark if is_delimited(self.path) else ""
-        return [text for text in (dialect, notation_words(self.notations)) if text]
+        form = input_format(self.path)
+        read = remark_on(self.path, form) if form in TABLES else ""
+        return [text for text in (read, notation_words(self.notations)) if text]
 
     @cached_property
     def labels(self):

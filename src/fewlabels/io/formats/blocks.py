@@ -1,0 +1,48 @@
+"""Files of text in blocks of whole rows, so that memory does not grow with them."""
+
+import codecs
+import contextlib
+import gzip
+import os
+
+from ..errors import UserError
+from ..paths import is_compressed
+
+# Text is read in blocks of this size; a longer row makes its block longer.
+BLOCK_BYTES = 1 << 24
+# A row that is longer has no end: a quote was left open, or it is no table.
+_LONGEST_ROW = 1 << 28
+
+
+def blocks(path, encoding, row_end):
+    """The text of a file, as UTF-8, in blocks of whole rows, and how much of it was read.
+
+    ``row_end`` tells how many bytes of a block are whole rows.
+    """
+    decode = None
+    if codecs.lookup(encoding).name != "utf-8":
+        decode = codecs.getincrementaldecoder(encoding)().decode
+    with contextlib.ExitStack() as stack:
+        stored = stack.enter_context(open(path, "rb"))
+        size = os.fstat(stored.fileno()).st_size
+        file = stored
+        if is_compressed(path):
+            file = stack.enter_context(gzip.GzipFile(fileobj=stored))
+        rest = b""
+        while read := file.read(BLOCK_BYTES):
+            if decode is not None:
+                read = decode(read).encode()
+            block = rest + read if rest else read
+            end = row_end(block)
+            if not end and len(block) > _LONGEST_ROW:
+                raise UserError(
+                    f"{path} has a row of more than {_LONGEST_ROW >> 20} MB; close the quote that "
+                    "was left open, or give a table of shorter rows."
+                )
+            block, rest = block[:end], block[end:]
+            if block and not block.isspace():
+                yield block, min(1.0, stored.tell() / size)
+        if decode is not None:
+            rest += decode(b"", final=True).encode()
+        if rest and not rest.isspace():
+            yield rest, 1.0

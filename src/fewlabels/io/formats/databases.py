@@ -1,0 +1,39 @@
+"""What databases of all kinds have in common: tables with names."""
+
+from importlib import import_module
+
+from ..errors import UserError, listing
+
+
+def table_of(source, known):
+    """What stands for the table that is meant, of those ``known`` by name."""
+    if source.table in known:
+        return known[source.table]
+    if not known:
+        raise UserError(f"{source.path} has no tables; give a database with one.")
+    if source.table:
+        raise UserError(
+            f"{source.path} has no table '{source.table}'; it has {listing(known, 20)}."
+        )
+    if len(known) > 1:
+        raise UserError(
+            f"{source.path} has {len(known)} tables, {listing(known, 20)}; say which one as "
+            f"{source.path}::{next(iter(known))}."
+        )
+    return next(iter(known.values()))
+
+
+def quoted(name):
+    """A name as SQL takes any."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def extra(module, source, name):
+    """A package that is installed on request; a sentence says how where it is not."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise UserError(
+            f"{source.path} takes the package {module} to be read: "
+            f'pip install "fewlabels[{name}]".'
+        ) from error
