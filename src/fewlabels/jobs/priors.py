@@ -27,12 +27,16 @@ def prior(
 
     Parameters
     ----------
-    data, target, positive, drop, categorical, keep, missing, scale, merge_case, **reading
+    data, target, positive, drop, categorical, keep, missing, scale
         As in :func:`fewlabels.fit_table`.
     method, confidence, convention, n_jobs, seed
         As in :func:`fewlabels.class_prior.estimate_prior`, whose ``random_state`` is the seed.
+    merge_case
+        As in :func:`fewlabels.fit_table`.
     observer : Observer, optional
         Names settings in errors and notes.
+    **reading
+        ``sep``, ``decimal``, ``encoding`` and ``header`` as in :func:`fewlabels.fit_table`.
 
     Returns
     -------

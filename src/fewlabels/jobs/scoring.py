@@ -63,8 +63,8 @@ def score_file(
 ):  # fmt: skip
     """Score the rows of a table and write them with their scores.
 
-    ``model``, ``data``, ``skip_missing``, ``n_jobs``, ``observer`` and what says how a file is
-    read are those of :func:`score`.
+    ``model``, ``data``, ``skip_missing``, ``n_jobs``, ``observer`` and ``reading`` are those of
+    :func:`score`.
 
     Parameters
     ----------
