@@ -31,6 +31,10 @@ def kernel_value(kernel, x, z):
 
 def kernel_matrix(kernel, X, Z=None):
     """All values at once: distances from differences, never from norms."""
+    if kernel[0] == "manifold":
+        return manifold_matrix(*kernel[1:], X, Z)
+    if kernel[0] == "landmarks":
+        return low_rank_manifold_matrix(*kernel[1:], X)
     X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
     Z = X if Z is None else Z
     Z = np.asarray(Z.toarray() if sp.issparse(Z) else Z, dtype=np.float64)
@@ -47,3 +51,44 @@ def kernel_matrix(kernel, X, Z=None):
     if name == "sigmoid":
         return np.tanh(parameters[0] * inner + parameters[1])
     raise KeyError(name)
+
+
+def normalised_laplacian(X, n_neighbors):
+    """Of the graph that connects a row with its nearest ones, either way; dense, row by row."""
+    X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+    n = len(X)
+    distance = cdist(X, X)
+    nearest = [sorted(set(range(n)) - {i}, key=lambda j: distance[i, j]) for i in range(n)]
+    nearest = [order[:n_neighbors] for order in nearest]
+    width = np.mean([distance[i, j] for i in range(n) for j in nearest[i]])
+    weight = np.zeros((n, n))
+    for i in range(n):
+        for j in nearest[i]:
+            value = math.exp(-(distance[i, j] ** 2) / (2.0 * width**2))
+            weight[i, j] = weight[j, i] = value
+    degree = weight.sum(axis=1)
+    return np.eye(n) - weight / np.sqrt(np.outer(degree, degree))
+
+
+def manifold_matrix(kernel, r, n_neighbors, power, cloud, X, Z=None):
+    """``k(x, z) - k_x' (I + r L K)^-1 r L k_z`` over a cloud, its mean diagonal there 1."""
+    Z = X if Z is None else Z
+    L = np.linalg.matrix_power(normalised_laplacian(cloud, n_neighbors), power)
+    K = kernel_matrix(kernel, cloud)
+    middle = np.linalg.solve(np.eye(len(K)) + r * L @ K, r * L)
+
+    def deformed(A, B):
+        to_A, to_B = kernel_matrix(kernel, A, cloud), kernel_matrix(kernel, B, cloud)
+        return kernel_matrix(kernel, A, B) - to_A @ middle @ to_B.T
+
+    return deformed(X, Z) / np.mean(np.diag(deformed(cloud, cloud)))
+
+
+def low_rank_manifold_matrix(kernel, r, n_neighbors, power, cloud, points, X):
+    """The same with K replaced by ``K_. points (K_points)^-1 K_points .`` everywhere."""
+    L = np.linalg.matrix_power(normalised_laplacian(cloud, n_neighbors), power)
+    inner, to_cloud = kernel_matrix(kernel, points), kernel_matrix(kernel, points, cloud)
+    middle = np.linalg.inv(inner + r * to_cloud @ L @ to_cloud.T)
+    scale = np.mean(np.diag(to_cloud.T @ middle @ to_cloud))
+    to_X = kernel_matrix(kernel, points, X)
+    return to_X.T @ middle @ to_X / scale

@@ -20,7 +20,16 @@ from .._threads import resolve_n_jobs
 from .._warn import warn
 from ..fitted import ClassFunctions, Function, Late
 from ..gram import equal_rows
-from ..kernels import KERNELS, RBF, Precomputed, make_kernel
+from ..kernels import (
+    KERNELS,
+    RBF,
+    Deformed,
+    Manifold,
+    MappedKernel,
+    Precomputed,
+    kind_of,
+    make_kernel,
+)
 from ..kernels.width import resolve_gamma
 from ..problem.convexity import STATIONARY
 from ..problem.penalty import group_sums
@@ -32,7 +41,7 @@ from .rows import check_powers, check_rows, check_width, fit_rows
 
 # What parameters that machines have in common may be.
 COMMON: dict = {
-    "kernel": [StrOptions(set(KERNELS)), callable],
+    "kernel": [StrOptions(set(KERNELS)), Manifold, Deformed, MappedKernel, callable],
     "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
     "degree": [Interval(Integral, 0, None, closed="left")],
     "coef0": [Interval(Real, None, None, closed="neither")],
@@ -101,6 +110,8 @@ class KernelMachine(BaseEstimator):
     _late: Late | None = None
     # The rows and their path; None when they are not held.
     _stream: Any = None
+    # The kernel, where it has a graph of the rows of the fit.
+    _deformed: Any = None
     # Parameters that an operation needs to be those of the fit, and what they were.
     _FIXED: tuple[str, ...] = ("kernel", "gamma", "degree", "coef0")
     _fixed: dict = {}  # noqa: RUF012
@@ -132,17 +143,31 @@ class KernelMachine(BaseEstimator):
     def _set_gamma(self, rows):
         self.shape_fit_ = rows.everything.shape
         self.gamma_ = 0.0
-        if not callable(self.kernel) and "gamma" in KERNELS[self.kernel].takes:
-            by_norms = self.gamma == "distance" and not KERNELS[self.kernel].is_similarity
+        kind = kind_of(self.kernel)
+        if "gamma" in kind.takes:
+            by_norms = self.gamma == "distance" and not kind.is_similarity
             gamma = "scale" if by_norms else self.gamma
             self.gamma_ = resolve_gamma(gamma, rows.X, rows.weight)
-        kernel = self._make_kernel()
+        kernel = self._set_kernel(rows.X)
+        kernel = kernel.base if isinstance(kernel, Deformed) else kernel
         check_powers(kernel, rows.X)
         if isinstance(kernel, RBF) and not isinstance(self.gamma, str):
             check_width(kernel, rows.X)
 
-    def _make_kernel(self):
-        return make_kernel(self.kernel, self.gamma_, self.degree, self.coef0)
+    def _set_kernel(self, X):
+        """The kernel, formed on rows if it is one that has a graph of them."""
+        self._deformed = None
+        self._deformed = self._make_kernel(X) if self._has_graph else None
+        return self._make_kernel()
+
+    @property
+    def _has_graph(self):
+        return self.kernel == Manifold.name or isinstance(self.kernel, Manifold)
+
+    def _make_kernel(self, X=None):
+        if self._deformed is not None:
+            return self._deformed
+        return make_kernel(self.kernel, self.gamma_, self.degree, self.coef0, X)
 
     def _gram(self, X):
         return gram_over(self._make_kernel(), X, resolve_n_jobs(self.n_jobs))
@@ -252,7 +277,8 @@ class KernelMachine(BaseEstimator):
             raise ValueError(
                 f"cannot use sparse input in {type(self).__name__!r} trained on dense data"
             )
-        check_powers(function.kernels[0], X)
+        kernel = function.kernels[0]
+        check_powers(kernel.base if isinstance(kernel, Deformed) else kernel, X)
         return sp.csr_array(X) if is_sparse else X
 
     def _value(self, X, **options):
@@ -275,6 +301,8 @@ class KernelMachine(BaseEstimator):
         """Hold a stream from now on, or none (None)."""
         self._stream = stream
         self._fixed = {name: getattr(self, name) for name in self._FIXED}
+        if isinstance(self.kernel, Manifold):  # whose parameters may be set one by one
+            self._fixed["kernel"] = replace(self.kernel)
 
     @contextmanager
     def _fitted_or_not(self):

@@ -69,13 +69,15 @@ class OneClassMachine(OutlierMixin, KernelMachine):
                 "calibration='leave-one-out' needs rows, and kernel='precomputed' has none; pass "
                 "calibration='split', or rows and a kernel or a callable."
             )
+        if rate is not None and calibration == "leave-one-out":
+            self._refuse_graph("target_fpr")
         rows = fit_rows(self, X, sample_weight)
-        n = rows.everything.shape[0]
-        if rate is None or not is_split(calibration, is_matrix, n):
+        n, must_split = rows.everything.shape[0], is_matrix or self._has_graph
+        if rate is None or not is_split(calibration, must_split, n):
             self._fit_rows(rows, callback, None)
             if rate is None:
                 return self
-            if not is_split(calibration, is_matrix, n, int(self.n_support_.sum())):
+            if not is_split(calibration, must_split, n, int(self.n_support_.sum())):
                 return self._with_threshold()
         held_out = draw_held_out(n, rate, self._seed())
         self._fit_rows(rows.without(held_out), callback, held_out)
@@ -84,6 +86,14 @@ class OneClassMachine(OutlierMixin, KernelMachine):
             score = self.function_(rows.everything[held_out], diagonal=diagonal)
             self._calibrate(np.sort(self._found.comparable(score)))
         return self._with_threshold()
+
+    def _refuse_graph(self, what):
+        if self._has_graph:
+            raise ValueError(
+                f"{what}: rows left out one by one remain in the graph of a manifold kernel, "
+                "unlike new ones, so that rates of false alarms would not hold; fit with "
+                "target_fpr and calibration='split' (or 'auto')."
+            )
 
     def _with_threshold(self):
         """Calibrated, or refused and not fitted."""
@@ -149,6 +159,8 @@ class OneClassMachine(OutlierMixin, KernelMachine):
                 raise ValueError("an operation is on its way; call resume() first.")
             return last.scores
         marks = held_out_marks(stream)
+        if marks is None:
+            self._refuse_graph("p-values")
         if marks is None and stream.path is None:
             n, n_support = self.shape_fit_[0], int(self.n_support_.sum())
             if self.target_fpr is None and is_split(self.calibration, False, n, n_support):

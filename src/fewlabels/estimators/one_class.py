@@ -29,8 +29,10 @@ class OneClassSVM(OneClassMachine):
 
     Parameters
     ----------
-    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
-        Kernel. A callable gets two arrays of rows and returns the matrix of values.
+    kernel : str, Manifold or callable, default="rbf"
+        "linear", "poly", "rbf", "sigmoid", "precomputed", or "manifold": one deformed by the
+        graph of the rows, which :class:`fewlabels.kernels.Manifold` has settings of. A callable
+        gets two arrays of rows and returns the matrix of values.
     degree : int, default=3
         Degree of "poly", >= 0.
     gamma : {"scale", "auto"} or float, default="scale"

@@ -12,7 +12,7 @@ from .._threads import one_blas_thread, resolve_n_jobs
 from ..class_prior.finding import check_prior
 from ..fitted import PUEnsembleFit
 from ..fitted.solution import ROUNDING
-from ..kernels import KERNELS, Linear, make_kernel
+from ..kernels import Deformed, Linear, Manifold, MappedKernel, kind_of, make_kernel
 from ..kernels.width import resolve_gamma
 from ..problem.convexity import curvature_missing
 from ..solvers import Settings
@@ -57,11 +57,11 @@ class PUEnsemble(TwoClassMachine):
         Share of positives among the *unlabelled* rows, in (0, 1). "estimate" takes
         :func:`fewlabels.class_prior.estimate_prior`. Members and their weights do not
         depend on it.
-    kernel : {"rbf", "linear", "poly", "precomputed"}, default="rbf"
-        Kernel. "rbf" takes five: ``gamma`` times 1/8, 1/4, 1/2, 1 and 2, with costs 1 and
-        10. The others are one kernel, with costs 0.1, 1 and 10, divided by the mean of
-        K(x, x) (with "linear" around the mean row). With "linear" the decision is that of the
-        second stage alone.
+    kernel : {"rbf", "linear", "poly", "precomputed", "manifold"} or Manifold, default="rbf"
+        Kernel, as in :class:`SVDD`. "rbf" takes five: ``gamma`` times 1/8, 1/4, 1/2, 1 and 2,
+        with costs 1 and 10. The others are one kernel, with costs 0.1, 1 and 10, divided by the
+        mean of K(x, x) (with "linear" around the mean row). With "linear" the decision is that of
+        the second stage alone.
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of "poly", and the one around which "rbf" takes five, >= 0. "scale" is
         ``1 / (n_features * X.var())``, "auto" is ``1 / n_features``.
@@ -146,7 +146,12 @@ class PUEnsemble(TwoClassMachine):
     _parameter_constraints: ClassVar[dict] = {
         **{name: COMMON[name] for name in _COMMON},
         "prior": [StrOptions({"estimate"}), Real],
-        "kernel": [StrOptions({"linear", "poly", "rbf", "precomputed"})],
+        "kernel": [
+            StrOptions({"linear", "poly", "rbf", "precomputed", "manifold"}),
+            Manifold,
+            Deformed,
+            MappedKernel,
+        ],
         "n_bags": [Interval(Integral, 1, None, closed="left")],
         "pos_label": "no_validation",
     }
@@ -208,14 +213,16 @@ class PUEnsemble(TwoClassMachine):
         """Kernels of the grid, what rows are taken around, and operators over distinct rows."""
         is_matrix = self.kernel == "precomputed"
         vectors = rows.X if is_matrix else rows.X[distinct.index]
-        if "gamma" in KERNELS[self.kernel].takes:
+        kind = kind_of(self.kernel)
+        if "gamma" in kind.takes:
             # Again, so that repetitions and weights give the same to the last bit.
             self.gamma_ = resolve_gamma(self.gamma, vectors, distinct.total_weight)
-        several = KERNELS[self.kernel].is_similarity
+        several = kind.is_similarity and not isinstance(kind, Manifold)
         self.gammas_ = self.gamma_ * _FACTORS if several else np.array([self.gamma_])
-        kernels = tuple(
-            make_kernel(self.kernel, gamma, self.degree, self.coef0) for gamma in self.gammas_
-        )
+        if several:
+            kernels = tuple(make_kernel(self.kernel, gamma) for gamma in self.gammas_)
+        else:
+            kernels = (self._set_kernel(vectors),)
         shift = shift_of(kernels[0], vectors)
         centred = vectors if shift is None else vectors - shift
         grams = ensemble_grams(kernels, centred, resolve_n_jobs(self.n_jobs))

@@ -65,8 +65,8 @@ class S3VM(TwoClassMachine):
         in units of the 0.9 quantile of \|f\| of unlabelled rows until the last. The problem
         has many local minima; this is what finds good ones. False is the papers' procedure,
         from the SVM of the labelled rows at full C*.
-    kernel : {"rbf", "poly", "sigmoid", "linear", "precomputed"} or callable, default="rbf"
-        As in :class:`SVDD`.
+    kernel : str, Manifold or callable, default="rbf"
+        As in :class:`SVDD`. The graph of "manifold" is that of labelled and unlabelled rows.
     gamma : {"distance", "scale", "auto"} or float, default="distance"
         Coefficient of "rbf", "poly" and "sigmoid", >= 0. "distance" is, for "rbf",
         ``min(1.4, 100 / d_eff) / D`` with D the mean squared distance between rows and

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._warn import warn
 from ..fitted import OneClassSolution
 from ..fitted.solution import edges_of_scores
+from ..kernels import Deformed
 from ..problem.convexity import supported_gap
 from ..problem.one_class import LinearSlackBall, SquaredSlackBall
 from ..solvers import REFERENCE_SOLVERS
@@ -52,8 +53,10 @@ class SVDD(OneClassMachine):
         upper bound on the share of rows outside, in (0, 1].
     slack : {"squared", "linear"}, default="squared"
         How rows outside are charged.
-    kernel : {"rbf", "poly", "sigmoid", "linear", "precomputed"} or callable, default="rbf"
-        Kernel. A callable gets two arrays of rows and returns the matrix of values.
+    kernel : str, Manifold or callable, default="rbf"
+        "rbf", "poly", "sigmoid", "linear", "precomputed", or "manifold": one deformed by the
+        graph of the rows, which :class:`fewlabels.kernels.Manifold` has settings of. A callable
+        gets two arrays of rows and returns the matrix of values.
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of "rbf", "poly" and "sigmoid", >= 0. "scale" is
         ``1 / (n_features * X.var())``, "auto" is ``1 / n_features``. The paper's sigma
@@ -197,9 +200,15 @@ class SVDD(OneClassMachine):
 
     def _fit_rows(self, rows, callback, held_out):
         self._set_gamma(rows)
-        X = rows.X
+        kernel, X = self._make_kernel(), rows.X
+        if isinstance(kernel, Deformed) and kernel.is_low_rank:
+            raise ValueError(
+                f"a manifold kernel of {len(kernel.factor)} landmarks ends far from the rows, so "
+                "that a ball would hold what lies there; raise n_landmarks to the number of rows, "
+                "pass kernel=Manifold().over(some of the rows), or use OneClassSVM."
+            )
         # The ball moves with the rows: under the linear kernel too, centre them first.
-        shift = shift_of(self._make_kernel(), X)
+        shift = shift_of(kernel, X)
         gram = self._gram(X if shift is None else X - shift)
         formulation = self._formulation(gram.n, rows)
         problem = formulation.problem(gram, {"weight": rows.weights, "diagonal": gram.diagonal()})

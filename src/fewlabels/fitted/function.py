@@ -1,13 +1,14 @@
 """The function that a machine has learnt."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import logsumexp
 
 from .._threads import resolve_n_jobs
 from ..gram import Expansion, RowMap, row_products
-from ..kernels import Linear, Precomputed
+from ..kernels import Deformed, Linear, Precomputed
 
 # Share of the threshold's level below which sums of a similarity go on in log scale.
 TAIL = 1e-12
@@ -64,8 +65,13 @@ class Function:
     shares: np.ndarray | None = None  # of shape (n_kernels, n_support)
     # Linear kernel: the sum is weights @ (x - shift). From the coefficients, unless given.
     weights: np.ndarray | None = field(default=None, repr=False)
+    # Deformed kernel: coefficients of its points under the base kernel, unless given.
+    on_points: np.ndarray | None = field(default=None, repr=False)
 
     def __post_init__(self):
+        if self.on_points is None and isinstance(self.kernels[0], Deformed):
+            on_points = self.kernel.on_points(self.vectors, self.coef[0])
+            object.__setattr__(self, "on_points", on_points)
         if self.weights is None and isinstance(self.kernels[0], Linear):
             vectors = self._moved(self.vectors.astype(np.float64, copy=False))
             object.__setattr__(self, "weights", np.asarray(vectors.T @ self.coef[0]).ravel())
@@ -75,6 +81,17 @@ class Function:
         """The kernel, where there is one."""
         (kernel,) = self.kernels
         return kernel
+
+    def in_base(self):
+        """The same without its term of K(x, x), under the base kernel of a deformed one."""
+        if self.on_points is None:
+            return self
+        rows, coef = self.kernel.expanded(self.vectors, self.coef[0], self.on_points)
+        return replace(
+            self, kernels=(self.kernel.base,), vectors=rows, coef=coef[None], self_weight=0.0,
+            repeats=None, shares=None, on_points=None, float64=True,
+            center=None if sp.issparse(rows) else rows.mean(axis=0, dtype=np.float64),
+        )  # fmt: skip
 
     @property
     def support_vectors(self):
@@ -119,8 +136,9 @@ class Function:
             dtype = np.float64 if self.float64 else np.float32
             row_map = RowMap.restored(kernel, self.center, dtype)
         expansion = Expansion(
-            kernel, self.vectors, coef, columns=self.columns, row_map=row_map, n_jobs=n_jobs
-        )
+            kernel, self.vectors, coef, columns=self.columns, row_map=row_map, n_jobs=n_jobs,
+            on_points=self.on_points,
+        )  # fmt: skip
         values = expansion(X)
         if row_map is not None and kernel.is_similarity and not self.float64 and coef.min() >= 0:
             # A sum of positive terms is exact relative to itself, however small it is.

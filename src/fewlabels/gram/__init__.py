@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..kernels import FormedKernel, Linear, Precomputed
+from ..kernels import Deformed, FormedKernel, Linear, Precomputed
 from .base import GramOperator
 from .equal_rows import equal_rows, row_keys
 from .expansion import Expansion, row_products
@@ -35,7 +35,9 @@ def make_gram(kernel, X, *, dtype=None, n_jobs=1, exact=0):
         gram = PrecomputedGram(X, n_jobs, None if copies is None else copies.first)
     else:
         rows = X if copies is None else X[copies.first]
-        if isinstance(kernel, FormedKernel):
+        if isinstance(kernel, Deformed):
+            gram = _deformed(kernel, rows, n_jobs)
+        elif isinstance(kernel, FormedKernel):
             gram = FormedGram(kernel, rows, n_jobs)
         elif isinstance(kernel, Linear):
             gram = LinearGram(rows, n_jobs)
@@ -44,3 +46,12 @@ def make_gram(kernel, X, *, dtype=None, n_jobs=1, exact=0):
             row_map = RowMap(kernel, X, None if dtype is None else np.dtype(dtype))
             gram = RowsGram(row_map, rows, n_jobs)
     return gram if copies is None else RepeatedGram(gram, copies)
+
+
+def _deformed(kernel, rows, n_jobs):
+    """What the features of rows take from the base kernel, as products; or these alone."""
+    inner = LinearGram(kernel.features(rows), n_jobs)
+    if kernel.is_low_rank:
+        return inner
+    base = make_gram(kernel.base, rows, dtype=np.float64, n_jobs=n_jobs)
+    return SumGram([base, inner], [kernel.scale, -1.0], is_inner_product=True)

@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from ..kernels import FormedKernel, Linear, MappedKernel, Precomputed
+from ..kernels import Deformed, FormedKernel, Linear, MappedKernel, Precomputed
 from .tiles.features import RowMap
 from .tiles.rows import packed
 
@@ -18,10 +18,18 @@ class Expansion:
 
     For a precomputed kernel ``columns`` tells which columns of the given matrix belong to the
     vectors, which are not used. ``row_map`` tells how rows are prepared; it is made from
-    ``vectors`` when missing. ``n_jobs`` threads.
+    ``vectors`` when missing. ``n_jobs`` threads. Under a deformed kernel it is evaluated as one of
+    the base kernel; ``on_points`` are the coefficients of its points where they are known.
     """
 
-    def __init__(self, kernel, vectors, coef, *, columns=None, row_map=None, n_jobs=1):
+    def __init__(
+        self, kernel, vectors, coef, *, columns=None, row_map=None, n_jobs=1, on_points=None
+    ):
+        if isinstance(kernel, Deformed):
+            vectors, coef = kernel.expanded(vectors, coef, on_points)
+            kernel = kernel.base
+            if not isinstance(kernel, Linear):
+                row_map = RowMap(kernel, vectors, np.float64)
         self.kernel = kernel
         self.vectors = vectors
         self.coef = np.asarray(coef, dtype=float)

@@ -3,29 +3,46 @@
 from .base import FormedKernel, Kernel, Map, MappedKernel
 from .given import Callable, Precomputed
 from .inner_products import Linear, Polynomial, Sigmoid
+from .manifold import Deformed, Manifold
 from .rbf import RBF
 
 # What users may name. A new kernel is a file and its place here.
-KERNELS: dict[str, type[Kernel]] = {
-    str(kernel.name): kernel for kernel in (RBF, Polynomial, Sigmoid, Linear, Precomputed)
+KERNELS: dict[str, type[Kernel] | type[Manifold]] = {
+    str(kernel.name): kernel
+    for kernel in (RBF, Polynomial, Sigmoid, Linear, Precomputed, Manifold)
 }
 
 __all__ = [
-    "KERNELS", "RBF", "Callable", "FormedKernel", "Kernel", "Linear", "Map", "MappedKernel",
-    "Polynomial", "Precomputed", "Sigmoid", "make_kernel",
+    "KERNELS", "RBF", "Callable", "Deformed", "FormedKernel", "Kernel", "Linear", "Manifold",
+    "Map", "MappedKernel", "Polynomial", "Precomputed", "Sigmoid", "kind_of", "make_kernel",
 ]  # fmt: skip
 
 
-def make_kernel(kernel, gamma=1.0, degree=3, coef0=0.0):
-    """The object of ``kernel``: a name in ``KERNELS``, or a function of two arrays.
-
-    ``gamma``, ``degree`` and ``coef0`` are numbers; a kernel takes those that it has.
-    """
-    if callable(kernel):
-        return Callable(kernel)
+def kind_of(kernel):
+    """What a parameter ``kernel`` stands for, to ask for ``takes`` and ``is_similarity``."""
+    if isinstance(kernel, Manifold):
+        return kernel
+    if isinstance(kernel, Kernel) or callable(kernel):
+        return Callable  # it has its numbers, or needs none
     if kernel not in KERNELS:
         raise ValueError(
-            f"kernel={kernel!r} is not known; pass {', '.join(map(repr, KERNELS))} "
-            "or a function of two arrays."
+            f"kernel={kernel!r} is not known; pass {', '.join(map(repr, KERNELS))}, a "
+            "fewlabels.kernels.Manifold or a function of two arrays."
         )
-    return KERNELS[kernel].of(gamma=float(gamma), degree=int(degree), coef0=float(coef0))
+    return Manifold() if kernel == Manifold.name else KERNELS[kernel]
+
+
+def make_kernel(kernel, gamma=1.0, degree=3, coef0=0.0, X=None):
+    """The object of ``kernel``: a name in ``KERNELS``, an object of these, or a function.
+
+    ``gamma``, ``degree`` and ``coef0`` are numbers; a kernel takes those that it has. ``X`` are
+    the rows of a :class:`Manifold`, which others do not need.
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    kind = kind_of(kernel)
+    if kind is Callable:
+        return Callable(kernel)
+    if isinstance(kind, Manifold):
+        return kind.over(X, gamma=gamma, degree=degree, coef0=coef0)
+    return kind.of(gamma=float(gamma), degree=int(degree), coef0=float(coef0))

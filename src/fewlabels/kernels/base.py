@@ -69,6 +69,17 @@ class MappedKernel(Kernel):
     def factor(self):
         """What rows are multiplied by when they are prepared."""
 
+    def values(self, X, Z):
+        """The matrix of values, dense float64, shape (len(X), len(Z))."""
+        X, Z = (rows.astype(np.float64, copy=False) for rows in (X, Z))
+        if self.map is Map.EXP2:
+            return np.exp(self.log_values(X, Z))
+        inner = X @ Z.T
+        inner = self.factor**2 * (inner.toarray() if sp.issparse(inner) else inner) + self.coef0
+        if self.map is Map.POWER:
+            return inner**self.degree
+        return np.tanh(inner) if self.map is Map.TANH else inner
+
     @abstractmethod
     def rounding(self, largest_norm, row_length):
         """Error of a kernel value in units of the last place, and whether float32 will do.

@@ -25,7 +25,7 @@ from ..estimators.pu import CONSTRAINTS, PUSVM
 from ..estimators.rows import check_rows, check_weight
 from ..estimators.two_classes import TwoClassMachine
 from ..gram import make_gram
-from ..kernels import KERNELS, make_kernel
+from ..kernels import kind_of, make_kernel
 from ..kernels.width import resolve_gamma
 from ..metrics import make_pu_scorer
 from ..training.cross_fitting import Sample
@@ -282,7 +282,7 @@ class FoldSearch:
         self.kernel_values = 0
         is_large = _BYTES_HELD * X.shape[0] ** 2 > 1e6 * machine.cache_size
         if machine.kernel != "precomputed" and not is_large:
-            kernel = make_kernel(machine.kernel, machine.gamma, machine.degree, machine.coef0)
+            kernel = make_kernel(machine.kernel, machine.gamma, machine.degree, machine.coef0, X)
             gram = make_gram(kernel, X, dtype=np.float64, n_jobs=resolve_n_jobs(machine.n_jobs))
             if gram.value_cost >= _WORTH_HOLDING:
                 X = gram.block(np.arange(gram.n))
@@ -310,4 +310,4 @@ class FoldSearch:
 
 def has_gamma(kernel):
     """Whether a kernel has a coefficient to choose."""
-    return not callable(kernel) and "gamma" in KERNELS[kernel].takes
+    return "gamma" in kind_of(kernel).takes

@@ -5,7 +5,7 @@ import scipy.sparse as sp
 
 from ..fitted import BaggedFunction
 from ..gram.tiles.features import RowMap
-from ..kernels import RBF, Linear, Map, Polynomial, Sigmoid
+from ..kernels import RBF, Deformed, Linear, Map, Polynomial, Sigmoid
 
 # Support vectors at a time: their kernel values stay in cache. At most so many blocks, too, as
 # each costs some nodes.
@@ -98,6 +98,16 @@ def _inner_product(graph, function, x, exact):
         of_self = _mapped(graph, kernel, graph.add("Add", inner, np.float64(kernel.coef0)))
         total = graph.add("Sub", total, graph.add("Mul", of_self, np.float64(own)))
     return graph.add("Add", total, np.float64(function.bias)), 0.0
+
+
+def _deformed(graph, function, x, exact):
+    if function.self_weight:
+        raise ValueError(
+            "an SVDD with a manifold kernel has no ONNX form here, for its K(x, x); fit a "
+            "OneClassSVM with that kernel, or an SVDD with kernel='rbf'."
+        )
+    plain = function.in_base()  # whose large coefficients take each other's values away
+    return _WRITERS[type(plain.kernel)](graph, plain, x, True)
 
 
 def _dense(vectors):
@@ -195,4 +205,5 @@ def _blocks(vectors):
 
 
 # Kernels that graphs can hold: what writes the function, without its constant.
-_WRITERS = {RBF: _rbf, Linear: _linear, Polynomial: _inner_product, Sigmoid: _inner_product}
+_WRITERS = {RBF: _rbf, Linear: _linear, Polynomial: _inner_product, Sigmoid: _inner_product,
+            Deformed: _deformed}  # fmt: skip

@@ -288,6 +288,8 @@ def left_out_decisions(self, sample):
         numbers = np.unique(sample.y[sample.y != 0])
         shares = read_shares(self.balance, self.classes_)
         settings["balance"] = dict(zip(numbers.tolist(), shares.tolist(), strict=True))
+    if self._deformed is not None:
+        settings["kernel"] = self._deformed
     labels, fold = sample.y, _folds(sample)
     sample = sample._replace(y=np.where(labels == 0, np.nan, labels))
     tested = [np.flatnonzero(fold == k) for k in np.unique(fold[fold >= 0])]

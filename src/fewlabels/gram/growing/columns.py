@@ -16,11 +16,11 @@ All three of them have ``n`` rows, ``n_values`` evaluated so far, and
 import numpy as np
 import scipy.sparse as sp
 
-from ...kernels import FormedKernel, Linear, Precomputed
+from ...kernels import Deformed, FormedKernel, Linear, Precomputed
 from ..column_cache import VALUES_AT_A_TIME, ColumnCache
 from ..static.linear import add_products, products, weights
 from ..tiles import _columns
-from .rows import FeatureStore, FormedStore, MatrixStore, check_width, grown
+from .rows import DeformedStore, FeatureStore, FormedStore, MatrixStore, check_width, grown
 
 # From so many new rows on, their own columns are evaluated only when they are needed.
 MANY = 64
@@ -35,6 +35,10 @@ def make_growing(kernel, X, *, cache_size=200e6, n_jobs=1):
         return GrowingLinear(X.shape[1], sp.issparse(X), n_jobs)
     if isinstance(kernel, Precomputed):
         store = MatrixStore()
+    elif isinstance(kernel, Deformed):
+        if kernel.is_low_rank:
+            return GrowingFeatures(kernel, n_jobs)
+        store = DeformedStore(kernel, X)
     elif isinstance(kernel, FormedKernel):
         store = FormedStore(kernel)
     else:
@@ -89,6 +93,17 @@ class GrowingLinear:
 
     def product_at(self, rows, indices, coef):
         return self.at(rows, self.weights(indices, coef))
+
+
+class GrowingFeatures(GrowingLinear):
+    """K = F F' of the features F that a deformed kernel gives rows."""
+
+    def __init__(self, kernel, n_jobs=1):
+        super().__init__(kernel.factor.shape[1], False, n_jobs)
+        self.kernel = kernel
+
+    def append(self, X):
+        return super().append(self.kernel.features(X))
 
 
 class GrowingColumns:

@@ -120,6 +120,39 @@ class FeatureStore:
         self.rows.apply(self.row_map, *self.rows.rows(indices), coef, out, n_jobs)
 
 
+class DeformedStore(FeatureStore):
+    """Rows under a deformed kernel: those of its base, and what their features take from it."""
+
+    def __init__(self, kernel, X):
+        super().__init__(kernel.base, X)
+        self.kernel = kernel
+        self.features = np.empty((0, kernel.factor.shape[1]))
+
+    def append(self, X):
+        first, new = self.n, self.kernel.features(X)
+        diagonal = self.kernel.scale * super().append(X)
+        self.features = grown(self.features, self.n)
+        self.features[first : self.n] = new
+        return diagonal - np.einsum("ij,ij->i", new, new)
+
+    def keep(self, indices):
+        super().keep(indices)
+        self.features = self.features[indices]
+
+    def columns_of(self, indices, n_jobs):
+        inner = self.features[indices] @ self.features[: self.n].T
+        return self.kernel.scale * super().columns_of(indices, n_jobs) - inner
+
+    def cross(self, rows, columns, n_jobs):
+        """K[rows][:, columns]."""
+        inner = self.features[rows] @ self.features[columns].T
+        return self.kernel.scale * super().cross(rows, columns, n_jobs) - inner
+
+    def add_product(self, indices, coef, out, n_jobs):
+        super().add_product(indices, self.kernel.scale * coef, out, n_jobs)
+        out -= self.features[: self.n] @ (coef @ self.features[indices])
+
+
 class FormedStore:
     """Rows under a FormedKernel, whose values are formed block by block."""
 

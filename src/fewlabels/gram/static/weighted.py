@@ -9,6 +9,8 @@ from ..gathered import Columns
 class SumGram(GramOperator):
     """``K = sum_m weight[m] K_m``, with the operators ``members`` over the same rows.
 
+    Weights are > 0, unless the sum ``is_inner_product`` whatever they are.
+
     >>> import numpy as np
     >>> from fewlabels.gram import make_gram
     >>> from fewlabels.kernels import RBF
@@ -19,10 +21,11 @@ class SumGram(GramOperator):
            [0.193, 1.   ]])
     """
 
-    def __init__(self, members, weight):
+    def __init__(self, members, weight, *, is_inner_product=False):
         self.members = list(members)
         self.weight = np.asarray(weight, dtype=float)
-        if self.weight.shape != (len(self.members),) or not np.all(self.weight > 0.0):
+        may_be_taken = np.isfinite(self.weight) if is_inner_product else self.weight > 0.0
+        if self.weight.shape != (len(self.members),) or not np.all(may_be_taken):
             raise ValueError(
                 f"weights {self.weight} are not allowed; pass one number > 0 per kernel matrix "
                 f"(there are {len(self.members)})."
@@ -36,7 +39,7 @@ class SumGram(GramOperator):
         self._beside = 0
         self._diagonal = self._summed(member.diagonal() for member in self.members)
         self.value_cost = float(sum(member.value_cost for member in self.members))
-        self.is_inner_product = all(member.is_inner_product for member in self.members)
+        self.is_inner_product = is_inner_product or all(m.is_inner_product for m in self.members)
         self.dtype = np.result_type(*(member.dtype for member in self.members))
         self.value_error = self._largest_error()
 
@@ -48,8 +51,11 @@ class SumGram(GramOperator):
 
     def _largest_error(self):
         """By Cauchy-Schwarz: the largest mean of the members' errors, by their diagonals."""
-        errors = self._summed(m.value_error * np.abs(m.diagonal()) for m in self.members)
-        size = self._summed(np.abs(member.diagonal()) for member in self.members)
+        weight = np.abs(self.weight)[:, None]
+        errors = sum(weight * [m.value_error * np.abs(m.diagonal()) for m in self.members])
+        sizes = weight * [np.abs(member.diagonal()) for member in self.members]
+        # What members take from each other leaves their errors.
+        size = sum(sizes) if np.all(self.weight > 0.0) else np.abs(self._diagonal)
         used = size > 0.0
         return float(np.max(errors[used] / size[used], initial=0.0))
 
@@ -88,7 +94,10 @@ class SumGram(GramOperator):
             member.add_columns(own, weight * coef, out)
 
     def take(self, indices):
-        return SumGram([member.take(indices) for member in self.members], self.weight)
+        return self._of([member.take(indices) for member in self.members])
+
+    def _of(self, members):
+        return SumGram(members, self.weight, is_inner_product=self.is_inner_product)
 
     def some(self, indices):
         return SumGram([member.some(indices) for member in self.members], self.weight)
@@ -98,4 +107,4 @@ class SumGram(GramOperator):
         if all(member is None for member in refined):
             return None
         members = [new or old for new, old in zip(refined, self.members, strict=True)]
-        return SumGram(members, self.weight)
+        return self._of(members)

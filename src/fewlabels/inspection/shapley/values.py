@@ -45,6 +45,8 @@ def terms_of(function):
     """
     if not isinstance(function, Function):  # but the logarithms of such sums
         return None
+    if not function.self_weight:
+        function = function.in_base()
     if isinstance(function.kernels[0], Linear):
         return [Columnwise(function.weights, function.self_weight, function.shift)]
     if not isinstance(function.kernels[0], RBF):

@@ -1,0 +1,282 @@
+"""A kernel that knows how rows lie: deformed by the graph of all rows, labelled or not."""
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import cholesky, eigh, solve_triangular
+from sklearn.base import BaseEstimator
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import check_array
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
+
+from .base import FormedKernel, Kernel, MappedKernel
+from .inner_products import Linear, Polynomial
+from .rbf import RBF
+
+# Inner products that can be deformed.
+_BASES: dict[str, type[MappedKernel]] = {"rbf": RBF, "poly": Polynomial, "linear": Linear}
+# Rows up to which all are points of the kernel; beyond, so many, and fewer where their values with
+# all rows would not fit.
+_EXACT, _LANDMARKS, _VALUES = 3000, 1000, 50_000_000
+# Relative to the largest: eigenvalues of landmarks below are rounding.
+_NO_RANK = 1e-11
+_VALUES_AT_A_TIME = 4_000_000
+_CONSTRAINTS = {
+    "r": [Interval(Real, 0.0, None, closed="left")],
+    "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+    "power": [Interval(Integral, 1, None, closed="left")],
+    "base": [StrOptions(set(_BASES))],
+    "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Deformed(FormedKernel):
+    """A kernel deformed over a cloud of points, as :class:`Manifold` makes it: frozen numbers.
+
+    With ``g(x) = K(x, points) @ factor`` and K of the ``base``, it is
+    ``scale (K(x, z) - g(x).g(z))``; or ``scale g(x).g(z)`` if ``is_low_rank``, where the points
+    are landmarks among more rows.
+    """
+
+    base: MappedKernel
+    points: Any
+    factor: np.ndarray
+    scale: float
+    is_low_rank: bool
+
+    name: ClassVar = "manifold"
+    is_inner_product = True
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def features(self, X):
+        """``sqrt(scale) g(x)`` of rows, shape (len(X), rank)."""
+        step = max(1, _VALUES_AT_A_TIME // len(self.factor))
+        out = np.empty((X.shape[0], self.factor.shape[1]))
+        for first in range(0, X.shape[0], step):
+            part = slice(first, first + step)
+            out[part] = self.base.values(X[part], self.points) @ self.factor
+        out *= np.sqrt(self.scale)
+        return out
+
+    def values(self, X, Z):
+        inner = self.features(X) @ self.features(Z).T
+        return inner if self.is_low_rank else self.scale * self.base.values(X, Z) - inner
+
+    def diagonal(self, X):
+        features = self.features(X)
+        inner = np.einsum("ij,ij->i", features, features)
+        return inner if self.is_low_rank else self.scale * self.base.diagonal(X) - inner
+
+    def on_points(self, X, coef):
+        """What a function ``sum_j coef_j k(x_j, .)`` has at the points, as coefficients of K."""
+        inner = np.sqrt(self.scale) * (self.factor @ (self.features(X).T @ coef))
+        return inner if self.is_low_rank else -inner
+
+    def expanded(self, X, coef, on_points=None):
+        """Rows and coefficients of the same function under the base kernel."""
+        coef = np.asarray(coef, dtype=float)
+        own = self.on_points(X, coef) if on_points is None else on_points
+        if self.is_low_rank:
+            return self.points, own
+        stack = sp.vstack if sp.issparse(X) else np.concatenate
+        rows = stack([X, self.points])
+        return sp.csr_array(rows) if sp.issparse(rows) else rows, np.append(self.scale * coef, own)
+
+
+@dataclass
+class Manifold(BaseEstimator):
+    """A kernel deformed by the graph of all training rows, labelled or not.
+
+    Functions are smooth where rows lie dense: along the sheets and threads that the rows form,
+    labels travel far, and across gaps they do not. With K the base kernel over all rows and L a
+    power of the normalised Laplacian of their nearest-neighbour graph (Sindhwani, Niyogi and
+    Belkin 2005),
+
+    ``k(x, z) = K(x, z) - K_x' (I + r L K)^-1 r L K_z``,
+
+    scaled to a mean of 1 over the diagonal, so that costs mean what they do without. It takes new
+    rows: the graph is that of the rows of ``fit``, and stays. ``gamma``, ``degree`` and ``coef0``
+    of the machine are those of the base kernel.
+
+    Parameters
+    ----------
+    r : float, default=100.0
+        How much the graph matters, >= 0; 0 gives the base kernel itself.
+    n_neighbors : int, default=10
+        Neighbours that a row is connected with, with weights ``exp(-d^2 / (2 s^2))``, s the mean
+        distance of neighbours.
+    power : int, default=2
+        Power of the Laplacian, >= 1.
+    base : {"rbf", "poly", "linear"}, default="rbf"
+        The kernel that is deformed.
+    n_landmarks : int or "auto", default="auto"
+        Where there are more distinct rows than this, K is replaced by its approximation from so
+        many of them, drawn at random, while the graph remains that of all; the kernel is then one
+        of so many features. "auto" means all up to 3000 rows, and up to 1000 of more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels import S3VM
+    >>> from fewlabels.kernels import Manifold
+    >>> angle = np.linspace(0, np.pi, 100)
+    >>> moon = np.c_[np.cos(angle), np.sin(angle)]
+    >>> moons = np.r_[moon, [1, 0] - moon]
+    >>> y = np.full(200, np.nan)
+    >>> y[[50, 150]] = 0, 1
+    >>> model = S3VM(kernel=Manifold(r=1000)).fit(moons, y)
+    >>> int(np.sum(model.predict(moons) != np.repeat([0, 1], 100)))
+    0
+    """
+
+    r: float = 100.0
+    n_neighbors: int = 10
+    power: int = 2
+    base: str = "rbf"
+    n_landmarks: int | str = "auto"
+
+    name: ClassVar = "manifold"
+
+    @property
+    def takes(self):
+        """Coefficients of the machine that the base kernel has."""
+        self._check()
+        return _BASES[self.base].takes
+
+    @property
+    def is_similarity(self):
+        """Whether the base kernel is one, whose width is chosen from distances."""
+        self._check()
+        return _BASES[self.base].is_similarity
+
+    def _check(self):
+        validate_parameter_constraints(
+            _CONSTRAINTS, self.get_params(deep=False), caller_name=type(self).__name__
+        )
+
+    def over(self, X, *, gamma=1.0, degree=3, coef0=1.0) -> Kernel:
+        """The kernel deformed by the graph of the rows of ``X``: what a machine's ``fit`` makes.
+
+        A machine takes the outcome as ``kernel`` too, with the point cloud as it is here.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            The point cloud. Of equal rows one counts.
+        gamma, degree, coef0 : float, int, float
+            Coefficients of the base kernel.
+
+        Returns
+        -------
+        kernel
+            A :class:`Deformed`; the base kernel itself where there is nothing to deform it
+            (``r=0``, or one row).
+        """
+        self._check()
+        base: Any = _BASES[self.base].of(
+            gamma=float(gamma), degree=int(degree), coef0=float(coef0)
+        )
+        if not base.is_inner_product:
+            raise ValueError(
+                f"coef0={coef0:g} < 0 makes the polynomial kernel no inner product, and only "
+                "those can be deformed; pass coef0 >= 0."
+            )
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        X = X[_distinct(X)]
+        n = X.shape[0]
+        if self.r == 0 or n < 2:
+            return base
+        laplacian = graph_laplacian(X, self.n_neighbors)
+        auto = n if n <= _EXACT else max(1, min(_LANDMARKS, _VALUES // n))
+        n_points = auto if isinstance(self.n_landmarks, str) else self.n_landmarks
+        if n_points >= n:
+            points = X
+            factor, diagonal = self._exact(base, X, laplacian)
+        else:
+            points = X[np.sort(np.random.default_rng(0).choice(n, n_points, replace=False))]
+            factor, diagonal = self._low_rank(base, X, points, laplacian)
+        if not diagonal > 0.0:
+            return base  # all its values are 0
+        return Deformed(base, points, factor, 1.0 / diagonal, n_points < n)
+
+    def _exact(self, base, X, laplacian):
+        """``factor`` and the mean diagonal, where all rows are points.
+
+        With L = S S', ``(I + r L K)^-1 r L = r S (I + r S' K S)^-1 S'``, whose inner matrix has
+        no eigenvalue below 1.
+        """
+        root = np.sqrt(self.r) * _root(laplacian, self.power)
+        values = base.values(X, X)
+        inner = root @ (root @ values).T
+        inner[np.diag_indices_from(inner)] += 1.0
+        lower = cholesky(0.5 * (inner + inner.T), lower=True)
+        factor = solve_triangular(lower, root.toarray() if sp.issparse(root) else root, lower=True)
+        removed = np.einsum("ij,ij->", *2 * [values @ factor.T])
+        return np.ascontiguousarray(factor.T), float(base.diagonal(X).sum() - removed) / len(
+            values
+        )
+
+    def _low_rank(self, base, X, points, laplacian):
+        """The same with K the approximation from points, as features: ``F (I + r F'LF)^-1 F'``."""
+        eigenvalues, vectors = eigh(base.values(points, points))
+        used = eigenvalues > _NO_RANK * eigenvalues[-1]
+        root = vectors[:, used] / np.sqrt(eigenvalues[used])
+        features = Deformed(base, points, root, 1.0, True).features(X)
+        inner = features.T @ features / len(features)
+        smoothed = features
+        for _ in range(self.power // 2):
+            smoothed = laplacian @ smoothed
+        rough = smoothed.T @ (laplacian @ smoothed if self.power % 2 else smoothed)
+        price, turn = eigh(0.5 * (rough + rough.T))
+        turn /= np.sqrt(1.0 + self.r * np.maximum(price, 0.0))
+        return root @ turn, float(np.einsum("ij,ij->", turn, inner @ turn))
+
+
+def graph_laplacian(X, n_neighbors):
+    """Normalised Laplacian of the symmetric nearest-neighbour graph of distinct rows, sparse."""
+    n = X.shape[0]
+    if not sp.issparse(X):
+        X = X - X.mean(axis=0, dtype=np.float64)  # distances without cancellation
+    largest = abs(X).max()
+    k = min(n_neighbors, n - 1)
+    neighbors = NearestNeighbors(n_neighbors=k).fit(X / largest if largest > 0.0 else X)
+    distance, neighbor = neighbors.kneighbors()
+    width = distance.mean()
+    weight = np.exp(-0.5 * np.square(distance / width if width > 0.0 else distance))
+    first = np.repeat(np.arange(n), k)
+    graph = sp.csr_array((weight.ravel(), (first, neighbor.ravel())), shape=(n, n))
+    graph = graph.maximum(graph.T)
+    degree = graph.sum(axis=1)
+    connected = degree > 0.0  # a row far from all others has weights of 0
+    inverse = np.zeros(n)
+    inverse[connected] = 1.0 / np.sqrt(degree[connected])
+    inverse = sp.diags_array(inverse)
+    return sp.csr_array(sp.diags_array(connected.astype(float)) - inverse @ graph @ inverse)
+
+
+def _root(laplacian, power):
+    """A symmetric S with ``S S = laplacian^power``."""
+    if power % 2 == 0:
+        root = laplacian
+        for _ in range(power // 2 - 1):
+            root = root @ laplacian
+        return root
+    eigenvalues, vectors = eigh(laplacian.toarray())
+    return (vectors * np.maximum(eigenvalues, 0.0) ** (0.5 * power)) @ vectors.T
+
+
+def _distinct(X):
+    """The first of each group of equal rows, in an order that only values decide."""
+    weight = np.random.default_rng(0).normal(size=X.shape[1])
+    keys = X @ weight if sp.issparse(X) else np.einsum("ij,j->i", X, weight)
+    return np.unique(keys, return_index=True)[1]
