@@ -135,6 +135,22 @@ def test_convex_streams_are_exact(name, kernel, rng):
     assert machine.duality_gap_ < 1e-9
 
 
+@KERNELS
+def test_several_classes(kernel, rng):
+    kinds = np.repeat([0, 1, 2], 40)
+    X = rng.normal(size=(120, 2)) + np.array([[0, 0], [4, 0], [0, 4]])[kinds]
+    y = np.where(np.arange(120) % 8 == 0, kinds, np.nan)
+    machine = S3VM(kernel=kernel).fit(X, y)
+    K = machine.function_.kernel.values(X, X)
+    expected = S3VM(kernel="precomputed").fit(K, y).decision_function(K)
+    np.testing.assert_allclose(machine.decision_function(X), expected, atol=1e-8)
+    machine.partial_fit(X[:5] + 0.1)
+    again = pickle.loads(pickle.dumps(machine))
+    np.testing.assert_array_equal(again.decision_function(X), machine.decision_function(X))
+    one = machine.function_.of(1)
+    np.testing.assert_allclose(one(X), machine.decision_function(X)[:, 1], atol=1e-10)
+
+
 def test_ensembles_of_positive_and_unlabelled_rows(rng):
     X, positive = moons(rng)
     y = np.where(positive & (np.arange(120) % 2 == 0), 1, -1)

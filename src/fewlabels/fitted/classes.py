@@ -7,7 +7,7 @@ from scipy.special import softmax
 
 from .._threads import resolve_n_jobs
 from ..gram import Expansion, RowMap, row_products
-from ..kernels import Linear
+from ..kernels import Deformed, Linear
 from .function import Function
 
 # What is divided by where nothing is to be divided.
@@ -33,8 +33,11 @@ class ClassFunctions:
     repeats: np.ndarray | None = None
     shares: np.ndarray | None = None
     weights: np.ndarray | None = field(default=None, repr=False)  # of shape (n_classes, d)
+    on_points: np.ndarray | None = field(default=None, repr=False)  # (n_classes, n_points)
 
     def __post_init__(self):
+        if self.on_points is None and isinstance(self.kernel, Deformed):
+            object.__setattr__(self, "on_points", self.kernel.on_points(self.vectors, self.coef))
         if self.weights is None and isinstance(self.kernel, Linear):
             vectors = self._moved(self.vectors.astype(np.float64, copy=False))
             weights = np.asarray((vectors.T @ self.coef.T).T)
@@ -68,6 +71,7 @@ class ClassFunctions:
             float64=self.float64, columns=self.columns, rounding=float(self.rounding[place]),
             repeats=self.repeats, shares=shares,
             weights=None if self.weights is None else self.weights[place],
+            on_points=None if self.on_points is None else self.on_points[place],
         )  # fmt: skip
 
     def __call__(self, X, *, n_jobs=None):
@@ -82,7 +86,7 @@ class ClassFunctions:
                 row_map = RowMap.restored(self.kernel, self.center, dtype)
             value = Expansion(
                 self.kernel, self.vectors, self.coef, columns=self.columns, row_map=row_map,
-                n_jobs=resolve_n_jobs(n_jobs),
+                n_jobs=resolve_n_jobs(n_jobs), on_points=self.on_points,
             )(X)  # fmt: skip
         value = value + self.bias
         value[np.abs(value) <= self.rounding] = 0.0

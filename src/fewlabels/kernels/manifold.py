@@ -78,19 +78,20 @@ class Deformed(FormedKernel):
         return inner if self.is_low_rank else self.scale * self.base.diagonal(X) - inner
 
     def on_points(self, X, coef):
-        """What a function ``sum_j coef_j k(x_j, .)`` has at the points, as coefficients of K."""
-        inner = np.sqrt(self.scale) * (self.factor @ (self.features(X).T @ coef))
+        """What functions ``sum_j coef_j k(x_j, .)`` have at the points, as coefficients of K."""
+        inner = np.sqrt(self.scale) * ((coef @ self.features(X)) @ self.factor.T)
         return inner if self.is_low_rank else -inner
 
     def expanded(self, X, coef, on_points=None):
-        """Rows and coefficients of the same function under the base kernel."""
+        """Rows and coefficients (in the last axis) of these functions under the base kernel."""
         coef = np.asarray(coef, dtype=float)
         own = self.on_points(X, coef) if on_points is None else on_points
         if self.is_low_rank:
             return self.points, own
         stack = sp.vstack if sp.issparse(X) else np.concatenate
         rows = stack([X, self.points])
-        return sp.csr_array(rows) if sp.issparse(rows) else rows, np.append(self.scale * coef, own)
+        coef = np.concatenate([self.scale * coef, own], axis=-1)
+        return sp.csr_array(rows) if sp.issparse(rows) else rows, coef
 
 
 @dataclass
