@@ -132,7 +132,7 @@ CASES = {
         "was cut short or is damaged",
     ),
     "fit: no gzip": (text(TABLE, "d.csv.gz"), of(FIT, "d.csv.gz"), "Not a gzipped file"),
-    "fit: spreadsheet": (data(b"PK\3\4", "d.xlsx"), of(FIT, "d.xlsx"), "extension '.xlsx'"),
+    "fit: spreadsheet": (data(b"PK\3\4", "d.xlsx"), of(FIT, "d.xlsx"), "it is no .xlsx file, or"),
     "fit: folder": (lambda f: (f / "d.csv").mkdir(), FIT, "is a folder; name the data file in"),
     "predict: no such file": (lambda f: None, PREDICT, "d.csv does not exist; check the name"),
     # Text that no table can be made of.

@@ -197,7 +197,7 @@ def table_of(*lines):
         ),
         (
             [("a", -0.1, 0.2, -0.5, 0.3, True, False), ("b", 0.1, 0.01, 0.08, 0.12, False, True)],
-            "undecided", ["a"], "A baseline is ahead, by no more than chance may explain: a",
+            "undecided", ["a"], "Another method did better here, but chance may explain it: a",
         ),
         (
             [("a", 0.01, 0.2, -0.4, 0.4, False, False), ("b", 0.1, 0.01, 0.08, 0.12, False, True)],

@@ -4,6 +4,7 @@ import numpy as np
 
 from .contents import Findings, Group, Ranking, Rate
 from .held_out import counted, cross_fit_classes, group_of
+from .labels import doubtful
 from .page import words
 from .reasons import reasons
 
@@ -43,7 +44,10 @@ def find(fit):
         answer=answer,
         sides=(f"'{names[0]}'", f"'{names[1]}'"),
         groups=_groups(fit, held, names),
-        rankings=_rankings(fit, unlabelled, held, names) if n_unlabelled else [],
+        rankings=[
+            *(_rankings(fit, unlabelled, held, names) if n_unlabelled else []),
+            *doubtful(fit, held, dict(enumerate(names))),
+        ],
         rates=rates,
         notes=tuple(notes),
     )

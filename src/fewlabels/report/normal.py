@@ -10,6 +10,7 @@ from .held_out import counted
 from .intervals import threshold_interval
 from .page import words
 from .reasons import reasons
+from .ties import alike, first_of_equal, told
 
 _LISTED = 20
 # Classes that were not learnt from and have a picture of their own.
@@ -168,10 +169,14 @@ def _scored(fit):
 
 def _strangest(fit, rows, scores, name):
     # Decisions of rows far away are equal; their scores before the threshold are not.
-    order = np.argsort(fit.estimator.score_samples(rows.X), kind="stable")[:_LISTED]
+    ranks = fit.estimator.score_samples(rows.X)
+    order, sizes = first_of_equal(rows.X, np.argsort(ranks, kind="stable"), _LISTED)
     columns = {}
     those = "those trained on" if name == _BLANK else "the others"
-    text = f"The {len(order)} {name} that are least like {those}, the strangest first."
+    text = f"The {sizes.sum()} {name} that are least like {those}, the strangest first."
+    text += told(sizes)
+    if name.startswith("rows labelled"):
+        text += " If a label is wrong, the row is probably here."
     if fit.estimator.target_fpr is not None:
         columns["p-value"] = fit.estimator.p_values(rows.X[order])
         text += " The p-value is the share of normal rows that look at least as strange."
@@ -180,5 +185,6 @@ def _strangest(fit, rows, scores, name):
     else:
         # With a narrow kernel the scores of odd rows differ in digits that nobody reads.
         columns["score"] = scores[order]
+    columns |= alike(sizes)
     columns["why"] = reasons(fit, rows, order, -1.0)
     return Ranking(f"The strangest {name}", text, fit.table(rows, order, columns))

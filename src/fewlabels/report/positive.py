@@ -5,8 +5,10 @@ import numpy as np
 from .contents import Findings, Ranking, Rate
 from .held_out import counted, cross_fit_positive, group_of
 from .intervals import precision_interval
+from .labels import doubtful
 from .page import words
 from .reasons import reasons
+from .ties import alike, first_of_equal, told
 
 _LISTED = 20
 # An interval of the prior wider than this deserves a remark.
@@ -53,7 +55,7 @@ def find(fit):
         answer=answer,
         sides=("not marked", f"marked as '{name}'"),
         groups=groups,
-        rankings=[_ranking(fit, scores, order, name)],
+        rankings=[_ranking(fit, scores, order, name), *doubtful(fit, held, {1: name})],
         rates=rates,
         prior=prior,
         notes=tuple(notes),
@@ -99,15 +101,17 @@ def _rates(held, y, name, prior):
 
 
 def _ranking(fit, scores, order, name):
-    best = np.argsort(-scores, kind="stable")[:_LISTED]
+    ranked = np.argsort(-scores, kind="stable")
+    best, sizes = first_of_equal(fit.X[order], ranked, _LISTED)
     order, scores = order[best], scores[best]
     columns = {"score": scores}
     if hasattr(fit.estimator, "predict_proba"):
         columns["probability"] = fit.estimator.predict_proba(fit.X[order])[:, 1]
+    columns |= alike(sizes)
     columns["why"] = reasons(fit, fit.trained, order, 1.0)
     return Ranking(
         f"Unlabelled rows most like '{name}'",
-        f"The {len(order)} rows without a label that are most likely to be '{name}', the "
-        "likeliest first. 'fewlabels predict' gives the scores of all.",
+        f"The {sizes.sum()} rows without a label that are most likely to be '{name}', the "
+        f"likeliest first.{told(sizes)} 'fewlabels predict' gives the scores of all.",
         fit.table(fit.trained, order, columns),
     )

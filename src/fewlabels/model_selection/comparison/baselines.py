@@ -179,7 +179,9 @@ def _result(kind, found, why_not, agreement, disagreements, search):
                 float(found.mean[0]),
                 lambda value: f"{100.0 * value:.1f} %" if accuracy else f"{max(value, 0.0):.3f}",
             )
-            verdict = f"{names[0]}: {verdict} {found.caution}".rstrip()
+            # What begins with another method needs no name.
+            name = "" if worse_than and outcome != "worse" else f"{names[0]}: "
+            verdict = f"{name}{verdict} {found.caution}".rstrip()
         elif names:
             verdict = _without_anomalies(agreement)
         else:

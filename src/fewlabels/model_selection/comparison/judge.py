@@ -55,10 +55,9 @@ def judged(differences, score, shown):
     clearly = ahead[ahead["clear"]]
     nearest = (clearly if len(clearly) else differences).iloc[0]
     half = nearest["high"] - nearest["difference"]
-    figures = (
-        f"{shown(score - nearest['difference'])} against {shown(score)}, a difference of "
-        f"{shown(abs(nearest['difference']))} +- {shown(half) if np.isfinite(half) else 'unknown'}"
-    )
+    figures = f"{shown(score - nearest['difference'])} against {shown(score)}"
+    if np.isfinite(half):
+        figures += f", a difference of {shown(abs(nearest['difference']))} +- {shown(half)}"
     names = list(ahead["name"])
     if len(clearly):
         others = f"; ahead are also {_listed(names[1:])}" if len(names) > 1 else ""
@@ -70,9 +69,9 @@ def judged(differences, score, shown):
         )
         return "worse", verdict, names
     if names:
-        others = f" ({len(names)} baselines are ahead: {_listed(names)})" if len(names) > 1 else ""
+        others = f" ({len(names)} are ahead: {_listed(names)})" if len(names) > 1 else ""
         verdict = (
-            f"A baseline is ahead, by no more than chance may explain: {nearest['name']}, "
+            f"Another method did better here, but chance may explain it: {nearest['name']}, "
             f"{figures}{others}."
         )
         return "undecided", verdict, names

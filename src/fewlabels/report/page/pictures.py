@@ -13,6 +13,10 @@ _HEIGHT = 96
 _TICKS = 20
 # Scores beyond these quantiles of a group are drawn at the edge.
 _CUT = 0.005
+# Rows that the scale of a picture reaches at least, so that a single one is no tower.
+_FEWEST = 5
+# Share of the width that is left to the numbers of rows.
+_MARGIN = 0.08
 
 
 def histograms(groups, sides):
@@ -94,9 +98,14 @@ def _histogram(group, edges, sides):
     scores = group.scores
     height_of = counts(scores, edges)
     n, below = len(scores), int(np.count_nonzero(scores < 0))
-    across = _scale(edges[0], edges[-1])
-    tallest = max(1, height_of.max(initial=1))
+    # Room on the left for the letters of the other scale.
+    across = _scale(edges[0] - _MARGIN * (edges[-1] - edges[0]), edges[-1])
+    tallest = max(_FEWEST, height_of.max(initial=1))
     parts = []
+    for count in _round_values(0, tallest, 3)[1:]:
+        y = _HEIGHT * (1.0 - count / tallest)
+        parts.append(_line(0.0, y, 100.0, y, "axis"))
+        parts.append(tag("text", words.count(int(count)), x="0", y=f"{max(y - 3, 9):.1f}"))
     for count, left, right in zip(height_of, edges[:-1], edges[1:], strict=True):
         if count:
             height = max(1.5, _HEIGHT * count / tallest)

@@ -33,9 +33,13 @@ def answer(contents):
     if against:
         parts.append(_callout(*against))
     parts.append(facts(findings.answer, class_="facts answer"))
-    if contents.verdict and not contents.worse_than:
-        parts.append(tag("p", prose(contents.verdict)))
+    parts += [tag("p", prose(note)) for note in contents.notes if _on_columns(note)]
     return section("answer", "In short", *parts)
+
+
+def _on_columns(note):
+    """Whether a note says which columns were not learnt from, which belongs to the top."""
+    return note.startswith(("Column left out", "Columns left out"))
 
 
 def _callout(*sentences):
@@ -44,9 +48,10 @@ def _callout(*sentences):
 
 
 def notes(contents):
-    if not contents.notes:
+    told = [note for note in contents.notes if not _on_columns(note)]
+    if not told:
         return None
-    items = (tag("li", prose(note)) for note in contents.notes)
+    items = (tag("li", prose(note)) for note in told)
     return section("notes", "What to know", tag("ul", *items, class_="notes"))
 
 
@@ -97,8 +102,8 @@ def scores(contents):
         "scores",
         "Scores",
         tag("p", "How the scores of the rows are spread. The dashed line is the threshold, 0: "
-            f"below it rows are {low}, above it {high}. Each picture has its own height; scores "
-            "far out are drawn at the edge."),
+            f"below it rows are {low}, above it {high}. The lines across count rows, in each "
+            "picture by itself; scores far out are drawn at the edge."),
         pictures.histograms(findings.groups, findings.sides),
     )  # fmt: skip
 
@@ -134,9 +139,8 @@ def rates(contents):
 def baselines(contents):
     if not contents.verdict:
         return None
-    parts = [
-        _callout(contents.verdict) if contents.worse_than else tag("p", prose(contents.verdict))
-    ]
+    # What speaks against the model stands at the top.
+    parts = [] if contents.worse_than else [tag("p", prose(contents.verdict))]
     found = contents.baselines
     if found is not None and found["score"].notna().any():
         parts.append(_compared(found, contents.measure))
