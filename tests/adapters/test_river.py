@@ -128,6 +128,30 @@ def test_classes_as_they_come():
         model.predict_proba_one({"a": 1.0})
 
 
+def test_a_third_class_comes(rng):
+    model = S3VMClassifier(gamma=0.3, consolidate=False)
+    X, names = rng.normal(size=(60, 2)), np.array(["no", "yes", "maybe"])
+    truth = np.arange(60) % 3
+    X += 3.0 * np.column_stack([np.cos(2 * np.pi * truth / 3), np.sin(2 * np.pi * truth / 3)])
+    for i in range(60):
+        told = names[truth[i]] if i % 5 == 0 and (truth[i] != 2 or i > 25) else None
+        model.learn_one({"a": X[i, 0], "b": X[i, 1]}, told)
+    assert model._multiclass and model._classes == ["no", "yes", "maybe"]
+    assert np.all(model.model.kkt_violation_ < 1e-9)
+    f = [model.decision_one({"a": a, "b": b}) for a, b in X]
+    assert np.shape(f) == (60, 3)
+    right = [
+        model.predict_one({"a": a, "b": b}) == names[k] for (a, b), k in zip(X, truth, strict=True)
+    ]
+    assert np.mean(right) > 0.8
+    window = S3VMClassifier(gamma=0.3, consolidate=False, window=5, window_labeled=4)
+    for i in range(30):
+        told = names[truth[i]] if i % 2 == 0 else None
+        window.learn_one({"a": X[i, 0], "b": X[i, 1]}, told)
+    label = window.model.training_rows_.label
+    assert np.sum(label == 0) == 5 and np.sum(label > 0) == 4 and set(label) == {0, 1, 2, 3}
+
+
 def test_refusals_change_nothing():
     model = S3VMClassifier()
     refused = [
@@ -141,7 +165,7 @@ def test_refusals_change_nothing():
     model.learn_one({"a": 1.0}, "yes")
     model.learn_one({"a": -1.0}, "no")
     refused += [
-        (lambda: model.learn_one({"a": 0.0}, "maybe"), "third class"),
+        (lambda: model.learn_one({"a": float("inf")}, "maybe"), "infinity"),
         (lambda: model.predict_one({"b": "red"}), "no number"),
     ]
     for operation, words in refused:

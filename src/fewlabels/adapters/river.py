@@ -18,8 +18,8 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
 
     The model after n calls of ``learn_one`` is a local minimum of S3VM's problem over the rows
     it holds, followed exactly from row to row. Rows are dicts of numbers; a name that is missing
-    counts as 0, and names may come at any time. The two classes are the first two
-    labels that come.
+    counts as 0, and names may come at any time. Every label that comes is a class, two or more;
+    a third one begins a machine of its own, against the rest, on all rows held.
 
     Parameters
     ----------
@@ -88,6 +88,10 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
         self._columns = {}  # by name; column 0 is that of names which no row has
         self._classes = []
 
+    @property
+    def _multiclass(self):  # as river asks
+        return True
+
     # -- learning --------------------------------------------------------------------------
 
     def learn_one(self, x, y=None):
@@ -108,7 +112,8 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
         if self.model is not None and row.shape[1] > model.n_features_in_:
             model.widen(row.shape[1])
         try:
-            model.partial_fit(row, [np.nan if code is None else code], classes=[0, 1])
+            classes = range(max(2, len(self._classes)))
+            model.partial_fit(row, [np.nan if code is None else code], classes=classes)
         except ValueError:
             del self._classes[known:]
             raise
@@ -121,11 +126,6 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
         if y is None:
             return None
         if y not in self._classes:
-            if len(self._classes) == 2:
-                raise ValueError(
-                    f"the label {y!r} is a third class besides {self._classes[0]!r} and "
-                    f"{self._classes[1]!r}; S3VM tells two apart: use river's OneVsRestClassifier."
-                )
             self._classes.append(y)
         return self._classes.index(y)
 
@@ -163,7 +163,7 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
             self._forget(unlabelled[: max(0, len(unlabelled) - self.window)])
         if self.window_labeled is not None:
             label = self.model.training_rows_.label
-            last = [np.flatnonzero(label == side)[-1:] for side in (-1, 1)]
+            last = [np.flatnonzero(label == k)[-1:] for k in np.unique(label[label != 0])]
             may_go = np.setdiff1d(np.flatnonzero(label), np.concatenate(last))
             self._forget(may_go[: max(0, np.count_nonzero(label) - self.window_labeled)])
 
@@ -174,18 +174,22 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
     # -- predicting ------------------------------------------------------------------------
 
     def decision_one(self, x):
-        """f(x) of a dict: positive for the second class that came; 0 before the first row."""
+        """f(x) of a dict: positive for the second class that came; 0 before the first row.
+
+        Of more classes a list, one of each in the order they came.
+        """
         if self.model is None:
             return 0.0
         values = {name: _number(name, value) for name, value in x.items()}
         row = self._row(values, self.model.n_features_in_)
-        return float(self.model.decision_function(row)[0])
+        return self.model.decision_function(row)[0].tolist()
 
     def predict_one(self, x, **kwargs):
         """The class of a dict: the only one while there is one, None before the first label."""
         if len(self._classes) < 2:
             return self._classes[0] if self._classes else None
-        return self._classes[int(self.decision_one(x) > 0)]
+        decision = np.asarray(self.decision_one(x))
+        return self._classes[int(decision > 0 if decision.ndim == 0 else decision.argmax())]
 
 
 def _number(name, value):

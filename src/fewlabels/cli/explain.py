@@ -39,6 +39,14 @@ def explain(
             "other rows of DATA)"
         ),
     ] = None,
+    of: Annotated[
+        str | None,
+        typer.Option(
+            "--class",
+            help="Of a model of several classes, the class whose score is explained. (default: "
+            "that of the label)",
+        ),
+    ] = None,
     top: Annotated[int, typer.Option(help="Columns to show; the others are summed up.")] = 10,
     seed: Annotated[int, typer.Option(help="Seed of the draw of the rows to compare with.")] = 0,
     n_jobs: Threads = None,
@@ -56,7 +64,7 @@ def explain(
     from ..jobs.explaining import explain as explain_rows
 
     found = explain_rows(
-        model, data, row, background=background, seed=seed, n_jobs=n_jobs,
+        model, data, row, background=background, seed=seed, n_jobs=n_jobs, of=of,
         observer=progress.Quiet(), **values_of(of_reading),
     )  # fmt: skip
     if json:
@@ -84,8 +92,10 @@ def _print(told, found, top):
         if told.get(name) is not None
     )
     label = f" ({told['label']})" if told["label"] else ""
+    if told.get("class") not in (None, told["label"]):
+        label = f" for '{told['class']}', the label is '{told['label']}'"
     typer.echo(f"row {told['row']:,} of {found['data']}: score {told['score']:.4g}{label}{more}")
-    running = found["usual_score"]
+    running = told.get("usual_score", found["usual_score"])
     compared = f"{found['background_rows']:,} rows of {found['background']}"
     lines = [("column", "value", "usual", "contribution", "score so far")]
     lines.append((f"mean of {compared}", "", "", "", f"{running:.4g}"))

@@ -52,6 +52,9 @@ class UpdateOptions(NamedTuple):
         help="Calibrate the probabilities anew, where the model has them; takes as long as "
         "some fits. Without it 'predict' gives none afterwards.",
     )
+    new_classes: list[str] = typer.Option(
+        [], "--new-class", help="Class in the labels that MODEL does not have; can be repeated."
+    )
     force: bool = typer.Option(False, "--force", help="Replace the output even if it is no model.")
 
 

@@ -1,6 +1,7 @@
 """Which columns drive the score of a row."""
 
 from numbers import Integral
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,8 +19,9 @@ _BACKGROUND, _FEWEST, _NUMBERS = 50, 10, 5000
 
 
 def explain(
-    model, X, *, background=None, columns=None, groups=None, n_samples=100, random_state=None
-):
+    model, X, *, background=None, columns=None, groups=None, n_samples=100, random_state=None,
+    of=None,
+):  # fmt: skip
     r"""Contributions of columns to the decisions of a fitted model.
 
     A column's contribution is its Shapley value: the change of the decision when the column
@@ -29,7 +31,8 @@ def explain(
     .. math:: \sum_c \mathrm{contribution}_c = f(x) - \mathrm{mean}_b f(b)
 
     A positive contribution raises ``decision_function``: towards *inside* for SVDD and
-    OneClassSVM, towards the positive class for the others.
+    OneClassSVM, towards the positive class for the others; of several classes, towards the one
+    that is explained.
 
     Under the Gaussian and the linear kernel the values are exact, whatever the number of columns;
     pipelines too, as long as each encoded column comes from one input column (scaling, one-hot
@@ -56,6 +59,9 @@ def explain(
         for each background row, of which at most half of ``n_samples`` are taken.
     random_state : int, RandomState or None, default=None
         Seed of the background and of the orders; None means 0.
+    of : class label, default=None
+        Of a model of several classes, the class whose decision is explained; None for that of
+        each row's largest decision.
 
     Returns
     -------
@@ -111,42 +117,99 @@ def explain(
     player, players = players_of(names, groups)
     background = _background(background, rows, steps, machine, random_state)
     function = getattr(machine, "function_", None)
-    terms = None if function is None else terms_of(function)
-    source = None
-    if terms is not None:
-        source = np.arange(rows.shape[1])
-        if steps is not None:
-            source = sources(steps, rows, background)
-    if source is not None:
-        inner = [X if steps is None else steps.transform(X) for X in (rows, background)]
-        encoded, encoded_background = (_plain(X) for X in inner)
-        n_jobs = getattr(machine, "n_jobs", None)
-        values = exact_values(
-            terms, encoded, encoded_background, player[source], len(players), n_jobs
-        )
-        errors = np.zeros_like(values)
-        decision, base = (model.decision_function(part) for part in (rows, background))
-        missing = decision - np.mean(base) - values.sum(axis=1)
-        values += beyond_reach(function, encoded, missing, player[source], len(players))
-    else:
-        background = drawn(background, n_samples // 2, random_state)
-        m = background.shape[0]
-        pairs = m * max(2, int(np.ceil(n_samples / m)))
-        values, errors = sampled_values(
-            model.decision_function, rows, background, player, len(players), pairs,
-            0 if random_state is None else random_state,
-        )  # fmt: skip
+    game = _Game(
+        model, machine, steps, player, len(players), n_samples,
+        0 if random_state is None else random_state,
+    )  # fmt: skip
+    places = _places(model, machine, rows, of)
+    found = []
+    if places is None:
+        found = [(slice(None), game.values(function, model.decision_function, rows, background))]
+    for place in () if places is None else np.unique(places):
+        at = np.flatnonzero(places == place)
+        some = rows.iloc[at] if isinstance(rows, pd.DataFrame) else rows[at]
+        one = function.of(place) if hasattr(function, "of") else function
+        decide = _column(model, place)
+        found.append((at, game.values(one, decide, some, background)))
+    n = rows.shape[0]
+    values, errors = np.empty((2, n, len(players)))
+    decision, base = np.empty((2, n))
+    for at, told in found:
+        values[at], errors[at], decision[at], base[at] = told[:4]
+    exact, background = found[0][1][4:]
     return Explanation(
         columns=players,
         contributions=values,
         standard_errors=errors,
-        decision=np.asarray(model.decision_function(rows), dtype=float),
-        base=float(np.mean(model.decision_function(background))),
-        method="permutations" if source is None else "exact",
+        decision=decision,
+        base=float(base[0]) if places is None else base,
+        method="exact" if exact else "permutations",
         values=_values(rows, names, player, players),
         usual=_usual(background, player, players),
         n_background=background.shape[0],
+        classes=None if places is None else np.asarray(machine.classes_)[places],
     )
+
+
+class _Game(NamedTuple):
+    """What is the same for all decisions that are explained."""
+
+    model: Any
+    machine: Any
+    steps: Any
+    player: np.ndarray
+    n_players: int
+    n_samples: int
+    seed: Any
+
+    def values(self, function, decide, rows, background):
+        """Contributions, errors, decisions, base, whether they are exact, and the background."""
+        player, n, steps = self.player, self.n_players, self.steps
+        terms = None if function is None else terms_of(function)
+        source = None
+        if terms is not None:
+            source = np.arange(rows.shape[1])
+            if steps is not None:
+                source = sources(steps, rows, background)
+        if source is not None:
+            inner = [X if steps is None else steps.transform(X) for X in (rows, background)]
+            encoded, encoded_background = (_plain(X) for X in inner)
+            n_jobs = getattr(self.machine, "n_jobs", None)
+            values = exact_values(terms, encoded, encoded_background, player[source], n, n_jobs)
+            errors = np.zeros_like(values)
+            decision, base = (decide(part) for part in (rows, background))
+            missing = decision - np.mean(base) - values.sum(axis=1)
+            values += beyond_reach(function, encoded, missing, player[source], n)
+        else:
+            background = drawn(background, self.n_samples // 2, self.seed)
+            m = background.shape[0]
+            pairs = m * max(2, int(np.ceil(self.n_samples / m)))
+            values, errors = sampled_values(decide, rows, background, player, n, pairs, self.seed)
+        decision = np.asarray(decide(rows), dtype=float)
+        base = float(np.mean(decide(background)))
+        return values, errors, decision, base, source is not None, background
+
+
+def _column(model, place):
+    """The decision of one class."""
+    return lambda X: np.asarray(model.decision_function(X))[:, place]
+
+
+def _places(model, machine, rows, of):
+    """Which class is explained of each row; None where there is one decision."""
+    decision = np.asarray(model.decision_function(rows))
+    if decision.ndim == 1:
+        if of is not None:
+            raise ValueError(
+                f"of={of!r} names a class, and this model has one decision for all; leave it out."
+            )
+        return None
+    if of is None:
+        return decision.argmax(axis=1)
+    known = list(machine.classes_)
+    if of not in known:
+        raise ValueError(f"of={of!r} is none of the classes {known}; pass one of them.")
+    return np.full(len(decision), known.index(of))
 
 
 def _background(background, rows, steps, machine, random_state):

@@ -20,8 +20,8 @@ class Explanation:
         Of sampling orders of the columns; 0 where the values are exact.
     decision : ndarray of shape (n_rows,)
         ``decision_function`` of the rows.
-    base : float
-        Its mean over the background rows.
+    base : float or ndarray of shape (n_rows,)
+        Its mean over the background rows; of several classes that of each row's class.
     method : {"exact", "permutations"}
         How the contributions were found.
     values : DataFrame of shape (n_rows, n_columns)
@@ -31,6 +31,8 @@ class Explanation:
         None for a group of several columns.
     n_background : int
         Background rows used.
+    classes : ndarray of shape (n_rows,) or None
+        Of a model of several classes, the class whose decision is explained of each row.
     """
 
     columns: list
@@ -42,13 +44,18 @@ class Explanation:
     values: pd.DataFrame
     usual: list
     n_background: int
+    classes: np.ndarray | None = None
 
     def __repr__(self):
         n, d = self.contributions.shape
         return (
             f"Explanation of {n} row{'s' * (n != 1)} by {d} column{'s' * (d != 1)} ({self.method},"
-            f" {self.n_background} background rows, base {self.base:.3g})"
+            f" {self.n_background} background rows, base {np.mean(self.base):.3g})"
         )
+
+    def base_of(self, row=0):
+        """The base that one row's contributions start from."""
+        return float(self.base if np.ndim(self.base) == 0 else self.base[self._place(row)])
 
     def frame(self, row=0):
         """One row's contributions, the largest first.
@@ -95,7 +102,7 @@ class Explanation:
             the row's decision differs from the base, and by more than a hundredth of the largest.
         """
         row = self._place(row)
-        side = 1.0 if self.decision[row] >= self.base else -1.0
+        side = 1.0 if self.decision[row] >= self.base_of(row) else -1.0
         pushing = self.frame(row)
         push = side * pushing["contribution"]
         pushing = pushing[push > 0.01 * push.max()] if push.max() > 0 else pushing[:0]
@@ -137,7 +144,7 @@ class Explanation:
         ax.set_yticks(places, labels)
         ax.axvline(0.0, color="black", linewidth=0.8)
         ax.set(
-            xlabel=f"contribution to the decision ({self.base:.3g} is usual)",
+            xlabel=f"contribution to the decision ({self.base_of(row):.3g} is usual)",
             title=f"decision {self.decision[row]:.3g}",
         )
         return ax

@@ -7,11 +7,12 @@ import pandas as pd
 import scipy.sparse as sp
 
 from ..inspection import explain as explain_model
-from ..io.errors import UserError, plural
+from ..io.errors import UserError, listing, plural
 from ..io.memory import source_of
 from ..io.tables.chunks import iterate_chunks
 from ..io.tables.schema import REFUSE
 from ..io.tables.tally import Tally
+from ..io.tables.target import value_key
 from .observer import job
 from .scorer import Scorer
 from .settings import check_ranges
@@ -23,7 +24,9 @@ _BACKGROUND, _FEWEST = 50, 5
 
 
 @job
-def explain(model, data, rows, *, background=None, seed=0, n_jobs=None, observer=None, **reading):
+def explain(
+    model, data, rows, *, background=None, seed=0, n_jobs=None, of=None, observer=None, **reading
+):  # fmt: skip
     """Explain scores of a table; ``model``, ``data``, ``n_jobs``, ``observer`` as in every job.
 
     Parameters
@@ -35,6 +38,8 @@ def explain(model, data, rows, *, background=None, seed=0, n_jobs=None, observer
         last row to explain and at least a piece of the file.
     seed : int
         Seed of their draw.
+    of : str, optional
+        Of a model of several classes, the class whose score is explained; else that of the label.
     **reading
         ``sep``, ``decimal``, ``encoding`` and ``header`` as in :func:`fewlabels.fit_table`.
 
@@ -62,27 +67,37 @@ def explain(model, data, rows, *, background=None, seed=0, n_jobs=None, observer
             f"{source} has {plural(found, 'row')} to compare with, and at least {_FEWEST} are "
             "needed; pass a file with usual rows, such as the training file, as --background."
         )
+    place = None if of is None else _place(scorer, of)
     columns = scorer.schema.names() if scorer.schema.layout == "table" else None
     try:
         told = explain_model(
-            scorer.pipeline, rows, background=usual, columns=columns, random_state=seed
+            scorer.pipeline, rows, background=usual, columns=columns, random_state=seed, of=place
         )
     except ValueError as error:
         raise UserError(as_options(str(error))) from error
     scores, more = scorer.of(rows)
     answer = scorer.answer
     labels = answer.arrays(scores, more)[1].to_pylist()
+    extra = [{}] * len(numbers)
+    if told.classes is not None:
+        chosen = np.arange(len(numbers)), told.classes
+        scores, more = scores[chosen], None if more is None else more[chosen]
+        names = answer.in_order
+        extra = [
+            {"class": names[code], "usual_score": finite(told.base_of(k))}
+            for k, code in enumerate(told.classes)
+        ]
     return {
         "model": scorer.source,
         "data": str(data),
         "background": str(source),
         "background_rows": int(usual.shape[0]),
         "method": told.method,
-        "usual_score": finite(told.base),
+        "usual_score": finite(told.base) if told.classes is None else None,
         "notes": remarks,
         "rows": [
             {
-                "row": number, "score": finite(scores[k]), "label": labels[k],
+                "row": number, "score": finite(scores[k]), "label": labels[k], **extra[k],
                 **({} if more is None else {answer.more: finite(more[k])}),
                 "contributions": [
                     {name: _plain(value) for name, value in line.items()}
@@ -92,6 +107,20 @@ def explain(model, data, rows, *, background=None, seed=0, n_jobs=None, observer
             for k, number in enumerate(numbers)
         ],
     }  # fmt: skip
+
+
+def _place(scorer, name):
+    """The number of a class that the user named."""
+    classes = scorer.metadata["training"].get("classes", [])
+    if len(classes) < 3:
+        raise UserError(
+            f"--class '{name}' is for models of several classes; this one has one score for all "
+            "rows, so leave the option out."
+        )
+    keys = [value_key(known) for known in classes]
+    if value_key(name) not in keys:
+        raise UserError(f"The model has no class '{name}'; it has {listing(classes)}.")
+    return keys.index(value_key(name))
 
 
 def _read(data, schema, numbers, draws, seed):

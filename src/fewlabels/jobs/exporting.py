@@ -31,11 +31,10 @@ def export(model, out, *, dtype="float64", observer=None):
     check_output(out, inputs=[model])
     scorer = Scorer(model)
     schema, metadata = scorer.schema, scorer.metadata
-    above, below = scorer.answer.labels
     try:
         from ..onnx import to_onnx
 
-        graph = to_onnx(scorer.pipeline, dtype=dtype, labels=(below, above))
+        graph = to_onnx(scorer.pipeline, dtype=dtype, labels=scorer.answer.in_order)
     except (ImportError, ValueError) as error:
         raise UserError(f"{scorer.source} cannot be exported: {error}") from error
     columns = json.dumps(schema.to_dict()["columns"])

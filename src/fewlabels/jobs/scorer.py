@@ -15,6 +15,49 @@ from ..io.models.machines import MACHINES, no_signal
 from ..io.tables.encoding import known_categories
 
 
+class ClassAnswer(NamedTuple):
+    """How scores of several classes are answered: by the label of the largest.
+
+    ``labels`` are those of the classes; ``more`` is "probability", a column for each class, or
+    None.
+    """
+
+    labels: tuple[str, ...]
+    more: str | None = None
+
+    @property
+    def names(self):
+        """What rows of the classes are called in counts."""
+        return tuple(f"label '{name}'" for name in self.labels)
+
+    @property
+    def in_order(self):
+        """Labels in the order of the machine's classes."""
+        return self.labels
+
+    @property
+    def columns(self):
+        """Names of the columns added to a table."""
+        return ["score", "label", *(f"{self.more} {name}" for name in self.labels if self.more)]
+
+    def arrays(self, scores, more=None):
+        """Arrow arrays for :attr:`columns`; rows without a score are blank in all."""
+        unknown = np.isnan(scores).any(axis=1)
+        codes = pa.array(scores.argmax(axis=1).astype(np.int32), mask=unknown)
+        labels = pa.array(self.labels, pa.string()).take(codes)
+        arrays = [pa.array(scores.max(axis=1), from_pandas=True), labels]
+        if self.more:
+            arrays += [pa.array(column, from_pandas=True) for column in more.T]
+        return arrays
+
+    def count(self, scores):
+        """Rows by name, and those without a score."""
+        known = ~np.isnan(scores).any(axis=1)
+        counts = np.bincount(scores[known].argmax(axis=1), minlength=len(self.labels))
+        counts = *counts.tolist(), int(np.sum(~known))
+        return dict(zip((*self.names, "skipped"), counts, strict=True))
+
+
 class Answer(NamedTuple):
     """How scores are answered.
 
@@ -29,6 +72,11 @@ class Answer(NamedTuple):
     zero_is_above: bool
     flag: str | None = None
     more: str | None = None
+
+    @property
+    def in_order(self):
+        """Labels below the threshold and above."""
+        return self.labels[::-1]
 
     @property
     def columns(self):
@@ -66,6 +114,8 @@ def answer_of(metadata, more=None):
         return Answer(("inside", "outside"), ("inside", "outside"), True, more=more)
     training = metadata["training"]
     if MACHINES[metadata["machine"]].learns_from == "classes":
+        if len(training["classes"]) > 2:
+            return ClassAnswer(tuple(training["classes"]), more)
         first, second = training["classes"]
         names = f"label '{second}'", f"label '{first}'"
         return Answer(names, (second, first), False, more=more)
@@ -105,16 +155,19 @@ class Scorer:
     def score(self, chunk, data, done):
         """Scores of a piece, and p-values or probabilities where the model has any.
 
-        NaN for rows that are not complete. ``done`` rows of ``data`` came before, for messages.
+        Of several classes there is one for each, in a column. NaN for rows that are not complete.
+        ``done`` rows of ``data`` came before, for messages.
         """
-        complete = chunk.complete
-        scores = np.full(len(complete), np.nan)
-        more = None if self.answer.more is None else np.full(len(complete), np.nan)
+        complete, of_class = chunk.complete, isinstance(self.answer, ClassAnswer)
+        shape = (len(complete), len(self.answer.labels)) if of_class else len(complete)
+        scores = np.full(shape, np.nan)
+        more = None if self.answer.more is None else np.full(shape, np.nan)
         if complete.any():
             scores[complete], found = self.of(chunk.rows)
             if more is not None:
                 more[complete] = found
-        failed = np.flatnonzero(complete & ~np.isfinite(scores))
+        finite = np.isfinite(scores).all(axis=1) if of_class else np.isfinite(scores)
+        failed = np.flatnonzero(complete & ~finite)
         if failed.size:
             raise UserError(
                 f"Row {done + failed[0] + 1} of {data} is too far from the training rows for a "
@@ -148,7 +201,8 @@ def _with_p_values(machine, X):
 
 def _with_probabilities(machine, X):
     decisions = machine.decision_function(X)
-    return decisions, machine.curve_(decisions)[:, 1]
+    chances = machine.curve_(decisions)
+    return decisions, chances[:, 1] if decisions.ndim == 1 else chances
 
 
 def _alone(machine, X):

@@ -16,6 +16,7 @@ from ..io.tables.chunks import iterate_chunks
 from ..io.tables.encoding import known_categories
 from ..io.tables.new_labels import NewLabels
 from ..io.tables.tally import Tally, filled_words, unseen_words
+from ..io.tables.target import value_key
 from .observer import interruptible, job
 from .training.figures import figures_of, silenced
 from .training.outputs import check_model_output
@@ -28,7 +29,8 @@ _OF_THE_FIT = ("rounds", "iterations")
 @job
 def update(
     model, data=None, output=None, *, target=None, no_labels=False, skip_missing=False, block=1,
-    consolidate=False, probability=True, force=False, chunk_rows=None, observer=None, **reading,
+    consolidate=False, probability=True, force=False, chunk_rows=None, new_classes=(),
+    observer=None, **reading,
 ):  # fmt: skip
     """Add rows to a model that holds its own, and save it.
 
@@ -54,6 +56,8 @@ def update(
         Whether probabilities are calibrated anew, where the model has them.
     force : bool
         Whether a file that is no model may be replaced.
+    new_classes : sequence of str
+        Classes in the labels that the model does not have yet.
     chunk_rows, observer, **reading
         As in :func:`fewlabels.jobs.score_file`.
 
@@ -78,9 +82,11 @@ def update(
         pipeline, schema, metadata = load_model(model)
         machine = pipeline[-1]
         _check_machine(model, metadata["machine"], machine, consolidate)
+        _check_new(new_classes, metadata)
         more = MoreRows(
-            pipeline, schema, metadata, data, target, no_labels, skip_missing, chunk_rows
-        )
+            pipeline, schema, metadata, data, target, no_labels, skip_missing, chunk_rows,
+            new_classes,
+        )  # fmt: skip
         calibrates = probability and getattr(machine, "has_curve_", False)
         went = _follow(machine, more, block, consolidate, observer)
         went["seconds_calibrating"], remarks = _calibrate(machine, calibrates)
@@ -140,6 +146,19 @@ def _check_machine(model, name, machine, consolidate):
         )
 
 
+def _check_new(new_classes, metadata):
+    """Refuse classes that a model cannot get."""
+    known = metadata["training"].get("classes")
+    for name in new_classes:
+        if known is None:
+            raise UserError(
+                f"--new-class '{name}' is for models of classes, and this is a model of the "
+                f"machine {metadata['machine']}; fit a new one with the labels of all classes."
+            )
+        if value_key(name) in [value_key(other) for other in known]:
+            raise UserError(f"The model has the class '{name}' already; leave --new-class out.")
+
+
 def _follow(machine, more, block, consolidate, observer):
     """Add the rows and consolidate; gives what it took."""
     replaced = consolidating = None
@@ -191,6 +210,8 @@ def _described(metadata, machine, more):
     """What the updated model says of its training."""
     training = metadata["training"]
     updates = training.get("updates", {"count": 0, "rows": 0})
+    if more.new_classes:
+        training = {**training, "classes": [*training["classes"], *more.new_classes]}
     updated = {
         **training,
         **_figures(metadata["machine"], machine, training, more),
@@ -212,7 +233,8 @@ def _add(machine, more, block, observer):
     done = 0
     for X, y in more.blocks(block):
         since = time.perf_counter()
-        machine.partial_fit(*((X,) if y is None else (X, y)))
+        options = {"classes": range(more.n_classes)} if more.new_classes else {}
+        machine.partial_fit(*((X,) if y is None else (X, y)), **options)
         times.append((X.shape[0], time.perf_counter() - since))
         done += X.shape[0]
         observer.rows(done, done / more.n_rows, more.n_rows)
@@ -238,6 +260,7 @@ def _figures(name, machine, training, more):
     labeled = training.get("rows_labeled", {})
     if "positive" in training:
         labeled = {training["positive"]: labeled}
+    labeled = {**labeled, **dict.fromkeys(more.new_classes, 0)}
     labeled = {key: count + more.labels.n_labeled[key] for key, count in labeled.items()}
     figures = figures_of(name, machine, machine.training_rows_.X, labeled)
     return {key: value for key, value in figures.items() if key not in _OF_THE_FIT}
@@ -262,8 +285,11 @@ class MoreRows:
     """
 
     def __init__(
-        self, pipeline, schema, metadata, data, target, no_labels, skip_missing, chunk_rows
-    ):
+        self, pipeline, schema, metadata, data, target, no_labels, skip_missing, chunk_rows,
+        new_classes=(),
+    ):  # fmt: skip
+        self.new_classes = list(dict.fromkeys(new_classes))
+        self.n_classes = len(metadata["training"].get("classes", ())) + len(self.new_classes)
         self.encoder, self.schema, self.data = pipeline[:-1], schema, data
         self.metadata, self.skip_missing, self.chunk_rows = metadata, skip_missing, chunk_rows
         known = known_categories(pipeline[0], schema)
@@ -285,13 +311,14 @@ class MoreRows:
                 unseen[name] += int((~chunk.rows[name].isin(categories)).sum())
         self.unseen = {name: count for name, count in unseen.items() if count}
         self._check()
+        self._check_new()
         self.notes = self._notes()
 
     def _pieces(self):
         """Pieces of the file with the rows kept and their labels; raises at the end."""
         tally = Tally(self.data, self.skip_missing)
         self.filled, self.tally = tally.filled, tally
-        self.labels = NewLabels(self.metadata, self.data, self.target)
+        self.labels = NewLabels(self.metadata, self.data, self.target, self.new_classes)
         if self.data is None:
             return
         done = 0
@@ -308,6 +335,14 @@ class MoreRows:
                 f"{self.data} has no row that could be added: {plural(self.n_read, 'row')} with "
                 "missing numbers or of other classes; check the file."
             )
+
+    def _check_new(self):
+        for name in self.new_classes:
+            if not self.labels.n_labeled[name]:
+                raise UserError(
+                    f"No row of {self.data} has the new class '{name}'; label one, or leave "
+                    "--new-class out."
+                )
 
     def _notes(self):
         notes = [*self.tally.remarks]

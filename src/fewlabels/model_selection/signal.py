@@ -12,7 +12,7 @@ from .._threads import one_blas_thread
 from ..class_prior import split_labels
 from ..estimators import S3VM
 from ..estimators.normal_rows import OneClassMachine
-from ..labels.semi_supervised import read_semi_labels
+from ..labels.semi_supervised import places_of, read_semi_labels
 
 # Most rows of either kind that take part, and most pairs of them.
 _MOST_ROWS, _MOST_PAIRS = 600, 8_000
@@ -31,8 +31,9 @@ _TIE = 1e-9
 class Signal(NamedTuple):
     """Area under the ROC curve of rows held out, with its 90 % interval; chance is 0.5.
 
-    Of labelled positive rows against the pile, or of one class against the other. ``found``:
-    whether less than one in sixty shuffled orders of the ``labels`` reaches it.
+    Of labelled positive rows against the pile, of one class against the other, or the mean over
+    several classes of each against the rest. ``found``: whether less than one in sixty shuffled
+    orders of the ``labels`` reaches it.
     """
 
     area: float
@@ -52,33 +53,48 @@ def find_signal(machine, X, y, random_state=0):
     """
     if isinstance(machine, OneClassMachine):
         return None
+    others = []
     if isinstance(machine, S3VM):
-        label = read_semi_labels(y, machine.unlabeled)[0]
-        kinds = [np.flatnonzero(kind) for kind in (label > 0, label < 0, label == 0)]
+        label, classes, _ = read_semi_labels(y, machine.unlabeled)
+        place = places_of(label, len(classes))
+        # The greater of two classes comes first.
+        kinds = [np.flatnonzero(place == k) for k in range(len(classes))][::-1]
+        others = [np.flatnonzero(place < 0)]
     else:
         positive = split_labels(y, machine.pos_label)[0]
         kinds = [np.flatnonzero(kind) for kind in (positive, ~positive)]
-    sizes = [len(rows) for rows in kinds[:2]]
+    sizes = [len(rows) for rows in kinds]
     # Where no order of so few labels could be one in sixty, nothing can be found.
-    if comb(sum(sizes), sizes[0]) < 1.0 / _LEVEL or min(sizes) < 2:
+    if comb(sum(sizes), max(sizes)) < 1.0 / _LEVEL or sorted(sizes)[-2] < 2:
+        return None
+    if len(kinds) == 2 and min(sizes) < 2:
         return None
     rng = np.random.default_rng(random_state)
-    labels = sum(len(rows) for rows in kinds[: 2 if isinstance(machine, S3VM) else 1])
-    kinds = [rng.choice(rows, min(len(rows), _MOST_ROWS), replace=False) for rows in kinds]
-    sizes = [len(rows) for rows in kinds[:2]]
-    y = np.repeat([1.0, 0.0], sizes)
-    shuffles = _SHUFFLES_OF_FEW if len(y) <= _FEW else _SHUFFLES
+    labels = sum(sizes) if others else sizes[0]
+    most = _MOST_ROWS if len(kinds) == 2 else max(2, 2 * _MOST_ROWS // len(kinds))
+    kinds = [rng.choice(rows, min(len(rows), most), replace=False) for rows in kinds]
+    others = [rng.choice(rows, min(len(rows), _MOST_ROWS), replace=False) for rows in others]
+    sizes = [len(rows) for rows in kinds]
+    y = np.repeat(np.arange(len(kinds))[::-1], sizes).astype(float)
+    shuffles = _SHUFFLES_OF_FEW if len(y) <= _FEW and len(kinds) == 2 else _SHUFFLES
     shuffled = [rng.permutation(y) for _ in range(shuffles)]
     with one_blas_thread():
-        smooth = _smoother(X[np.concatenate(kinds)], len(y), _FREEDOM * min(sizes))
+        fewest = min(size for size in sizes if size > 1)
+        rows = np.concatenate([*kinds, *others])
+        smooth = _smoother(X[rows], len(y), _FREEDOM * fewest * (len(kinds) - 1))
         weight = _pairs_left_out(smooth)
-        areas = [_areas(smooth, weight, order, rng) for order in (y, *shuffled)]
+        area_of = _areas if len(kinds) == 2 else _mean_areas
+        areas = [area_of(smooth, weight, order, rng) for order in (y, *shuffled)]
     of_rows, area = areas[0]
     chance = np.array([other for _, other in areas[1:]])
     # Of few labels many orders tie: half of them count.
     as_large = np.sum(chance > area) + 0.5 * np.sum(chance == area)
     p = (1 + as_large) / (1 + shuffles)
-    delong = sum(np.var(of_rows[y == k], ddof=1) / np.sum(y == k) for k in (0, 1))
+    delong = 0.0
+    if len(kinds) == 2:
+        delong = sum(np.var(of_rows[y == k], ddof=1) / np.sum(y == k) for k in (0, 1))
+    else:
+        delong = np.var(of_rows, ddof=1) / len(y)
     half = _HALF * float(np.sqrt(max(delong, np.var(chance))))
     return Signal(area, max(0.0, area - half), min(1.0, area + half), bool(p <= _LEVEL), labels)
 
@@ -119,6 +135,14 @@ def _pairs_left_out(smooth):
     a, b = 1.0 - np.diag(smooth), -smooth
     with np.errstate(divide="ignore", invalid="ignore"):
         return (a + b) / (a[:, None] * a - b * b)
+
+
+def _mean_areas(smooth, weight, y, rng):
+    """The same for each of several classes against the rest, on average."""
+    kinds, sizes = np.unique(y, return_counts=True)
+    found = [_areas(smooth, weight, (y == k) * 1.0, rng) for k in kinds[sizes > 1]]
+    of_rows, areas = zip(*found, strict=True)
+    return np.mean(of_rows, axis=0), float(np.mean(areas))
 
 
 def _areas(smooth, weight, y, rng):

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .functions import MOST_BYTES
 from .graph import IR_VERSION, OPSET, Columns, Graph, Matrix
-from .machines import answers, label_values
+from .machines import answers, label_values, shape_of
 from .transformers import text_columns, transform, used_columns
 
 if TYPE_CHECKING:
@@ -51,17 +51,18 @@ def to_onnx(
         float32 too where these keep 1e-5 of their size (the rule of the machines
         themselves), all else stays float64. Columns far from zero compared to their spread,
         such as times in seconds, need "float64".
-    labels : sequence of two str, optional
+    labels : sequence of str, optional
         What the output ``label`` says for rows below and above the threshold, in place of -1
-        and 1 or of ``classes_``.
+        and 1 or of ``classes_``; of several classes one text for each.
 
     Returns
     -------
     onnx.ModelProto
         With the outputs ``label`` (as ``predict``) and ``score`` (``decision_function``), shape
-        (n,); of one-class machines also ``score_samples``, and ``p_value`` where the machine is
-        calibrated; of the others ``probabilities``, shape (n, 2), where ``predict_proba`` needs
-        no training (of S3VM, once it was called). A row with a NaN has the score NaN.
+        (n,), or (n, n_classes) of more than two; of one-class machines also ``score_samples``,
+        and ``p_value`` where the machine is calibrated; of the others ``probabilities``, shape
+        (n, n_classes), where ``predict_proba`` needs no training (of S3VM, once it was called). A
+        row with a NaN has the score NaN.
 
     Raises
     ------
@@ -81,11 +82,13 @@ def to_onnx(
     """
     if dtype not in ("float32", "float64"):
         raise ValueError(f"dtype={dtype!r} is not known; pass 'float32' or 'float64'.")
-    if labels is not None and (isinstance(labels, str) or len(labels) != 2):
-        raise ValueError(f"labels={labels!r} is not two texts, for rows below and above.")
+    machine = model[-1] if isinstance(model, Pipeline) else model
+    n_labels = max(2, len(getattr(machine, "classes_", ())))
+    if labels is not None and (isinstance(labels, str) or len(labels) != n_labels):
+        what = "two texts, for rows below and above" if n_labels == 2 else f"{n_labels} texts"
+        raise ValueError(f"labels={labels!r} is not {what}.")
     graph = Graph(float32=dtype == "float32")
     onnx = graph.onnx
-    machine = model[-1] if isinstance(model, Pipeline) else model
     kind = type(machine)
     known = hasattr(kind, "function_") and isinstance(machine, BaseEstimator)
     if not known or not hasattr(kind, "offset_" if is_outlier_detector(machine) else "has_curve_"):
@@ -151,5 +154,4 @@ def _output(graph, name, value, machine, labels):
     elif graph.float32:
         value = graph.cast(value, np.float32)
     graph.rename(value, name)
-    shape = [None, 2] if name == "probabilities" else [None]
-    return helper.make_tensor_value_info(name, kind, shape)
+    return helper.make_tensor_value_info(name, kind, shape_of(name, machine, None))

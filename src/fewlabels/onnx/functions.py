@@ -61,11 +61,45 @@ def _mean_of_bags(graph, bags, x):
     return graph.add("Mul", graph.add("Sum", *parts), np.float64(1.0 / len(bags)))
 
 
+def class_values(graph, functions, x):
+    """Values of ``ClassFunctions``, float64 of shape (n, n_classes), and what rounding leaves."""
+    if functions.shift is not None:
+        x = graph.add("Sub", x, functions.shift)
+    kernel, coef, noise = functions.kernel, functions.coef, 0.0
+    vectors, weights = functions.vectors, functions.weights
+    is_deformed = isinstance(kernel, Deformed)
+    if is_deformed:
+        vectors, coef = kernel.expanded(vectors, coef, functions.on_points)
+        kernel = kernel.base
+        if isinstance(kernel, Linear):
+            weights = np.asarray((vectors.T @ coef.T).T)
+    if weights is not None:
+        total = graph.add("MatMul", x, np.ascontiguousarray(weights.T))
+    elif not vectors.shape[0]:
+        total = _zeros(graph, x)
+    else:
+        if isinstance(kernel, RBF):
+            blocks, rough = _exponents(graph, _dense(vectors), kernel.gamma, x, is_deformed)
+            mapped = ((block, graph.add("Exp", exponent)) for block, exponent in blocks)
+            if rough is not None:
+                noise = _ROOM * rough * np.linalg.norm(coef, axis=1)
+        else:
+            mapped = _of_inner_products(graph, kernel, _dense(vectors), x)
+        parts = [
+            graph.add("MatMul", graph.cast(values, np.float64), coef[:, block].T.copy())
+            for block, values in mapped
+        ]
+        total = graph.add("Sum", *parts)
+    value = graph.add("Add", total, functions.bias)
+    rounding = np.maximum(functions.rounding, noise)
+    return on_boundary(graph, value, 0.0, rounding)
+
+
 def on_boundary(graph, value, boundary, rounding):
     """Values, those within ``rounding`` of a boundary moved onto it."""
     boundary = np.float64(boundary)
     beside = graph.add("Abs", graph.add("Sub", value, boundary))
-    is_rounding = graph.add("LessOrEqual", beside, np.float64(rounding))
+    is_rounding = graph.add("LessOrEqual", beside, np.asarray(rounding, dtype=np.float64))
     return graph.add("Where", is_rounding, boundary, value)
 
 
@@ -84,13 +118,10 @@ def _linear(graph, function, x, exact):
 
 def _inner_product(graph, function, x, exact):
     kernel, own, vectors = function.kernel, function.self_weight, _dense(function.vectors)
-    scaled = graph.add("Mul", x, np.float64(kernel.gamma))
     parts = []
-    for block in _blocks(vectors):
-        constant = np.full(len(vectors[block]), kernel.coef0)
-        inner = graph.add("Gemm", scaled, vectors[block].T, constant)
+    for block, values in _of_inner_products(graph, kernel, vectors, x):
         weights = function.coef[0, block][:, None]
-        parts.append(graph.add("MatMul", _mapped(graph, kernel, inner), weights))
+        parts.append(graph.add("MatMul", values, weights))
     total = graph.add("Sum", *parts) if parts else _zeros(graph, x)
     if own:
         norm = graph.row_sums(graph.add("Mul", x, x))
@@ -108,6 +139,15 @@ def _deformed(graph, function, x, exact):
         )
     plain = function.in_base()  # whose large coefficients take each other's values away
     return _WRITERS[type(plain.kernel)](graph, plain, x, True)
+
+
+def _of_inner_products(graph, kernel, vectors, x):
+    """Kernel values block by block."""
+    scaled = graph.add("Mul", x, np.float64(kernel.gamma))
+    for block in _blocks(vectors):
+        constant = np.full(len(vectors[block]), kernel.coef0)
+        inner = graph.add("Gemm", scaled, vectors[block].T, constant)
+        yield block, _mapped(graph, kernel, inner)
 
 
 def _dense(vectors):
@@ -145,28 +185,11 @@ def _rbf(graph, function, x, exact):
     constant = np.float64(function.bias - function.self_weight)  # K(x, x) is 1
     if not len(vectors):
         return graph.add("Add", _zeros(graph, x), constant), 0.0
-    narrowest = RowMap(RBF(gammas.max()), vectors)
-    # float32 where its kernel values are good enough for the machines themselves.
-    rough = graph.float32 and not exact and narrowest.dtype == np.float32
-    dtype = np.float32 if rough else np.float64
-    scale, center = np.sqrt(2.0 * gammas.max()), vectors.mean(axis=0)
-
-    far = np.float64(_FARTHEST[dtype])
-    moved = graph.add("Mul", graph.add("Sub", x, center), scale)
-    moved = graph.add("Clip", moved, -far, far)
-    if dtype is np.float32:  # the norm is that of the rounded row
-        moved = graph.cast(graph.cast(moved, dtype), np.float64)
-    norm = graph.row_sums(graph.add("Mul", moved, moved))
-    rows = graph.add("Concat", moved, graph.add("Mul", norm, np.float64(-0.5)), axis=1)
-    rows = rows if dtype is np.float64 else graph.cast(rows, dtype)
-
-    points = (scale * (vectors - center)).astype(dtype)
-    column_term = (-0.5 * np.einsum("ij,ij->i", points, points, dtype=np.float64)).astype(dtype)
+    exponents, value_error = _exponents(graph, vectors, gammas.max(), x, exact)
+    dtype = np.float64 if value_error is None else np.float32
     ratios = gammas / gammas.max() if gammas.max() else np.ones(len(gammas))
     parts, logs, tail = [], [], function.tail
-    for block in _blocks(points):
-        columns = np.vstack([points[block].T, np.ones((1, len(points[block])), dtype)])
-        exponent = graph.add("Gemm", rows, columns, column_term[block])
+    for block, exponent in exponents:
         for k in np.flatnonzero(coef[:, block].any(axis=1)):
             scaled = exponent if ratios[k] == 1 else graph.add("Mul", exponent, dtype(ratios[k]))
             if tail:  # values are that of the nearest vector times what does not end
@@ -181,12 +204,40 @@ def _rbf(graph, function, x, exact):
                 part = graph.add("Mul", part, graph.add("Exp", nearest))
             parts.append(part)
     noise = _ROUNDING * float(np.abs(coef).sum())
-    if dtype is np.float32:
-        noise = max(noise, _ROOM * narrowest.value_error * float(np.linalg.norm(coef)))
+    if value_error is not None:
+        noise = max(noise, _ROOM * value_error * float(np.linalg.norm(coef)))
     total = graph.add("Sum", *parts)
     if tail:
         total = _continued(graph, total, logs, tail)
     return graph.add("Add", total, constant), noise
+
+
+def _exponents(graph, vectors, gamma, x, exact):
+    """Exponents of an RBF kernel block by block, and the error of its values if float32."""
+    row_map = RowMap(RBF(gamma), vectors)
+    # float32 where its kernel values are good enough for the machines themselves.
+    rough = graph.float32 and not exact and row_map.dtype == np.float32
+    dtype = np.float32 if rough else np.float64
+    scale, center = np.sqrt(2.0 * gamma), vectors.mean(axis=0)
+
+    far = np.float64(_FARTHEST[dtype])
+    moved = graph.add("Mul", graph.add("Sub", x, center), scale)
+    moved = graph.add("Clip", moved, -far, far)
+    if dtype is np.float32:  # the norm is that of the rounded row
+        moved = graph.cast(graph.cast(moved, dtype), np.float64)
+    norm = graph.row_sums(graph.add("Mul", moved, moved))
+    rows = graph.add("Concat", moved, graph.add("Mul", norm, np.float64(-0.5)), axis=1)
+    rows = rows if dtype is np.float64 else graph.cast(rows, dtype)
+
+    points = (scale * (vectors - center)).astype(dtype)
+    column_term = (-0.5 * np.einsum("ij,ij->i", points, points, dtype=np.float64)).astype(dtype)
+
+    def blocks():
+        for block in _blocks(points):
+            columns = np.vstack([points[block].T, np.ones((1, len(points[block])), dtype)])
+            yield block, graph.add("Gemm", rows, columns, column_term[block])
+
+    return blocks(), row_map.value_error if rough else None
 
 
 def _continued(graph, total, logs, tail):

@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.base import is_outlier_detector
 
-from ..fitted import TwoSidedCurve
-from .functions import check_kernel, on_boundary, values
+from ..fitted import ClassFunctions, TwoSidedCurve
+from .functions import check_kernel, class_values, on_boundary, values
 from .transformers import is_missing
 
 
@@ -15,6 +15,8 @@ def answers(graph, machine, x, labels=None):
     """
     function = machine.function_
     check_kernel(type(machine).__name__, function.kernels[0])
+    if isinstance(function, ClassFunctions):
+        return _answers_of_classes(graph, machine, x, labels)
     one_class = is_outlier_detector(machine)
     conformal = getattr(machine, "conformal_", None) if one_class else None
     score, noise = values(graph, function, x, exact=conformal is not None)
@@ -35,6 +37,36 @@ def answers(graph, machine, x, labels=None):
     return found
 
 
+def _answers_of_classes(graph, machine, x, labels):
+    """The same for a machine of several classes."""
+    decision = class_values(graph, machine.function_, x)
+    first = graph.add("ArgMax", decision, axis=1, keepdims=0)
+    found = {"label": graph.add("Gather", label_values(machine, labels), first)}
+    found["score"] = decision
+    if machine.has_curve_:
+        curves = machine.curve_
+        z = graph.add("Mul", decision, np.float64(curves.slope))
+        p = graph.add("Softmax", graph.add("Add", z, np.asarray(curves.intercept)), axis=1)
+        if curves.steps is not None:
+            p = _with_steps(graph, curves.steps, decision, p)
+        found["probabilities"] = p
+    return found
+
+
+def _with_steps(graph, steps, decision, p):
+    """The mean of probabilities and of those by an increasing function of each decision."""
+    columns = []
+    for place, (knots, heights) in enumerate(steps):
+        own = graph.add("Gather", decision, np.array(place), axis=1)
+        step = _interpolated(graph, np.asarray(knots), heights, own)
+        columns.append(graph.add("Unsqueeze", step, np.array([1])))
+    other = graph.add("Concat", *columns, axis=1)
+    total = graph.row_sums(other)
+    share = graph.add("Div", other, graph.add("Max", total, np.float64(1e-300)))
+    other = graph.add("Where", graph.add("Greater", total, np.float64(0.0)), share, p)
+    return graph.add("Mul", graph.add("Add", p, other), np.float64(0.5))
+
+
 def names_of_answers(machine):
     """Names of what :func:`answers` gives, in its order."""
     if is_outlier_detector(machine):
@@ -42,6 +74,14 @@ def names_of_answers(machine):
     else:
         further = ["probabilities"] if machine.has_curve_ else []
     return ["label", "score", *further]
+
+
+def shape_of(name, machine, n_rows):
+    """Shape of an answer."""
+    several = isinstance(machine.function_, ClassFunctions)
+    if name == "probabilities" or (name == "score" and several):
+        return [n_rows, len(machine.classes_)]
+    return [n_rows]
 
 
 def label_values(machine, labels=None):
@@ -59,8 +99,8 @@ def label_values(machine, labels=None):
     if all(isinstance(value, str) for value in values):
         return np.array(values, dtype=object)
     raise ValueError(
-        f"the classes {values} are neither numbers nor text; pass labels=, two texts for the rows "
-        "below and above the threshold."
+        f"the classes {values} are neither numbers nor text; pass labels=, a text for each: of "
+        "two classes for the rows below and above the threshold."
     )
 
 

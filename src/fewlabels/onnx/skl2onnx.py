@@ -4,7 +4,7 @@ import numpy as np
 
 from ..io.models.machines import MACHINES, machine_class
 from .graph import Graph
-from .machines import answers, label_values, names_of_answers
+from .machines import answers, label_values, names_of_answers, shape_of
 
 
 def register_with_skl2onnx() -> None:
@@ -49,7 +49,7 @@ def _shapes(operator):
     rows = operator.inputs[0].get_first_dimension()
     names = names_of_answers(operator.raw_operator)
     for name, output in zip(names, operator.outputs, strict=True):
-        output.type.shape = [rows, 2] if name == "probabilities" else [rows]
+        output.type.shape = shape_of(name, operator.raw_operator, rows)
 
 
 def _convert(scope, operator, container):

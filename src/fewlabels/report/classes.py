@@ -1,9 +1,11 @@
-"""What a report says of a machine that knows two classes."""
+"""What a report says of a machine that knows two classes or more."""
 
 import numpy as np
+import pandas as pd
 
 from .contents import Findings, Group, Ranking, Rate
 from .held_out import counted, cross_fit_classes, group_of
+from .intervals import counted_interval
 from .labels import doubtful
 from .page import words
 from .reasons import reasons
@@ -12,10 +14,12 @@ _LISTED = 10
 _RIGHT = "Answers that are right"
 # Unlabelled rows that the machines of the cross-fit are asked about.
 _MOST_ASKED = 20_000
+# Of so many classes each has a list of its most certain rows.
+_MOST_LISTS = 20
 
 
 def find(fit):
-    """Findings about two classes and unlabelled rows."""
+    """Findings about classes and unlabelled rows."""
     training, y = fit.training, fit.y
     names = training["classes"]
     counts = training["unlabeled_predicted"]
@@ -39,17 +43,19 @@ def find(fit):
     answer.append(("Rows with a label", words.listing(
         f"{words.count(int(np.sum(y == k)))} '{name}'" for k, name in enumerate(names)
     )))  # fmt: skip
+    two = len(names) == 2
     return Findings(
         headline=headline,
-        answer=answer,
-        sides=(f"'{names[0]}'", f"'{names[1]}'"),
-        groups=_groups(fit, held, names),
+        answer=answer if two else answer[len(counts) :],
+        sides=(f"'{names[0]}'", f"'{names[1]}'") if two else ("", ""),
+        groups=_groups(fit, held, names) if two else [],
         rankings=[
             *(_rankings(fit, unlabelled, held, names) if n_unlabelled else []),
             *doubtful(fit, held, dict(enumerate(names))),
         ],
         rates=rates,
         notes=tuple(notes),
+        classes=None if two else _table(fit, unlabelled, held, names),
     )
 
 
@@ -57,18 +63,31 @@ def _counted(counts):
     return words.listing(f"{words.count(n)} '{name}'" for name, n in counts.items())
 
 
+def _answers(scores):
+    """Which class each row gets."""
+    return (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+
+
+def _margins(scores):
+    """How far each row is from getting another class."""
+    if scores.ndim == 1:
+        return np.abs(scores)
+    two = np.sort(scores, axis=1)[:, -2:]
+    return two[:, 1] - two[:, 0]
+
+
 def _rates(held, y, names, comparison):
     if held.reason:
         return [], [f"How many answers are right is not known, as {held.reason}"]
-    truth, answers = y[held.rows] == 1, held.scores > 0
+    truth, answers = y[held.rows], _answers(held.scores)
     n, right = len(truth), int(np.sum(truth == answers))
     told = (
         "labelled rows get their own class from machines that were trained without their labels."
     )
     rates = [_compared(comparison) or counted(_RIGHT, right, n, told)]
-    for k, name in enumerate(names):
-        own = truth == bool(k)
-        hits, n_own = int(np.sum(answers[own] == bool(k))), int(np.sum(own))
+    for k, name in enumerate(names if len(names) == 2 else ()):
+        own = truth == k
+        hits, n_own = int(np.sum(answers[own] == k)), int(np.sum(own))
         title = f"Rows of '{name}' that are recognised"
         rates.append(counted(title, hits, n_own, "labelled rows of this class."))
     return rates, []
@@ -86,6 +105,33 @@ def _compared(comparison):
     return Rate(_RIGHT, float(ours["score"]), ends, how)
 
 
+def _table(fit, unlabelled, held, names):
+    """A line for each of several classes: labels, rows called so, and what to expect of these."""
+    y, called = fit.y, fit.training["unlabeled_predicted"]
+    chances = None
+    if hasattr(fit.estimator, "predict_proba") and len(unlabelled):
+        chances = fit.estimator.predict_proba(fit.X[fit.scored[unlabelled]]).mean(axis=0)
+    truth, answers = y[held.rows], _answers(held.scores) if len(held.rows) else np.zeros(0, int)
+    n_labelled, lines = int(np.sum(y >= 0)), []
+    for k, name in enumerate(names):
+        line = {
+            "class": name, "labelled": int(np.sum(y == k)), "rows called so": called[name],
+        }  # fmt: skip
+        if chances is not None:
+            ends = counted_interval(chances[k] * n_labelled, n_labelled)
+            line["expected share"] = words.estimate(float(chances[k]), ends)
+        right = int(np.sum((truth == k) & (answers == k)))
+        line["right where called so"] = _of(right, int(np.sum(answers == k)))
+        line["recognised"] = _of(right, int(np.sum(truth == k)))
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def _of(hits, n):
+    """A rate with its interval, in words; nothing where no row tells."""
+    return words.estimate(hits / n, counted_interval(hits, n)) if n else ""
+
+
 def _groups(fit, held, names):
     groups = [group_of(fit, held, k, f"labelled '{name}'") for k, name in enumerate(names)]
     unlabelled = fit.y[fit.scored] < 0
@@ -98,13 +144,17 @@ def _groups(fit, held, names):
 def _rankings(fit, unlabelled, held, names):
     scores, order = fit.decisions[unlabelled], fit.scored[unlabelled]
     listed = [_least_certain(fit, scores, order, held, names)]
-    for name, sign in zip(names, (-1.0, 1.0), strict=True):
-        of_class = np.flatnonzero(scores * sign > 0)
+    answers, margins = _answers(scores), _margins(scores)
+    if len(names) > _MOST_LISTS:
+        return listed
+    for k, name in enumerate(names):
+        of_class = np.flatnonzero((answers == k) & (margins > 0))
         if not len(of_class):
             continue
-        best = of_class[np.argsort(-sign * scores[of_class], kind="stable")][:_LISTED]
+        best = of_class[np.argsort(-margins[of_class], kind="stable")][:_LISTED]
         columns = _columns(fit, scores[best], order[best])
-        columns["why"] = reasons(fit, fit.trained, order[best], sign)
+        direction = 2.0 * k - 1.0 if len(names) == 2 else 1.0
+        columns["why"] = reasons(fit, fit.trained, order[best], direction)
         listed.append(
             Ranking(
                 f"Most certain to be '{name}'",
@@ -121,34 +171,38 @@ def _least_certain(fit, scores, order, held, names):
     Not by the machine's own scores: it keeps the rows that it was trained on away from the
     boundary.
     """
+    answers = _answers(scores)
     if held.votes is None:
-        doubt = np.abs(scores)
+        doubt = _margins(scores)
         text = "Rows without a label that are next to the boundary."
     else:
-        doubt = np.abs(np.clip(held.votes, -1.0, 1.0).mean(axis=0))
+        doubt = _margins(np.clip(held.votes, -1.0, 1.0).mean(axis=0))
         text = (
             f"Rows without a label that {held.folds} machines, each trained on a part of the "
             "labels, agree least about."
         )
     best = np.argsort(doubt, kind="stable")[:_LISTED]
-    columns = {"class": [names[int(score > 0)] for score in scores[best]]}
+    columns = {"class": [names[answer] for answer in answers[best]]}
     columns |= _columns(fit, scores[best], order[best])
     if held.votes is not None:
-        with_it = (held.votes[:, best] > 0) == (scores[best] > 0)
+        votes = np.array([_answers(vote[best]) for vote in held.votes])
+        with_it = votes == answers[best]
         columns["machines that agree"] = [f"{n} of {held.folds}" for n in with_it.sum(axis=0)]
     columns["why"] = reasons(fit, fit.trained, order[best], 0.0)
+    which = "either class" if len(names) == 2 else "the class or against it"
     return Ranking(
         "Least certain: label these next",
         f"{text} Their labels would teach the machine most. The columns named matter most, for "
-        "either class.",
+        f"{which}.",
         fit.table(fit.trained, order[best], columns),
     )
 
 
 def _columns(fit, scores, order):
     """Scores, and probabilities of the class that each row gets."""
-    columns = {"score": scores}
+    answers = _answers(scores)
+    columns = {"score": scores if scores.ndim == 1 else scores.max(axis=1)}
     if hasattr(fit.estimator, "predict_proba"):
         chances = fit.estimator.predict_proba(fit.X[order])
-        columns["probability"] = np.where(scores > 0, chances[:, 1], chances[:, 0])
+        columns["probability"] = chances[np.arange(len(answers)), answers]
     return columns

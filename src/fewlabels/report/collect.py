@@ -109,5 +109,5 @@ def _certificate(training, estimator, X):
     ]  # fmt: skip
     if hasattr(estimator, "kkt_violation_"):
         lines.insert(2, ("Violation of the conditions of optimality",
-                         words.number(estimator.kkt_violation_)))  # fmt: skip
+                         words.number(training["violation"])))  # fmt: skip
     return [(name, value) for name, value in lines if value]

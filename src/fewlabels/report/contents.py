@@ -55,6 +55,7 @@ class Findings(NamedTuple):
     rates: list[Rate]
     prior: Rate | None = None  # share of positives among unlabelled rows
     notes: tuple[str, ...] = ()
+    classes: pd.DataFrame | None = None  # of several classes a line for each
 
 
 @dataclass(frozen=True)

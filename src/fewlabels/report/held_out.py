@@ -56,20 +56,26 @@ def cross_fit_positive(estimator, X, y):
 
 
 def cross_fit_classes(estimator, X, y, others):
-    """Cross-fit a fitted machine of two classes; unlabelled rows (y = -1) are always trained on.
+    """Cross-fit a fitted machine of classes; unlabelled rows (y = -1) are always trained on.
 
-    All machines are asked about the rows ``others``.
+    All machines are asked about the rows ``others``. Of several classes those with one labelled
+    row are never held out.
     """
-    fewest = int(min(np.sum(y == 0), np.sum(y == 1)))
+    sizes, held = np.bincount(y[y >= 0]), y
+    if len(sizes) > 2 and sizes.max() > 1:
+        alone = np.flatnonzero(sizes == 1)
+        sizes, held = sizes[sizes > 1], np.where(np.isin(y, alone), -1, y)
+    fewest = int(sizes.min())
     if fewest < 2:
         return _none("no row can be held out: a class has one labelled row only.")
     folds = LabeledKFold(min(2 * _FOLDS, fewest), shuffle=True, random_state=0)
-    return _cross_fit(clone(estimator), X, y, folds, others)
+    return _cross_fit(clone(estimator), X, y, folds, others, held)
 
 
-def _cross_fit(machine, X, y, folds, others=None):
+def _cross_fit(machine, X, y, folds, others=None, held=None):
     started = time.perf_counter()
-    sample, splits = Sample(X, y), list(folds.split(X, y))
+    sample, splits = Sample(X, y), list(folds.split(X, y if held is None else held))
+    n_classes = len(np.unique(y[y >= 0]))
     failed, votes = "", []
     done = 0
 
@@ -90,12 +96,14 @@ def _cross_fit(machine, X, y, folds, others=None):
     scores = left_out_scores(
         len(y), splits, score,
         is_over=lambda: done and time.perf_counter() - started > _MOST_SECONDS,
+        n_scores=n_classes if n_classes > 2 else None,
     )  # fmt: skip
     if not done:
         return _none(f"no row could be held out: {failed}")
-    held = np.flatnonzero(~np.isnan(scores))
+    missing = np.isnan(scores)
+    rows = np.flatnonzero(~(missing if scores.ndim == 1 else missing.any(axis=1)))
     votes = np.array(votes) if votes else None
-    return HeldOut(held, scores[held], done, len(splits), votes=votes)
+    return HeldOut(rows, scores[rows], done, len(splits), votes=votes)
 
 
 def _none(reason):

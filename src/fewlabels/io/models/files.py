@@ -5,7 +5,7 @@ pickle) with one more member, ``fewlabels.json``: format version, versions of th
 columns, parameters and figures of the fit. It is read first, so a file from a newer version is
 recognised before anything in it is interpreted, and looking at a model needs no scikit-learn.
 
-Formats. Files are written in format 5, and all are read:
+Formats. Files are written in the lowest one of 5 and 6 that can hold them, and all are read:
 
 1. machines of one class (``svdd``, ``one-class``);
 2. also ``pusvm``, with positive class, mark and counts of the rows, and the class prior
@@ -17,7 +17,8 @@ Formats. Files are written in format 5, and all are read:
 5. a machine is its parameters and what its fit has left: values of ``fewlabels.fitted`` (the
    function with its kernel, calibration, curve) and the stream of its rows, if these are held.
    In files of formats 1 to 4 it is single attributes, which ``estimators/earlier.py`` turns into
-   these values.
+   these values;
+6. also ``s3vm`` of more than two classes.
 
 Keys that readers do not know they pass over, so new ones need no new format.
 """
@@ -40,7 +41,7 @@ from ..paths import existing_file
 from ..tables.schema import Schema
 from .machines import MACHINES, machine_class, trusted_types
 
-FORMAT, FORMAT_VERSION = "fewlabels-model", 5
+FORMAT, FORMAT_VERSION = "fewlabels-model", 6
 MEMBER = "fewlabels.json"
 # A file may fill so many bytes, or be packed by so much; others are made to fill memory.
 _ANY_MODEL, _MOST_PACKED = 1e9, 100
@@ -52,7 +53,7 @@ def describe(machine, parameters, schema, training):
     versions = {name: version(name) for name in (*_LIBRARIES, "numpy")}
     return {
         "format": FORMAT,
-        "format_version": FORMAT_VERSION,
+        "format_version": 6 if len(training.get("classes") or ()) > 2 else 5,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {**versions, "python": platform.python_version()},
         "machine": machine,

@@ -13,7 +13,7 @@ class Machine(NamedTuple):
     """A machine by its name on the command line; models hold their rows where ``keeps_rows``.
 
     ``learns_from`` is "normal" (rows of one class), "positive" (positive and unlabelled ones) or
-    "classes" (two classes and unlabelled ones).
+    "classes" (two or more classes and unlabelled ones).
     """
 
     estimator: str

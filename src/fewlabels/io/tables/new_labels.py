@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from ..errors import UserError
+from ..errors import UserError, listing
 from ..models.machines import MACHINES
 from .columns import blank
 from .target import value_key
@@ -14,17 +14,18 @@ class NewLabels:
     """Reads the target of further rows as that of the training rows was read.
 
     ``metadata`` is what the model says about itself; the names of the file and the column are for
-    messages. Counts rows by class, those of unknown class, and of classes not learnt from.
+    messages. ``more`` are classes that it does not have yet. Counts rows by class, those of
+    unknown class, and of classes not learnt from.
     """
 
-    def __init__(self, metadata, source, column):
+    def __init__(self, metadata, source, column, more=()):
         self.source, self.column = source, column
         training = metadata["training"]
         learns_from = MACHINES[metadata["machine"]].learns_from
         self._one_class = learns_from == "normal"
         self._unlabeled = 0 if learns_from == "positive" else -1
         if learns_from == "classes":
-            self._names = dict(enumerate(training["classes"]))
+            self._names = dict(enumerate([*training["classes"], *more]))
         else:
             self._names = {self._unlabeled + 1: training[learns_from]}
         named = {label: name for label, name in self._names.items() if name is not None}
@@ -45,7 +46,7 @@ class NewLabels:
         else:
             label = np.full(len(complete), 0 if self._one_class else self._unlabeled)
         keep = complete & (label >= 0) if self._one_class else complete
-        y = label[keep].astype(np.int8)
+        y = label[keep].astype(np.int8 if len(self._names) < 100 else np.int64)
         for one, name in self._names.items():
             self.n_labeled[name] += int(np.count_nonzero(y == one))
         self.n_unlabeled += int(np.count_nonzero(~np.isin(y, list(self._names))))
@@ -69,9 +70,14 @@ class NewLabels:
 
     def _refuse(self, text, row):
         names = " and ".join(f"'{name}'" for name in self._names.values())
+        if len(self._names) > 2:
+            names = listing(self._names.values())
         noun = "class of the model is" if len(self._names) == 1 else "classes of the model are"
+        new = ""
+        if self._unlabeled == -1:
+            new = f"pass --new-class '{text}' if it is another class, "
         raise UserError(
             f"Row {row} of {self.source} has '{text}' in the target column '{self.column}', but "
-            f"the {noun} {names}; correct it, leave it blank, or pass --no-labels to add all rows "
-            "as unlabelled."
+            f"the {noun} {names}; correct it, leave it blank, {new}or pass --no-labels to add all "
+            "rows as unlabelled."
         )

@@ -190,23 +190,25 @@ def positive_rows(labels, positive=None):
 
 
 def class_rows(labels):
-    """Tell the rows of two classes, 0 and 1, from each other and from unlabelled ones, -1.
+    """Tell the rows of classes 0, 1, ... from each other and from unlabelled ones, -1.
 
-    Class 1 is the greater of two numbers, True beside False, else the later in the alphabet.
+    Classes are in the order of their numbers, False before True, else in that of the alphabet.
     """
-    if len(labels.names) != 2:
+    if len(labels.names) < 2:
         shown = f": {labels.shown()}" if labels.names else ""
         raise UserError(
             f"{labels.where} has {plural(len(labels.names), 'value')}{shown}, but a "
-            "semi-supervised machine tells two classes apart; name both in some rows and leave it "
-            "blank in the others, or say which value marks rows of unknown class with "
+            "semi-supervised machine tells two or more classes apart; name each in some rows and "
+            "leave it blank in the others, or say which value marks rows of unknown class with "
             "--unlabeled VALUE."
         )
-    second = greater_value(labels)
-    if second is None:
-        second = int(labels.names[1] > labels.names[0])
-    y = np.where(labels.index < 0, -1, labels.index == second).astype(np.int8)
-    classes = [labels.names[1 - second], labels.names[second]]
+    numbers = [_number(name) for name in labels.names]
+    keys = labels.names if None in numbers or np.isnan(numbers).any() else numbers
+    order = sorted(range(len(keys)), key=lambda k: keys[k])
+    place = np.full(len(order) + 1, -1)  # the last one is that of blanks
+    place[order] = np.arange(len(order))
+    y = place[labels.index].astype(np.int8 if len(order) < 100 else np.int64)
+    classes = [labels.names[k] for k in order]
     facts = {"classes": classes, "unlabeled": labels.mark}
     needed = {k: f"of class '{name}'" for k, name in enumerate(classes)}
     return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed)

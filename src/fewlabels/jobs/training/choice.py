@@ -17,6 +17,12 @@ ONE_OF_MANY = (
     "say which one is normal with --normal VALUE, or which one marks rows of unknown class with "
     "--unlabeled VALUE"
 )
+# Where there are so many that they are hardly classes.
+FEWER = (
+    "that is less than two rows for a value, too few to learn classes from: name a column of "
+    "classes, or say which value is normal with --normal VALUE"
+)
+_COUNTED = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven"}
 
 
 class Choice(NamedTuple):
@@ -60,7 +66,7 @@ def check_options(machine, target, normal, positive, unlabeled=None):
         )
     if machine is None or target is not None:
         return
-    rows = {"positive": "positive and unlabelled rows", "classes": "two classes and other rows"}
+    rows = {"positive": "positive and unlabelled rows", "classes": "classes and other rows"}
     if MACHINES[machine].learns_from in rows:
         raise UserError(
             f"--machine {machine} learns from {rows[MACHINES[machine].learns_from]}; say which "
@@ -81,13 +87,15 @@ def choose_machine(labels, *, machine=None, normal=None, positive=None):
     situation = len(labels.names), labels.n_blank > 0
     if situation in BY_LABELS:
         return Choice(BY_LABELS[situation], _why(labels))
+    if len(labels.names) > 2 and labels.n_blank and sum(labels.counts) >= 2 * len(labels.names):
+        return Choice("s3vm", _why(labels))
     if not labels.names:
         raise UserError(
             f"{labels.where} is blank in every row; name the class of some rows in it, or leave "
             "out --target to learn from all rows as one class."
         )
     blanks = f" and {labels.n_blank} blanks" if labels.n_blank else ""
-    advice = ONE_OF_MANY
+    advice = FEWER if labels.n_blank and len(labels.names) > 2 else ONE_OF_MANY
     if len(labels.names) == 2:
         from ...io.tables.target import greater_value
 
@@ -126,8 +134,11 @@ def keeps_rows(choice, asked):
 
 
 def _why(labels):
+    n = len(labels.names)
     names = " and ".join(f"'{name}'" for name in sorted(labels.names))
-    classes = f"one class, {names}," if len(labels.names) == 1 else f"two classes, {names},"
+    if n > 2:
+        names = listing(sorted(labels.names), 5)
+    classes = f"{_COUNTED.get(n, n)} class{'es' * (n > 1)}, {names},"
     if not labels.n_blank:
         return f"'{labels.column}' holds {classes} in all rows"
     marked = f"'{labels.mark}' in the others" if labels.mark else "blanks"

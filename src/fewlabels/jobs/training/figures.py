@@ -20,14 +20,19 @@ def figures_of(machine, estimator, X, labeled):
     violation = history[-1].get("violation") if history else None
     return {
         "support_vectors": len(estimator.support_),
-        "objective": finite(getattr(estimator, "objective_", None)),
+        "objective": finite(_total(getattr(estimator, "objective_", None), np.sum)),
         "duality_gap": finite(getattr(estimator, "duality_gap_", None)),
-        "violation": finite(getattr(estimator, "kkt_violation_", violation)),
+        "violation": finite(_total(getattr(estimator, "kkt_violation_", violation), np.max)),
         "rounds": len(history),
         "iterations": int(estimator.n_iter_),
         "converged": estimator.fit_status_ == 0,
         **special,
     }
+
+
+def _total(value, of):
+    """Of the machines of several classes one number."""
+    return of(value) if isinstance(value, np.ndarray) else value
 
 
 def signal_facts(signal, facts):
@@ -37,11 +42,14 @@ def signal_facts(signal, facts):
     told = signal._asdict()
     if not signal.found:
         names = facts.get("classes") or (facts["positive"], None)
-        one, other = (f"rows of '{name}'" if name else "unlabelled rows" for name in names)
+        one, other = "rows of each class", "those of the others"
+        if len(names) == 2:
+            one, other = (f"rows of '{name}'" if name else "unlabelled rows" for name in names)
         area = f"{signal.area:.2f}, {signal.low:.2f} to {signal.high:.2f}; chance is 0.5"
+        of_what = "area under the ROC curve" if len(names) == 2 else "mean area under ROC curves"
         told["headline"] = (
             f"No signal: by their columns, held-out {one} are not told from {other} clearly "
-            f"better than by chance (area under the ROC curve {area}), so no share, precision, "
+            f"better than by chance ({of_what} {area}), so no share, precision, "
             "ranking or probability is given; take columns that have to do with the labels, or "
             "label more rows"
         )

@@ -1,10 +1,12 @@
-"""Few labels of two classes: accuracy on held-out labelled rows."""
+"""Few labels of two or more classes: accuracy on held-out labelled rows."""
+
+from collections.abc import Mapping
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from ...labels.semi_supervised import read_semi_labels
+from ...labels.semi_supervised import places_of, read_semi_labels, read_shares
 from ..splitters import LabeledKFold
 from .methods import MAJORITY, few_label_methods
 from .run import Method, run, sample
@@ -16,15 +18,22 @@ _MOST_LABELLED = 2000
 _OURS = "S3VM"
 # Unlabelled rows that are called; shares of them that differ by more than this are spoken of.
 _CALLED, _APART = 500, 0.1
+# Most classes that a note on these shares names.
+_NAMED = 5
 
 
 def compare_few_labels(machine, rows, search, rng, class_names=None):
     """Scores of ours and of the baselines; and why not when there are none."""
     label, classes, _ = read_semi_labels(rows.y, machine.unlabeled)
-    coded = np.where(label == 0, np.nan, label > 0)
+    coded = places_of(label, len(classes)).astype(float)
+    coded[coded < 0] = np.nan
     kept, told = sample(label != 0, _MOST_LABELLED, "labelled", rng)
     labelled = kept[label[kept] != 0]
-    fewest = int(min(np.sum(label[labelled] > 0), np.sum(label[labelled] < 0)))
+    sizes = np.bincount(coded[labelled].astype(int), minlength=len(classes))
+    # Of several classes those with one label are trained on only.
+    alone = np.isin(coded, np.flatnonzero(sizes < 2)) & (len(classes) > 2)
+    tested = sizes[sizes > 1] if len(classes) > 2 else sizes
+    fewest = int(min(tested, default=1))
     if fewest < 2:
         return None, (
             f"a class has {fewest} labelled row, and none is left to test with when it is trained "
@@ -36,7 +45,12 @@ def compare_few_labels(machine, rows, search, rng, class_names=None):
         folds, shuffle=True, n_repeats=repeats, random_state=rng.randint(2**31 - 1),
         unlabeled=None,
     )  # fmt: skip
-    splits = [(kept[a], kept[b]) for a, b in splitter.split(kept, coded[kept])]
+    held = np.where(alone, np.nan, coded)
+    splits = [(kept[a], kept[b]) for a, b in splitter.split(kept, held[kept])]
+    if isinstance(machine.balance, Mapping):
+        shares = read_shares(machine.balance, classes)
+        numbered = dict(zip(np.arange(float(len(classes))).tolist(), shares, strict=True))
+        machine = clone(machine).set_params(balance=numbered)
     methods = [Method(_OURS, machine), *few_label_methods(rng.randint(2**31 - 1))]
 
     def evaluate(method, fold, train, test):
@@ -51,8 +65,10 @@ def compare_few_labels(machine, rows, search, rng, class_names=None):
         else:
             estimator.fit(encoded, np.where(known, coded[train], -1).astype(int))
         free = _safe_indexing(encoded, np.flatnonzero(~known)[:_CALLED])
-        share = np.mean(estimator.predict(free) == 1) if free.shape[0] else np.nan
-        return estimator.predict(held) == coded[test], float(share)
+        called = np.full(len(classes), np.nan)
+        if free.shape[0]:
+            called = np.mean(estimator.predict(free)[:, None] == np.arange(len(classes)), axis=0)
+        return estimator.predict(held) == coded[test], called
 
     found = run(methods, splits, evaluate, search)
     running, common = found.running, found.folds
@@ -67,22 +83,34 @@ def compare_few_labels(machine, rows, search, rng, class_names=None):
         f"{len(labelled)} labelled rows, shuffled anew each time), the unlabelled rows kept in "
         f"training.{told}"
     )
-    _tell_shares(found, float(np.mean(coded[labelled])), (class_names or classes)[1])
+    _tell_shares(found, sizes / sizes.sum(), class_names or classes)
     return found, ""
 
 
-def _tell_shares(found, labelled_share, name):
-    """Note how many unlabelled rows each method calls the second class, which no score shows."""
-    shares = {k: np.mean([found.outputs[k][f][1] for f in found.folds]) for k in found.running}
-    if not shares or not np.isfinite(shares[0]):
+def _tell_shares(found, labelled_shares, names):
+    """Note how many unlabelled rows each method calls which class, which no score shows."""
+    shares = {
+        k: np.mean([found.outputs[k][f][1] for f in found.folds], axis=0) for k in found.running
+    }
+    if not shares or not np.isfinite(shares[0]).all():
         return
+    two = len(names) == 2
     for k, share in shares.items():
-        found.notes[k] = f"calls {100 * share:.0f} % of the unlabelled rows {name}"
+        told = [1] if two else np.argsort(-share, kind="stable")[:_NAMED]
+        told = ", ".join(f"{100 * share[c]:.0f} % of the unlabelled rows {names[c]}" if i == 0
+                         else f"{100 * share[c]:.0f} % {names[c]}"
+                         for i, c in enumerate(told))  # fmt: skip
+        found.notes[k] = f"calls {told}"
     others = [share for k, share in shares.items() if k and found.methods[k].name != MAJORITY]
-    if others and abs(shares[0] - np.median(others)) > _APART:
+    if not others:
+        return
+    usual = np.median(others, axis=0)
+    worst = 1 if two else int(np.argmax(np.abs(shares[0] - usual)))
+    if abs(shares[0][worst] - usual[worst]) > _APART:
         found.caution = (
-            f"Caution: it calls {100 * shares[0]:.0f} % of the unlabelled rows {name}, the "
-            f"baselines {100 * np.median(others):.0f} % (median), and of the labelled rows "
-            f"{100 * labelled_share:.0f} % are. If rows were not labelled at random, held-out "
-            "labels do not show which share is right; look at the shares, and set balance."
+            f"Caution: it calls {100 * shares[0][worst]:.0f} % of the unlabelled rows "
+            f"{names[worst]}, the baselines {100 * usual[worst]:.0f} % (median), and of the "
+            f"labelled rows {100 * labelled_shares[worst]:.0f} % are. If rows were not labelled "
+            "at random, held-out labels do not show which share is right; look at the shares, and "
+            "set balance."
         )

@@ -1,15 +1,17 @@
 """Settings of S3VM by cross-validation over the labelled rows, the others kept in training."""
 
 import warnings
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 from scipy.stats import norm
+from sklearn.base import clone
 
 from ..._threads import resolve_n_jobs
 from ...kernels import KERNELS, make_kernel
 from ...kernels.width import resolve_gamma
-from ...labels.semi_supervised import read_semi_labels
+from ...labels.semi_supervised import places_of, read_semi_labels, read_shares
 from ...training.cross_fitting import cross_fit
 from ...training.grams import gram_over, shift_of
 from ..search import has_gamma
@@ -36,12 +38,16 @@ _CURVE = Curve("gamma", "accuracy", ["machine", "kernel", "C_star"], "Held-out l
 
 def tune_s3vm(estimator, X, y, weight, search):
     """The best of a grid where it is better than what was given by more than chance."""
-    label, _, _ = read_semi_labels(y, estimator.unlabeled)
-    if weight is not None:
-        label = np.where(weight > 0, label, np.nan)
-    fewest = int(min(np.sum(label > 0), np.sum(label < 0)))
+    label, classes, _ = read_semi_labels(y, estimator.unlabeled)
+    coded = places_of(label, len(classes)).astype(float)
+    coded[coded < 0] = np.nan
+    counted = np.ones(len(label), bool) if weight is None else weight > 0
+    sizes = np.bincount(coded[counted & ~np.isnan(coded)].astype(int), minlength=len(classes))
+    # Of several classes each may have fewer, as together they are as many.
+    fewest = int(sizes.min() if len(classes) == 2 else min(sizes.sum() // 2, 4 * sizes.min()))
     candidates = _candidates(estimator, X, weight)
     if fewest < _FEWEST:
+        fewest = int(sizes.min())
         warnings.warn(
             f"a class has {fewest} labelled row(s): too few to compare settings by (tune asks "
             f"for {_FEWEST} per class), so S3VM keeps its own.",
@@ -52,7 +58,12 @@ def tune_s3vm(estimator, X, y, weight, search):
         return Plan(
             {}, f"{KEPT} {fewest} labelled row(s) of a class cannot tell more.", table, _CURVE
         )
-    trial = _Trial(estimator, X, label, weight, candidates[0], search)
+    if isinstance(estimator.balance, Mapping):
+        shares = read_shares(estimator.balance, classes)
+        numbered = dict(zip(np.arange(float(len(classes))).tolist(), shares, strict=True))
+        estimator = clone(estimator).set_params(balance=numbered)
+    folds = _FOLDS if len(classes) == 2 else int(min(_FOLDS, sizes.min()))
+    trial = _Trial(estimator, X, coded, counted, weight, candidates[0], search, folds)
     trial.run(candidates)
     # Folds that all candidates have, or else the first, by which some can be compared.
     done = trial.done
@@ -104,18 +115,18 @@ def _settings(candidate, first):
 class _Trial:
     """Predictions on folds of the labelled rows; ``right`` is (candidates, folds, rows)."""
 
-    def __init__(self, estimator, X, label, weight, first, search):
+    def __init__(self, estimator, X, coded, counted, weight, first, search, folds):
         self.estimator, self.X, self.weight = estimator, X, weight
         self.first, self.search = first, search
-        self.coded = np.where(label == 0, np.nan, label > 0)
-        self.rows = rows = np.flatnonzero(~np.isnan(label))
-        n_labelled = int(np.sum(np.abs(label[rows])))
+        self.coded = coded
+        self.rows = rows = np.flatnonzero(counted)
+        n_labelled = int(np.sum(~np.isnan(coded[rows])))
         repeats = int(np.clip(np.ceil(_PREDICTIONS / n_labelled), 1, _MOST_REPEATS))
         splitter = LabeledKFold(
-            _FOLDS, shuffle=True, n_repeats=repeats, random_state=search.seed, unlabeled=None
+            folds, shuffle=True, n_repeats=repeats, random_state=search.seed, unlabeled=None
         )
         self.splits = list(splitter.split(rows, self.coded[rows]))
-        self.right = np.empty((0, len(self.splits), len(label)))
+        self.right = np.empty((0, len(self.splits), len(coded)))
         self.converged = []
         self.values = {}  # by kernel and width
         self.room = 1e6 * estimator.cache_size

@@ -68,6 +68,30 @@ def ranked(contents):
     )  # fmt: skip
 
 
+def classes(contents):
+    found = contents.findings.classes
+    if found is None:
+        return None
+    heads = list(found.columns)
+    numbers = ("labelled", "rows called so")
+    rows = zip(
+        *([words.count(v) for v in found[name]] if name in numbers else list(found[name])
+          for name in heads),
+        strict=True,
+    )  # fmt: skip
+    return section(
+        "classes",
+        "The classes",
+        tag("p", "Of each class: rows with its label, rows without a label that got it, and the "
+            "share of these that should have it, by the probabilities; its interval is that of a "
+            "share known from as many rows as have a label. How many rows are right where the "
+            "class was called, and how many of its own are recognised, is counted on labelled "
+            "rows that machines were not trained on."),
+        table(None, heads, rows, ["" if name == "class" else "number" for name in heads],
+              label="The classes"),
+    )  # fmt: skip
+
+
 def _ranking(ranking):
     heads = list(ranking.rows.columns)
     rows = zip(*(_cells(name, ranking.rows[name]) for name in heads), strict=True)
@@ -352,8 +376,8 @@ def made(contents):
 
 
 PARTS = (
-    answer, ranked, scores, rates, baselines, notes, data, machine, search, certificate, usage,
-    glossary, made,
+    answer, classes, ranked, scores, rates, baselines, notes, data, machine, search, certificate,
+    usage, glossary, made,
 )  # fmt: skip
 
 

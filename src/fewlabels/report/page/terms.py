@@ -31,7 +31,8 @@ _BY_SITUATION = {
     ],
     "classes": [
         ("Score", "Which side of the boundary a row lies on, and how far from it. Near 0 the "
-         "machine is not certain."),
+         "machine is not certain. Of several classes it is that of the class that a row got, "
+         "which has the largest."),
         ("Unlabelled rows", "Rows without a class. The machine lays the boundary where few of "
          "them are, and so learns from them, too."),
     ],
