@@ -116,7 +116,11 @@ FIT = {
         ["d.csv", "--C-star", "1"],
         "--C-star belongs to --mach.* s3",
     ),
-    "bags for svdd": (_csv(GOOD), ["d.csv", "--bags", "3"], "--bags belongs to --machine pu-ens"),
+    "bags for svdd": (
+        _csv(GOOD),
+        ["d.csv", "--machine", "svdd", "--bags", "3"],
+        "--bags belongs to --machine pu-ens",
+    ),
     "bags": (_csv(GOOD), ["d.csv", "--bags", "0"], "--bags 0 is out of range"),
     "max-iter for the ensemble": (
         _csv("a,t\n1,x\n2,\n3,\n"),
@@ -167,7 +171,7 @@ FIT = {
     "normal for pusvm": (
         _csv(GOOD),
         ["d.csv", "--target", "a", "--machine", "pusvm", "--normal", "2"],
-        "--normal belongs to --machine svdd or one-class, but the machine is pusvm; leave one",
+        "--normal belongs to --machine svdd or svdd-ensemble or one-class, but the machine is ",
     ),
     "positive for svdd": (
         _csv(GOOD),
@@ -263,7 +267,7 @@ FIT = {
     "C for one-class": (
         _csv(GOOD),
         ["d.csv", "--machine", "one-class", "--C", "1"],
-        "--C belongs to --machine svdd or s3vm, but the machine is one-class, as --machine says",
+        "--C belongs to --machine svdd or svdd-ensemble or s3vm, but the machine is one-class",
     ),
     "clean for pusvm": (
         _csv("a,t\n1,x\n2,\n3,x\n"),
@@ -307,7 +311,7 @@ FIT = {
     "target-fpr for pusvm": (
         _csv("a,t\n1,x\n2,\n3,x\n"),
         ["d.csv", "--target", "t", "--target-fpr", "0.1"],
-        "--target-fpr belongs to --machine svdd or one-class",
+        "--target-fpr belongs to --machine svdd or svdd-ensemble or one-class",
     ),
     "column to keep": (_csv(GOOD), ["d.csv", "--keep", "c"], "no column 'c'; it has 'a', 'b'"),
     "columns of a matrix": (
@@ -467,7 +471,7 @@ def test_what_the_estimator_refuses_is_a_sentence_too(run, tmp_path, monkeypatch
 
     monkeypatch.setattr(SVDD, "fit", fit)
     (tmp_path / "d.csv").write_text(GOOD)
-    result = run("fit", tmp_path / "d.csv", "-o", tmp_path / "m")
+    result = run("fit", tmp_path / "d.csv", "-o", tmp_path / "m", "--machine", "svdd")
     _check(result, "C is too small for these rows; raise it.")
 
 

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
-from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
+from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, SVDDEnsemble
 from fewlabels.io.models.files import load_model, read_metadata
 from fewlabels.jobs.training import parameters
 
@@ -16,7 +16,7 @@ from fewlabels.jobs.training import parameters
 def test_target_and_normal_value(run, data, tmp_path, table):
     model = tmp_path / "m.skops"
     result = run("fit", data, "--target", "class", "--normal", "good", "--drop", "name",
-                 "-o", model)  # fmt: skip
+                 "--machine", "svdd", "-o", model)  # fmt: skip
     assert result.code == 0, result.err
     pipeline, schema, metadata = load_model(model)
     n_good = int((table["class"] == "good").sum())
@@ -41,7 +41,7 @@ def test_one_class_and_blanks_can_be_one_class(run, tmp_path, table, option):
     result = run("fit", data, "--target", "class", *option, "-o", model)
     assert result.code == 0, result.err
     metadata = load_model(model)[2]
-    assert metadata["machine"] == "svdd"
+    assert metadata["machine"] == ("svdd" if "svdd" in option else "svdd-ensemble")
     assert metadata["training"]["normal"] == "good"
     assert metadata["training"]["rows"] == (table["class"] == "good").sum()
 
@@ -52,7 +52,8 @@ def test_one_class_in_all_rows(run, tmp_path, table):
     good.to_csv(data, index=False)
     result = run("fit", data, "--target", "class", "-o", model)
     assert result.code == 0, result.err
-    assert "svdd: 'class' holds one class, 'good', in all rows" in result.out
+    assert "svdd-ensemble: 'class' holds one class, 'good', in all rows" in result.out
+    assert "each bag is learnt without the 20 % of its rows farthest out; --clean if" in result.out
     assert load_model(model)[2]["training"]["rows"] == len(good)
 
 
@@ -78,7 +79,7 @@ def test_json_and_quiet(run, data, tmp_path):
     summary = json.loads(run(*arguments, "--json").out)
     assert summary["training"]["rows"] == 120
     assert summary["training"]["converged"] is True
-    assert summary["machine"] == "svdd"
+    assert summary["machine"] == "svdd-ensemble"
     quiet = run(*arguments, "--quiet")
     assert (quiet.out, quiet.err) == ("", "")
 
@@ -141,7 +142,8 @@ def test_matrices(run, tmp_path, table):
     sp.save_npz(tmp_path / "s.npz", sp.csr_array(X))
     scores = {}
     for name in ("d.npy", "d.npz", "d.svm", "s.npz"):
-        result = run("fit", tmp_path / name, "-o", tmp_path / "m", "--tol", 1e-6)
+        result = run("fit", tmp_path / name, "-o", tmp_path / "m", "--machine", "svdd",
+                     "--tol", 1e-6)  # fmt: skip
         assert result.code == 0, result.err
         pipeline, schema, _ = load_model(tmp_path / "m")
         assert schema.layout == ("dense" if name.startswith("d.n") else "sparse")
@@ -154,20 +156,22 @@ def test_matrices(run, tmp_path, table):
 
 def test_defaults_in_the_help_are_those_of_the_estimators(run):
     words = " ".join(run("fit", "--help").out.replace("│", " ").split())
-    machines = SVDD, OneClassSVM, PUSVM, S3VM, PUEnsemble
-    svdd, one_class, pu, s3vm, ensemble = (cls().get_params() for cls in machines)
+    machines = SVDD, OneClassSVM, PUSVM, S3VM, PUEnsemble, SVDDEnsemble
+    svdd, one_class, pu, s3vm, ensemble, bags = (cls().get_params() for cls in machines)
     for text, name in (
-        ("lets more outside. (default: 2)", "C"),
+        ("lets more outside. (default: 2, svdd-ensemble 0.1)", "C"),
         ("(default: squared)", "slack"),
         ("(default: rbf)", "kernel"),
-        ("number. (default: scale, s3vm distance)", None),
+        ("number. (default: scale, s3vm distance, svdd-ensemble neighbors)", None),
         ("poly. (default: 3)", "degree"),
         ("in MB. (default: 200)", "cache_size"),
         (f"(default for one-class: {parameters.ONE_CLASS_NU})", None),
         ("sigmoid. (default: 1, one-class 0)", None),
         ("labelled rows inside the margin. (default: 10)", None),
         ("unlabelled rows inside the margin. (default: 5)", "C_star"),
-        ("are learnt from. (default: 30)", "n_bags"),
+        ("are learnt from. (default: 30, svdd-ensemble 25)", None),
+        ("up to 4096. (default: 512)", "bag_size"),
+        ("(default: 0.2; 0 with --clean)", None),
         ("Accuracy. (default: 0.001, pu-ensemble 0.01)", None),
         ("in (0, 1). (default: estimate)", "prior"),
         ("number of positive rows. (default: auto)", "lam"),
@@ -177,7 +181,7 @@ def test_defaults_in_the_help_are_those_of_the_estimators(run):
         assert text in words
         if name:
             value = text.split("default: ")[1].rstrip(")")
-            for parameters_of in (svdd, one_class, pu, s3vm, ensemble):
+            for parameters_of in (svdd, one_class, pu, s3vm, ensemble, bags):
                 if name in parameters_of and name != "C":
                     assert str(parameters_of[name]) in (value, f"{value}.0")
     assert [p["coef0"] for p in (svdd, one_class, pu, s3vm, ensemble)] == [1, 0, 1, 1, 1]

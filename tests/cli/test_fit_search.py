@@ -50,7 +50,7 @@ def pile(tmp_path):
 @pytest.mark.parametrize(
     ("option", "cls", "clean"),
     [
-        ((), SVDD, False),
+        (("--machine", "svdd"), SVDD, False),
         (("--clean",), SVDD, True),
         (("--machine", "one-class"), OneClassSVM, False),
     ],
@@ -78,12 +78,13 @@ def test_one_class_settings_are_those_of_tune(run, normal, tmp_path, option, cls
 
 
 def test_labels_decide_settings(run, few, pile, tmp_path):
-    for path, cls, words in (
-        (pile, PUSVM, "at telling held-out positives from the pile"),
-        (few, S3VM, "on held-out labels"),
+    for path, cls, machine, words in (
+        (pile, PUSVM, "pusvm", "at telling held-out positives from the pile"),
+        (few, S3VM, "s3vm", "on held-out labels"),
     ):
         model = tmp_path / f"{path.stem}.m"
-        result = run("fit", path, "--target", "state", "-o", model, "--time-budget", 3, "--json")
+        options = ("--time-budget", 9, "--machine", machine, "--json")
+        result = run("fit", path, "--target", "state", "-o", model, *options)
         assert result.code == 0, result.err
         summary = json.loads(result.out)
         tuning = summary["training"]["tuning"]

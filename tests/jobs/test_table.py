@@ -47,7 +47,7 @@ def people(seed, labels):
 
 
 SITUATIONS = {
-    "svdd": (None, {}),
+    "svdd-ensemble": (None, {}),
     "pusvm": (["ill"], {}),
     "s3vm": (["ill", "well"], {}),
     "one-class": (["ill", "well"], {"machine": "one-class", "normal": "well", "nu": 0.2}),
@@ -195,8 +195,8 @@ def test_other_jobs_take_frames_too(reported, seed, tmp_path):
 def test_a_matrix(form, seed):
     X = np.random.default_rng(seed).normal(size=(60, 3))
     found = fit_table(form(X), scale=False, **QUICK)
-    assert found.choice.machine == "svdd" and found.profile.empty
-    expected = fewlabels.SVDD(target_fpr=0.05).fit(X).decision_function(X)
+    assert found.choice.machine == "svdd-ensemble" and found.profile.empty
+    expected = fewlabels.SVDDEnsemble().fit(X).decision_function(X)
     scores = found.predict(form(X))["score"]
     np.testing.assert_allclose(scores, expected, atol=1e-9)
     with pytest.raises(jobs.UserError, match="The matrix has no target 'y'"):

@@ -67,11 +67,12 @@ class RowOptions(NamedTuple):
     )
     scale: bool = options.SCALE
     merge_case: bool | None = options.MERGE_CASE
-    clean: bool = _rows(
-        False,
-        "--clean",
-        help="svdd-ensemble, svdd, one-class: no training row is an anomaly, so all are "
-        "trained on.",
+    clean: bool | None = _rows(
+        None,
+        "--clean/--maybe-dirty",
+        help="Rows of one class: none is an anomaly, so all are trained on (by an svdd); or a few "
+        "may be, and the rows farthest from others have no part. (default: maybe dirty)",
+        show_default=False,
     )
 
 
@@ -82,8 +83,9 @@ class MachineOptions(NamedTuple):
         None,
         help="svdd: smallest ball around the rows; svdd-ensemble: many small ones; one-class: "
         "one-class SVM; pusvm: SVM for positive and unlabelled rows; pu-ensemble: many of them, "
-        "slower and often better; s3vm: SVM for two classes and unlabelled rows. (default: svdd "
-        "without blanks in the target, pusvm with one class and blanks, s3vm with two)",
+        "slower and often better; s3vm: SVM for two classes and unlabelled rows. (default: "
+        "svdd-ensemble without blanks in the target, or svdd with --clean, pusvm with one class "
+        "and blanks, s3vm with two)",
     )
     target_fpr: str | None = _machine(
         None,
@@ -239,10 +241,11 @@ def fit(
 ):
     """Fit a machine to the rows of DATA and save it as a model.
 
-    The labels decide which machine: rows of one class get an svdd, which tells what does
-    not belong to them; one class and blanks get a pusvm, which finds more rows of that
-    class among the blank ones and estimates how many there are; two classes and blanks get an
-    s3vm, which tells the classes apart and takes further rows later (update).
+    The labels decide which machine: rows of one class get an svdd-ensemble, which tells what does
+    not belong to them (an svdd, if they are known to be --clean); one class and blanks get a
+    pusvm, which finds more rows of that class among the blank ones and estimates how many there
+    are; two classes and blanks get an s3vm, which tells the classes apart and takes further rows
+    later (update).
 
     Columns that nothing can be learnt from are left out, and fit says which. Numbers are
     standardised, categories encoded and missing numbers filled in; all of it travels inside the

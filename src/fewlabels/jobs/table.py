@@ -139,7 +139,7 @@ def fit_table(
     keep=(),
     missing="impute",
     scale=True,
-    clean=False,
+    clean=None,
     time_budget=DEFAULT_BUDGET,
     baselines=None,
     report=True,
@@ -154,11 +154,12 @@ def fit_table(
 ):
     """Learn from a table: what ``fewlabels fit`` does, without a file.
 
-    The labels decide which machine. Rows of one class get an SVDD, which tells what does not
-    belong to them; one class and blanks a PUSVM, which finds more rows of that class among the
-    blank ones; two classes and blanks an S3VM, which tells them apart. Columns that nothing can be
-    learnt from are left out, categories are encoded, missing numbers filled in, settings chosen
-    from the data. Options and defaults are those of ``fewlabels fit``.
+    The labels decide which machine. Rows of one class get an SVDDEnsemble, which tells what does
+    not belong to them (an SVDD, if none of them is an anomaly); one class and blanks a PUSVM,
+    which finds more rows of that class among the blank ones; two classes and blanks an S3VM, which
+    tells them apart. Columns that nothing can be learnt from are left out, categories are encoded,
+    missing numbers filled in, settings chosen from the data. Options and defaults are those of
+    ``fewlabels fit``.
 
     Parameters
     ----------
@@ -183,8 +184,9 @@ def fit_table(
         are left out; or they are refused.
     scale : bool, default=True
         Whether numbers are scaled to mean 0 and variance 1.
-    clean : bool, default=False
-        Whether no row of one class is an anomaly, so that all are trained on.
+    clean : bool, default=None
+        Whether no row of one class is an anomaly, so that all are trained on. None is as False:
+        a few may be, and the rows farthest from others have no part.
     time_budget : float, default=60.0
         Seconds for choosing settings; 0 for none. A setting that would be chosen and is given
         ends the choice.
@@ -230,7 +232,7 @@ def fit_table(
     >>> healthy = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 2)), columns=["a", "b"])
     >>> found = fit_table(healthy, time_budget=0, report=False)
     >>> found.choice.machine
-    'svdd'
+    'svdd-ensemble'
     >>> list(found.predict(pd.DataFrame({"a": [0.0, 9.0], "b": [0.0, 9.0]}))["label"])
     ['inside', 'outside']
     """

@@ -15,7 +15,7 @@ _OPTION = re.compile(
     r"|(?:svdd-ensemble|svdd|one-class|pusvm|pu-ensemble|s3vm|squared|linear|skip|none)\b"
     r"|(?:(?<=--positive )|(?<=--normal ))\S+(?= (?:if|to) )))?"
 )
-_SWITCHES = ("clean", "consolidate", "force", "skip-missing", "no-labels")
+_SWITCHES = ("clean", "maybe-dirty", "consolidate", "force", "skip-missing", "no-labels")
 _SWITCHED = ("baselines", "header", "merge-case", "report", "rows", "scale")
 _LISTS = ("categorical", "drop", "keep")
 _ARGUMENTS = {"bags": "n_bags", "seed": "random_state"}

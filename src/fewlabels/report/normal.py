@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..estimators import SVDDEnsemble
 from ..io.errors import UserError
 from ..metrics import benjamini_hochberg
 from ..model_selection.tuning.result import trim_of
@@ -70,7 +71,13 @@ def _headline(fit, outside, expected, blank):
 
 
 def _drawn_by(machine):
-    """Which rows trained it, where the choice of settings left some out."""
+    """Which rows trained it, where some were left out."""
+    if isinstance(machine, SVDDEnsemble) and machine.trim:
+        return (
+            f" by {len(machine.bags_)} samples of them, each without the "
+            f"{words.percent(machine.trim)} of its rows that lie farthest from the others, since "
+            "anomalies may be among these (--clean uses all)"
+        )
     trim = trim_of(machine)
     if not trim:
         return ""

@@ -207,7 +207,7 @@ def _bag(X, rows, marks, is_matrix, settings):
     spread, size = float(diagonal.mean() - block.mean()), float(diagonal.mean())
     least = _ROUNDING * (abs(size) + 1.0 / settings.C)
     tol = max(_SHARE * settings.tol * spread, least, 1e-300)
-    result = solve_decomposition(problem, settings=Settings(tol=tol, polish=0))
+    result = solve_decomposition(problem, settings=Settings(tol=tol))
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     used = np.flatnonzero(result.a)

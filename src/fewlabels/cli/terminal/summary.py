@@ -19,6 +19,7 @@ def summary_lines(summary):
     return [
         ("no signal", None if silent is None else silent.removeprefix("No signal: ")),
         ("machine", None if why is None else f"{summary['machine']}: {why}"),
+        ("odd rows", training.get("odd_rows")),
         ("settings", training.get("settings")),
         ("rows", f"{rows:,}{read}"),
         ("columns", show.columns(summary["schema"])),

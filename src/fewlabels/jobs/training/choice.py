@@ -4,9 +4,18 @@ from typing import NamedTuple
 
 from ...io.errors import UserError, listing
 from ...io.models.machines import MACHINES, machine_class, machines_from
+from ..settings import option
 
 # Number of classes in the target and whether there are blanks.
-BY_LABELS = {(1, False): "svdd", (1, True): "pusvm", (2, True): "s3vm"}
+BY_LABELS = {(1, False): "normal", (1, True): "positive", (2, True): "s3vm"}
+# Settings that speak of one ball around all rows, and of many.
+_OF_ONE_BALL = ("C", "nu", "slack", "kernel", "gamma", "degree", "coef0", "max_iter", "cache_size")
+# Fewer rows are not split into bags.
+_FEWEST = 40
+_OF_PUSVM = {"lam", "loss", "threshold", "max_iter", "max_time", "kernel", "coef0"}
+# Share of the time budget that a fit of an ensemble may take.
+_A_FIT = 0.1
+_OF_BAGS = ("n_bags", "bag_size", "trim")
 # What to do where no machine fits: with two classes in all rows, and with more.
 ONE_OF_TWO = (
     "pass {unlabeled} marks rows of unknown class, or --normal VALUE to learn one "
@@ -36,7 +45,7 @@ def check_options(machine, target, normal, positive, unlabeled=None):
     """Refuse options that contradict each other, before a file is read."""
     if machine is not None and machine not in MACHINES:
         raise UserError(f"There is no machine '{machine}'; there are {listing(MACHINES)}.")
-    for option, value, *learns_from in (
+    for name, value, *learns_from in (
         ("--normal", normal, "normal"),
         ("--positive", positive, "positive"),
         ("--unlabeled", unlabeled, "positive", "classes"),
@@ -45,13 +54,13 @@ def check_options(machine, target, normal, positive, unlabeled=None):
             continue
         if target is None:
             raise UserError(
-                f"{option} '{value}' names a value of the target column; say which column that is "
+                f"{name} '{value}' names a value of the target column; say which column that is "
                 "with --target."
             )
         if machine is not None and MACHINES[machine].learns_from not in learns_from:
             machines = " or ".join(machines_from(*learns_from))
             raise UserError(
-                f"{option} belongs to --machine {machines}, but the machine is {machine}; leave "
+                f"{name} belongs to --machine {machines}, but the machine is {machine}; leave "
                 "one of the options out."
             )
     if normal is not None and positive is not None:
@@ -74,17 +83,32 @@ def check_options(machine, target, normal, positive, unlabeled=None):
         )
 
 
-def choose_machine(labels, *, machine=None, normal=None, positive=None):
-    """Choose a machine: as the user said, else as the labels (None without a target) say."""
+def choose_machine(
+    labels, *, n_rows=_FEWEST, machine=None, normal=None, positive=None, clean=None, given=(),
+    rows=None, time_budget=0.0,
+):  # fmt: skip
+    """Choose a machine: as the user said, else as the labels (None without a target) say.
+
+    Which one for rows of one class: by what is known of them, and by the settings ``given``. Which
+    one for positives and a pile: by its seconds, and whether the model shall hold its ``rows``.
+    """
     if machine is not None:
         return Choice(machine, "as --machine says")
     if normal is not None:
-        return Choice("svdd", f"--normal says that one class, '{normal}', is learnt")
+        why = f"--normal says that one class, '{normal}', is learnt"
+        n_rows = labels.counts[labels.find(normal, "normal")]
+        return _of_normal(why, n_rows, clean, given, time_budget > 0)
     if positive is not None:
-        return Choice("pusvm", f"--positive says which class, '{positive}', is looked for")
+        why = f"--positive says which class, '{positive}', is looked for"
+        return _of_positive(why, labels, positive, given, rows, time_budget)
     if labels is None:
-        return Choice("svdd", "without --target all rows are of one class")
+        why = "without --target all rows are of one class"
+        return _of_normal(why, n_rows, clean, given, time_budget > 0)
     situation = len(labels.names), labels.n_blank > 0
+    if BY_LABELS.get(situation) == "normal":
+        return _of_normal(_why(labels), labels.counts[0], clean, given, time_budget > 0)
+    if BY_LABELS.get(situation) == "positive":
+        return _of_positive(_why(labels), labels, labels.names[0], given, rows, time_budget)
     if situation in BY_LABELS:
         return Choice(BY_LABELS[situation], _why(labels))
     if len(labels.names) > 2 and labels.n_blank and sum(labels.counts) >= 2 * len(labels.names):
@@ -107,6 +131,33 @@ def choose_machine(labels, *, machine=None, normal=None, positive=None):
     raise UserError(
         f"{labels.where} has {len(labels.names)} values: {labels.shown()}{blanks}; {advice}."
     )
+
+
+def _of_normal(why, n_rows, clean, given, is_tuned):
+    """One ball for rows known to be normal, where it does better, and bags for others."""
+    given = {name: value for name, value in dict(given).items() if value is not None}
+    if n_rows < _FEWEST and not given.keys() & set(_OF_BAGS):
+        return Choice("svdd", f"{why}; {n_rows} rows are too few for bags of them")
+    said = [option(name) for name in _OF_ONE_BALL if name in given]
+    if given.get("target_fpr") == "none":
+        said.append("--target-fpr none")
+    if said and not given.keys() & set(_OF_BAGS):
+        return Choice("svdd", f"{why}; one ball, as {said[0]} is given")
+    if clean and is_tuned and not given.keys() & set(_OF_BAGS):
+        return Choice("svdd", f"{why}, none of them an anomaly, as --clean says")
+    return Choice("svdd-ensemble", why)
+
+
+def _of_positive(why, labels, positive, given, rows, time_budget):
+    """The ensemble, where its fit takes a small part of the time."""
+    given = {name for name, value in dict(given).items() if value is not None}
+    if "n_bags" in given:
+        return Choice("pu-ensemble", why)
+    n_rows, n_positive = len(labels.index), labels.counts[labels.find(positive, "positive")]
+    seconds = max(1.0, 4e-4 * n_rows + 4e-9 * n_rows**2 + 1e-5 * n_positive**2)
+    if rows or given & _OF_PUSVM or seconds > _A_FIT * time_budget:
+        return Choice("pusvm", why)
+    return Choice("pu-ensemble", f"{why}; a fit of the ensemble takes about {seconds:.0f} s")
 
 
 def choose_roles(file, machine, normal=None, positive=None):

@@ -8,19 +8,27 @@ from ...io.errors import UserError
 from ...io.tables.training import rows_for
 from ..wording import as_options, listening
 
-# Share of the time budget that the comparison may take, and its least when asked for.
-_SHARE, _LEAST = 0.5, 10.0
+# Shares of the time budget: of the choice of settings (alone, and with a comparison to follow),
+# the least of the comparison, and of the report. Seconds of a comparison that is asked for.
+_CHOICE_ALONE, _CHOICE, _COMPARISON, _REPORT, _LEAST = 0.8, 0.45, 0.1, 0.15, 10.0
 
 
-def comparison_seconds(asked, reported, time_budget):
-    """Seconds for the comparison with other methods; 0 for none.
+def is_compared(asked, reported):
+    """Whether other methods are compared with: as asked for; else (None) if there is a report."""
+    return reported if asked is None else asked
 
-    It is made as asked for; else (None) if there is a report.
-    """
-    seconds = _SHARE * time_budget
-    if asked is None:
-        return seconds if reported else 0.0
-    return max(_LEAST, seconds) if asked else 0.0
+
+def seconds_to_choose(asked, reported, time_budget):
+    """Seconds for the choice of settings and the fit."""
+    return time_budget * (_CHOICE if is_compared(asked, reported) else _CHOICE_ALONE)
+
+
+def comparison_seconds(asked, reported, time_budget, used):
+    """Seconds for the comparison with other methods, what was ``used`` taken off; 0 for none."""
+    if not is_compared(asked, reported):
+        return 0.0
+    left = time_budget - used - (_REPORT * time_budget if reported else 0.0)
+    return max(_LEAST if asked else 0.0, _COMPARISON * time_budget, left)
 
 
 def compare(estimator, X, y, *, others, classes, seconds, seed, observer):

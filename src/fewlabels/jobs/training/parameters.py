@@ -38,7 +38,7 @@ class Request:
     keep: tuple[str, ...] = ()
     missing: str = "impute"
     scale: bool = True
-    clean: bool = False
+    clean: bool | None = None
     time_budget: float = DEFAULT_BUDGET
     baselines: bool | None = None
     rows: bool | None = None

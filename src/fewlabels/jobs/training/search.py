@@ -13,12 +13,14 @@ CHOSEN = ("kernel", "gamma", "C", "C_star", "nu", "lam", "trim")
 class Search(NamedTuple):
     """Seconds for the choice of settings (0: none is made, and why not).
 
-    ``contaminated``: whether rows of one class may hold others.
+    ``contaminated``: whether rows of one class may hold others; ``settings`` that follow from it
+    where none are chosen.
     """
 
     seconds: float
     why_not: str = ""
     contaminated: bool = True
+    settings: dict = {}  # noqa: RUF012
 
 
 def plan_search(machine, given, time_budget, clean):
@@ -35,12 +37,31 @@ def plan_search(machine, given, time_budget, clean):
         search = Search(0.0, "defaults, as --time-budget 0 asks")
     else:
         return Search(time_budget, contaminated=not clean)
+    if clean and machine == "svdd-ensemble" and given.get("trim") is None:
+        return search._replace(contaminated=False, settings={"trim": 0.0})
     if clean:
         raise UserError(
             f"--clean is for the choice of settings, but they are {search.why_not}; leave one of "
             "the options out."
         )
     return search
+
+
+def odd_rows(machine, estimator, clean, words):
+    """What becomes of anomalies among rows of one class, and how to say otherwise; or None."""
+    if MACHINES[machine].learns_from != "normal":
+        return None
+    from ...model_selection.tuning.result import trim_of
+
+    trim = estimator.trim if machine == "svdd-ensemble" else trim_of(estimator)
+    if not trim:
+        known = "none, as --clean says; " if clean else ""
+        return words(f"{known}all rows are learnt from")
+    left_out = f"the {100 * trim:g} % farthest from others are left out of training"
+    if machine == "svdd-ensemble":
+        left_out = f"each bag is learnt without the {100 * trim:g} % of its rows farthest out"
+    advice = "" if clean is False else "; --clean if all are known to be normal"
+    return words(f"may be among the rows: {left_out}{advice}")
 
 
 def tuning_facts(tuning):

@@ -17,12 +17,18 @@ from ...io.tables.target import Roles
 from ...io.tables.training import TrainingFile, TrainingRows, read_training
 from ..observer import job
 from .choice import Choice, choose_machine, choose_roles, keeps_rows
-from .comparison import compare, comparison_facts, comparison_seconds, rows_of_others
+from .comparison import (
+    compare,
+    comparison_facts,
+    comparison_seconds,
+    rows_of_others,
+    seconds_to_choose,
+)
 from .figures import count_labels, figures_of, signal_facts, silenced
 from .fitting import Fitted, find_signal, fit_machine
 from .outputs import check_model_output, check_report_output, write_report_of
 from .parameters import machine_parameters, request_of, with_target_fpr
-from .search import Search, plan_search, tuning_facts, why_settings
+from .search import Search, odd_rows, plan_search, tuning_facts, why_settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,11 +103,12 @@ def train(data, target=None, *, reported=False, model=None, save=None, observer=
     Training
         With ``pipeline``, ``metadata``, ``comparison`` and all that they were made of.
     """
+    started = time.perf_counter()
     request = request_of({"target": target, **options})
     data = source_of(data, **request.reading)
     input_format(data)
     observer.step("reading")
-    prepared = prepare(data, request)
+    prepared = prepare(data, request, reported)
     machine = machine_class(prepared.choice.machine)(**prepared.settings)
     fitted = fit_machine(
         machine, prepared.X, prepared.found.y, given=request.parameters, model=model,
@@ -113,9 +120,12 @@ def train(data, target=None, *, reported=False, model=None, save=None, observer=
     training = Training(prepared, fitted, metadata, signal=signal)
     if save:
         save(training)
-    seconds = comparison_seconds(request.baselines, reported, request.time_budget)
+    used = time.perf_counter() - started
+    budget = metadata["training"]["budget"] = {"seconds": request.time_budget, "fitting": used}
+    seconds = comparison_seconds(request.baselines, reported, request.time_budget, used)
     if seconds and (request.baselines or signal is None or signal.found):
         training = _compared(training, seconds, observer)
+        budget["comparing"] = time.perf_counter() - started - used
         if save:
             save(training)
     return training
@@ -156,23 +166,31 @@ def train_file(data, model, *, report=None, command="", force=False, observer=No
     )  # fmt: skip
     facts = training.metadata["training"]
     if report is not None:
+        since = time.perf_counter()
         observer.step("writing the report")
         parts = training.parts_of_report()
         facts["notes"] += write_report_of(report, model, **parts, command=command)
+        facts["budget"]["reporting"] = time.perf_counter() - since
     facts["seconds_in_all"] = time.perf_counter() - started
     return training.metadata
 
 
-def prepare(data, request):
+def prepare(data, request, reported=False):
     """Read a table, and choose the machine and the rows it learns from."""
     file = read_training(
         data, target=request.target, drop=request.drop, categorical=request.categorical,
         keep=request.keep, unlabeled=request.unlabeled, merge_case=request.merge_case,
     )  # fmt: skip
     normal, positive = request.normal, request.positive
-    choice = choose_machine(file.labels, machine=request.machine, normal=normal, positive=positive)
+    choice = choose_machine(
+        file.labels, n_rows=file.n_rows, machine=request.machine, normal=normal, positive=positive,
+        clean=request.clean, given=request.parameters, rows=request.rows,
+        time_budget=request.time_budget,
+    )  # fmt: skip
     settings, notes = machine_parameters(choice, request.parameters)
-    search = plan_search(choice.machine, request.parameters, request.time_budget, request.clean)
+    seconds = seconds_to_choose(request.baselines, reported, request.time_budget)
+    search = plan_search(choice.machine, request.parameters, seconds, request.clean)
+    settings |= search.settings
     held = keeps_rows(choice, request.rows)
     roles = choose_roles(file, choice.machine, normal, positive)
     found = file.choose(roles, request.missing)
@@ -219,6 +237,8 @@ def _described(prepared, fitted, request, observer, signal):
         "rows": X.shape[0],
         "features": X.shape[1],
         "rows_held": prepared.keeps_rows,
+        "clean": request.clean,
+        "odd_rows": odd_rows(machine, estimator, request.clean, observer.words),
         "target": request.target,
         **({"merge_case": True} if request.merge_case else {}),
         **facts,

@@ -1,18 +1,29 @@
-"""What a sceptic would try, all from scikit-learn, with its defaults."""
+"""What a sceptic would try, all of it made of scikit-learn's estimators."""
+
+import warnings
+from itertools import product
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.covariance import LedoitWolf
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC, OneClassSVM
 
+from ...training.neighbors import rank_of_neighbor
 from .run import Method
 
 _NEIGHBOR = 10
+# Settings that a forest is tuned over: rows in a leaf, columns per split; trees to choose by.
+_FORESTS, _FEW_TREES = ((5, "sqrt"), (1, "sqrt"), (15, "sqrt"), (5, 0.5)), 40
+# And label spreading: neighbours, how far labels may change; parts of the labels held out.
+_GRAPHS, _CLAMPING, _PARTS = (7, 5, 10, 20), (0.2, 0.8), 3
 MAJORITY = "majority class"
 
 
@@ -23,6 +34,68 @@ class NeighborDistance(NearestNeighbors):
         """Greater is more normal."""
         k = min(self.n_neighbors, self.n_samples_fit_)
         return -self.kneighbors(X, k)[0][:, -1]
+
+
+class RootNeighborDistance(NeighborDistance):
+    """The same to the q-th one of n rows, q = sqrt(n) rounded."""
+
+    def fit(self, X, y=None):
+        """Hold the rows."""
+        self.n_neighbors = rank_of_neighbor(X.shape[0]) if X.shape[0] > 1 else 1
+        return super().fit(X)
+
+
+class TunedForest(RandomForestClassifier):
+    """A forest with the size of leaves and the columns per split that do best out of bag."""
+
+    def fit(self, X, y):
+        """Fit a small forest for each setting, and a whole one with the best, by its area."""
+        n_trees, areas = self.n_estimators, []
+        self.set_params(n_estimators=_FEW_TREES, oob_score=True)
+        for leaf, columns in _FORESTS:
+            self.set_params(min_samples_leaf=leaf, max_features=columns)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # rows that no tree has left out
+                super().fit(X, y)
+            votes = np.nan_to_num(self.oob_decision_function_[:, 1], nan=0.5)
+            areas.append(roc_auc_score(y, votes))
+        leaf, columns = _FORESTS[int(np.argmax(areas))]
+        self.set_params(n_estimators=n_trees, oob_score=False)
+        self.set_params(min_samples_leaf=leaf, max_features=columns)
+        return super().fit(X, y)
+
+
+class TunedSpreading(ClassifierMixin, BaseEstimator):
+    """Label spreading over the graph of nearest neighbours that does best on labels held out."""
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Choose a graph and a share of clamping by cross-validation over the labelled rows."""
+        known = np.flatnonzero(y != -1)
+        self.classes_, counts = np.unique(y[known], return_counts=True)
+        fewest = int(counts.min())
+        candidates = [
+            LabelSpreading(kernel="knn", n_neighbors=min(k, X.shape[0] - 1), alpha=alpha)
+            for k, alpha in product(_GRAPHS, _CLAMPING)
+        ]
+        hits = np.zeros(len(candidates))
+        if fewest > 1:
+            parts = min(_PARTS, fewest)
+            folds = StratifiedKFold(parts, shuffle=True, random_state=self.random_state)
+            for _, held in folds.split(known, y[known]):
+                hidden = y.copy()
+                hidden[known[held]] = -1
+                for place, candidate in enumerate(candidates):
+                    told = candidate.fit(X, hidden).transduction_
+                    hits[place] += np.sum(told[known[held]] == y[known[held]])
+        self.spreading_ = candidates[int(np.argmax(hits))].fit(X, y)
+        return self
+
+    def predict(self, X):
+        """Labels of rows."""
+        return self.spreading_.predict(X)
 
 
 class Mahalanobis(LedoitWolf):
@@ -46,6 +119,7 @@ def one_class_methods(seed):
         Method(
             f"distance to the {_NEIGHBOR}th neighbour", NeighborDistance(n_neighbors=_NEIGHBOR)
         ),
+        Method("distance to the root-n-th neighbour", RootNeighborDistance()),
         Method("Mahalanobis distance", Mahalanobis()),
         Method("scikit-learn's OneClassSVM, defaults", OneClassSVM()),
     ]
@@ -56,11 +130,13 @@ def pu_methods(seed):
     forest = RandomForestClassifier(
         min_samples_leaf=5, class_weight="balanced_subsample", random_state=seed
     )
+    tuned = TunedForest(class_weight="balanced_subsample", random_state=seed)
     regression = LogisticRegression(class_weight="balanced", max_iter=1000)
     return [
         Method("logistic regression, unlabelled as negative", regression),
         Method("random forest, unlabelled as negative", forest),
         Method("SVM, unlabelled as negative", SVC(class_weight="balanced")),
+        Method("tuned forest, unlabelled as negative", tuned),
     ]
 
 
@@ -73,6 +149,7 @@ def few_label_methods(seed):
         Method("SVM, labels alone", SVC(random_state=seed), "labels"),
         Method("self-training", training),
         Method("label spreading, nearest neighbours", LabelSpreading(kernel="knn")),
+        Method("label spreading, best of several graphs", TunedSpreading(random_state=seed)),
     ]
 
 

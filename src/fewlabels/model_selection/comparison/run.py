@@ -95,6 +95,7 @@ def run(methods, splits, evaluate, search):
             found.failures[place] = f"failed: {str(error).splitlines()[0]}"
             return None
         found.seconds[place].append(time.perf_counter() - started)
+        search.took(found.seconds[place][-1])
         return output
 
     folds = [(fold, *split) for fold, split in enumerate(splits)]

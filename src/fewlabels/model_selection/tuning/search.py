@@ -47,6 +47,7 @@ class Search:
         rng = check_random_state(0 if random_state is None else random_state)
         self.seed = int(rng.randint(_SEEDS))
         self.fits = self.kernel_values = 0
+        self._longest = 0.0  # seconds of one thing that was done
         self.stopped = ""
         self._told = None  # what moves the progress bar
 
@@ -61,8 +62,11 @@ class Search:
         return f" The search was ended early by {_ENDED[self.stopped]}." if self.stopped else ""
 
     def is_over(self):
-        """Whether the time is spent; nothing more is tried then."""
-        if not self.stopped and self.seconds >= self.time_budget:
+        """Whether the time is spent, or another of the longest so far would end after it."""
+        return self._is_spent(self._longest)
+
+    def _is_spent(self, more=0.0):
+        if not self.stopped and self.seconds + more >= self.time_budget:
             self.stopped = "time budget"
         return bool(self.stopped)
 
@@ -79,6 +83,10 @@ class Search:
             finally:
                 self._told = None
 
+    def took(self, seconds):
+        """Note how long one thing took."""
+        self._longest = max(self._longest, seconds)
+
     def advance(self, text=""):
         """Count a step."""
         if self._told is not None:
@@ -89,11 +97,15 @@ class Search:
         machine = clone(estimator).set_params(verbose=False, **settings)
         options = {} if weight is None else {"sample_weight": weight}
         if "callback" in signature(machine.fit).parameters:
-            options["callback"] = lambda entry: self.is_over()
+            options["callback"] = lambda entry: self._is_spent()
+        since = time.perf_counter()
         with quiet():
             machine.fit(X, y, **options)
         self.count(machine)
-        return None if self.stopped else machine
+        if self.stopped:
+            return None
+        self.took(time.perf_counter() - since)
+        return machine
 
     def count(self, machine):
         """Add the cost of a fitted machine; its kernel values are returned."""
