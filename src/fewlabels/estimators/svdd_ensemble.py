@@ -25,7 +25,7 @@ from .kernel_machine import COMMON, KernelMachine, fitting, run_by
 from .normal_rows import OneClassMachine
 from .rows import fit_rows
 
-_COMMON = "kernel degree coef0 tol max_time n_jobs random_state verbose".split()
+_COMMON = "degree coef0 tol max_time n_jobs random_state verbose".split()
 
 
 @dataclass(eq=False, repr=False)
@@ -136,6 +136,7 @@ class SVDDEnsemble(OneClassMachine):
 
     _parameter_constraints: ClassVar[dict] = {
         **{name: COMMON[name] for name in _COMMON},
+        "kernel": [StrOptions({"rbf", "poly", "sigmoid", "linear", "precomputed"}), callable],
         "n_bags": [Interval(Integral, 1, None, closed="left")],
         "bag_size": [Interval(Integral, 1, 4096, closed="both")],
         "trim": [Interval(Real, 0.0, 1.0, closed="left")],
