@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .estimators import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, SVDDEnsemble
+    from .jobs.encoder import TableEncoder
     from .jobs.table import fit_table
     from .model_selection import tune
 
@@ -15,6 +16,7 @@ __version__ = "0.1.0"
 _ESTIMATORS = ("PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "SVDDEnsemble")
 _HOMES = {
     **dict.fromkeys(_ESTIMATORS, "fewlabels.estimators"),
+    "TableEncoder": "fewlabels.jobs",
     "fit_table": "fewlabels.jobs",
     "tune": "fewlabels.model_selection",
 }
@@ -26,6 +28,7 @@ __all__ = [
     "OneClassSVM",
     "PUEnsemble",
     "SVDDEnsemble",
+    "TableEncoder",
     "__version__",
     "fit_table",
     "tune",

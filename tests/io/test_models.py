@@ -143,7 +143,12 @@ def test_foreign_types_are_refused_by_name(tmp_path):
 
 
 def test_a_file_says_its_format(model):
-    assert read_metadata(model[0])["format_version"] == models.FORMAT_VERSION - 1 == 5
+    assert read_metadata(model[0])["format_version"] == models.FORMAT_VERSION == 6
+    plain = Schema("table", 1, (Column("a", "number"),))
+    assert describe("svdd", {}, plain, {})["format_version"] == 5
+    assert describe("pusvm", {}, SCHEMA, {})["format_version"] == 5
+    words = Schema("table", 1, (Column("a", "text", words=3),))
+    assert describe("pusvm", {}, words, {})["format_version"] == 6
 
 
 def test_types_that_files_may_hold_are_those_of_this_package():

@@ -7,9 +7,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from fewlabels.io.encoding.fit import fit_encoder
 from fewlabels.io.errors import UserError
 from fewlabels.io.tables.columns import are_dates, day_text, days
-from fewlabels.io.tables.encoding import fit_encoder
 from fewlabels.io.tables.profile import is_identifier_name, judge_columns
 from fewlabels.io.tables.target import every_row, normal_rows
 from fewlabels.io.tables.training import read_training, rows_for
@@ -44,7 +44,6 @@ LEFT_OUT = {
     "codes": ("a", [f"{i:04d}" for i in range(N)], "an identifier: another text"),
     "names": ("a", [f"part {i}" for i in range(N)], "an identifier: another text"),
     "a few names twice": ("a", [f"p{i}" for i in range(N - 5)] + ["p0"] * 5, "55 different texts"),
-    "sentences": ("a", [f"the part no {i} broke again" for i in range(N)], "free text"),
     "id by its name": ("user_id", [i % 55 for i in range(3 * N)], "an identifier by its name"),
     "iso dates": ("a", ["2024-02-03", "2024-02-04 10:00:00", ""] * 20, "dates"),
     "german dates": ("a", ["3.2.2024", "14.12.2023"] * 30, "dates"),
@@ -61,7 +60,33 @@ def test_left_out(case):
     kind, words = _why(name, cells)
     assert kind == "left out"
     assert words.startswith(why), words
-    assert _why(name, cells, kept=[name]) is None
+    # Names that are kept are not one column each.
+    kept = _why(name, cells, kept=[name])
+    assert kept is None or kept == ("text", f"{len(set(cells))} different texts")
+    assert (kept is not None) == case.startswith(("codes", "names", "a few names"))
+
+
+TEXTS = {
+    "sentences": [f"the part no {i} broke again" for i in range(N)],
+    "sentences, some twice": [f"the part no {i % 55} broke again" for i in range(N)],
+    "sentences, many times": [
+        f"the part no {i % 55} broke once again today" for i in range(5 * N)
+    ],
+    "blanks": ["", *(f"the part no {i} broke again" for i in range(N))],
+    "greek": [f"το τμήμα {i} έσπασε πάλι" for i in range(N)],
+    "hindi": [f"हिस्सा संख्या {i} फिर टूट गया" for i in range(N)],
+    "chinese": [f"第{i}个零件昨天晚上又坏了" for i in range(N)],
+    "thai": [f"ชิ้นส่วนที่{i}พังอีกครั้ง" for i in range(N)],
+}
+
+
+@pytest.mark.parametrize("case", TEXTS, ids=str)
+def test_sentences_are_texts(case):
+    assert _why("a", TEXTS[case]) == ("text", "sentences")
+    assert _why("a", TEXTS[case], kept=["a"])[0] == "text"
+    training = np.arange(len(TEXTS[case])) < 1
+    if case == "blanks":
+        assert _why("a", TEXTS[case], training=training)[0] == "left out"
 
 
 TAKEN = {
@@ -75,6 +100,8 @@ TAKEN = {
     "flag or blank": ("a", ["yes", ""] * 30),
     "one or blank": ("a", [1, None] * 30),
     "times in a text": ("a", ["at 2024-02-03", "never"] * 30),
+    "few sentences": ("a", [f"the part no {i % 20} broke again" for i in range(N)]),
+    "long categories": ("a", [f"part no {i % 55} of it" for i in range(5 * N)]),
     "ratios": ("a", ["1/2", "2/3"] * 30),
 }
 

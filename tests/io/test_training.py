@@ -5,8 +5,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from fewlabels.io.encoding.fit import fit_encoder
 from fewlabels.io.errors import UserError
-from fewlabels.io.tables.encoding import fit_encoder
 from fewlabels.io.tables.features import table_features, table_schema
 from fewlabels.io.tables.tally import Tally
 from fewlabels.io.tables.target import every_row, normal_rows, positive_rows

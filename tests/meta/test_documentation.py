@@ -32,7 +32,7 @@ PARTS = [
     "fewlabels.jobs",
 ]
 EXPECTED_PUBLIC = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "SVDDEnsemble"]
-EXPECTED_PUBLIC += ["__version__", "fit_table", "tune"]
+EXPECTED_PUBLIC += ["TableEncoder", "__version__", "fit_table", "tune"]
 
 
 # -- the public names ------------------------------------------------------------------

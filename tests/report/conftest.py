@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fewlabels.io.encoding.fit import fit_encoder
 from fewlabels.io.models.files import describe
 from fewlabels.io.models.machines import machine_class
-from fewlabels.io.tables.encoding import fit_encoder
 from fewlabels.io.tables.training import read_training
 from fewlabels.jobs.training.choice import choose_machine, choose_roles
 from fewlabels.jobs.training.figures import count_labels, figures_of

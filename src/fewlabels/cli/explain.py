@@ -57,7 +57,8 @@ def explain(
     A column's contribution is what the score changes when the column takes the row's value
     instead of that of a usual row (Shapley values: averaged over usual rows and over the order
     of the columns). Contributions add up from the usual score to the row's: negative ones push
-    towards "outside", or away from the class that positive scores stand for.
+    towards "outside", or away from the class that positive scores stand for. Of texts the words
+    are told too: what the score loses when one is taken out.
     """
     if top < 1:
         raise UserError(f"--top {top} is out of range; it must be 1 or more.")
@@ -120,6 +121,9 @@ def _print(told, found, top):
         )
         left = line[0] if j == 1 else left
         typer.echo(f"  {left.ljust(start)}  {line[4].rjust(widths[4])}")
+    if told.get("words"):
+        words = ", ".join(f"'{one['word']}' {one['change']:+.3g}" for one in told["words"][:top])
+        typer.echo(f"  what the score loses without a word: {words}")
 
 
 def _shown(value):

@@ -60,6 +60,7 @@ class RowOptions(NamedTuple):
     drop: list[str] | None = options.DROP
     categorical: list[str] | None = options.CATEGORICAL
     keep: list[str] | None = options.KEEP
+    text: list[str] | None = options.TEXT
     missing: Missing = _rows(
         Missing.impute,
         help="Missing numbers: impute fills them in with the median and tells the machine "

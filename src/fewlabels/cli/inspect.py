@@ -51,6 +51,8 @@ def _search(tuning):
 
 
 def _kind(column):
+    if column["kind"] == "text":
+        return f"text, {column['words']:,} words and their like"
     if column["kind"] != "category":
         return column["kind"]
     return f"category, {column['categories']} values"

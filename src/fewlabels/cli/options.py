@@ -27,8 +27,14 @@ CATEGORICAL = typer.Option(
 )
 KEEP = typer.Option(
     None,
-    help="Column to learn from although it looks like an identifier, a date, free text or a "
-    "constant; can be repeated.",
+    help="Column to learn from although it looks like an identifier, a date or a constant; can be "
+    "repeated.",
+    rich_help_panel=ROWS_PANEL,
+)
+TEXT = typer.Option(
+    None,
+    help="Column whose words are learnt from although its texts are short; sentences are found by "
+    "themselves; can be repeated.",
     rich_help_panel=ROWS_PANEL,
 )
 SCALE = typer.Option(

@@ -37,6 +37,7 @@ class RowOptions(NamedTuple):
     drop: list[str] | None = options.DROP
     categorical: list[str] | None = options.CATEGORICAL
     keep: list[str] | None = options.KEEP
+    text: list[str] | None = options.TEXT
     missing: Missing = typer.Option(
         Missing.impute,
         help="Missing numbers: impute fills them in with the median; skip leaves out rows "

@@ -13,6 +13,7 @@ from .observer import Observer
 
 # Imported on first use, since every job takes other libraries.
 _HOMES = {
+    "TableEncoder": "encoder",
     "TableFit": "table",
     "explain": "explaining",
     "export": "exporting",

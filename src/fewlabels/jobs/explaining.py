@@ -7,6 +7,8 @@ import pandas as pd
 import scipy.sparse as sp
 
 from ..inspection import explain as explain_model
+from ..inspection.words import word_changes
+from ..io.encoding.texts import spans
 from ..io.errors import UserError, listing, plural
 from ..io.memory import source_of
 from ..io.tables.chunks import iterate_chunks
@@ -21,6 +23,8 @@ from .wording import as_options
 
 # Rows to compare with, and how many there have to be.
 _BACKGROUND, _FEWEST = 50, 5
+# Words of a row's texts that are told.
+_MOST_WORDS = 20
 
 
 @job
@@ -46,7 +50,7 @@ def explain(
     Returns
     -------
     dict
-        Plain values.
+        Plain values. Of columns of texts also ``words``: what the score loses without each.
     """
     check_ranges({"random_state": seed, "n_jobs": n_jobs})
     numbers = list(dict.fromkeys(rows))
@@ -77,6 +81,13 @@ def explain(
         raise UserError(as_options(str(error))) from error
     scores, more = scorer.of(rows)
     answer = scorer.answer
+    texts = scorer.schema.names("text")
+
+    def explained(changed):
+        found = scorer.of(changed)[0]
+        return found if place is None else found[:, place]
+
+    words = {name: word_changes(explained, rows, name, spans) for name in texts}
     labels = answer.arrays(scores, more)[1].to_pylist()
     extra = [{}] * len(numbers)
     if told.classes is not None:
@@ -101,8 +112,10 @@ def explain(
                 **({} if more is None else {answer.more: finite(more[k])}),
                 "contributions": [
                     {name: _plain(value) for name, value in line.items()}
+                    | ({"usual": None} if line["column"] in texts else {})
                     for line in told.frame(k).to_dict("records")
                 ],
+                **({"words": _words(words, k)} if texts else {}),
             }
             for k, number in enumerate(numbers)
         ],
@@ -121,6 +134,17 @@ def _place(scorer, name):
     if value_key(name) not in keys:
         raise UserError(f"The model has no class '{name}'; it has {listing(classes)}.")
     return keys.index(value_key(name))
+
+
+def _words(words, row):
+    """The words of a row's texts, the strongest first."""
+    told = [
+        {"column": name, "word": word, "change": finite(change)}
+        for name, changes in words.items()
+        for word, change in changes[row]
+        if change
+    ]
+    return sorted(told, key=lambda one: -abs(one["change"]))[:_MOST_WORDS]
 
 
 def _read(data, schema, numbers, draws, seed):

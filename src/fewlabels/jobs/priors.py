@@ -5,29 +5,30 @@ import time
 import numpy as np
 
 from ..class_prior import METHODS, estimate_prior
+from ..io.encoding.fit import fit_encoder
 from ..io.errors import UserError, listing
 from ..io.memory import source_of
-from ..io.tables.encoding import fit_encoder
 from ..io.tables.training import read_training
 from ..training.row_order import value_order
 from .observer import job
 from .settings import check_ranges
 from .training.choice import check_options, choose_roles
 from .training.figures import finite
+from .training.texts import weigh
 from .wording import as_options, listening
 
 
 @job
 def prior(
-    data, target, *, positive=None, drop=(), categorical=(), keep=(), missing="impute", scale=True,
-    method="auto", confidence=0.9, convention="unlabeled", n_jobs=None, seed=0, merge_case=None,
-    observer=None, **reading,
+    data, target, *, positive=None, drop=(), categorical=(), keep=(), text=(), missing="impute",
+    scale=True, method="auto", confidence=0.9, convention="unlabeled", n_jobs=None, seed=0,
+    merge_case=None, observer=None, **reading,
 ):  # fmt: skip
     """Estimate the class prior of a table.
 
     Parameters
     ----------
-    data, target, positive, drop, categorical, keep, missing, scale
+    data, target, positive, drop, categorical, keep, text, missing, scale
         As in :func:`fewlabels.fit_table`.
     method, confidence, convention, n_jobs, seed
         As in :func:`fewlabels.class_prior.estimate_prior`, whose ``random_state`` is the seed.
@@ -52,11 +53,13 @@ def prior(
     started = time.perf_counter()
     data = source_of(data, **reading)
     file = read_training(
-        data, target=target, drop=drop, categorical=categorical, keep=keep, merge_case=merge_case
-    )
+        data, target=target, drop=drop, categorical=categorical, keep=keep, text=text,
+        merge_case=merge_case,
+    )  # fmt: skip
     roles = choose_roles(file, "pusvm", positive=positive)
     found = file.choose(roles, missing)
-    _, X, _ = fit_encoder(schema=found.schema, rows=found.rows, source=data, scale=scale)
+    encoder, X, _ = fit_encoder(schema=found.schema, rows=found.rows, source=data, scale=scale)
+    X, _, told = weigh(encoder, X, found.y)
     # As a fit gives them to the estimator, so that both find the same prior.
     order = value_order(X, found.y > 0, np.ones(X.shape[0]))
     try:
@@ -82,5 +85,5 @@ def prior(
         "rows_labeled": n_positive,
         "rows_unlabeled": len(found.y) - n_positive,
         "seconds": time.perf_counter() - started,
-        "notes": [observer.words(note) for note in found.notes + messages],
+        "notes": [observer.words(note) for note in found.notes + told + messages],
     }

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 from sklearn.pipeline import Pipeline
 
+from ..io.encoding.fit import known_categories
 from ..io.errors import UserError
 from ..io.models.files import load_model
 from ..io.models.machines import MACHINES, no_signal
-from ..io.tables.encoding import known_categories
 
 
 class ClassAnswer(NamedTuple):

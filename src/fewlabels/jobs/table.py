@@ -137,6 +137,7 @@ def fit_table(
     drop=(),
     categorical=(),
     keep=(),
+    text=(),
     missing="impute",
     scale=True,
     clean=None,
@@ -157,9 +158,9 @@ def fit_table(
     The labels decide which machine. Rows of one class get an SVDDEnsemble, which tells what does
     not belong to them (an SVDD, if none of them is an anomaly); one class and blanks a PUSVM,
     which finds more rows of that class among the blank ones; two classes and blanks an S3VM, which
-    tells them apart. Columns that nothing can be learnt from are left out, categories are encoded,
-    missing numbers filled in, settings chosen from the data. Options and defaults are those of
-    ``fewlabels fit``.
+    tells them apart. Columns that nothing can be learnt from are left out, categories and words are
+    encoded, missing numbers filled in, settings chosen from the data. Options and defaults are
+    those of ``fewlabels fit``.
 
     Parameters
     ----------
@@ -176,9 +177,10 @@ def fit_table(
         A value of the target that marks rows of unknown class, as a blank does.
     machine : {"svdd", "svdd-ensemble", "one-class", "pusvm", "pu-ensemble", "s3vm"}, default=None
         The machine; None leaves it to the labels.
-    drop, categorical, keep : str or sequence of str, default=()
+    drop, categorical, keep, text : str or sequence of str, default=()
         Columns to leave out; columns of categories although they hold numbers; columns to learn
-        from although they look like an identifier, a date, free text or a constant.
+        from although they look like an identifier, a date or a constant; columns whose words are
+        learnt from although their texts are short (sentences are found by themselves).
     missing : {"impute", "skip", "refuse"}, default="impute"
         Missing numbers: filled in with the median, and the machine is told where; or their rows
         are left out; or they are refused.
@@ -240,9 +242,9 @@ def fit_table(
     training = train(
         data, target, reported=report, observer=observer, normal=normal, positive=positive,
         unlabeled=unlabeled, machine=machine, drop=drop, categorical=categorical, keep=keep,
-        missing=missing, scale=scale, clean=clean, time_budget=time_budget, baselines=baselines,
-        rows=rows, merge_case=merge_case, sep=sep, decimal=decimal, encoding=encoding,
-        header=header, **parameters,
+        text=text, missing=missing, scale=scale, clean=clean, time_budget=time_budget,
+        baselines=baselines, rows=rows, merge_case=merge_case, sep=sep, decimal=decimal,
+        encoding=encoding, header=header, **parameters,
     )  # fmt: skip
     names = [field.name for field in dataclasses.fields(Column)]
     columns = [dataclasses.asdict(column) for column in training.prepared.found.profile]

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
+from ..io.encoding.fit import known_categories, text_encoders
 from ..io.errors import UserError, plural
 from ..io.memory import source_of
 from ..io.models.files import describe, load_model, read_metadata, save_model
 from ..io.models.machines import MACHINES
 from ..io.paths import input_format
 from ..io.tables.chunks import iterate_chunks
-from ..io.tables.encoding import known_categories
 from ..io.tables.new_labels import NewLabels
 from ..io.tables.tally import Tally, filled_words, unseen_words
 from ..io.tables.target import value_key
@@ -108,6 +108,7 @@ def update(
         **_counts(metadata["training"], training, more),
         **went,
         "unseen_categories": more.unseen,
+        "new_words": more.new_words,
         "bytes": Path(output).stat().st_size,
         "seconds": time.perf_counter() - started,
     }
@@ -280,8 +281,9 @@ class MoreRows:
 
     Labels are those of ``target``, else of the model's target where the data have it, or none with
     ``no_labels``. ``n_read`` counts the rows of the table (None has none), ``n_rows`` those that
-    will be added, ``labels`` their labels; ``filled`` and ``unseen`` count by column the missing
-    numbers that the model fills in and the rows with categories that it does not know.
+    will be added, ``labels`` their labels; ``filled``, ``unseen`` and ``new_words`` count by
+    column the missing numbers that the model fills in, and the rows with categories and the words
+    that it does not know.
     """
 
     def __init__(
@@ -303,12 +305,16 @@ class MoreRows:
         if no_labels:
             self.target = None
         self.n_rows = self.n_read = 0
-        unseen = Counter()
+        texts = text_encoders(pipeline[0], schema)
+        unseen, new_words = Counter(), {name: set() for name in texts}
         for chunk, keep, _ in self._pieces():
             self.n_rows += int(keep.sum())
             self.n_read += len(keep)
             for name, categories in known.items():
                 unseen[name] += int((~chunk.rows[name].isin(categories)).sum())
+            for name, encoder in texts.items():
+                new_words[name] |= encoder.new_words(chunk.rows[name])
+        self.new_words = {name: len(words) for name, words in new_words.items()}
         self.unseen = {name: count for name, count in unseen.items() if count}
         self._check()
         self._check_new()
@@ -348,6 +354,10 @@ class MoreRows:
         notes = [*self.tally.remarks]
         if self.unseen:
             notes.append(unseen_words(self.unseen))
+        for name, count in self.new_words.items():
+            if count:
+                words = f"{plural(count, 'new word')} in '{name}'"
+                notes.append(f"{words} count for nothing; a new fit to all rows learns them")
         if self.filled:
             notes.append(filled_words(self.filled))
         n_missing = self.n_read - self.n_rows - self.labels.n_left_out

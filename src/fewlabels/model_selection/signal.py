@@ -4,6 +4,7 @@ from math import comb
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.optimize import brentq
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.extmath import safe_sparse_dot
@@ -15,7 +16,7 @@ from ..estimators.normal_rows import OneClassMachine
 from ..labels.semi_supervised import places_of, read_semi_labels
 
 # Most rows of either kind that take part, and most pairs of them.
-_MOST_ROWS, _MOST_PAIRS = 600, 8_000
+MOST_ROWS, _MOST_PAIRS = 600, 8_000
 # Orders of the labels; of few, where many orders do equally well and each costs little, more.
 _SHUFFLES, _FEW, _SHUFFLES_OF_FEW = 199, 100, 1999
 # At most this share of shuffled orders may have an area as large as the labels' own.
@@ -23,7 +24,7 @@ _LEVEL = 0.015
 # Half of a 90 % interval, in standard errors.
 _HALF = 1.645
 # Degrees of freedom of the ranking, as a share of the rarer kind's rows.
-_FREEDOM, _MOST_FREEDOM = 0.15, 30.0
+FREEDOM, _MOST_FREEDOM = 0.15, 30.0
 # Differences below it are rounding.
 _TIE = 1e-9
 
@@ -43,13 +44,14 @@ class Signal(NamedTuple):
     labels: int
 
 
-def find_signal(machine, X, y, random_state=0):
+def find_signal(machine, X, y, random_state=0, weights=(1.0,)):
     """A ``Signal`` for labels as the machine takes them; None where no pair can be held out.
 
     Not of the machine, whose settings were chosen by these very labels: rows are ranked by ridge
     regression on a linear and a Gaussian kernel together, each pair of rows by the regression of
     all others (leave-pair-out, Airola et al. 2011), which has no bias for labels that mean
-    nothing. In closed form this takes one factorisation for all shuffled labels.
+    nothing. In closed form this takes one factorisation for all shuffled labels. Of several
+    ``weights`` of the columns the best counts, with shuffled labels too.
     """
     if isinstance(machine, OneClassMachine):
         return None
@@ -71,22 +73,22 @@ def find_signal(machine, X, y, random_state=0):
         return None
     rng = np.random.default_rng(random_state)
     labels = sum(sizes) if others else sizes[0]
-    most = _MOST_ROWS if len(kinds) == 2 else max(2, 2 * _MOST_ROWS // len(kinds))
+    most = MOST_ROWS if len(kinds) == 2 else max(2, 2 * MOST_ROWS // len(kinds))
     kinds = [rng.choice(rows, min(len(rows), most), replace=False) for rows in kinds]
-    others = [rng.choice(rows, min(len(rows), _MOST_ROWS), replace=False) for rows in others]
+    others = [rng.choice(rows, min(len(rows), MOST_ROWS), replace=False) for rows in others]
     sizes = [len(rows) for rows in kinds]
     y = np.repeat(np.arange(len(kinds))[::-1], sizes).astype(float)
     shuffles = _SHUFFLES_OF_FEW if len(y) <= _FEW and len(kinds) == 2 else _SHUFFLES
     shuffled = [rng.permutation(y) for _ in range(shuffles)]
     with one_blas_thread():
         fewest = min(size for size in sizes if size > 1)
-        rows = np.concatenate([*kinds, *others])
-        smooth = _smoother(X[rows], len(y), _FREEDOM * fewest * (len(kinds) - 1))
-        weight = _pairs_left_out(smooth)
-        area_of = _areas if len(kinds) == 2 else _mean_areas
-        areas = [area_of(smooth, weight, order, rng) for order in (y, *shuffled)]
-    of_rows, area = areas[0]
-    chance = np.array([other for _, other in areas[1:]])
+        rows = X[np.concatenate([*kinds, *others])]
+        freedom = FREEDOM * fewest * (len(kinds) - 1)
+        smooth = [smoother(weighed(rows, one), len(y), freedom) for one in weights]
+        pairs = [(one, pairs_left_out(one)) for one in smooth]
+        found = [_best_areas(pairs, order, rng) for order in (y, *shuffled)]
+    of_rows, area = found[0]
+    chance = np.array([other for _, other in found[1:]])
     # Of few labels many orders tie: half of them count.
     as_large = np.sum(chance > area) + 0.5 * np.sum(chance == area)
     p = (1 + as_large) / (1 + shuffles)
@@ -99,7 +101,17 @@ def find_signal(machine, X, y, random_state=0):
     return Signal(area, max(0.0, area - half), min(1.0, area + half), bool(p <= _LEVEL), labels)
 
 
-def _smoother(X, n, freedom):
+def weighed(rows, weights):
+    """Rows, sparse or not, with their columns multiplied."""
+    return rows.multiply(weights).tocsr() if sp.issparse(rows) else rows * weights
+
+
+def _best_areas(smoothers, y, rng):
+    area_of = areas if y.max() <= 1.0 else mean_areas
+    return max((area_of(*one, y, rng) for one in smoothers), key=lambda found: found[1])
+
+
+def smoother(X, n, freedom):
     """The matrix that ridge regression makes of labels of the first n rows.
 
     With so many degrees of freedom. Directions in which other rows, without labels, are spread
@@ -130,22 +142,22 @@ def _of_unit_trace(kernel):
     return kernel / max(np.trace(kernel), np.finfo(float).tiny)
 
 
-def _pairs_left_out(smooth):
+def pairs_left_out(smooth):
     """Weight P_ij of row i's residual in what the regression without i and j says apart."""
     a, b = 1.0 - np.diag(smooth), -smooth
     with np.errstate(divide="ignore", invalid="ignore"):
         return (a + b) / (a[:, None] * a - b * b)
 
 
-def _mean_areas(smooth, weight, y, rng):
+def mean_areas(smooth, weight, y, rng):
     """The same for each of several classes against the rest, on average."""
     kinds, sizes = np.unique(y, return_counts=True)
-    found = [_areas(smooth, weight, (y == k) * 1.0, rng) for k in kinds[sizes > 1]]
-    of_rows, areas = zip(*found, strict=True)
-    return np.mean(of_rows, axis=0), float(np.mean(areas))
+    found = [areas(smooth, weight, (y == k) * 1.0, rng) for k in kinds[sizes > 1]]
+    of_rows, means = zip(*found, strict=True)
+    return np.mean(of_rows, axis=0), float(np.mean(means))
 
 
-def _areas(smooth, weight, y, rng):
+def areas(smooth, weight, y, rng):
     """How often each row is on the right side of rows of the other kind, and the mean of it."""
     left = y - y.mean()
     left = left - smooth @ left

@@ -12,6 +12,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ..io.encoding.texts import TextEncoder
 from .functions import MOST_BYTES
 from .graph import IR_VERSION, OPSET, Columns, Graph, Matrix
 from .machines import answers, label_values, shape_of
@@ -97,6 +98,7 @@ def to_onnx(
             f"{kind.__name__}."
         )
     check_is_fitted(machine)
+    _check_texts(model)
     inputs, rows = _inputs(graph, model)
     if isinstance(model, Pipeline):
         rows = transform(graph, model[:-1], rows)
@@ -119,6 +121,20 @@ def to_onnx(
     if path is not None:
         onnx.save_model(proto, os.fspath(path))
     return proto
+
+
+def _check_texts(model):
+    """Refuse models that read words, which no operator takes apart in exactly the same way."""
+    first = model[0] if isinstance(model, Pipeline) else model
+    if not isinstance(first, ColumnTransformer):
+        return
+    texts = [columns for _, step, columns in first.transformers_ if isinstance(step, TextEncoder)]
+    if texts:
+        raise ValueError(
+            f"it learns from the words of {', '.join(map(repr, texts))}, and no operator of a "
+            "graph takes texts apart exactly as the model does; score with 'fewlabels predict', "
+            "or fit a model without this column (--drop)."
+        )
 
 
 def _inputs(graph, model):

@@ -17,6 +17,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from ..io.encoding.rare import RareColumns
 from .graph import Columns, Matrix, joined
 
 
@@ -52,6 +53,11 @@ def _standard(graph, scaler, rows):
 def _max_abs(graph, scaler, rows):
     rows = _affine(graph, rows, None, scaler.scale_)
     return _clipped(graph, rows, -1.0, 1.0) if getattr(scaler, "clip", False) else rows
+
+
+def _rare(graph, step, rows):
+    rows = rows.numbers(graph)
+    return Matrix(graph.add("Mul", rows.name, step.weight_), rows.width)
 
 
 def _min_max(graph, scaler, rows):
@@ -256,6 +262,7 @@ _WRITERS = {
     FunctionTransformer: _function,
     MaxAbsScaler: _max_abs,
     MissingIndicator: _missing,
+    RareColumns: _rare,
     MinMaxScaler: _min_max,
     OneHotEncoder: _one_hot,
     OrdinalEncoder: _ordinal,

@@ -7,6 +7,7 @@ from . import classes, normal, nothing, positive
 from .contents import Contents
 from .fit import Fit
 from .page import words
+from .texts import telling_words
 from .usage import usage
 
 _SITUATIONS = {"normal": normal.find, "positive": positive.find, "classes": classes.find}
@@ -57,6 +58,7 @@ def collect(*, model_path=None, command="", **parts):
         findings=findings,
         rows=_rows(file, fit.X),
         columns=list(fit.profile or ()),
+        telling=telling_words(fit, findings.sides) if findings.groups else [],
         settings=estimator.get_params(),
         tuning=fit.tuning,
         history=list(estimator.history_),

@@ -31,12 +31,22 @@ class Rate:
     source: str
 
 
+class Excerpt(NamedTuple):
+    """A part of a text with its words in pieces: each with 1, -1 or 0 as it moves the score."""
+
+    pieces: tuple[tuple[str, int], ...]
+
+    def __str__(self):
+        return "".join(piece for piece, _ in self.pieces)
+
+
 @dataclass(frozen=True)
 class Ranking:
     """Rows to look at, best first, and why these.
 
     Columns are "row" (from 1, in the file), the identifier if the file has one, "score" or
-    "p-value", "probability" where there is one, and "why" (columns that drive the score).
+    "p-value", "probability" where there is one, columns of texts (an :class:`Excerpt` in each),
+    and "why" (columns that drive the score).
     """
 
     title: str
@@ -69,8 +79,8 @@ class Contents:
     ``rows`` counts by label, ``columns`` those of the table, ``settings`` the estimator's
     parameters, ``tuning`` their search. ``history``, ``converged`` and ``certificate`` tell of
     the fit. ``baselines``, ``measure``, ``verdict``, ``outcome``, ``worse_than``, ``protocol``
-    and ``agreement`` are those of a ``BaselineComparison``. ``notes`` are remarks, ``usage``
-    headings and code.
+    and ``agreement`` are those of a ``BaselineComparison``. ``telling`` are kinds of rows and
+    the words that these have more of, ``notes`` are remarks, ``usage`` headings and code.
     """
 
     source: str
@@ -98,5 +108,6 @@ class Contents:
     worse_than: list[str] = field(default_factory=list)
     protocol: str = ""
     agreement: pd.DataFrame | None = None
+    telling: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     usage: list[tuple[str, str]] = field(default_factory=list)

@@ -109,4 +109,8 @@ class Fit:
         if self.identifier is not None:
             cells = self.file.content.column(self.identifier).take(pa.array(chosen - 1))
             data[self.identifier] = ["" if v is None else str(v) for v in cells.to_pylist()]
+        for why in columns.get("why", ())[:1]:
+            # What the reasons show of texts stands before them.
+            shown = {name: [one.excerpts[name] for one in columns["why"]] for name in why.excerpts}
+            columns = {**shown, **columns}
         return pd.DataFrame({**data, **columns})

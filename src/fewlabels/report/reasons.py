@@ -7,6 +7,9 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from ..inspection import explain
+from ..inspection.words import word_changes
+from ..io.encoding.texts import spans
+from .contents import Excerpt
 from .page import words
 
 # Columns named per row, and the share of the largest contribution that is worth a name.
@@ -15,15 +18,29 @@ _WORTH = 0.1
 _BACKGROUND = 100
 # Explaining goes over all columns of the background, one by one: beyond, it takes minutes.
 _WIDEST = 10_000
+# Words of a text that are named, and marked in its excerpt of so many characters.
+_NAMED_WORDS, _MARKED, _EXCERPT = 4, 6, 180
+
+
+class Why(str):
+    """Columns that drive a score, and excerpts of the row's texts by column."""
+
+    __slots__ = ("excerpts",)
+
+    def __new__(cls, text, excerpts=None):
+        self = super().__new__(cls, text)
+        self.excerpts = excerpts or {}
+        return self
 
 
 def reasons(fit, rows, order, direction):
     """Name up to three columns per row that push it towards one side, and their values.
 
-    ``direction`` is 1 for what raises the score, -1 for what lowers it, 0 for both.
+    ``direction`` is 1 for what raises the score, -1 for what lowers it, 0 for both. Of texts the
+    words are named that do.
     """
     if not len(order) or fit.found.rows.shape[1] > _WIDEST:
-        return [""] * len(order)
+        return [Why("")] * len(order)
     model = Pipeline([("columns", fit.encoder), ("machine", fit.estimator)])
     trained = fit.found.rows
     background = _take(trained, _background(trained))
@@ -33,18 +50,65 @@ def reasons(fit, rows, order, direction):
         found = explain(model, _table(_take(rows.inputs, order)), background=_table(background))
     contributions = found.contributions
     names = list(found.columns)
+    texts = _texts(fit, model, _take(rows.inputs, order))
     directions = np.broadcast_to(np.asarray(direction, dtype=float), len(order))
     usual = {}
     told = []
-    for row, values, side in zip(order, contributions, directions, strict=True):
+    for k, (row, values, side) in enumerate(zip(order, contributions, directions, strict=True)):
         strength = values * side if side else np.abs(values)
         best = np.argsort(-strength, kind="stable")[:_NAMED]
         least = max(_WORTH * strength[best[0]], np.finfo(float).tiny)
         chosen = [j for j in best if strength[j] > least]
-        told.append(
-            "; ".join(_named(trained, rows.inputs, names[j], j, row, usual) for j in chosen)
+        reason = "; ".join(
+            _words(names[j], texts[names[j]][k], side)
+            if names[j] in texts
+            else _named(trained, rows.inputs, names[j], j, row, usual)
+            for j in chosen
         )
+        excerpts = {
+            name: excerpt(rows.inputs[name].iloc[row], changes[k])
+            for name, changes in texts.items()
+        }
+        told.append(Why(reason, excerpts))
     return told
+
+
+def _texts(fit, model, rows):
+    """What the words of texts change, by column and row."""
+    columns = fit.metadata["schema"]["columns"]
+    names = [column["name"] for column in columns if column["kind"] == "text"]
+    return {name: word_changes(model.decision_function, rows, name, spans) for name in names}
+
+
+def _words(name, changes, side):
+    """The words of a text that push a row towards a side."""
+    pushing = [word for word, change in changes if change * (side or np.sign(change)) > 0]
+    if not pushing:
+        return f"{name} as a whole" if changes else f"{name} is blank"
+    return f"{name} has {words.listing(repr(word) for word in pushing[:_NAMED_WORDS])}"
+
+
+def excerpt(text, changes):
+    """A part of a text around the word that matters most, with such words marked."""
+    text = text if isinstance(text, str) else ""
+    places = [(*place, text[slice(*place)].lower()) for place in spans(text)]
+    strongest = max((abs(change) for _, change in changes), default=0.0)
+    sides = {
+        word: int(np.sign(change))
+        for word, change in changes[:_MARKED]
+        if abs(change) > _WORTH * strongest
+    }
+    first = next((start for start, _, word in places if changes and word == changes[0][0]), 0)
+    begin = max(0, min(first - _EXCERPT // 3, len(text) - _EXCERPT))
+    end = min(len(text), begin + _EXCERPT)
+    pieces, at = [("... ", 0)] if begin else [], begin
+    for start, stop, word in places:
+        if start >= begin and stop <= end and word in sides:
+            pieces += [(text[at:start], 0), (text[start:stop], sides[word])]
+            at = stop
+    pieces.append((text[at:end], 0))
+    pieces += [(" ...", 0)] if end < len(text) else []
+    return Excerpt(tuple((" ".join(p.split("\n")), side) for p, side in pieces if p))
 
 
 def _background(rows):

@@ -95,11 +95,14 @@ def columns(schema):
         return f"{total:,} ({schema['layout']} matrix)"
     categories = [c["categories"] for c in schema["columns"] if c["kind"] == "category"]
     dates = sum(c["kind"] == "date" for c in schema["columns"])
+    texts = [c["words"] for c in schema["columns"] if c["kind"] == "text"]
     words = []
-    if total > len(categories) + dates:
-        words.append(f"{total - len(categories) - dates:,} of numbers")
+    if numbers := total - len(categories) - dates - len(texts):
+        words.append(f"{numbers:,} of numbers")
     if dates:
         words.append(f"{dates:,} of dates")
     if categories:
         words.append(f"{len(categories):,} of categories with {sum(categories):,} values")
+    if texts:
+        words.append(f"{len(texts):,} of texts with {sum(texts):,} words and their like")
     return f"{total:,} ({', '.join(words)})"

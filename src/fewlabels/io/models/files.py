@@ -18,7 +18,9 @@ Formats. Files are written in the lowest one of 5 and 6 that can hold them, and 
    function with its kernel, calibration, curve) and the stream of its rows, if these are held.
    In files of formats 1 to 4 it is single attributes, which ``estimators/earlier.py`` turns into
    these values;
-6. also ``s3vm`` of more than two classes.
+6. also ``s3vm`` of more than two classes; columns of texts (their ``kind``, and how many ``words``
+   are known), whose words travel in the encoder; and, for machines of one class, 0/1 columns that
+   are weighed by how rare they are.
 
 Keys that readers do not know they pass over, so new ones need no new format.
 """
@@ -38,7 +40,7 @@ from ..atomic import replacing
 from ..errors import UserError, listing
 from ..limits import check_room
 from ..paths import existing_file
-from ..tables.schema import Schema
+from ..tables.schema import IMPUTE, Schema
 from .machines import MACHINES, machine_class, trusted_types
 
 FORMAT, FORMAT_VERSION = "fewlabels-model", 6
@@ -53,7 +55,7 @@ def describe(machine, parameters, schema, training):
     versions = {name: version(name) for name in (*_LIBRARIES, "numpy")}
     return {
         "format": FORMAT,
-        "format_version": 6 if len(training.get("classes") or ()) > 2 else 5,
+        "format_version": FORMAT_VERSION if _is_new(machine, schema, training) else 5,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {**versions, "python": platform.python_version()},
         "machine": machine,
@@ -61,6 +63,14 @@ def describe(machine, parameters, schema, training):
         "schema": schema.to_dict(),
         "training": training,
     }
+
+
+def _is_new(machine, schema, training):
+    """Whether readers of format 5 do not know what a model holds."""
+    one_class = MACHINES[machine].learns_from == "normal"
+    weighed = schema.names("category") or schema.missing == IMPUTE
+    several = len(training.get("classes") or ()) > 2
+    return bool(several or schema.names("text") or (one_class and weighed))
 
 
 def save_model(path, pipeline, metadata):
@@ -143,7 +153,7 @@ def _check_description(metadata):
     if not isinstance(schema.n_columns, int) or schema.layout not in ("table", "dense", "sparse"):
         raise ValueError("schema")
     if not all(
-        isinstance(c.name, str) and c.kind in ("number", "category", "date")
+        isinstance(c.name, str) and c.kind in ("number", "category", "date", "text")
         for c in schema.columns
     ):
         raise TypeError("columns")

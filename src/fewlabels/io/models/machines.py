@@ -1,12 +1,13 @@
 """The machines that model files may hold. A new one is an entry here."""
 
 import sys
+from importlib import import_module
 from typing import NamedTuple
 
 # Plain data that skops can hold but does not know to be harmless.
 _DATA = ["scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix", "numpy.dtype"]
 # Parts of this package whose classes are what machines and their values are made of.
-_PARTS = ("estimators", "fitted", "kernels", "problem", "streams")
+_PARTS = ("estimators", "fitted", "io.encoding", "kernels", "problem", "streams")
 
 
 class Machine(NamedTuple):
@@ -55,6 +56,10 @@ def machine_class(name):
 
 def trusted_types():
     """Types that a model file may hold besides those skops trusts; made without being called."""
+    from .. import encoding
+
+    for part in (".rare", ".texts"):
+        import_module(part, encoding.__name__)
     package = __name__.partition(".")[0]
     for name in MACHINES:
         machine_class(name)  # and with it what it is made of

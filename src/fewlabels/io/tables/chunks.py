@@ -17,8 +17,9 @@ from .read import column_names, iterate_tables, remark_on
 from .target import target_text
 from .training import table_notations
 
-# Encoded values per piece: 32 MiB of float64.
+# Encoded values per piece: 32 MiB of float64. A text has so many that are not 0, if it is long.
 _VALUES = 1 << 22
+_OF_TEXT = 512
 _ROWS = 1 << 16
 
 
@@ -48,6 +49,7 @@ def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=Fa
     path, form = _as_fitted(path, schema)
     if rows is None:
         width = schema.n_columns + sum(column.categories or 0 for column in schema.columns)
+        width += _OF_TEXT * len(schema.names("text"))
         rows = max(256, min(_ROWS, _VALUES // max(1, width)))
     if form not in TABLES:
         return _array_chunks(path, form, schema, tally, rows, (target, target_needed))

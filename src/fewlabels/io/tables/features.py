@@ -7,17 +7,19 @@ import numpy as np
 from ..errors import UserError, listing, plural
 from .columns import are_dates, days, is_number, is_supported, is_text, numbers, text
 from .notation import read_numbers
-from .profile import MANY_CATEGORIES, see, written_for_people
+from .profile import MANY_CATEGORIES, are_sentences, see, written_for_people
 from .schema import IMPUTE, REFUSE, Column, Schema
 from .tally import usable
 
 
-def table_schema(table, source, row_numbers, categorical=(), kept=(), missing=REFUSE):
+def table_schema(table, source, row_numbers, asked=None, kept=(), missing=REFUSE):
     """Find out what kind each column of the training rows is.
 
-    ``categorical`` are categories whatever they hold; ``kept`` the user wants although they look
-    like names, texts or dates. ``row_numbers`` are those of the file, from 1.
+    ``asked`` says of some whether they are a "category" or a "text", whatever they hold; ``kept``
+    the user wants although they look like names or dates. ``row_numbers`` are those of the file,
+    from 1.
     """
+    asked = asked or {}
     columns = []
     for name, cells in zip(table.column_names, table.columns, strict=True):
         if not name.strip():
@@ -25,13 +27,13 @@ def table_schema(table, source, row_numbers, categorical=(), kept=(), missing=RE
                 f"A column of {source} has no name (row numbers that pandas wrote?); name it, or "
                 f'leave it out with --drop "{name}".'
             )
-        if name in kept and are_dates(cells):
+        if name in kept and asked.get(name) != "text" and are_dates(cells):
             kind = "date"
         else:
             _check_type(cells.type, name, source)
-            kind = "category"
-            if name not in categorical:
-                kind = _kind(cells, name, source, row_numbers, name in kept)
+            kind = asked.get(name) or _kind(cells, name, source, row_numbers, name in kept)
+            if kind == "text" and not see(cells).filled:
+                raise _blank(name, source)
         columns.append(Column(name, kind))
     return Schema("table", len(columns), tuple(columns), missing=missing)
 
@@ -39,7 +41,7 @@ def table_schema(table, source, row_numbers, categorical=(), kept=(), missing=RE
 def table_features(table, schema, *, tally, row_numbers, notations=None):
     """Pick the columns of the model, in its order, whatever else the table holds.
 
-    Gives a data frame of the complete rows (numbers as float64, dates as days, categories as text)
+    Gives a data frame of the complete rows (numbers as float64, dates as days, others as text)
     and which rows these are: those that the tally does not want left out. ``notations`` are those
     of columns whose numbers are not written plainly, by name.
     """
@@ -53,7 +55,7 @@ def table_features(table, schema, *, tally, row_numbers, notations=None):
             values = days(cells, name, tally.source)
         else:
             _check_type(cells.type, name, tally.source)
-            if kind == "category":
+            if kind in ("category", "text"):
                 data[name] = text(cells)
                 continue
             notation = (notations or {}).get(name)
@@ -119,7 +121,7 @@ def _kind(cells, name, source, row_numbers, kept):
         return "number"
     seen = see(cells)
     if not seen.filled:
-        raise UserError(f"Column '{name}' of {source} is blank; leave it out with --drop.")
+        raise _blank(name, source)
     if seen.kind == "mixed":
         bad = numbers(cells)[1]
         correct = "correct the cells"
@@ -133,12 +135,19 @@ def _kind(cells, name, source, row_numbers, kept):
         )
     many = seen.kind != "number" and MANY_CATEGORIES < len(seen.values)
     if many and not kept and 2 * len(seen.values) > seen.filled:
+        if are_sentences(seen.values):
+            return "text"
         raise UserError(
             f"Column '{name}' of {source} has {len(seen.values)} different texts in "
             f"{plural(seen.filled, 'row')}, so it looks like a name and not like a category; "
-            f"leave it out with --drop '{name}', or keep it with --categorical '{name}'."
+            f"leave it out with --drop '{name}', or keep it with --categorical '{name}' or "
+            f"--text '{name}'."
         )
     return "number" if seen.kind == "number" else "category"
+
+
+def _blank(name, source):
+    return UserError(f"Column '{name}' of {source} is blank; leave it out with --drop.")
 
 
 def _check_type(kind, name, source):

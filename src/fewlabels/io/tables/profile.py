@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
+from ..encoding.texts import is_unspaced
 from .columns import (
     are_dates,
     blank,
@@ -29,13 +30,19 @@ _FEW_ROWS = 10
 # How many pairs of equal values n measurements between the smallest and the largest whole number
 # would have at least, if they were drawn by chance: exp(-7) is the probability of none.
 _EXPECTED_PAIRS = 7
-# Texts of this many words, on average, are sentences.
-_SENTENCE = 4
+# Texts of this many words, on average, are learnt from; of so many, where texts come twice and
+# more often, which shorter ones do that are categories.
+_SENTENCE, _REPEATED = 3, 6
+# Share of letters among what is no space, below which texts are codes; texts in scripts without
+# spaces have so many characters.
+_LETTERS, _UNSPACED = 0.5, 8
 # Numbers as people write them: separators of thousands, decimal commas, units.
 _WRITTEN = re.compile(r"[$£€]? ?[-+]?(\d{1,3}([,.' ]\d{3})+|\d+)([.,]\d+)? ?[%$£€]?")
 _PLAIN = re.compile(r"[-+]?\d+(\.\d+)?")
 # Why whole numbers are categories.
 _NUMBERING = "its name says that it numbers things"
+# Why texts are learnt from, and why they are not.
+_SENTENCES, _DIFFERENT = "sentences", " different texts"
 _SHOWN_VALUES, _SHOWN_LENGTH = 3, 24
 
 
@@ -43,8 +50,8 @@ _SHOWN_VALUES, _SHOWN_LENGTH = 3, 24
 class Column:
     """A column of the table that was learnt from.
 
-    ``kind`` is "number", "category", "date" or "left out", ``shown`` its range or most frequent
-    values, ``note`` what the user should know (constant, counts the rows, ...).
+    ``kind`` is "number", "category", "date", "text" or "left out", ``shown`` its range or most
+    frequent values, ``note`` what the user should know (constant, counts the rows, ...).
     """
 
     name: str
@@ -73,7 +80,7 @@ class Seen(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What to do with a column, "category", "left out" or "" (as its cells say), and why."""
+    """What to do with a column, "category", "text", "left out" or "" (see its cells), and why."""
 
     kind: str
     why: str
@@ -85,17 +92,22 @@ _AS_IT_IS = Verdict("", "")
 def judge_columns(table, training, kept=()):
     """What is to be done with columns that are no measurements: verdicts by name.
 
-    Left out are columns that are blank, constant, dates, free text, and those that tell one row
-    from another: texts or whole numbers that all differ. Over all rows of the file, since what is
-    constant among the ``training`` rows may be what others differ in. ``kept`` the user wants.
+    Left out are columns that are blank, constant, dates, and those that tell one row from another:
+    names or whole numbers that all differ. Sentences are texts, and so are names that are
+    ``kept``, the columns that the user wants. Over all rows of the file, since what is constant
+    among the ``training`` rows may be what others differ in.
     """
     verdicts = {}
     for name in table.column_names:
-        if name in kept:
-            continue
         cells = table.column(name)
-        verdict = _judge(name, see(cells), cells.type)
-        if not verdict.kind and not training.all() and not see(cells.filter(training)).filled:
+        seen = see(cells)
+        if name in kept:
+            if why := _why_text(name, seen):
+                verdicts[name] = Verdict("text", why)
+            continue
+        verdict = _judge(name, seen, cells.type)
+        learnt = verdict.kind in ("", "text") and not training.all()
+        if learnt and not see(cells.filter(training)).filled:
             verdict = Verdict("left out", "blank in the training rows")
         if verdict.kind:
             verdicts[name] = verdict
@@ -103,17 +115,22 @@ def judge_columns(table, training, kept=()):
 
 
 def notes_on(verdicts):
-    """A sentence on the columns that are left out, and one on numbers taken as categories."""
-    left, taken = (
+    """Sentences on the columns that are left out, and taken as texts or categories."""
+    left, taken, texts = (
         [f"'{name}' ({v.why})" for name, v in verdicts.items() if v.kind == kind]
-        for kind in ("left out", "category")
+        for kind in ("left out", "category", "text")
     )
     notes = []
+    if texts:
+        notes.append(f"taken as text: {', '.join(texts)}; --drop COLUMN leaves one out")
     if left:
         more = f" and {len(left) - 12} more" if len(left) > 12 else ""
         noun = "column" if len(left) == 1 else "columns"
         words = f"{', '.join(left[:12])}{more}"
-        notes.append(f"{noun} left out: {words}; --keep COLUMN keeps one")
+        advice = "--keep COLUMN keeps one"
+        if any(v.why.endswith(_DIFFERENT) and v.kind == "left out" for v in verdicts.values()):
+            advice += ", --text COLUMN learns from its words"
+        notes.append(f"{noun} left out: {words}; {advice}")
     if taken:
         numbering = any(v == Verdict("category", _NUMBERING) for v in verdicts.values())
         advice = "; --keep COLUMN keeps the numbers" if numbering else ""
@@ -155,7 +172,7 @@ def _judge(name, seen, kind):
         told = f"numbers such as '{shown}' that are not all written in one way"
         return Verdict("left out" if why else "category", told)
     if why:
-        return Verdict("left out", why)
+        return Verdict("text" if why == _SENTENCES else "left out", why)
     numbering = seen.kind == "number" and is_identifier_name(name)
     if numbering and (seen.values == np.round(seen.values)).all():
         return Verdict("category", _NUMBERING)
@@ -195,17 +212,36 @@ def _number_reason(name, seen):
 
 def _text_reason(name, seen):
     different = len(seen.values)
-    if seen.filled > _FEW_ROWS and different == seen.filled:
-        why = "an identifier: another text in every row"
-    elif different <= MANY_CATEGORIES:
+    everywhere = seen.filled > _FEW_ROWS and different == seen.filled
+    if not everywhere and different <= MANY_CATEGORIES:
         return None
-    elif 2 * different > seen.filled:
-        why = f"{different} different texts"
-    else:
-        return "an identifier by its name" if is_identifier_name(name) else None
-    some = seen.values[:: -(-different // 1000)]
-    words = np.mean([len(value.split()) for value in some])
-    return "free text" if words >= _SENTENCE else why
+    repeated = 2 * different <= seen.filled
+    if are_sentences(seen.values, _REPEATED if repeated else _SENTENCE):
+        return _SENTENCES
+    if everywhere:
+        return "an identifier: another text in every row"
+    if not repeated:
+        return f"{different}{_DIFFERENT}"
+    return "an identifier by its name" if is_identifier_name(name) else None
+
+
+def _why_text(name, seen):
+    """Why texts that are learnt from are no categories; None if they are."""
+    n = len(seen.values)
+    if seen.kind != "text" or _text_reason(name, seen) == _SENTENCES:
+        return _SENTENCES if seen.kind == "text" else None
+    return f"{n}{_DIFFERENT}" if n > MANY_CATEGORIES and 2 * n > seen.filled else None
+
+
+def are_sentences(texts, words=_SENTENCE):
+    """Whether texts consist of so many words on average, or of a script without spaces."""
+    some = texts[:: -(-len(texts) // 1000)]
+    joined = "".join("".join(some).split())
+    if sum(map(str.isalpha, joined)) < _LETTERS * len(joined):
+        return False
+    if is_unspaced(joined):
+        return len(joined) >= _UNSPACED * len(some)
+    return bool(np.mean([len(text.split()) for text in some]) >= words)
 
 
 def see(cells):

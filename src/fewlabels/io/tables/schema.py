@@ -8,9 +8,10 @@ REFUSE, IMPUTE = "refuse", "impute"
 
 @dataclass(frozen=True)
 class Column:
-    """A named column: ``kind`` is "number", "category" or "date".
+    """A named column: ``kind`` is "number", "category", "date" or "text".
 
-    Numbers may have been written with a mark other than "." before ``decimal`` s, and a ``unit``.
+    There may be its number of ``categories``, or of ``words`` and their like. Numbers may have
+    been written with a mark other than "." before ``decimal`` s, and a ``unit``.
     """
 
     name: str
@@ -18,6 +19,7 @@ class Column:
     categories: int | None = None
     decimal: str = "."
     unit: str = ""
+    words: int | None = None
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,12 @@ class Schema:
         """Names of the columns, of some kinds or all."""
         return [column.name for column in self.columns if not kinds or column.kind in kinds]
 
-    def with_categories(self, known):
-        """Copy with the number of categories filled in, given the categories by column."""
+    def with_counts(self, known, words):
+        """Copy with numbers filled in, given the categories and numbers of words by column."""
         columns = (
-            replace(column, categories=len(known[column.name])) if column.name in known else column
+            replace(column, categories=len(known[column.name]))
+            if column.name in known
+            else replace(column, words=words.get(column.name))
             for column in self.columns
         )
         return replace(self, columns=tuple(columns))
@@ -68,7 +72,7 @@ class Schema:
         if self.header:
             del values["header"]
         for column in values["columns"]:
-            for key, usual in (("decimal", "."), ("unit", "")):
+            for key, usual in (("decimal", "."), ("unit", ""), ("words", None)):
                 if column[key] == usual:
                     del column[key]
         return values

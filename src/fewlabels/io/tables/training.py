@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,8 +47,9 @@ class TrainingFile:
     """A file as it was read, before rows are chosen.
 
     ``content`` are the columns to learn from, ``values`` the target as text, ``unlabeled`` its
-    value that counts as blank, ``categorical`` and ``keep`` columns as :func:`fewlabels.fit_table`
-    has them. ``notations`` say how numbers were written that are not plain, by column.
+    value that counts as blank, ``categorical``, ``keep`` and ``texts`` columns as
+    :func:`fewlabels.fit_table` has them. ``notations`` say how numbers were written that are not
+    plain, by column.
     """
 
     path: Path
@@ -59,6 +61,7 @@ class TrainingFile:
     keep: tuple[str, ...] = ()
     notations: dict[str, Notation] = field(default_factory=dict)
     merge_case: bool | None = None
+    texts: tuple[str, ...] = ()
 
     @property
     def name(self):
@@ -116,8 +119,9 @@ class TrainingFile:
 
 
 def read_training(
-    path, *, target=None, drop=(), categorical=(), keep=(), unlabeled=None, merge_case=None
-):
+    path, *, target=None, drop=(), categorical=(), keep=(), text=(), unlabeled=None,
+    merge_case=None,
+):  # fmt: skip
     """Read a file, or rows in memory, to learn from.
 
     The target is a column, an array in an npz file, or "y" in an svmlight file; the other
@@ -127,19 +131,21 @@ def read_training(
     path = path if isinstance(path, InMemory) else as_source(path)
     notations = {}
     if form in TABLES:
-        content, values = _read_table(path, form, target, drop, [*categorical, *keep])
-        notations = table_notations(path, content, set(content.column_names) - {*categorical})
+        _check_asked({"--drop": drop, "--categorical": categorical, "--text": text}, target)
+        content, values = _read_table(path, form, target, drop, [*categorical, *keep, *text])
+        names = set(content.column_names) - {*categorical, *text}
+        notations = table_notations(path, content, names)
         content = as_numbers(content, notations)
-    elif drop or categorical or keep:
+    elif drop or categorical or keep or text:
         raise UserError(
-            f"--drop, --keep and --categorical name columns, and those of {path} have no names; "
-            "use a table (.csv, .tsv or .parquet)."
+            f"--drop, --keep, --text and --categorical name columns, and those of {path} have no "
+            "names; use a table (.csv, .tsv or .parquet)."
         )
     else:
         content, values = _read_arrays(path, form, target)
     return TrainingFile(
         path, content, values, target, tuple(categorical), unlabeled, tuple(keep), notations,
-        merge_case,
+        merge_case, tuple(text),
     )  # fmt: skip
 
 
@@ -171,6 +177,17 @@ def rows_for(file, schema, rows):
         )
     tally.check()
     return found, numbers[complete]
+
+
+def _check_asked(asked, target):
+    """Refuse what is asked of one column in two ways."""
+    asked = {**asked, "--target": () if target is None else (target,)}
+    for one, other in combinations(asked, 2):
+        both = [name for name in asked["--text"] if name in asked[one] and name in asked[other]]
+        if both:
+            raise UserError(
+                f"{one} and {other} both name the column {listing(both)}; pass one of them."
+            )
 
 
 def _read_table(path, form, target, drop, others):
@@ -207,12 +224,14 @@ def _look_like_data(names):
 
 def _choose_table(file, keep, row_numbers, tally, missing):
     _check_enough(file.path, int(keep.sum()), None, {})
-    wanted = {*file.keep, *file.categorical}
+    wanted = {*file.keep, *file.categorical, *file.texts}
     table = file.content
     verdicts = judge_columns(table, keep, wanted)
-    out, as_category = (
+    for name in (*file.categorical, *file.texts):
+        verdicts.pop(name, None)
+    out, as_category, as_text = (
         [name for name, verdict in verdicts.items() if verdict.kind == kind]
-        for kind in ("left out", "category")
+        for kind in ("left out", "category", "text")
     )
     if len(out) == table.num_columns:
         words = ", ".join(f"'{name}' ({verdicts[name].why})" for name in out[:8])
@@ -223,8 +242,9 @@ def _choose_table(file, keep, row_numbers, tally, missing):
     used = table.drop_columns(out)
     if not keep.all():
         used = used.filter(keep)
-    categories = [*file.categorical, *as_category]
-    schema = table_schema(used, file.path, row_numbers, categories, wanted, missing)
+    asked = dict.fromkeys([*file.categorical, *as_category], "category")
+    asked |= dict.fromkeys([*file.texts, *as_text], "text")
+    schema = table_schema(used, file.path, row_numbers, asked, wanted, missing)
     rows, complete = table_features(used, schema, tally=tally, row_numbers=row_numbers)
     schema = schema.written(file.notations)
     if isinstance(file.path, Source):

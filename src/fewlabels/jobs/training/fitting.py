@@ -57,11 +57,11 @@ def fit_machine(estimator, X, y, *, given, model, search, observer):
     return Fitted(estimator, tuning, seconds, messages, stopped)
 
 
-def find_signal(estimator, X, y):
+def find_signal(estimator, X, y, weights):
     """The ``Signal`` of labels; None where there are none to hold out."""
     from ...model_selection.signal import find_signal
 
-    return find_signal(estimator, X, y)
+    return find_signal(estimator, X, y, weights=weights)
 
 
 def _tuned(estimator, X, y, search, seed, observer):

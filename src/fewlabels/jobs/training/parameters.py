@@ -36,6 +36,7 @@ class Request:
     drop: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
     missing: str = "impute"
     scale: bool = True
     clean: bool | None = None
@@ -55,9 +56,8 @@ def request_of(options):
     given = {name: value for name, value in options.items() if value is not None}
     for name in {"target", "normal", "positive", "unlabeled"} & given.keys():
         given[name] = str(given[name])
-    for name in {"drop", "categorical", "keep"} & given.keys():
-        names = given[name]
-        given[name] = (names,) if isinstance(names, str) else tuple(str(one) for one in names)
+    for name in {"drop", "categorical", "keep", "text"} & given.keys():
+        given[name] = names_of(given[name])
     names = {field.name for field in dataclasses.fields(Request)} - {"parameters"}
     asked = {name: given.pop(name) for name in names & given.keys()}
     asked["reading"] = {name: given.pop(name) for name in Reading._fields if name in given}
@@ -68,6 +68,11 @@ def request_of(options):
         request.machine, request.target, request.normal, request.positive, request.unlabeled
     )
     return request
+
+
+def names_of(names):
+    """Names of columns, given one or several."""
+    return (names,) if isinstance(names, str) else tuple(str(one) for one in names)
 
 
 def _check_names(given):

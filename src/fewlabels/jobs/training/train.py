@@ -6,12 +6,12 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
+from ...io.encoding.fit import fit_encoder
 from ...io.errors import listing
 from ...io.memory import source_of
 from ...io.models.files import describe, save_model
 from ...io.models.machines import added_columns, machine_class
 from ...io.paths import input_format
-from ...io.tables.encoding import fit_encoder
 from ...io.tables.schema import Schema
 from ...io.tables.target import Roles
 from ...io.tables.training import TrainingFile, TrainingRows, read_training
@@ -29,6 +29,7 @@ from .fitting import Fitted, find_signal, fit_machine
 from .outputs import check_model_output, check_report_output, write_report_of
 from .parameters import machine_parameters, request_of, with_target_fpr
 from .search import Search, odd_rows, plan_search, tuning_facts, why_settings
+from .texts import text_facts, weigh, weights_tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class Prepared:
     ``choice`` is the machine with ``settings``, ``roles`` say which rows of the ``file`` it learns
     from, ``found`` are these rows, ``encoder`` makes ``X`` of them. ``search``: whether settings
     are searched for; ``keeps_rows``: whether the model will hold its rows; ``notes``: for the
-    user.
+    user; ``weighing`` says what texts count beside other columns, if that was chosen.
     """
 
     file: TrainingFile
@@ -52,6 +53,7 @@ class Prepared:
     search: Search
     keeps_rows: bool
     notes: list[str]
+    weighing: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +117,10 @@ def train(data, target=None, *, reported=False, model=None, save=None, observer=
         search=prepared.search, observer=observer,
     )  # fmt: skip
     y = prepared.found.y
-    signal = None if y is None else find_signal(fitted.estimator, prepared.X, y)
+    signal = None
+    if y is not None:
+        weights = weights_tried(prepared.encoder, prepared.X, prepared.weighing)
+        signal = find_signal(fitted.estimator, prepared.X, y, weights)
     metadata = _described(prepared, fitted, request, observer, signal)
     training = Training(prepared, fitted, metadata, signal=signal)
     if save:
@@ -179,7 +184,8 @@ def prepare(data, request, reported=False):
     """Read a table, and choose the machine and the rows it learns from."""
     file = read_training(
         data, target=request.target, drop=request.drop, categorical=request.categorical,
-        keep=request.keep, unlabeled=request.unlabeled, merge_case=request.merge_case,
+        keep=request.keep, text=request.text, unlabeled=request.unlabeled,
+        merge_case=request.merge_case,
     )  # fmt: skip
     normal, positive = request.normal, request.positive
     choice = choose_machine(
@@ -198,11 +204,16 @@ def prepare(data, request, reported=False):
         choice.machine, settings, found.rows.shape[0], searched=search.seconds > 0
     )
     encoder, X, schema = fit_encoder(
-        schema=found.schema, rows=found.rows, source=data, scale=request.scale
+        schema=found.schema,
+        rows=found.rows,
+        source=data,
+        scale=request.scale,
+        weigh_rare=found.y is None,
     )
+    X, weighing, told = weigh(encoder, X, found.y if search.seconds else None)
     return Prepared(
         file, choice, roles, found, encoder, X, schema, settings, search, held,
-        notes + found.notes + more + _taken_names(file, choice),
+        notes + found.notes + more + _taken_names(file, choice) + told, weighing,
     )  # fmt: skip
 
 
@@ -245,6 +256,7 @@ def _described(prepared, fitted, request, observer, signal):
         **figures_of(machine, estimator, X, count_labels(facts, prepared.found.y)),
         **({"converged": False} if fitted.stopped else {}),
         "profile": [asdict(column) for column in prepared.found.profile],
+        "texts": text_facts(prepared.encoder, prepared.schema, prepared.weighing),
         "tuning": tuning_facts(fitted.tuning),
         "signal": signal_facts(signal, facts),
         "baselines": None,

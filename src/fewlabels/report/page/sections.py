@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 
+from ..contents import Excerpt
 from . import pictures, words
 from .elements import Html, facts, joined, prose, section, table, tag
 from .terms import terms
@@ -95,12 +96,19 @@ def classes(contents):
 def _ranking(ranking):
     heads = list(ranking.rows.columns)
     rows = zip(*(_cells(name, ranking.rows[name]) for name in heads), strict=True)
-    classes = ["wide" if name == "why" else _alignment(ranking.rows[name]) for name in heads]
+    classes = [
+        "wide" if name == "why" or _is_text(ranking.rows[name]) else _alignment(ranking.rows[name])
+        for name in heads
+    ]
     return joined([
         tag("h3", ranking.title),
         tag("p", ranking.text),
         table(None, heads, rows, classes, label=ranking.title),
     ])  # fmt: skip
+
+
+def _is_text(values):
+    return bool(len(values)) and isinstance(values.iloc[0], Excerpt)
 
 
 def _alignment(values):
@@ -112,9 +120,34 @@ def _cells(name, values):
         return [words.count(value) for value in values]
     if name == "score":
         return words.column(values)
+    if _is_text(values):
+        return [_excerpt(value) for value in values]
     if pd.api.types.is_float_dtype(values):
         return [f"{value:.4f}" if name == "p-value" else words.percent(value) for value in values]
     return list(values)
+
+
+def _excerpt(excerpt):
+    """A text with the words marked that move the score."""
+    sides = {1: "up", -1: "down"}
+    return joined(
+        tag("mark", piece, class_=sides[side], title=f"moves the score {sides[side]}")
+        if side
+        else piece
+        for piece, side in excerpt.pieces
+    )
+
+
+def telling(contents):
+    if not contents.telling:
+        return None
+    return section(
+        "telling",
+        "Words that tell the rows apart",
+        tag("p", "Words and pairs of words that rows of a kind have clearly more of than all "
+            "others, the clearest first."),
+        facts(contents.telling),
+    )  # fmt: skip
 
 
 def scores(contents):
@@ -376,7 +409,8 @@ def made(contents):
 
 
 PARTS = (
-    answer, classes, ranked, scores, rates, baselines, notes, data, machine, search, certificate,
+    answer, classes, ranked, telling, scores, rates, baselines, notes, data, machine, search,
+    certificate,
     usage, glossary, made,
 )  # fmt: skip
 

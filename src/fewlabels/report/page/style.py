@@ -72,6 +72,8 @@ tbody .short, .option { white-space: nowrap; }
 thead .number { white-space: normal; }
 .picture { width: 24%; }
 tr.marked th, tr.marked td { font-weight: 650; }
+mark { color: inherit; background: none; font-weight: 650; text-decoration: underline; }
+mark.down { font-weight: inherit; text-decoration: underline dotted; }
 code, pre, kbd {
   font-family: ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", monospace;
   font-size: .875rem;

@@ -1,0 +1,1 @@
+"""Preprocessing that travels inside the model: columns in, numbers out."""

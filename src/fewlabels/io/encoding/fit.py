@@ -1,0 +1,163 @@
+"""The encoder of a table's columns, fitted to the rows a machine learns from."""
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...kernels.width import total_variance
+from ..errors import UserError
+from ..tables.schema import IMPUTE
+from .rare import RareColumns
+from .texts import TextEncoder
+
+# What the steps for columns of texts are called, before their number.
+_TEXT = "text "
+
+
+def _make_encoder(schema, scale, gaps, weigh_rare):
+    """The transformer from the columns of the schema to numbers.
+
+    Numbers and dates are standardised; categories become one 0/1 column each, all 0 for a category
+    that was not seen in training; texts become their words. Missing numbers become the median, and
+    every column that has some in training (``gaps``: names, of matrices positions) gets another
+    one, 1 where its number is missing; ``weigh_rare``: whether rare categories and missing numbers
+    count less. Sparse matrices are scaled without centring, which would
+    make them dense.
+    """
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import MissingIndicator, SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import (
+        FunctionTransformer,
+        MaxAbsScaler,
+        OneHotEncoder,
+        StandardScaler,
+    )
+
+    def flags(step):
+        return make_pipeline(step, RareColumns()) if weigh_rare else step
+
+    if schema.layout == "sparse":
+        return MaxAbsScaler() if scale else FunctionTransformer(accept_sparse=True)
+    steps = [SimpleImputer(strategy="median")] if schema.missing == IMPUTE else []
+    steps += [StandardScaler()] if scale else []
+    numbers = make_pipeline(*steps) if len(steps) > 1 else steps[0] if steps else "passthrough"
+    if schema.layout == "dense":
+        if not gaps:
+            return FunctionTransformer() if numbers == "passthrough" else numbers
+        parts = [("numbers", numbers, list(range(schema.n_columns)))]
+    else:
+        encode = OneHotEncoder(handle_unknown="ignore")
+        parts = [
+            ("numbers", numbers, schema.names("number", "date")),
+            ("categories", flags(encode), schema.names("category")),
+        ]
+    parts.append(("missing", flags(MissingIndicator(features="all")), list(gaps)))
+    parts += [(f"{_TEXT}{k}", TextEncoder(), name) for k, name in enumerate(schema.names("text"))]
+    return ColumnTransformer([part for part in parts if part[2]])
+
+
+def fit_encoder(schema, rows, source, scale=True, weigh_rare=False):
+    """The fitted encoder, the encoded rows, and the schema with its numbers of categories.
+
+    Rows that no machine could learn from are refused. Texts together have the variance of all
+    other columns together, see :func:`weigh_texts`; ``weigh_rare``: rare categories and missing
+    numbers count less, as they should for machines of one class, see :class:`RareColumns`.
+    """
+    gaps = []
+    if schema.missing == IMPUTE and schema.layout == "dense":
+        gaps = np.flatnonzero(np.isnan(rows).any(axis=0)).tolist()
+    elif schema.missing == IMPUTE:
+        gaps = [name for name in schema.names("number", "date") if rows[name].isna().any()]
+    encoder = _make_encoder(schema, scale, gaps, weigh_rare)
+    X = encoder.fit_transform(rows)
+    dense = isinstance(X, np.ndarray)
+    if not (np.ptp(X, axis=0) if dense else (X.max(axis=0) - X.min(axis=0)).data).any():
+        raise UserError(
+            f"All columns of {source} are constant over the training rows, so there is nothing to "
+            "learn; check the file, or the rows chosen with --target."
+        )
+    words = {name: len(texts.words()) for name, texts in text_encoders(encoder, schema).items()}
+    schema = schema.with_counts(known_categories(encoder, schema), words)
+    return encoder, weigh_texts(encoder, X), schema
+
+
+def known_categories(encoder, schema):
+    """Categories seen in training, by column."""
+    names = schema.names("category")
+    if not names:
+        return {}
+    found = encoder.named_transformers_["categories"]
+    found = (found[0] if hasattr(found, "steps") else found).categories_
+    return dict(zip(names, found, strict=True))
+
+
+def text_encoders(encoder, schema):
+    """The fitted ``TextEncoder`` of every column of texts."""
+    names = enumerate(schema.names("text"))
+    return {name: encoder.named_transformers_[f"{_TEXT}{k}"] for k, name in names}
+
+
+def text_columns(encoder, width):
+    """Which columns of encoded rows come from texts."""
+    found = np.zeros(width, dtype=bool)
+    for name, places in getattr(encoder, "output_indices_", {}).items():
+        found[places] |= name.startswith(_TEXT)
+    return found
+
+
+def feature_names(encoder, schema):
+    """Names of the encoded columns."""
+    if not hasattr(encoder, "output_indices_"):
+        names = np.array([f"x{k}" for k in range(schema.n_columns)], dtype=object)
+        return names
+    names = np.empty(max(places.stop for places in encoder.output_indices_.values()), dtype=object)
+    for name, step, columns in encoder.transformers_:
+        if name.startswith(_TEXT):
+            found = [f"{columns}: {word}" for word in step.words()]
+        else:
+            found = step.get_feature_names_out([str(column) for column in columns])
+        names[encoder.output_indices_[name]] = found
+    return names
+
+
+def weigh_by_labels(encoder, X, y):
+    """Rows and encoder with the weight of texts by which rows held out are told apart best.
+
+    With the choice; None where there is none, so that texts count as much as all other columns.
+    """
+    texts = text_columns(encoder, X.shape[1])
+    if y is None or texts.all() or not texts.any():
+        return X, None
+    from ...model_selection.weighing import weigh_columns
+
+    weighing = weigh_columns(X, y, texts)
+    if weighing is None or weighing.ratio == 1.0:
+        return X, weighing
+    return weigh_texts(encoder, X, weighing.ratio), weighing
+
+
+def weigh_texts(encoder, X, ratio=1.0):
+    """Give texts ``ratio`` times the variance of all other columns, in encoder and rows.
+
+    So that ten thousand words do not drown six numbers, nor these the words. The variance of all
+    columns together stays.
+    """
+    texts = text_columns(encoder, X.shape[1])
+    if texts.all() or not texts.any():
+        return X
+    of_texts, of_others = total_variance(X[:, texts]), total_variance(X[:, ~texts])
+    if not (of_texts > 0.0 and of_others > 0.0):
+        return X
+    share = (of_texts + of_others) / (1.0 + ratio)
+    more, less = np.sqrt(ratio * share / of_texts), np.sqrt(share / of_others)
+    weights = encoder.transformer_weights or {}
+    encoder.transformer_weights = {
+        name: float(more if name.startswith(_TEXT) else less) * weights.get(name, 1.0)
+        for name, *_ in encoder.transformers_
+    }
+    by_column = np.where(texts, more, less)
+    if not sp.issparse(X):
+        return X * by_column
+    X = X.copy()
+    X.data *= by_column[X.indices]
+    return X

@@ -1,0 +1,255 @@
+"""What the command line makes of a table's columns, as a transformer of scikit-learn."""
+
+import contextlib
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..io.encoding.fit import feature_names, fit_encoder, weigh_by_labels, weigh_texts
+from ..io.errors import UserError
+from ..io.memory import InMemory, source_of
+from ..io.tables.chunks import iterate_chunks
+from ..io.tables.profile import Column
+from ..io.tables.tally import Tally
+from ..io.tables.target import every_row
+from ..io.tables.training import read_training
+from .observer import Observer, in_words_of
+from .training.parameters import names_of
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Turn a table of mixed columns into numbers: what ``fewlabels fit`` and ``fit_table`` do.
+
+    Numbers are standardised, categories become one 0/1 column each, sentences become TF-IDF of
+    their words and pairs of words. Missing numbers are filled in with the median, and a further
+    0/1 column tells where. Identifiers, dates, names and constants are left out; ``profile_`` and
+    ``notes_`` say what was done with each column and why. With texts, or many categories, the
+    result is sparse.
+
+    Parameters
+    ----------
+    text : str or sequence of str, default=()
+        Columns whose words are encoded although their texts are short; sentences are found by
+        themselves.
+    drop : str or sequence of str, default=()
+        Columns to leave out.
+    keep : str or sequence of str, default=()
+        Columns to encode although they look like an identifier, a date or a constant.
+    categorical : str or sequence of str, default=()
+        Columns of categories although they hold numbers.
+    missing : {"impute", "refuse"}, default="impute"
+        Missing numbers are filled in with the median, or are an error.
+    scale : bool, default=True
+        Whether numbers are scaled to mean 0 and variance 1.
+    text_weight : "auto" or float, default="auto"
+        Variance of all columns of texts together in terms of that of all other columns. "auto"
+        takes the one of six by which rows held out are told best from those of other classes, or
+        1 without ``y``.
+    weigh_rare : {"auto", True, False}, default="auto"
+        Whether 0/1 columns are multiplied by sqrt(10 p), at most 1, with p the share of ones, so
+        that rare categories do not make a row odd by themselves. "auto": without ``y``, where rows
+        are of one class.
+
+    Attributes
+    ----------
+    encoder_ : ColumnTransformer or transformer
+        What encodes the columns that are taken.
+    schema_ : Schema
+        These columns and their kinds.
+    profile_ : DataFrame
+        All columns of the table and how they were taken; empty for a matrix.
+    notes_ : list of str
+        What the user should know.
+    text_weight_ : float
+        The weight of the texts.
+    feature_names_in_ : ndarray of str
+        Names of the columns of the table.
+    n_features_in_ : int
+        How many there are.
+
+    See Also
+    --------
+    fewlabels.fit_table : The same encoder with the machine that suits the labels.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fewlabels import TableEncoder
+    >>> table = pd.DataFrame({
+    ...     "size": [1.0, 2.0, None, 4.0], "town": ["a", "b", "a", "b"],
+    ...     "note": ["the pump leaks", "the pump is fine", "it leaks again", "all is fine"]})
+    >>> encoder = TableEncoder(text="note").fit(table)
+    >>> [str(name) for name in encoder.get_feature_names_out()[:5]]
+    ['size', 'town_a', 'town_b', 'missingindicator_size', 'note: again']
+    >>> encoder.transform(table).shape
+    (4, 19)
+    """
+
+    def __init__(
+        self,
+        *,
+        text=(),
+        drop=(),
+        keep=(),
+        categorical=(),
+        missing="impute",
+        scale=True,
+        text_weight="auto",
+        weigh_rare="auto",
+    ):
+        self.text = text
+        self.drop = drop
+        self.keep = keep
+        self.categorical = categorical
+        self.missing = missing
+        self.scale = scale
+        self.text_weight = text_weight
+        self.weigh_rare = weigh_rare
+
+    def fit(self, X, y=None):
+        """Look at the columns and fit what encodes them.
+
+        Parameters
+        ----------
+        X : DataFrame of pandas or polars, pyarrow.Table, ndarray or sparse matrix
+            The table.
+        y : array-like of shape (n_rows,), default=None
+            Classes of the rows, for the weight of texts; -1, NaN, None or "" where unknown. With
+            one class alone, its rows are told from those without.
+
+        Returns
+        -------
+        TableEncoder
+            Itself.
+        """
+        self._fit(X, y)
+        return self
+
+    def fit_transform(self, X, y=None):
+        """Fit to a table, and encode it.
+
+        Parameters
+        ----------
+        X, y
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        ndarray or sparse matrix of shape (n_rows, n_columns_out)
+            The encoded rows.
+        """
+        return self.fit(X, y).transform(X)
+
+    def transform(self, X):
+        """Encode rows with the columns of the table, in any order and with others between them.
+
+        Parameters
+        ----------
+        X : DataFrame of pandas or polars, pyarrow.Table, ndarray or sparse matrix
+            Rows.
+
+        Returns
+        -------
+        ndarray or sparse matrix of shape (n_rows, n_columns_out)
+            The encoded rows.
+        """
+        check_is_fitted(self)
+        with _refusing():
+            source = _source(X)
+            tally, parts = Tally(source), []
+            # In pieces, as files are scored.
+            for chunk in iterate_chunks(source, self.schema_, tally):
+                if not tally.refuses:
+                    parts.append(self.encoder_.transform(chunk.rows))
+            tally.check()
+        return sp.csr_array(sp.vstack(parts)) if sp.issparse(parts[0]) else np.concatenate(parts)
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the encoded columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Ignored but for the check that these are the columns of the table.
+
+        Returns
+        -------
+        ndarray of object
+            Names such as "size", "town_a", "missingindicator_size" and "note: leaks".
+        """
+        check_is_fitted(self)
+        given = None if input_features is None else list(input_features)
+        if given is not None and given != list(self.feature_names_in_):
+            raise ValueError("input_features is not equal to feature_names_in_.")
+        return feature_names(self.encoder_, self.schema_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.categorical = tags.input_tags.string = True
+        tags.input_tags.allow_nan = self.missing == "impute"
+        return tags
+
+    def _fit(self, X, y):
+        if self.missing not in ("impute", "refuse"):
+            raise ValueError(f"missing={self.missing!r} is not known; pass 'impute' or 'refuse'.")
+        weight = self.text_weight
+        if weight != "auto" and not (isinstance(weight, int | float) and 0 < weight < np.inf):
+            raise ValueError(f"text_weight={weight!r} must be 'auto' or a number greater than 0.")
+        with _refusing():
+            source = _source(X)
+            asked = {name: names_of(getattr(self, name))
+                     for name in ("text", "drop", "keep", "categorical")}  # fmt: skip
+            file = read_training(source, **asked)
+            labels = None if y is None else _codes(y, file.n_rows)
+            found = file.choose(every_row(file.n_rows), self.missing)
+            rare = y is None if self.weigh_rare == "auto" else bool(self.weigh_rare)
+            encoder, X, schema = fit_encoder(found.schema, found.rows, source, self.scale, rare)
+        self.text_weight_ = 1.0
+        if weight == "auto":
+            weighing = weigh_by_labels(encoder, X, labels)[1]
+            self.text_weight_ = 1.0 if weighing is None else weighing.ratio
+        elif weight != 1.0:
+            weigh_texts(encoder, X, weight)
+            self.text_weight_ = float(weight)
+        self.encoder_, self.schema_ = encoder, schema
+        self.notes_ = [Observer().words(note) for note in found.notes]
+        names = [field.name for field in dataclasses.fields(Column)]
+        self.profile_ = pd.DataFrame([dataclasses.asdict(c) for c in found.profile], columns=names)
+        if source.form == "frame":
+            self.feature_names_in_ = np.array(source.content.column_names, dtype=object)
+            self.n_features_in_ = len(self.feature_names_in_)
+        else:
+            self.n_features_in_ = schema.n_columns
+
+
+@contextlib.contextmanager
+def _refusing():
+    """Say what is wrong with a table in terms of arguments, as a ValueError."""
+    try:
+        with in_words_of(Observer()):
+            yield
+    except UserError as error:
+        raise ValueError(str(error)) from error
+
+
+def _source(X):
+    source = source_of(X)
+    if not isinstance(source, InMemory):
+        raise UserError("The encoder takes rows in memory; read the file, or call fit_table.")
+    return source
+
+
+def _codes(y, n_rows):
+    """Classes as 0, 1, ..., and -1 for rows of unknown class; of one class alone 1, others 0."""
+    y = pd.Series(np.asarray(y, dtype=object).ravel())
+    if len(y) != n_rows:
+        raise ValueError(f"y has {len(y)} values and X {n_rows} rows; give one per row.")
+    unknown = y.isna() | y.isin([-1, ""])
+    codes = np.where(unknown, -1, pd.factorize(y.astype(str), sort=True)[0])
+    if len(np.unique(codes[codes >= 0])) == 1:
+        return (codes >= 0).astype(int)
+    return codes

@@ -1,0 +1,56 @@
+"""What the score of a row loses when a word is taken out of its text."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fewlabels.inspection.words import word_changes
+from fewlabels.io.encoding.texts import spans
+from fewlabels.report.reasons import excerpt
+
+
+def _counts(rows):
+    """2 for every "good", -1 for every "bad", 10 for every size."""
+    texts = rows["note"]
+    return 2.0 * texts.str.count("good") - texts.str.count("bad") + 10.0 * rows["size"]
+
+
+def test_every_word_is_taken_out_by_itself():
+    rows = pd.DataFrame({"size": [1.0, 2.0, 3.0], "note": ["Good, bad and GOOD good", "", "bad"]})
+    lower = lambda changed: _counts(changed.assign(note=changed["note"].str.lower()))  # noqa: E731
+    found = word_changes(lower, rows, "note", spans)
+    assert found == [[("good", 6.0), ("bad", -1.0), ("and", 0.0)], [], [("bad", -1.0)]]
+    assert list(rows["note"]) == ["Good, bad and GOOD good", "", "bad"]
+
+
+def test_scores_of_several_classes():
+    rows = pd.DataFrame({"size": [0.0, 0.0], "note": ["good bad", "bad bad bad"]})
+    both = lambda changed: np.column_stack([_counts(changed), -_counts(changed)])  # noqa: E731
+    found = word_changes(both, rows, "note", spans)
+    assert found == [[("good", 2.0), ("bad", -1.0)], [("bad", 3.0)]]
+
+
+def test_many_words_are_scored_in_parts(monkeypatch):
+    monkeypatch.setattr("fewlabels.inspection.words._AT_A_TIME", 2)
+    rows = pd.DataFrame({"size": [0.0] * 3, "note": ["good bad", "aa bb cc", "bad"]})
+    found = word_changes(_counts, rows, "note", spans)
+    assert [dict(one) for one in found] == [
+        {"good": 2.0, "bad": -1.0}, {"aa": 0.0, "bb": 0.0, "cc": 0.0}, {"bad": -1.0},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["水泵昨天又坏了", "ชิ้นส่วนพัง"])
+def test_without_spaces_two_characters_are_a_word(text):
+    assert "".join(text[a:b] for a, b in spans(text)) in (text, text[:-1])
+
+
+def test_excerpts_show_where_it_matters():
+    text = "start " + "filler " * 60 + "please <b>REFUND</b> me\nnow " + "again " * 60
+    changes = [("refund", 0.5), ("me", -0.2), ("again", 0.001)]
+    found = excerpt(text, changes)
+    assert ("REFUND", 1) in found.pieces and ("me", -1) in found.pieces
+    assert len(str(found)) < 200 and "\n" not in str(found)
+    assert str(found).startswith("... ") and str(found).endswith(" ...")
+    assert not any(side for piece, side in found.pieces if "again" in piece)
+    assert str(excerpt("short text", [])) == "short text"
+    assert excerpt(None, []).pieces == ()
