@@ -3,7 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
 
+from fewlabels import SVDD, TableEncoder
+from fewlabels.inspection import explain
 from fewlabels.inspection.words import word_changes
 from fewlabels.io.encoding.texts import spans
 from fewlabels.report.reasons import excerpt
@@ -37,6 +40,23 @@ def test_many_words_are_scored_in_parts(monkeypatch):
     assert [dict(one) for one in found] == [
         {"good": 2.0, "bad": -1.0}, {"aa": 0.0, "bb": 0.0, "cc": 0.0}, {"bad": -1.0},
     ]  # fmt: skip
+
+
+def test_contributions_of_a_table_with_texts_are_exact():
+    rng = np.random.default_rng(0)
+    words = "pump hall broke storm refund money please now".split()
+    table = pd.DataFrame(
+        {
+            "size": rng.normal(size=60),
+            "note": [" ".join([*rng.choice(words, 5), f"no{k}"]) for k in range(60)],
+        }
+    )
+    model = make_pipeline(TableEncoder(), SVDD()).fit(table)
+    model.steps[0] = ("columns", model[0].encoder_)
+    told = explain(model, table[:3], background=table[10:40])
+    assert told.method == "exact" and told.columns == ["size", "note"]
+    sums = told.contributions.sum(axis=1)
+    np.testing.assert_allclose(sums, told.decision - told.base, atol=1e-10)
 
 
 @pytest.mark.parametrize("text", ["水泵昨天又坏了", "ชิ้นส่วนพัง"])

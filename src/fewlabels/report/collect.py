@@ -7,7 +7,7 @@ from . import classes, normal, nothing, positive
 from .contents import Contents
 from .fit import Fit
 from .page import words
-from .texts import telling_words
+from .reasons import telling_words
 from .usage import usage
 
 _SITUATIONS = {"normal": normal.find, "positive": positive.find, "classes": classes.find}
