@@ -156,7 +156,7 @@ def _number(name, value, usual, median):
     return f"{name} is {words.number(value)} (usually {words.number(usual[name])})"
 
 
-# -- words that tell kinds of rows apart -------------------------------------------------------------
+# -- words that tell kinds of rows apart --------------------------------------------------------
 
 # Words shown of each kind of rows, and the fewest rows that have words of their own.
 _SHOWN_WORDS, _FEWEST_ROWS = 12, 3
