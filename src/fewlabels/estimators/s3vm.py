@@ -44,7 +44,9 @@ class S3VM(TwoClassMachine):
               + C^* \sum_{i \in U} \max(0, 1 - |f(x_i)|),
 
     so that the boundary keeps away from labelled and unlabelled rows alike, with the mean
-    of f over the unlabelled rows held at that of the labels (Yu et al. 2019, eq. (2)).
+    of f over the unlabelled rows held at that of the labels (Yu et al. 2019, eq. (2)). Of more
+    than two classes each has such an f of its own, against the rest, over the same rows and kernel
+    values; the class of a row is that of the largest f.
 
     Rows and labels may keep coming: ``partial_fit``, ``forget`` and ``relabel`` follow the local
     minimum exactly, in milliseconds, and so does ``reprice`` when prices move. A fit may find
@@ -56,10 +58,11 @@ class S3VM(TwoClassMachine):
         Price of labelled rows inside the margin, > 0.
     C_star : float, default=5.0
         Price of unlabelled rows inside the margin, > 0.
-    balance : bool or float, default=True
+    balance : bool, float or dict, default=True
         Mean of f over the unlabelled rows: True for the mean of the labels (+1, -1), a
         number, or False for no constraint. Without one, few labels often end with all
-        rows on one side.
+        rows on one side. A dict ``{class: share}`` of all classes stands for the means
+        ``2 * share - 1``; of more than two classes a number says nothing.
     annealing : bool, default=True
         Let C* grow to its value in ten steps, each started from the one before, the balance
         in units of the 0.9 quantile of \|f\| of unlabelled rows until the last. The problem
@@ -112,7 +115,8 @@ class S3VM(TwoClassMachine):
         Whether there is ``predict_proba``, and its curve from decisions to probabilities, fitted
         to labelled rows that five machines were not trained on: trained when ``predict_proba`` is
         called first after rows or labels have changed. "isotonic" is the mean of the isotonic
-        regression and the sigmoid.
+        regression and the sigmoid. Of more than two classes the sigmoid is a softmax with one
+        slope and a constant for each class.
     auto_consolidate : bool, default=False
         Whether an operation after which ``consolidation_due_`` is True looks for a better
         minimum, by ``consolidate(["anneal", "batch"])`` ("C_star" in place of "batch" for
@@ -121,23 +125,25 @@ class S3VM(TwoClassMachine):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The classes; f is positive for the second.
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted. Of two, f is positive for the second; of more there is an f for each,
+        in this order, and so is all that follows with a dimension of n_classes.
     transduction_ : ndarray of shape (n_samples,)
         Labels of the training rows: their own, predictions for unlabelled ones.
     support_, support_vectors_, gamma_
         As of :class:`SVDD`. A balancing constraint that is active makes all unlabelled rows
         support vectors.
     dual_coef_, coef_, intercept_
-        As of :class:`PUSVM`.
-    objective_ : float
+        As of :class:`PUSVM`; of more than two classes of shapes (n_classes, n_SV),
+        (n_classes, n_features) and (n_classes,). Support vectors are those of any machine.
+    objective_ : float, or ndarray of shape (n_classes,)
         Value of (1).
-    objectives_ : list of float
+    objectives_ : list of float, or a list of these
         Value of (1) after each convex step at the final C* of the last batch training; it
         never increases.
-    kkt_violation_ : float
+    kkt_violation_ : float, or ndarray of shape (n_classes,)
         Largest violation of the optimality conditions of (1), in units of f.
-    optimality_gap_ : float
+    optimality_gap_ : float, or ndarray of shape (n_classes,)
         ``solver="branch-and-bound"``, after ``fit`` or ``consolidate`` and until rows or labels
         change: how far ``objective_`` may be above the global minimum. 0 when that is
         proven, to a relative accuracy of 1e-9.
@@ -149,12 +155,13 @@ class S3VM(TwoClassMachine):
         training rows then; or a twentieth, and ``objective_`` has grown by 5 % in relation to
         the price of all rows.
     n_steps_, n_flips_ : int
-        Steps of the path so far; unlabelled rows that changed sides on it.
+        Steps of the path so far; unlabelled rows that changed sides on it. Of more than two
+        classes, as ``n_iter_`` and ``n_nodes_``, of all machines together.
     n_iter_ : int
         Pair steps of the batch training, and steps of the path since.
     history_ : list of dict
         One entry per round, over all convex steps; then one per operation of the path, the
-        newest 1000.
+        newest 1000. Of more than two classes, machine after machine, whose number is "machine".
     fit_status_ : int
         0 when the tolerance was reached (branch and bound: the global minimum is proven), 1
         otherwise (a warning was given).
@@ -278,7 +285,7 @@ class S3VM(TwoClassMachine):
         X : {array-like, sparse} of shape (n_samples, n_features)
             Rows; for ``kernel="precomputed"`` the kernel matrix.
         y : array-like of shape (n_samples,)
-            Two classes; unlabelled rows are missing (NaN, None) or ``unlabeled``. Where y
+            Two classes or more; unlabelled rows are missing (NaN, None) or ``unlabeled``. Where y
             holds ``unlabeled`` and one other value only, both are taken for classes, with
             a warning.
         sample_weight : array-like of shape (n_samples,), default=None

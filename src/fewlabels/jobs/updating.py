@@ -29,7 +29,7 @@ _OF_THE_FIT = ("rounds", "iterations")
 @job
 def update(
     model, data=None, output=None, *, target=None, no_labels=False, skip_missing=False, block=1,
-    consolidate=False, probability=True, force=False, chunk_rows=None, new_classes=(),
+    consolidate=False, probability=True, force=False, new_classes=(), chunk_rows=None,
     observer=None, **reading,
 ):  # fmt: skip
     """Add rows to a model that holds its own, and save it.
