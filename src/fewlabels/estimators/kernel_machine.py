@@ -3,7 +3,7 @@
 import threading
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from functools import cache, wraps
+from functools import cache, lru_cache, wraps
 from numbers import Integral, Real
 from typing import Any, Self
 from weakref import WeakKeyDictionary
@@ -12,14 +12,17 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import resolve_n_jobs
 from .._warn import warn
-from ..fitted import ClassFunctions, Function, Late
-from ..gram import equal_rows
+from ..fitted import Late
 from ..kernels import (
     KERNELS,
     RBF,
@@ -32,7 +35,6 @@ from ..kernels import (
 )
 from ..kernels.width import resolve_gamma
 from ..problem.convexity import STATIONARY
-from ..problem.penalty import group_sums
 from ..solvers import Settings, Status, solve_decomposition
 from ..streams.rows import read_indices
 from ..training.grams import gram_over
@@ -54,6 +56,8 @@ COMMON: dict = {
     "random_state": ["random_state"],
     "verbose": ["verbose"],
 }
+# Types of parameters that say all about them.
+_PLAIN = {str, int, float, bool, type(None), np.float64}
 _ADVICE = {
     Status.MAX_ITER: "raise max_iter, or tol if this accuracy is enough",
     Status.MAX_TIME: "raise max_time, or tol if this accuracy is enough",
@@ -64,6 +68,13 @@ _ADVICE = {
 
 # A machine's lock, which no pickle or copy of it has.
 _LOCKS: WeakKeyDictionary = WeakKeyDictionary()
+
+
+@lru_cache(1024, typed=True)
+def _check_plain(kind, *values):
+    """Check parameters, the same ones once."""
+    values = dict(zip(kind._get_param_names(), values, strict=True))
+    validate_parameter_constraints(kind._parameter_constraints, values, kind.__name__)
 
 
 def one_at_a_time(method):
@@ -118,10 +129,19 @@ class KernelMachine(BaseEstimator):
     _describe: Any = None
     _read_new: Any = None
 
+    # Every fit asks for names and checks values, each of which takes a tenth of a small one.
+
     @classmethod
-    @cache  # every fit asks, and reading the signature takes a tenth of a small one
+    @cache
     def _get_param_names(cls):
         return super()._get_param_names()
+
+    def _validate_params(self):
+        values = self.get_params(deep=False).values()
+        if all(type(value) in _PLAIN for value in values):
+            _check_plain(type(self), *values)
+        else:
+            super()._validate_params()
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -474,54 +494,3 @@ class KernelMachine(BaseEstimator):
             vectors = self._stream.training_rows().X[rows]
             function = replace(function, vectors=vectors)
             self._late.put("solution", self._version, replace(solution, function=function))
-
-
-def run_by(support, counts, n_iter, history, converged):
-    """The part of a ``Solution`` that is the same for all machines."""
-    return {
-        "support": support,
-        "n_support": np.array(counts, dtype=np.int32),
-        "n_iter": max(1, int(n_iter)),
-        "history": history,
-        "converged": bool(converged),
-    }
-
-
-def largest_value(gram):
-    """The largest K(x, x)."""
-    return float(np.abs(gram.diagonal()).max(initial=0.0))
-
-
-def function_of(kernel, gram, X, coef, numbers, **options):
-    """The ``Function`` of the rows with a coefficient, which of the rows, and their numbers.
-
-    ``kernel`` may be a tuple of kernels, with a row of ``coef`` each; several rows for one kernel
-    are as many functions. ``gram`` prepared rows as predictions will; ``numbers`` are what users
-    call the rows ``X``, which are as they were given.
-    """
-    kernels = kernel if isinstance(kernel, tuple) else (kernel,)
-    coef = np.atleast_2d(coef)
-    places = np.flatnonzero(coef.any(axis=0))
-    support = numbers[places].astype(np.int32)
-    is_matrix = isinstance(kernels[0], Precomputed)
-    row_map = getattr(gram, "row_map", None)
-    if row_map is not None:
-        options |= {"center": row_map.center, "float64": row_map.dtype == np.float64}
-    coef, vectors, copies = coef[:, places], np.empty((0, 0)), None
-    if not is_matrix:
-        vectors = X[places]
-        known = gram.copies is None and gram.n == X.shape[0]
-        copies = None if known else equal_rows(vectors)
-    if copies is not None:
-        options |= {"repeats": copies.of, "shares": coef}
-        vectors = vectors[copies.first]
-        coef = np.stack([group_sums(copies, part) for part in coef])
-    kind = Function if len(kernels) == len(coef) else ClassFunctions
-    function = kind(
-        kernels=kernels,
-        vectors=vectors,
-        coef=coef,
-        columns=support if is_matrix else None,
-        **options,
-    )
-    return function, places, support

@@ -10,10 +10,10 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 
 from ..fitted import OneClassSolution
-from ..fitted.solution import edges_of_scores
+from ..fitted.solution import edges_of_scores, function_of, largest_value, run_by
 from ..problem.convexity import supported_gap
 from ..problem.one_class import OneClass
-from .kernel_machine import COMMON, KernelMachine, function_of, largest_value, run_by
+from .kernel_machine import COMMON, KernelMachine
 from .normal_rows import CALIBRATION, OneClassMachine
 
 

@@ -7,14 +7,13 @@ from .._threads import resolve_n_jobs
 from .._warn import warn
 from ..class_prior.finding import check_prior, find_prior
 from ..fitted import PUSVMFit
-from ..fitted.solution import ROUNDING
+from ..fitted.solution import ROUNDING, function_of, largest_value, run_by
 from ..gram import row_products
 from ..labels.positive_unlabelled import are_ambiguous, read_labels
 from ..training.grams import shift_of
 from ..training.positive_unlabelled.data import PUData, PURows
 from ..training.positive_unlabelled.leave_one_out import positives_left_out, unlabeled_left_out
 from ..training.positive_unlabelled.scores import quantile_cut
-from .kernel_machine import function_of, largest_value, run_by
 
 # Rounding errors of kernel values are independent; a sum of them rarely is larger by this.
 _ROOM = 8.0

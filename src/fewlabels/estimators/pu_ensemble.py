@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._threads import one_blas_thread, resolve_n_jobs
 from ..class_prior.finding import check_prior
 from ..fitted import PUEnsembleFit
-from ..fitted.solution import ROUNDING
+from ..fitted.solution import ROUNDING, function_of, largest_value, run_by
 from ..kernels import Deformed, Linear, Manifold, MappedKernel, kind_of, make_kernel
 from ..kernels.width import resolve_gamma
 from ..problem.convexity import curvature_missing
@@ -26,7 +26,7 @@ from ..training.positive_unlabelled.ensemble import (
 )
 from ..training.positive_unlabelled.scores import quantile_cut
 from . import positive_unlabelled
-from .kernel_machine import COMMON, fitting, function_of, largest_value, run_by, shown
+from .kernel_machine import COMMON, fitting, shown
 from .two_classes import TwoClassMachine
 
 # The grid: gamma times these, each twice the one before.

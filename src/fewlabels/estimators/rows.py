@@ -15,6 +15,8 @@ from ..kernels.base import squared_norms
 _LARGEST, _LARGEST_FLOAT32 = 1e150, 1e15
 # Below this all squares are zero. Weights that costs, their sums and their ratios can carry.
 _SMALLEST, _HEAVIEST, _APART = 1e-150, 1e250, 1e30
+_EPSILON = float(np.finfo(float).eps)
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _OF_TIME = ("date", "time", "duration")
 _NOTHING_LEFT = "Invalid input - all samples have zero or negative weights."
 
@@ -75,22 +77,26 @@ def check_rows(estimator, X, *, reset):
     With a precomputed kernel, ``X`` holds kernel values against the training rows.
     """
     precomputed = estimator.kernel == "precomputed"
-    _refuse_what_is_no_number(X)
-    X = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse=False if precomputed else "csr",
-        dtype=[np.float64, np.float32],
-        order="C",
-    )
+    largest = _largest(X) if _is_plain(estimator, X, reset) else np.nan
+    if largest <= _LARGEST:  # nor would validate_data find more
+        if reset:
+            estimator.n_features_in_ = X.shape[1]
+    else:
+        _refuse_what_is_no_number(X)
+        X = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse=False if precomputed else "csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+        )
+        largest = _largest(X.data if sp.issparse(X) else X)
     if precomputed and reset and X.shape[0] != X.shape[1]:
         raise ValueError(
             f"kernel='precomputed' needs the square kernel matrix of the training rows; "
             f"the matrix given is {X.shape[0]}x{X.shape[1]}."
         )
-    numbers = X.data if sp.issparse(X) else X
-    largest = float(max(numbers.max(initial=0.0), -numbers.min(initial=0.0)))
     if largest > _LARGEST:
         raise ValueError(
             f"X has numbers of {largest:.3g}, and beyond {_LARGEST:g} their squares end in double "
@@ -101,6 +107,24 @@ def check_rows(estimator, X, *, reset):
             f"X has numbers of at most {largest:.3g}, whose squares are 0; scale the columns."
         )
     return X.astype(np.float64) if X.dtype != float and largest > _LARGEST_FLOAT32 else X
+
+
+def _is_plain(estimator, X, reset):
+    """Whether rows are a plain array of numbers, of as many columns as rows have had so far."""
+    return (
+        type(X) is np.ndarray
+        and X.dtype in _FLOATS
+        and X.ndim == 2
+        and X.flags.c_contiguous
+        and X.size > 0
+        and not hasattr(estimator, "feature_names_in_")
+        and (reset or X.shape[1] == estimator.n_features_in_)
+    )
+
+
+def _largest(numbers):
+    """The largest number, by its size; NaN where one is."""
+    return float(max(numbers.max(initial=0.0), -numbers.min(initial=0.0)))
 
 
 def _refuse_what_is_no_number(X):
@@ -139,13 +163,20 @@ def check_powers(kernel, X):
 
 def check_width(kernel, X):
     """Refuse a kernel so narrow that of most rows not one digit of its values is right."""
+    entries = X.data if sp.issparse(X) else X.ravel()
+    together = float(np.einsum("i,i->", entries, entries))  # without the threads of BLAS
+    if _digits_left(kernel, together, X):
+        return
     norms = squared_norms(X if sp.issparse(X) else X - X.mean(axis=0, dtype=np.float64))
-    units = kernel.rounding(float(np.median(norms)), X.shape[1])[0]
-    if units * np.finfo(float).eps > 1.0:
+    if not _digits_left(kernel, float(np.median(norms)), X):
         raise ValueError(
             f"gamma={kernel.gamma:g} is so large that kernel values of these rows are rounding "
             "errors; pass a smaller gamma."
         )
+
+
+def _digits_left(kernel, norm, X):
+    return kernel.rounding(norm, X.shape[1])[0] * _EPSILON <= 1.0
 
 
 def check_weight(sample_weight, X):

@@ -11,13 +11,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._warn import warn
 from ..fitted import OneClassSolution
-from ..fitted.solution import edges_of_scores
+from ..fitted.solution import edges_of_scores, function_of, largest_value, run_by
 from ..kernels import Deformed
 from ..problem.convexity import supported_gap
 from ..problem.one_class import LinearSlackBall, SquaredSlackBall
 from ..solvers import REFERENCE_SOLVERS
 from ..training.grams import shift_of
-from .kernel_machine import COMMON, KernelMachine, function_of, largest_value, run_by, shown
+from .kernel_machine import COMMON, KernelMachine, shown
 from .normal_rows import CALIBRATION, OneClassMachine
 
 # Rows that the spread is estimated from.

@@ -16,12 +16,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._threads import one_blas_thread, resolve_n_jobs
 from .._warn import warn
 from ..fitted import BagsSolution
+from ..fitted.solution import run_by
 from ..kernels import make_kernel
 from ..solvers import Status
 from ..streams.bags import BagStream
 from ..streams.rows import HeldRows
 from ..training.bags import BagSettings, fit_bags
-from .kernel_machine import COMMON, KernelMachine, fitting, run_by
+from .kernel_machine import COMMON, KernelMachine, fitting
 from .normal_rows import OneClassMachine
 from .rows import fit_rows
 

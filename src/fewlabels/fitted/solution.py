@@ -5,6 +5,10 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
+from ..gram import equal_rows
+from ..kernels import Precomputed
+from ..problem.penalty import group_sums
+from .classes import ClassFunctions
 from .conformal import TIE, TIE_FLOAT32, Conformal
 from .function import TAIL, Function
 
@@ -85,3 +89,54 @@ def edges_of_scores(kernel, size, boundary):
         return {"boundary": boundary, "rounding": rounding}
     rounding, tail = min(rounding, TIE * abs(boundary)), TAIL * max(boundary, 0.0)
     return {"boundary": boundary, "rounding": rounding, "tail": tail}
+
+
+def run_by(support, counts, n_iter, history, converged):
+    """The part of a ``Solution`` that is the same for all machines."""
+    return {
+        "support": support,
+        "n_support": np.array(counts, dtype=np.int32),
+        "n_iter": max(1, int(n_iter)),
+        "history": history,
+        "converged": bool(converged),
+    }
+
+
+def largest_value(gram):
+    """The largest K(x, x)."""
+    return float(np.abs(gram.diagonal()).max(initial=0.0))
+
+
+def function_of(kernel, gram, X, coef, numbers, **options):
+    """The ``Function`` of the rows with a coefficient, which of the rows, and their numbers.
+
+    ``kernel`` may be a tuple of kernels, with a row of ``coef`` each; several rows for one kernel
+    are as many functions. ``gram`` prepared rows as predictions will; ``numbers`` are what users
+    call the rows ``X``, which are as they were given.
+    """
+    kernels = kernel if isinstance(kernel, tuple) else (kernel,)
+    coef = np.atleast_2d(coef)
+    places = np.flatnonzero(coef.any(axis=0))
+    support = numbers[places].astype(np.int32)
+    is_matrix = isinstance(kernels[0], Precomputed)
+    row_map = getattr(gram, "row_map", None)
+    if row_map is not None:
+        options |= {"center": row_map.center, "float64": row_map.dtype == np.float64}
+    coef, vectors, copies = coef[:, places], np.empty((0, 0)), None
+    if not is_matrix:
+        vectors = X[places]
+        known = gram.copies is None and gram.n == X.shape[0]
+        copies = None if known else equal_rows(vectors)
+    if copies is not None:
+        options |= {"repeats": copies.of, "shares": coef}
+        vectors = vectors[copies.first]
+        coef = np.stack([group_sums(copies, part) for part in coef])
+    kind = Function if len(kernels) == len(coef) else ClassFunctions
+    function = kind(
+        kernels=kernels,
+        vectors=vectors,
+        coef=coef,
+        columns=support if is_matrix else None,
+        **options,
+    )
+    return function, places, support

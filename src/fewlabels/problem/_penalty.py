@@ -18,6 +18,8 @@ DONE, STEP_LIMIT, STUCK, UNBOUNDED, SINGULAR, MISSING = range(6)
 
 # Pivots below this share of the largest entry are rounding.
 _SINGULAR = 1e-13
+# As long as their part of the violation is this, steps are taken among the rows that are there.
+_SHARE = 0.5
 # Pair steps between Newton steps: enough for a variable in the wrong state to join the others.
 _STEPS_BETWEEN = 2
 # Times that a Newton direction is refined.
@@ -93,8 +95,7 @@ def _add(totals, lost, part):
 def survey(lower, kink, upper, slope_left, slope_right, size, a, g, up, down, totals):
     """Fill ``up`` and ``down`` (``g`` plus the slope to either side) and the totals."""
     lost, part = np.zeros(N_SUMS), np.zeros(N_SUMS)
-    for k in range(N_TOTALS):
-        totals[k] = 0.0
+    totals[:] = 0.0
     lowest, highest = np.inf, -np.inf
     for i in range(a.size):
         at = a[i]
@@ -212,10 +213,8 @@ def _score(lowest, diagonal_i, row_i, diagonal, g, left, score):
 
 
 @jit()
-def solve_block(
-    Q, diagonal, ready, g, a, lower, kink, upper, slope_left, slope_right, tol, max_steps
-):
-    """See ``block.solve_block``; ``g`` and ``a`` are changed in place."""
+def _steps(Q, diagonal, g, a, lower, kink, upper, slope_left, slope_right, tol, max_steps):
+    """Pair steps where all of Q is there; their number, and how they ended."""
     q = g.size
     right, left = np.empty(q), np.empty(q)
     score, up = np.empty(q), np.empty(q)
@@ -228,26 +227,22 @@ def solve_block(
     steps = 0
     while True:
         if not lowest < np.inf:
-            return steps, DONE, -1
+            return steps, DONE
         i = 0
         while up[i] != lowest and i < q - 1:
             i += 1
-        if not ready[i]:
-            return steps, MISSING, i
         highest, best = _score(lowest, diagonal[i], Q[i], diagonal, g, left, score)
         if highest <= tol:
-            return steps, DONE, -1
+            return steps, DONE
         if steps >= max_steps:
-            return steps, STEP_LIMIT, -1
+            return steps, STEP_LIMIT
         j = 0
         while score[j] != best and j < q - 1:
             j += 1
-        if not ready[j]:
-            return steps, MISSING, j
         size = diagonal[i] + diagonal[j]
         curvature = size - 2.0 * Q[i, j]
-        violation = g[j] + left[j] - lowest
-        step = violation / curvature if curvature > FLAT * abs(size) + TINY else np.inf
+        excess = g[j] + left[j] - lowest
+        step = excess / curvature if curvature > FLAT * abs(size) + TINY else np.inf
 
         breakpoint_i = kink[i] if a[i] < kink[i] else upper[i]
         breakpoint_j = kink[j] if a[j] > kink[j] else lower[j]
@@ -257,9 +252,9 @@ def solve_block(
         if step >= room:
             step = room
         if step == np.inf:
-            return steps, UNBOUNDED, -1
+            return steps, UNBOUNDED
         if not (a[i] + step > a[i] or a[j] - step < a[j]):
-            return steps, STUCK, -1
+            return steps, STUCK
         # A step that ends on a breakpoint stores the breakpoint itself.
         a[i] = breakpoint_i if step == room_i else a[i] + step
         a[j] = breakpoint_j if step == room_j else a[j] - step
@@ -309,6 +304,65 @@ def add_products(Q, which, change, g):
 
 
 @jit()
+def _extremes(lower, kink, upper, slope_left, slope_right, a, g):
+    """Lowest slope of the objective to the right, and highest one to the left."""
+    low, high = np.inf, -np.inf
+    for k in range(a.size):
+        low = min(low, g[k] + _slope_right(a[k], kink[k], upper[k], slope_left[k], slope_right[k]))
+        down = g[k] + _slope_left(a[k], lower[k], kink[k], slope_left[k], slope_right[k])
+        high = max(high, down)
+    return low, high
+
+
+@jit()
+def _pair_steps(
+    Q, diagonal, ready, g, a, lower, kink, upper, slope_left, slope_right, far, tol, max_steps
+):
+    """Pair steps: their number, and how they ended.
+
+    Where rows of Q are missing, steps are taken among the others, until these are better off.
+    Then ``far`` tells the missing ones' distance from the worst violation, as a share of it.
+    """
+    steps, whole, here, part = 0, ready.all(), np.flatnonzero(ready), Q
+    size, low, bend, high = diagonal, lower, kink, upper
+    rise_left, rise_right = slope_left, slope_right
+    if not whole:
+        part = np.empty((here.size, here.size))
+        for p in range(here.size):
+            row = Q[here[p]]
+            for q in range(here.size):
+                part[p, q] = row[here[q]]
+        size, low, bend, high = diagonal[here], lower[here], kink[here], upper[here]
+        rise_left, rise_right = slope_left[here], slope_right[here]
+    while True:
+        now, slopes, goal, lowest, highest = a, g, tol, 0.0, 0.0
+        if not whole:
+            lowest, highest = _extremes(lower, kink, upper, slope_left, slope_right, a, g)
+            if highest - lowest <= tol:
+                return steps, DONE
+            now, slopes = a[here], g[here]
+            goal = max(0.9 * tol, _SHARE * (highest - lowest))
+        more, ended = _steps(
+            part, size, slopes, now, low, bend, high, rise_left, rise_right,
+            goal, max_steps - steps,
+        )  # fmt: skip
+        if whole:
+            return more, ended
+        if more == 0 and ended == DONE:
+            for k in range(a.size):
+                up = g[k] + _slope_right(a[k], kink[k], upper[k], slope_left[k], slope_right[k])
+                down = g[k] + _slope_left(a[k], lower[k], kink[k], slope_left[k], slope_right[k])
+                nearest = min(up - lowest, highest - down)
+                far[k] = np.inf if ready[k] else nearest / (highest - lowest)
+            return steps, MISSING
+        if more == 0:
+            return steps, ended
+        steps += more
+        add_products(Q, here, now - a[here], g)
+        a[here] = now
+
+
+@jit()
 def _factorise(A):
     """Lower Cholesky factor in place, row by row; the smallest pivot, 0 if one is not positive."""
     smallest = np.inf
@@ -331,17 +385,6 @@ def _solve(L, x):
     for i in range(x.size - 1, -1, -1):
         x[i] /= L[i, i]
         _add_row(-x[i], L[i, :i], x[:i])
-
-
-@jit()
-def _between(lower, kink, upper, a, members):
-    """Fill ``members`` with the variables strictly between breakpoints; how many these are."""
-    m = 0
-    for k in range(a.size):
-        if lower[k] < a[k] < upper[k] and a[k] != kink[k]:
-            members[m] = k
-            m += 1
-    return m
 
 
 @jit()
@@ -370,9 +413,7 @@ def _direction(Q, F, wanted, d):
         for p in range(m):
             d[p] += ones[p] * share - residual[p]
     # The sum is zero to rounding even where Q is badly conditioned.
-    share = d.sum() / total
-    for p in range(m):
-        d[p] -= ones[p] * share
+    d -= ones * (d.sum() / total)
     return True
 
 
@@ -409,50 +450,50 @@ def _go(lower, kink, upper, a, F, d):
 
 
 @jit()
-def _violation(lower, kink, upper, slope_left, slope_right, a, g):
-    low, high = np.inf, -np.inf
-    for k in range(a.size):
-        low = min(low, g[k] + _slope_right(a[k], kink[k], upper[k], slope_left[k], slope_right[k]))
-        high = max(
-            high, g[k] + _slope_left(a[k], lower[k], kink[k], slope_left[k], slope_right[k])
-        )
-    return high - low
+def solve_block(
+    Q, diagonal, ready, g, a, lower, kink, upper, slope_left, slope_right,
+    far, tol, max_steps, largest, budget,
+):  # fmt: skip
+    """See ``block.solve_block`` (where ``largest`` is 0), else ``block.finish_block``.
 
-
-@jit()
-def finish_block(
-    Q, diagonal, ready, g, a, lower, kink, upper, slope_left, slope_right, goal, largest, budget
-):
-    """See ``block.finish_block``; ``g`` and ``a`` are changed in place."""
+    Returns the steps, what is left of the budget, and how they ended; see ``_pair_steps``.
+    """
     members, direction = np.empty(a.size, np.intp), np.empty(min(a.size, largest))
-    steps = 0
-    while budget > 0.0:
-        m = _between(lower, kink, upper, a, members)
+    steps, whole = 0, largest == 0
+    while True:
+        if whole:
+            goal, limit = (tol, max_steps) if largest == 0 else (0.5 * tol, _STEPS_BETWEEN)
+            more, ended = _pair_steps(
+                Q, diagonal, ready, g, a, lower, kink, upper, slope_left, slope_right,
+                far, goal, limit,
+            )  # fmt: skip
+            steps += more
+            budget -= _STEP_COSTS
+            if largest == 0 or ended == MISSING:
+                return steps, budget, ended
+            if more == 0:
+                return steps, budget, STUCK
+        if not budget > 0.0:
+            return steps, budget, STEP_LIMIT
+        m = 0
+        for k in range(a.size):
+            if lower[k] < a[k] < upper[k] and a[k] != kink[k]:
+                members[m] = k
+                m += 1
         if m < 2:
-            return steps, budget, STUCK, -1
+            return steps, budget, STUCK
         if m > largest:
-            return steps, budget, SINGULAR, -1
+            return steps, budget, SINGULAR
         F, d, wanted = members[:m], direction[:m], np.empty(m)
         for p in range(m):
             i = F[p]
             wanted[p] = g[i] + (slope_right[i] if a[i] > kink[i] else slope_left[i])
         if not _direction(Q, F, wanted, d):
-            return steps, budget, SINGULAR, -1
+            return steps, budget, SINGULAR
         budget -= _STEP_COSTS + (m / _CHEAP) ** 3
         whole = _go(lower, kink, upper, a, F, d)
         add_products(Q, F, d, g)
-        if not whole:
-            continue
-        if _violation(lower, kink, upper, slope_left, slope_right, a, g) <= goal:
-            return steps, budget, DONE, -1
-        more, ended, row = solve_block(
-            Q, diagonal, ready, g, a, lower, kink, upper, slope_left, slope_right,
-            0.5 * goal, _STEPS_BETWEEN,
-        )  # fmt: skip
-        steps += more
-        budget -= _STEP_COSTS
-        if ended == MISSING:
-            return steps, budget, MISSING, row
-        if more == 0:
-            return steps, budget, STUCK, -1
-    return steps, budget, STEP_LIMIT, -1
+        if whole:
+            lowest, highest = _extremes(lower, kink, upper, slope_left, slope_right, a, g)
+            if highest - lowest <= tol:
+                return steps, budget, DONE

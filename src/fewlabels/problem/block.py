@@ -34,16 +34,8 @@ def solve_block(Q, g, a, penalty, tol, max_steps, met=None):
     gradient ``g`` are changed in place. ``met`` says which rows of Q are there yet (all, without
     it) and has others evaluated, see ``solvers.whole.Met``. Returns the steps and the Outcome.
     """
-    steps, done, ended, row = 0, 0, code.MISSING, -1
-    diagonal, ready = _all_met(Q) if met is None else (met.diagonal, met.ready)
-    while ended == code.MISSING:
-        if row >= 0:
-            met.meet(row, g, a)
-        done, ended, row = code.solve_block(
-            Q, diagonal, ready, g, a, *penalty.arrays(), float(tol), int(max_steps) - steps
-        )
-        steps += done
-    return steps, Outcome(ended)
+    steps, _, outcome = _solved(Q, g, a, penalty, met, tol, max_steps, 0, 0.0)
+    return steps, outcome
 
 
 def finish_block(Q, g, a, penalty, goal, largest, budget, met=None):
@@ -55,20 +47,23 @@ def finish_block(Q, g, a, penalty, goal, largest, budget, met=None):
     pair steps, what is left of the budget (``STEP_LIMIT`` when nothing is), and the Outcome, which
     is ``STUCK`` when nothing can move.
     """
-    steps, done, ended, row = 0, 0, code.MISSING, -1
-    diagonal, ready = _all_met(Q) if met is None else (met.diagonal, met.ready)
+    return _solved(Q, g, a, penalty, met, goal, 0, max(1, largest), budget)
+
+
+def _solved(Q, g, a, penalty, met, tol, max_steps, largest, budget):
+    """Either: one compiled function does both, so that a first fit loads one."""
+    ready = np.ones(len(a), bool) if met is None else met.ready
+    diagonal = Q.diagonal().copy() if met is None else met.diagonal
+    steps, ended, far = 0, code.MISSING, np.empty(len(a))
     while ended == code.MISSING:
-        if row >= 0:
-            met.meet(row, g, a)
-        done, budget, ended, row = code.finish_block(
-            Q, diagonal, ready, g, a, *penalty.arrays(), float(goal), int(largest), float(budget)
-        )
+        done, budget, ended = code.solve_block(
+            Q, diagonal, ready, g, a, *penalty.arrays(), far,
+            float(tol), int(max_steps) - steps, int(largest), float(budget),
+        )  # fmt: skip
         steps += done
+        if ended == code.MISSING:
+            met.meet(far)
     return steps, budget, Outcome(ended)
-
-
-def _all_met(Q):
-    return Q.diagonal().copy(), np.ones(len(Q), bool)
 
 
 def add_products(Q, a, g):

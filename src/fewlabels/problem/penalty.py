@@ -264,10 +264,10 @@ class Penalty:
 
     def scaled(self, breakpoints, slopes):
         """The penalty with all breakpoints, and all slopes, times a number > 0."""
-        return Penalty(
-            self.lower * breakpoints, self.kink * breakpoints, self.upper * breakpoints,
-            self.slope_left * slopes, self.slope_right * slopes,
-        )  # fmt: skip
+        lower, left = self.lower * breakpoints, self.slope_left * slopes
+        kink = lower if self.kink is self.lower else self.kink * breakpoints
+        right = left if self.slope_right is self.slope_left else self.slope_right * slopes
+        return Penalty(lower, kink, self.upper * breakpoints, left, right)
 
 
 def group_sums(copies, values):
@@ -282,8 +282,7 @@ def check_costs(penalty, kernel_value=np.inf):
 
     Those are breakpoints, and slopes beside the largest kernel value (inf: not looked at).
     """
-    ends = np.concatenate([penalty.lower, penalty.upper])
-    largest = float(np.abs(ends[np.isfinite(ends)]).max(initial=0.0))
+    largest = max(_largest_finite(penalty.lower), _largest_finite(penalty.upper))
     slope = float(np.abs(penalty.slope_right).max(initial=0.0))
     largest = max(largest, slope / max(1.0, kernel_value))
     if not largest <= _LARGEST:  # also refuses NaN
@@ -291,6 +290,11 @@ def check_costs(penalty, kernel_value=np.inf):
             f"costs times weights reach {largest:.3g}, where double precision leaves nothing to "
             "compare; take a smaller C or C_star, a larger lam, or smaller sample weights."
         )
+
+
+def _largest_finite(ends):
+    size = float(np.abs(ends).max(initial=0.0))
+    return size if size < np.inf else float(np.abs(ends[np.isfinite(ends)]).max(initial=0.0))
 
 
 def _is_plain(array):

@@ -24,9 +24,9 @@ _STEPS_PER_CALL, _MOST_CALLS = 50_000, 10
 _EXACT, _BUDGET, _MOST_BETWEEN = 1e-13, 60.0, 256
 # Limits of fewer seconds are for the engine, which looks at the clock more often.
 _NO_HURRY = 5.0
-# Q of few rows is evaluated at once, as is that of a start that uses more than some share; rows
-# that are evaluated together, and the share that is when no more are left.
-_FEW_ROWS, _MOST_USED, _AT_A_TIME, _NEARLY_ALL = 300, 0.3, 16, 0.4
+# Q of few rows is evaluated at once, as is that of a start that uses more than some share. Else
+# rows are evaluated together that are within this share of the worst violation, so many.
+_FEW_ROWS, _MOST_USED, _URGENT, _FEWEST, _MOST = 300, 0.3, 0.5, 8, 24
 # Rounding in float64 kernel values, which a block always has.
 _ROUNDING = 4.5e-16
 
@@ -59,8 +59,10 @@ class Met:
     def __init__(self, problem, used):
         self.problem, n = problem, problem.n
         gram = problem.gram
+        # Where Q is not positive semi-definite, all rows look for a good stationary point.
         dear = gram.dtype == np.float64 and 0.0 < gram.value_cost < np.inf
-        if n < _FEW_ROWS or not dear or len(used) > _MOST_USED * n:
+        some = n >= _FEW_ROWS and dear and gram.is_inner_product and len(used) <= _MOST_USED * n
+        if not some:
             self.Q = problem.block(np.arange(n))
             self.ready = np.ones(n, bool)
         else:
@@ -77,14 +79,12 @@ class Met:
         self.Q[rows, rows] += self.problem.ridge[rows]
         self.ready[rows] = True
 
-    def meet(self, row, g, a):
-        """Evaluate a row of Q, and those that violate optimality most."""
-        left = np.flatnonzero(~self.ready)
-        if len(left) > _NEARLY_ALL * len(a):
-            right, down = (g + slope for slope in self.problem.penalty.step_slopes(a))
-            urgent = np.minimum(right - right.min(), down.max() - down)[left]
-            left = np.union1d(left[np.argpartition(urgent, _AT_A_TIME)[:_AT_A_TIME]], row)
-        self._evaluate(left)
+    def meet(self, far):
+        """Evaluate rows of Q by how ``far`` they are from the worst violation."""
+        count = int(np.count_nonzero(far <= _URGENT))
+        count = min(max(count, _FEWEST), _MOST, len(far) - 1)
+        rows = np.argpartition(far, count)[:count]
+        self._evaluate(rows[far[rows] < np.inf])
 
 
 class _Run:

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._warn import warn
 from ...fitted import Solution
-from ...fitted.solution import ROUNDING, Certificate
+from ...fitted.solution import ROUNDING, Certificate, function_of, largest_value, run_by
 from ...gram import PrecomputedGram, RepeatedGram, make_gram
 from ...labels.semi_supervised import places_of, read_shares
 from ...problem.convexity import curvature_missing
@@ -23,7 +23,6 @@ from ...training.curves import curve_of_labels
 from ...training.row_order import row_keys
 from ...training.semi_supervised.branching import train, unproven
 from ...training.semi_supervised.data import S3VMSettings
-from ..kernel_machine import function_of, largest_value, run_by
 
 # Multiply-adds per kernel value from which training holds all values, if there is room.
 _WORTH_HOLDING = 48

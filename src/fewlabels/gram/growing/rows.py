@@ -38,7 +38,7 @@ class GrowingTiles(TiledRows):
     """Dense rows in tiles with room for more."""
 
     def __init__(self, rows, term):
-        super().__init__(rows, term)
+        super().__init__(rows, term, _tiles.TILE)
         self._tiles, self._terms = self.tiles, self.term
 
     def __reduce__(self):

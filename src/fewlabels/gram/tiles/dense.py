@@ -8,27 +8,33 @@ from ..._threads import run_ranges
 from . import _tiles
 
 # Below this many multiply-adds a second thread costs more than it saves.
-_WORTH_A_THREAD = 400_000
+_WORTH_A_THREAD = 2_000_000
+# Rows that compiled loops take at a time: a tile holds a multiple of them.
+_VECTORS = 32
 
 
 class TiledRows:
-    """Prepared dense rows, packed feature-major, that columns can be evaluated against."""
+    """Prepared dense rows, packed feature-major, that columns can be evaluated against.
 
-    def __init__(self, rows, term):
+    In tiles of one ``width``: without it, just as wide as the rows need.
+    """
+
+    def __init__(self, rows, term, width=None):
         self.n, self.d = rows.shape
         n_tiles = max(1, -(-self.n // _tiles.TILE))
-        self.tiles = np.zeros((n_tiles, self.d, _tiles.TILE), rows.dtype)
-        whole = self.n // _tiles.TILE
-        cut = whole * _tiles.TILE
-        self.tiles[:whole] = rows[:cut].reshape(whole, _tiles.TILE, self.d).transpose(0, 2, 1)
+        self.width = width or max(1, -(-self.n // (n_tiles * _VECTORS))) * _VECTORS
+        self.tiles = np.zeros((n_tiles, self.d, self.width), rows.dtype)
+        whole = self.n // self.width
+        cut = whole * self.width
+        self.tiles[:whole] = rows[:cut].reshape(whole, self.width, self.d).transpose(0, 2, 1)
         if cut < self.n:
             self.tiles[whole, :, : self.n - cut] = rows[cut:].T
-        self.term = np.zeros((n_tiles, _tiles.TILE), rows.dtype)
+        self.term = np.zeros((n_tiles, self.width), rows.dtype)
         self.term.reshape(-1)[: self.n] = term
 
     def rows(self, indices):
         """Gather prepared rows and their terms, row-major."""
-        tile, place = np.divmod(indices, _tiles.TILE)
+        tile, place = np.divmod(indices, self.width)
         return np.ascontiguousarray(self.tiles[tile, :, place]), self.term[tile, place]
 
     def threads(self, n_columns, n_jobs):

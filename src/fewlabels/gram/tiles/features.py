@@ -54,6 +54,8 @@ class RowMap:
 
     def refined(self):
         """The same map in float64."""
+        if self.dtype == np.float64:
+            return self
         other = copy.copy(self)
         other.dtype = np.dtype(np.float64)
         return other
