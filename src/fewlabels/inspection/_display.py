@@ -1,5 +1,7 @@
 """What the pictures share."""
 
+from abc import ABC, abstractmethod
+
 from sklearn.pipeline import Pipeline
 
 # Blue and orange are told apart by colour-blind readers, and in grey.
@@ -25,7 +27,7 @@ def name_of(estimator):
     return type(machine_of(estimator)).__name__
 
 
-class Display:
+class Display(ABC):
     """A picture: made by a class method, drawn on ``ax_`` of ``figure_`` by ``_draw``."""
 
     _SIZE: tuple[float, float] | None = None  # inches; None for Matplotlib's own
@@ -43,5 +45,6 @@ class Display:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
+    @abstractmethod
     def _draw(self, ax):
-        raise NotImplementedError
+        """Draw on these axes."""

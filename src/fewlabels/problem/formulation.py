@@ -85,10 +85,10 @@ class Formulation(ABC):
         if not np.any(self.takes(rows)):
             raise ValueError("no training row would be left; keep at least one.")
 
+    @abstractmethod
     def decision(self, rows: Rows, k, a, h, multiplier, mass):
         """What the machine of the other rows decides about the k-th row of a path.
 
         From a path on which that row has no part: variables, h and multiplier (such as a fit
         would choose), and the mass of the others.
         """
-        raise NotImplementedError

@@ -151,30 +151,10 @@ def svdd_squared(gram, C, weight=None):
 
 
 def svdd_linear(gram, C, weight=None):
-    """The problem of :class:`LinearSlackBall`.
-
-    Parameters
-    ----------
-    gram : GramOperator
-        K.
-    C : float
-        Cost of slack; ``C sum(w) >= 1`` or nothing is feasible.
-    weight : ndarray of shape (n,), optional
-        Weights w, > 0; a row of weight 2 acts as two equal rows.
-    """
+    """The problem of :class:`LinearSlackBall`, of ``C sum(w) >= 1``; as :func:`svdd_squared`."""
     return LinearSlackBall(C).problem(gram, _rows(gram, weight))
 
 
 def one_class(gram, nu, weight=None):
-    """The problem of :class:`OneClass`.
-
-    Parameters
-    ----------
-    gram : GramOperator
-        K.
-    nu : float
-        Bound on the share of margin errors, in (0, 1].
-    weight : ndarray of shape (n,), optional
-        Weights w, > 0; a row of weight 2 acts as two equal rows.
-    """
+    """The problem of :class:`OneClass`; arguments are as in :func:`svdd_squared`."""
     return OneClass(nu).problem(gram, _rows(gram, weight))
