@@ -1,0 +1,66 @@
+"""Model files of an ensemble of balls."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fewlabels import SVDDEnsemble
+from fewlabels.io.errors import UserError
+from fewlabels.io.models.files import load_model, read_metadata
+
+
+@pytest.fixture
+def table(tmp_path, seed):
+    path = tmp_path / "d.csv"
+    X = np.random.default_rng(seed).normal(size=(150, 3))
+    pd.DataFrame(X, columns=["a", "b", "c"]).to_csv(path, index=False)
+    return path
+
+
+def test_saved_updated_and_exported(run, table, tmp_path):
+    model, more = tmp_path / "m", tmp_path / "more.csv"
+    quick = ("--time-budget", 0, "--no-report", "--bags", 5)
+    assert run("fit", table, "-o", model, "--rows", *quick).code == 0
+    rows = pd.read_csv(table)
+    pipeline, _, metadata = load_model(model)
+    assert (metadata["machine"], metadata["format_version"]) == ("svdd-ensemble", 6)
+    X = ((rows - rows.mean()) / rows.std(ddof=0)).to_numpy()
+    machine = SVDDEnsemble(n_bags=5).fit(X)
+    np.testing.assert_allclose(pipeline.score_samples(rows), machine.score_samples(X), atol=1e-6)
+
+    rows[:20].to_csv(more, index=False)
+    updated = run("update", model, more, "--json")
+    assert updated.code == 0, updated.err
+    assert json.loads(updated.out)["rows_after"] == 170
+    machine.partial_fit(X[:20])
+    loaded = load_model(model)[0]
+    np.testing.assert_allclose(loaded.score_samples(rows), machine.score_samples(X), atol=1e-6)
+
+    out = tmp_path / "scored.csv"
+    assert run("predict", model, table, "-o", out).code == 0
+    scored = pd.read_csv(out)
+    np.testing.assert_allclose(scored["score"], machine.decision_function(X), atol=1e-6)
+    np.testing.assert_allclose(scored["p_value"], machine.p_values(X), atol=1e-9)
+    exported = run("export", model, "-o", tmp_path / "m.onnx")
+    assert exported.code == 0, exported.err
+    assert "no solution could" not in run("inspect", model).out
+
+
+def test_without_rows_and_cut_short(run, table, tmp_path):
+    model = tmp_path / "m"
+    assert run("fit", table, "-o", model, "--time-budget", 0, "--no-report").code == 0
+    refused = run("update", model, table)
+    assert refused.code == 2 and "does not hold its training rows" in refused.err
+    whole = model.read_bytes()
+    model.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(UserError, match="damaged or was cut short"):
+        read_metadata(model)
+
+
+def test_a_threshold_of_its_own_is_refused(run, table, tmp_path):
+    result = run("fit", table, "-o", tmp_path / "m", "--machine", "svdd-ensemble",
+                 "--target-fpr", "none")  # fmt: skip
+    assert result.code == 2
+    assert "svdd-ensemble has none; pass a rate, or --machine svdd." in result.err
