@@ -3,7 +3,7 @@
     FEWLABELS_DATA=/path/to/data python benchmarks/several_classes.py
     python benchmarks/several_classes.py --data FOLDER --out FOLDER [--draws 3]
 
-uspst: ten classes, 50 labels, the official splits (Chapelle and Zien 2005). mini newsgroups: 20
+uspst: ten classes, 50 labels, the official splits (Chapelle and Zien 2005). newsgroups (mini): 20
 classes, 5 random labels of each, TF-IDF (sublinear), linear kernel. Errors on the unlabelled
 rows. Settings are defaults on both sides, but for the cost of the SVM of the labels, 10 as S3VM's,
 and the number of neighbours, 5 and 10. "manifold" is S3VM's kernel of that name, as it is.
@@ -45,6 +45,9 @@ def newsgroups(folder, draw):
     return X, y, np.concatenate(told)
 
 
+SETS = {"uspst": (digits, "rbf"), "newsgroups": (newsgroups, "linear")}
+
+
 def methods(kernel):
     spreading = {f"label spreading, {k} neighbours": LabelSpreading(kernel="knn", n_neighbors=k)
                  for k in (5, 10)}  # fmt: skip
@@ -61,11 +64,13 @@ def methods(kernel):
 def main():
     parser = options(__doc__)
     parser.add_argument("--draws", type=int, default=3, help="splits of each set")
+    parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
     args = parser.parse_args()
     folder = data_folder(args)
-    sets = {"uspst": (digits, "rbf"), "mini newsgroups": (newsgroups, "linear")}
     records = []
-    for name, (load, kernel) in sets.items():
+    for name, (load, kernel) in SETS.items():
+        if name not in args.sets:
+            continue
         for draw in range(1 if args.quick else args.draws):
             X, y, told = load(folder, draw)
             free = np.setdiff1d(np.arange(len(y)), told)

@@ -51,7 +51,7 @@ def options(
 
     From rows of one class: which new rows do not belong to it. From some rows of a class
     and a pile of unlabelled ones: which of the pile belong to it, and how many. From a few
-    rows of two classes and many unlabelled ones: which class the others are of.
+    rows of two or more classes and many unlabelled ones: which class the others are of.
     """
 
 

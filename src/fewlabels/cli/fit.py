@@ -84,9 +84,9 @@ class MachineOptions(NamedTuple):
         None,
         help="svdd: smallest ball around the rows; svdd-ensemble: many small ones; one-class: "
         "one-class SVM; pusvm: SVM for positive and unlabelled rows; pu-ensemble: many of them, "
-        "slower and often better; s3vm: SVM for two classes and unlabelled rows. (default: "
+        "slower and often better; s3vm: SVM for classes and unlabelled rows. (default: "
         "svdd-ensemble without blanks in the target, or svdd with --clean, pusvm with one class "
-        "and blanks, s3vm with two)",
+        "and blanks, s3vm with more)",
     )
     target_fpr: str | None = _machine(
         None,
@@ -245,8 +245,8 @@ def fit(
     The labels decide which machine: rows of one class get an svdd-ensemble, which tells what does
     not belong to them (an svdd, if they are known to be --clean); one class and blanks get a
     pusvm, which finds more rows of that class among the blank ones and estimates how many there
-    are; two classes and blanks get an s3vm, which tells the classes apart and takes further rows
-    later (update).
+    are; two or more classes and blanks get an s3vm, which tells the classes apart and takes
+    further rows later (update).
 
     Columns that nothing can be learnt from are left out, and fit says which. Numbers are
     standardised, categories encoded and missing numbers filled in; all of it travels inside the

@@ -157,10 +157,10 @@ def fit_table(
 
     The labels decide which machine. Rows of one class get an SVDDEnsemble, which tells what does
     not belong to them (an SVDD, if none of them is an anomaly); one class and blanks a PUSVM,
-    which finds more rows of that class among the blank ones; two classes and blanks an S3VM, which
-    tells them apart. Columns that nothing can be learnt from are left out, categories and words
-    are encoded, missing numbers filled in, settings chosen from the data. Options and defaults are
-    those of ``fewlabels fit``.
+    which finds more rows of that class among the blank ones; two or more classes and blanks an
+    S3VM, which tells them apart. Columns that nothing can be learnt from are left out, categories
+    and words are encoded, missing numbers filled in, settings chosen from the data. Options and
+    defaults are those of ``fewlabels fit``.
 
     Parameters
     ----------

@@ -28,8 +28,8 @@ ONE_OF_MANY = (
 )
 # Where there are so many that they are hardly classes.
 FEWER = (
-    "that is less than two rows for a value, too few to learn classes from: name a column of "
-    "classes, or say which value is normal with --normal VALUE"
+    f"{ONE_OF_MANY} (less than two rows for a value are too few to learn classes from; each row "
+    "of a class has the same value)"
 )
 _COUNTED = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven"}
 
@@ -75,7 +75,10 @@ def check_options(machine, target, normal, positive, unlabeled=None):
         )
     if machine is None or target is not None:
         return
-    rows = {"positive": "positive and unlabelled rows", "classes": "classes and other rows"}
+    rows = {
+        "positive": "positive and unlabelled rows",
+        "classes": "two or more classes and other rows",
+    }
     if MACHINES[machine].learns_from in rows:
         raise UserError(
             f"--machine {machine} learns from {rows[MACHINES[machine].learns_from]}; say which "

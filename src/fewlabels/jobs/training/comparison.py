@@ -35,7 +35,7 @@ def compare(estimator, X, y, *, others, classes, seconds, seed, observer):
     """Compare a machine, with its settings, with other methods; and what the user should know.
 
     ``others`` are rows known to be of other classes, for machines of one class; ``classes`` the
-    names of the two classes that labels 0 and 1 stand for.
+    names of the classes that labels 0, 1, ... stand for.
     """
     from ...model_selection import compare_with_baselines
 

@@ -68,8 +68,8 @@ def compare_with_baselines(
         Labels as the estimator takes them.
     known_other : {array-like, sparse} of shape (n_other, n_features), default=None
         Rows known not to be normal, for machines without labels. Not trained on.
-    class_names : (str, str), default=None
-        What to call the two classes of an S3VM in words, lesser one first; None means by their
+    class_names : sequence of str, default=None
+        What to call the classes of an S3VM in words, in their order; None means by their
         labels.
     time_budget : float, default=60
         Seconds after which nothing more is begun, > 0.
