@@ -149,7 +149,8 @@ def _check(machine, X, y, known_other):
         raise ValueError(f"{name} learns from labels; pass y, see help(fewlabels.{name}).")
     if known_other is not None:
         raise ValueError(
-            f"known_other is for machines of one class; {name} learns from labels: give them in y."
+            f"known_other is for SVDD and OneClassSVM, and ensembles of SVDD; {name} learns from "
+            "labels: give them in y."
         )
     check_consistent_length(X, y)
 
