@@ -140,6 +140,8 @@ def test_names_of_identifiers():
 
 
 def test_dates_as_days():
+    points = ["2.1.1970", "29.02.2024 12:00"]  # day, month and year
+    np.testing.assert_allclose(days(pa.array(points)), [1, 19_782.5])
     texts = ["1970-01-02", "2024-02-29T12:00:00", "2024-02-29 12:00:00+01:00", "", None]
     values = days(pa.array(texts))
     eleven = (datetime.date(2024, 2, 29) - datetime.date(1970, 1, 1)).days + 11 / 24
@@ -149,8 +151,8 @@ def test_dates_as_days():
         assert are_dates(cells)
         np.testing.assert_allclose(days(cells), [2, np.nan])
     assert day_text(19_782.4) == "2024-02-29"
-    with pytest.raises(UserError, match=r"'when' of f.csv .* but has '3.2.2024'; write them as"):
-        days(pa.array(["2024-02-03", "3.2.2024"]), "when", "f.csv")
+    with pytest.raises(UserError, match=r"'when' of f.csv .* but has '3-2-2024'; write them as"):
+        days(pa.array(["2024-02-03", "3-2-2024"]), "when", "f.csv")
     with pytest.raises(UserError, match=r"'when' of f.csv has '2023-02-30', which cannot be read"):
         days(pa.array(["2024-02-03", "", "2023-02-30"]), "when", "f.csv")
     with pytest.raises(UserError, match="holds dates in the model but double values"):

@@ -40,6 +40,11 @@ TEXT = typer.Option(
 SCALE = typer.Option(
     True, help="Scale numbers to mean 0 and variance 1 (sparse: to 1).", rich_help_panel=ROWS_PANEL
 )
+DATES = typer.Option(
+    None,
+    help="Column of dates to learn from: days, weekday, month and hour; can be repeated.",
+    rich_help_panel=ROWS_PANEL,
+)
 MERGE_CASE = typer.Option(
     None,
     "--merge-case/--no-merge-case",
@@ -70,6 +75,10 @@ class ReadingOptions(NamedTuple):
         "--header/--no-header",
         help="Whether the first row names the columns; else they are column_1, column_2 and so "
         "on. (default: yes, or as the model was fitted)",
+    )
+    features: Path | None = _reading(
+        None,
+        help="Numbers that stand beside the table, such as embeddings: an .npy file, row by row.",
     )
 
 

@@ -38,6 +38,7 @@ class RowOptions(NamedTuple):
     categorical: list[str] | None = options.CATEGORICAL
     keep: list[str] | None = options.KEEP
     text: list[str] | None = options.TEXT
+    dates: list[str] | None = options.DATES
     missing: Missing = typer.Option(
         Missing.impute,
         help="Missing numbers: impute fills them in with the median; skip leaves out rows "

@@ -29,6 +29,8 @@ def source_of(data, **reading):
             f"{', '.join(asked.given)}: such options say how a file of text is read, but these "
             "rows are in memory; leave them out."
         )
+    if asked.features is not None:
+        return _beside(source_of(data), asked.features)
     if isinstance(data, InMemory):
         return data
     import numpy as np
@@ -58,6 +60,18 @@ def source_of(data, **reading):
         f"Rows can be a file, a data frame or a matrix of numbers, but not {type(data).__name__}; "
         "pandas.DataFrame(...) makes a data frame."
     )
+
+
+def _beside(data, features):
+    """A data frame with the numbers that stand beside it."""
+    from .formats.beside import Beside
+
+    if data.form != "frame":
+        raise UserError("--features stand beside a table; give a matrix as one, with them in it.")
+    beside = Beside(features, data)
+    table = beside.add(data.content)
+    beside.check()
+    return InMemory("frame", table)
 
 
 def _without_views(column):

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .errors import UserError
 
@@ -15,13 +15,15 @@ class Reading(NamedTuple):
     """How a file is to be read, as far as somebody says so; the rest is found by looking.
 
     ``sep`` between cells and ``decimal`` before decimals are characters, ``encoding`` that of the
-    text, ``header`` whether the first row names the columns.
+    text, ``header`` whether the first row names the columns; ``features`` is a file of numbers
+    that stand beside the table.
     """
 
     sep: str | None = None
     decimal: str | None = None
     encoding: str | None = None
     header: bool | None = None
+    features: Any = None
 
     def checked(self):
         """The same with names of characters replaced; what cannot be meant is refused."""

@@ -45,7 +45,8 @@ def explain(
     of : str, optional
         Of a model of several classes, the class whose score is explained; else that of the label.
     **reading
-        ``sep``, ``decimal``, ``encoding`` and ``header`` as in :func:`fewlabels.fit_table`.
+        ``sep``, ``decimal``, ``encoding``, ``header`` and ``features`` as in
+        :func:`fewlabels.fit_table`.
 
     Returns
     -------
@@ -62,7 +63,7 @@ def explain(
     rows, usual, remarks = _read(data, scorer.schema, numbers, background is None, seed)
     source = data
     if background is not None:
-        source = source_of(background, **reading)
+        source = source_of(background, **{**reading, "features": None})
         _, usual, more = _read(source, scorer.schema, [], True, seed)
         remarks += more
     if usual is None or usual.shape[0] < _FEWEST:

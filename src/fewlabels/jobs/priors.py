@@ -22,7 +22,7 @@ from .wording import as_options, listening
 def prior(
     data, target, *, positive=None, drop=(), categorical=(), keep=(), text=(), missing="impute",
     scale=True, method="auto", confidence=0.9, convention="unlabeled", n_jobs=None, seed=0,
-    merge_case=None, observer=None, **reading,
+    merge_case=None, dates=(), observer=None, **reading,
 ):  # fmt: skip
     """Estimate the class prior of a table.
 
@@ -32,12 +32,13 @@ def prior(
         As in :func:`fewlabels.fit_table`.
     method, confidence, convention, n_jobs, seed
         As in :func:`fewlabels.class_prior.estimate_prior`, whose ``random_state`` is the seed.
-    merge_case
+    merge_case, dates
         As in :func:`fewlabels.fit_table`.
     observer : Observer, optional
         Names settings in errors and notes.
     **reading
-        ``sep``, ``decimal``, ``encoding`` and ``header`` as in :func:`fewlabels.fit_table`.
+        ``sep``, ``decimal``, ``encoding``, ``header`` and ``features`` as in
+        :func:`fewlabels.fit_table`.
 
     Returns
     -------
@@ -54,7 +55,7 @@ def prior(
     data = source_of(data, **reading)
     file = read_training(
         data, target=target, drop=drop, categorical=categorical, keep=keep, text=text,
-        merge_case=merge_case,
+        merge_case=merge_case, dates=dates,
     )  # fmt: skip
     roles = choose_roles(file, "pusvm", positive=positive)
     found = file.choose(roles, missing)

@@ -32,7 +32,8 @@ def score(model, data, *, skip_missing=False, n_jobs=None, observer=None, **read
     skip_missing : bool
         Leave rows with missing numbers without a score instead of refusing them.
     **reading
-        ``sep``, ``decimal``, ``encoding`` and ``header`` as in :func:`fewlabels.fit_table`.
+        ``sep``, ``decimal``, ``encoding``, ``header`` and ``features`` as in
+        :func:`fewlabels.fit_table`.
 
     Returns
     -------
@@ -178,7 +179,9 @@ def rows_with(chunk, arrays, columns, schema, form):
         # Cells of delimited text are still text here; what the model took as numbers
         # becomes numbers in a typed file.
         for name in schema.names("number"):
-            if name in table.column_names and is_text(table.column(name).type):
+            if name not in table.column_names or name in chunk.odd:
+                continue
+            if is_text(table.column(name).type):
                 values = pa.array(numbers(table.column(name))[0], from_pandas=True)
                 table = table.set_column(table.column_names.index(name), name, values)
     return (pa.table([*table.columns, *arrays.values()], names=[*table.column_names, *arrays]),)

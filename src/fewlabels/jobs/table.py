@@ -93,8 +93,8 @@ class TableFit:
         skip_missing : bool, default=False
             Leave rows with missing numbers without a score, where the model fills in none.
         **reading
-            How a file is read: ``sep``, ``decimal``, ``encoding`` and ``header`` as in
-            :func:`fit_table`.
+            How a file is read: ``sep``, ``decimal``, ``encoding``, ``header`` and ``features`` as
+            in :func:`fit_table`.
 
         Returns
         -------
@@ -150,6 +150,8 @@ def fit_table(
     decimal=None,
     encoding=None,
     header=None,
+    features=None,
+    dates=(),
     observer=None,
     **parameters,
 ):
@@ -209,6 +211,11 @@ def fit_table(
     header : bool, default=None
         Whether the first row of a file of text names the columns; False calls them ``column_1``
         and so on.
+    features : path-like or ndarray, default=None
+        Numbers that stand beside the table, such as embeddings: an .npy file or an array, row by
+        row.
+    dates : str or sequence of str, default=()
+        Columns of dates to learn from: days since 1970, weekday, month and hour.
     observer : Observer, default=None
         Hears what is going on.
     **parameters
@@ -244,7 +251,7 @@ def fit_table(
         unlabeled=unlabeled, machine=machine, drop=drop, categorical=categorical, keep=keep,
         text=text, missing=missing, scale=scale, clean=clean, time_budget=time_budget,
         baselines=baselines, rows=rows, merge_case=merge_case, sep=sep, decimal=decimal,
-        encoding=encoding, header=header, **parameters,
+        encoding=encoding, header=header, features=features, dates=dates, **parameters,
     )  # fmt: skip
     names = [field.name for field in dataclasses.fields(Column)]
     columns = [dataclasses.asdict(column) for column in training.prepared.found.profile]

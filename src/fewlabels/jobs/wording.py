@@ -17,7 +17,7 @@ _OPTION = re.compile(
 )
 _SWITCHES = ("clean", "maybe-dirty", "consolidate", "force", "skip-missing", "no-labels")
 _SWITCHED = ("baselines", "header", "merge-case", "report", "rows", "scale")
-_LISTS = ("categorical", "drop", "keep", "text")
+_LISTS = ("categorical", "dates", "drop", "keep", "text")
 _ARGUMENTS = {"bags": "n_bags", "seed": "random_state"}
 
 

@@ -8,9 +8,11 @@ import pyarrow as pa
 
 from ..arrays import as_sparse, read_arrays
 from ..errors import UserError, listing, plural
+from ..formats.beside import is_beside
 from ..paths import SEPARATORS, TABLES, WITH_HEADER, input_format
 from ..sources import as_fitted
 from .columns import text
+from .dates import with_dates
 from .features import array_features, check_columns, table_features
 from .notation import Notation, check_unit, notation_words
 from .read import column_names, iterate_tables, remark_on
@@ -29,6 +31,7 @@ class Chunk(NamedTuple):
     ``rows`` are the ``complete`` ones as the model gets them, ``table`` the piece as it was read
     (without columns for matrices). Where ``lines``, the rows as they stand in the file, were asked
     for and can be told apart, it holds only the columns that the model takes.
+    Numbers in ``odd`` columns are not written plainly.
     """
 
     rows: Any
@@ -37,6 +40,7 @@ class Chunk(NamedTuple):
     target: np.ndarray | None = None
     share: float = 1.0
     lines: pa.Array | None = None
+    odd: frozenset[str] = frozenset()
 
 
 def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=False, lines=False):
@@ -61,7 +65,8 @@ def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=Fa
 def input_columns(path, schema):
     """Names of the columns of a table, none for a matrix."""
     path, form = _as_fitted(path, schema)
-    return column_names(path, form) if form in TABLES else []
+    names = column_names(path, form) if form in TABLES else []
+    return [name for name in names if not is_beside(name)]
 
 
 def _as_fitted(path, schema):
@@ -83,15 +88,17 @@ def _table_chunks(path, form, schema, tally, rows, target, lines=False):
     types = None
     if lines:
         plain = {name for name in schema.names("number") if name not in notations}
-        types = {n: pa.float64() if n in plain else pa.string() for n in schema.names()}
+        types = {n: pa.float64() if n in plain else pa.string() for n in schema.sources()}
     done = 0
     for table, lines, share in iterate_tables(path, form, rows, types):
         numbers = np.arange(done + 1, done + 1 + table.num_rows)
+        parts = with_dates(table, schema.dates, path)
         features, complete = table_features(
-            table, schema, tally=tally, row_numbers=numbers, notations=notations
+            parts, schema, tally=tally, row_numbers=numbers, notations=notations
         )
         labels = None if target is None else text(table.column(target))
-        yield Chunk(features, complete, table, labels, share, lines)
+        table = table.drop_columns([name for name in table.column_names if is_beside(name)])
+        yield Chunk(features, complete, table, labels, share, lines, frozenset(notations))
         done += table.num_rows
 
 

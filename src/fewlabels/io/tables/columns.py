@@ -177,6 +177,10 @@ def day_text(value):
 
 def _stamps(cells, name, source):
     texts = trimmed(cells)
+    # Points stand between day, month and year, in this order.
+    texts = pc.replace_substring_regex(texts, r"^(\d)\.", r"0\1.")
+    texts = pc.replace_substring_regex(texts, r"^(\d\d)\.(\d)\.", r"\1.0\2.")
+    texts = pc.replace_substring_regex(texts, r"^(\d\d)\.(\d\d)\.(\d{4})", r"\3-\2-\1")
     good = pc.fill_null(pc.match_substring_regex(texts, _ISO), True)
     if not pc.all(good).as_py():
         place = good.index(False).as_py()

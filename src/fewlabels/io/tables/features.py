@@ -5,6 +5,7 @@ import difflib
 import numpy as np
 
 from ..errors import UserError, listing, plural
+from ..formats.beside import is_beside
 from .columns import are_dates, days, is_number, is_supported, is_text, numbers, text
 from .notation import read_numbers
 from .profile import MANY_CATEGORIES, are_sentences, see, written_for_people
@@ -79,7 +80,16 @@ def table_features(table, schema, *, tally, row_numbers, notations=None):
 
 def check_columns(names, schema, source):
     """Refuse a table that lacks a column of the model."""
-    lacking = [name for name in schema.names() if name not in set(names)]
+    wanted, given = (sum(map(is_beside, n)) for n in (schema.names(), names))
+    if wanted != given:
+        fitted = (
+            f"with --features of {plural(wanted, 'column')}" if wanted else "without --features"
+        )
+        raise UserError(
+            f"The model was fitted {fitted}, but {source} comes "
+            f"{f'with {given} of these' if given else 'without'}; give the same kind of features."
+        )
+    lacking = [name for name in schema.sources() if name not in set(names)]
     if not lacking:
         return
     noun = "column" if len(lacking) == 1 else "columns"

@@ -29,7 +29,7 @@ class Schema:
     The ``layout`` is a "table" of named ``columns``, or a "dense" or "sparse" matrix whose columns
     are known by their position. ``zero_based``: whether svmlight files count columns from 0.
     ``missing`` says whether the encoder fills in missing numbers or refuses them, ``header``
-    whether a file of text had a row of names.
+    whether a file of text had a row of names. Columns of ``dates`` are replaced by what they say.
     """
 
     layout: str
@@ -38,6 +38,12 @@ class Schema:
     zero_based: bool = False
     missing: str = REFUSE
     header: bool = True
+    dates: tuple[str, ...] = ()
+
+    def sources(self):
+        """Names of the columns that a table must have."""
+        parts = tuple(f"{name}: " for name in self.dates)
+        return [n for n in self.names() if not (parts and n.startswith(parts))] + [*self.dates]
 
     def names(self, *kinds):
         """Names of the columns, of some kinds or all."""
@@ -71,6 +77,8 @@ class Schema:
             del values["missing"]  # which readers of older formats do not know
         if self.header:
             del values["header"]
+        if not self.dates:
+            del values["dates"]
         for column in values["columns"]:
             for key, usual in (("decimal", "."), ("unit", ""), ("words", None)):
                 if column[key] == usual:
@@ -81,7 +89,8 @@ class Schema:
     def from_dict(cls, values):
         """Inverse of :meth:`to_dict`; keys that are not known are passed over."""
         columns = tuple(Column(**_known(Column, column)) for column in values["columns"])
-        return cls(**{**_known(cls, values), "columns": columns})
+        dates = tuple(values.get("dates", ()))
+        return cls(**{**_known(cls, values), "columns": columns, "dates": dates})
 
 
 def _known(kind, values):

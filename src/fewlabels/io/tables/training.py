@@ -11,11 +11,13 @@ import pyarrow as pa
 
 from ..arrays import ArrayData, read_arrays
 from ..errors import UserError, listing, plural
+from ..formats.beside import is_beside
 from ..limits import check_room
 from ..memory import InMemory
 from ..paths import SEPARATORS, TABLES, input_format
 from ..sources import Source, as_source
 from .columns import text
+from .dates import days_of, with_dates
 from .features import array_features, table_features, table_schema
 from .notation import Notation, as_numbers, find_notations, is_written, notation_words
 from .profile import Column, describe_columns, judge_columns, notes_on
@@ -62,6 +64,7 @@ class TrainingFile:
     notations: dict[str, Notation] = field(default_factory=dict)
     merge_case: bool | None = None
     texts: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
 
     @property
     def name(self):
@@ -120,7 +123,7 @@ class TrainingFile:
 
 def read_training(
     path, *, target=None, drop=(), categorical=(), keep=(), text=(), unlabeled=None,
-    merge_case=None,
+    merge_case=None, dates=(),
 ):  # fmt: skip
     """Read a file, or rows in memory, to learn from.
 
@@ -132,20 +135,25 @@ def read_training(
     notations = {}
     if form in TABLES:
         _check_asked({"--drop": drop, "--categorical": categorical, "--text": text}, target)
-        content, values = _read_table(path, form, target, drop, [*categorical, *keep, *text])
+        content, values = _read_table(
+            path, form, target, drop, [*categorical, *keep, *text, *dates]
+        )
+        content = with_dates(content, dates, path)
+        keep = [*keep, *map(days_of, dates)]
         names = set(content.column_names) - {*categorical, *text}
         notations = table_notations(path, content, names)
         content = as_numbers(content, notations)
-    elif drop or categorical or keep or text:
+    elif drop or categorical or keep or text or dates:
         raise UserError(
-            f"--drop, --keep, --text and --categorical name columns, and those of {path} have no "
+            f"--drop, --keep, --text, --dates and --categorical name columns, and those of {path} "
+            "have no "
             "names; use a table (.csv, .tsv or .parquet)."
         )
     else:
         content, values = _read_arrays(path, form, target)
     return TrainingFile(
         path, content, values, target, tuple(categorical), unlabeled, tuple(keep), notations,
-        merge_case, tuple(text),
+        merge_case, tuple(text), tuple(dates),
     )  # fmt: skip
 
 
@@ -224,8 +232,9 @@ def _look_like_data(names):
 
 def _choose_table(file, keep, row_numbers, tally, missing):
     _check_enough(file.path, int(keep.sum()), None, {})
-    wanted = {*file.keep, *file.categorical, *file.texts}
     table = file.content
+    beside = [name for name in table.column_names if is_beside(name)]
+    wanted = {*file.keep, *file.categorical, *file.texts, *beside}
     verdicts = judge_columns(table, keep, wanted)
     for name in (*file.categorical, *file.texts):
         verdicts.pop(name, None)
@@ -246,10 +255,13 @@ def _choose_table(file, keep, row_numbers, tally, missing):
     asked |= dict.fromkeys([*file.texts, *as_text], "text")
     schema = table_schema(used, file.path, row_numbers, asked, wanted, missing)
     rows, complete = table_features(used, schema, tally=tally, row_numbers=row_numbers)
-    schema = schema.written(file.notations)
+    schema = replace(schema.written(file.notations), dates=file.dates)
     if isinstance(file.path, Source):
         schema = replace(schema, header=file.path.reading.header is not False)
-    profile = describe_columns(table, schema, verdicts)
+    profile = describe_columns(table.drop_columns(beside), schema, verdicts)
+    if beside:
+        shown = f"{len(beside)} columns of numbers"
+        profile.append(Column("features", "number", 0, len(beside), shown, "beside the table"))
     return rows, complete, schema, notes_on(verdicts), profile
 
 

@@ -37,6 +37,7 @@ class Request:
     categorical: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
     missing: str = "impute"
     scale: bool = True
     clean: bool | None = None
@@ -56,7 +57,7 @@ def request_of(options):
     given = {name: value for name, value in options.items() if value is not None}
     for name in {"target", "normal", "positive", "unlabeled"} & given.keys():
         given[name] = str(given[name])
-    for name in {"drop", "categorical", "keep", "text"} & given.keys():
+    for name in {"drop", "categorical", "keep", "text", "dates"} & given.keys():
         given[name] = names_of(given[name])
     names = {field.name for field in dataclasses.fields(Request)} - {"parameters"}
     asked = {name: given.pop(name) for name in names & given.keys()}

@@ -185,7 +185,7 @@ def prepare(data, request, reported=False):
     file = read_training(
         data, target=request.target, drop=request.drop, categorical=request.categorical,
         keep=request.keep, text=request.text, unlabeled=request.unlabeled,
-        merge_case=request.merge_case,
+        merge_case=request.merge_case, dates=request.dates,
     )  # fmt: skip
     normal, positive = request.normal, request.positive
     choice = choose_machine(

@@ -1,0 +1,60 @@
+"""Numbers that stand beside a table, row by row, in a file of their own (``--features``)."""
+
+import numpy as np
+import pyarrow as pa
+
+from ..arrays import read_arrays
+from ..errors import UserError, plural
+from ..memory import InMemory
+from ..paths import input_format
+from ..sources import as_source
+
+_NAME = "features[{}]"
+
+
+def is_beside(name):
+    """Whether a column is one of those that stand beside the table."""
+    return name.startswith(_NAME[:9]) and name.endswith("]") and name[9:-1].isdigit()
+
+
+class Beside:
+    """The numbers beside a table; rows are taken in the order of the table.
+
+    ``features`` is an .npy file or an array, ``table`` the name of the table for messages.
+    """
+
+    def __init__(self, features, table):
+        source = features if isinstance(features, np.ndarray) else as_source(features)
+        self._name = "the array of features" if isinstance(features, np.ndarray) else str(features)
+        self._table, self._done = table, 0
+        if isinstance(source, np.ndarray):
+            self._X = read_arrays(InMemory("matrix", source), "matrix").X
+        elif input_format(source) != "npy":
+            raise UserError(f"--features takes an .npy file, and {features} is none; save it so.")
+        else:
+            self._X = read_arrays(source, "npy").X
+
+    @property
+    def names(self):
+        return [_NAME.format(k) for k in range(self._X.shape[1])]
+
+    def add(self, table):
+        """The next rows of the table with their numbers as further columns."""
+        block = self._X[self._done : self._done + table.num_rows]
+        self._done += table.num_rows
+        if len(block) < table.num_rows:
+            self._refuse("more")
+        for name, values in zip(self.names, np.asarray(block, dtype=float).T, strict=True):
+            table = table.append_column(name, pa.array(np.ascontiguousarray(values)))
+        return table
+
+    def check(self):
+        """Refuse numbers for more rows than the table had."""
+        if self._done != len(self._X):
+            self._refuse(f"{self._done:,}")
+
+    def _refuse(self, n_rows):
+        raise UserError(
+            f"{self._name} has {plural(len(self._X), 'row')} but {self._table} has {n_rows}; give "
+            "one row of numbers for each row of the table, in the same order."
+        )
