@@ -56,11 +56,9 @@ def update(
         Whether probabilities are calibrated anew, where the model has them.
     force : bool
         Whether a file that is no model may be replaced.
-    chunk_rows
-        As in :func:`fewlabels.jobs.score_file`.
     new_classes : sequence of str
         Classes in the labels that the model does not have yet.
-    observer, **reading
+    chunk_rows, observer, **reading
         As in :func:`fewlabels.jobs.score_file`.
 
     Returns

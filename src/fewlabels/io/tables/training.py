@@ -146,8 +146,7 @@ def read_training(
     elif drop or categorical or keep or text or dates:
         raise UserError(
             f"--drop, --keep, --text, --dates and --categorical name columns, and those of {path} "
-            "have no "
-            "names; use a table (.csv, .tsv or .parquet)."
+            "have no names; use a table (.csv, .tsv or .parquet)."
         )
     else:
         content, values = _read_arrays(path, form, target)
