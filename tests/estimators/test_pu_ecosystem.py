@@ -381,11 +381,11 @@ def test_weights_do_not_multiply_rows(rng, monkeypatch):
 
     rows = []
 
-    def recorded(X, y, **options):
+    def recorded(deadline, X, y, **options):
         rows.append(len(X))
         raise RuntimeError("seen")
 
-    monkeypatch.setattr(finding, "estimate_prior", recorded)
+    monkeypatch.setattr(finding, "estimate_within", recorded)
     X, y = clouds(rng, 100, 30)
     for weight in (rng.integers(10**5, 10**6, 130), np.full(130, 10**12), rng.random(130) * 1e9):
         with pytest.raises(RuntimeError, match="seen"):

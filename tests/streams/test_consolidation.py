@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from fewlabels import S3VM
+from fewlabels.estimators.semi_supervised.solution import one_sided
 
 
 def drifted(seed=0, n=200, n_operations=300, **options):
@@ -94,3 +95,36 @@ def test_nothing_is_consolidated_on_the_way(monkeypatch):
     model.set_params(max_steps=None).resume()
     model.forget([0])
     assert not model.consolidation_due_ and model.kkt_violation_ < 1e-9
+
+
+def test_by_itself_soon_after_a_fit_and_from_one_side():
+    model, X, y, _ = drifted(seed=3, n_operations=1, auto_consolidate=True)
+    tried = []
+
+    class Watched(S3VM):
+        def consolidate(self, strategies=None):
+            tried.append((len(self.training_rows_.label), strategies))
+            return super().consolidate(strategies)
+
+    n = len(X)
+    model = Watched(**model.get_params()).fit(X, y)
+    for k in range(25):
+        model.partial_fit(X[k : k + 1] + 0.01)
+    # After a twentieth of the rows for the first time, then by the rule.
+    assert tried[0] == (n + -(-n // 20), ("anneal", "batch", "one-sided"))
+    assert len(tried) == 1 or model.consolidation_due_ is False
+    loaded = pickle.loads(pickle.dumps(model._stream))
+    assert not loaded.due_by_itself
+
+
+def test_one_sided_begins_where_most_labels_are():
+    model, _, y, _ = drifted(seed=1, n_operations=60)
+    signs, rows = one_sided(model._stream), model.training_rows_
+    free = np.isnan(y)
+    assert np.all(signs[~free] == 0.0)
+    most = 1.0 if np.sum(rows.label > 0) > np.sum(rows.label < 0) else -1.0
+    assert np.all(signs[free] == most)
+    before = model.objective_
+    replaced = model.consolidate(["one-sided"])
+    assert model.objective_ <= before and (replaced or model.objective_ == pytest.approx(before))
+    assert model.kkt_violation_ < 1e-8

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._deadline import ENDLESS
 from .conventions import pooled_from_unlabeled
 from .methods._base import PriorEstimator
 from .methods.best_bin import BestBin
@@ -18,6 +19,8 @@ from .methods.tice import TIcE
 
 # The estimator with the smallest mean absolute error in benchmarks/class_prior.py.
 _AUTO = "saturated-logistic"
+# With little time, rows of either kind to begin with; how much longer the next sample takes.
+_SAMPLES, _MORE = (300, 1000), 3.5
 
 METHODS = {
     "saturated-logistic": SaturatedLogistic,
@@ -116,6 +119,17 @@ def estimate_prior(
     >>> bool(abs(estimate.prior - 0.3) < 0.1 and estimate.low < estimate.prior < estimate.high)
     True
     """
+    return estimate_within(
+        ENDLESS, X, y, method, confidence=confidence, n_bootstrap=n_bootstrap,
+        convention=convention, pos_label=pos_label, random_state=random_state, n_jobs=n_jobs,
+    )  # fmt: skip
+
+
+def estimate_within(
+    deadline, X, y, method="auto", *, confidence=0.9, n_bootstrap=None, convention="unlabeled",
+    pos_label=None, random_state=0, n_jobs=None,
+):  # fmt: skip
+    """``estimate_prior``; from a sample of the rows where a Deadline leaves no time for more."""
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence={confidence!r} is not a share; pass a number in (0, 1).")
     if convention not in ("unlabeled", "pooled"):
@@ -126,7 +140,7 @@ def estimate_prior(
     if n_bootstrap is not None and not (isinstance(n_bootstrap, Integral) and n_bootstrap >= 2):
         raise ValueError(f"n_bootstrap={n_bootstrap!r} is too few; pass an integer >= 2 or None.")
     name, estimator = _estimator(method, pos_label, random_state, n_jobs)
-    state, sizes, rng = estimator._fit_state(X, y)
+    state, sizes, rng = _fitted(estimator, X, y, deadline)
     n_bootstrap = n_bootstrap or estimator._n_bootstrap
     replicates = estimator._replicate(state, sizes, rng, n_bootstrap)
     low, high = _interval(estimator.prior_, replicates, confidence)
@@ -136,6 +150,27 @@ def estimate_prior(
         values = [pooled_from_unlabeled(v, *counts) for v in values]
         replicates = (counts[0] + replicates * counts[1]) / sum(counts)
     return PriorEstimate(*values, confidence, name, convention, replicates)
+
+
+def _fitted(estimator, X, y, deadline):
+    """State, sizes and generator of an estimator fitted to as many rows as there is time for."""
+    most = estimator.max_rows
+    for rows in _SAMPLES if deadline.is_near else ():
+        if rows >= (len(y) if most is None else most):
+            break
+        seconds = deadline.left()
+        fitted = estimator.set_params(max_rows=rows)._fit_state(X, y)
+        estimator.set_params(max_rows=most)
+        if max(estimator.n_positive_, estimator.n_unlabeled_) <= rows:
+            return fitted
+        seconds -= deadline.left()
+        if _MORE * seconds >= deadline.left():
+            deadline.cut.append(
+                f"the class prior was estimated from at most {rows} positive and {rows} "
+                "unlabelled rows (pass prior=... if you know it)"
+            )
+            return fitted
+    return estimator._fit_state(X, y)
 
 
 def _estimator(method, pos_label, random_state, n_jobs):

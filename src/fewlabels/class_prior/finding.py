@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from .._warn import warn
 from ..kernels import Precomputed
 from ..training.row_order import value_order
-from .estimate import estimate_prior
+from .estimate import estimate_within
 
 # An interval of the prior wider than this is worth a warning.
 _WIDE = 0.4
@@ -32,7 +32,7 @@ def check_prior(prior):
         )
 
 
-def find_prior(data, prior, seed, n_jobs):
+def find_prior(data, prior, seed, n_jobs, deadline):
     """The Prior of PUData: estimated, or as given, with a warning where rows contradict it."""
     if prior != "estimate":
         largest = data.largest_prior()
@@ -46,7 +46,7 @@ def find_prior(data, prior, seed, n_jobs):
                 UserWarning,
             )
         return Prior(float(prior))
-    found = _estimated(data, seed, n_jobs)
+    found = _estimated(data, seed, n_jobs, deadline)
     n_unlabeled, message = len(data.unlabeled), ""
     if found.prior * n_unlabeled < _NONE < n_unlabeled / 20:
         message = (
@@ -66,8 +66,8 @@ def find_prior(data, prior, seed, n_jobs):
     return Prior(found.prior, (found.low, found.high))
 
 
-def _estimated(data, seed, n_jobs):
-    """``estimate_prior`` of the rows of ``data``.
+def _estimated(data, seed, n_jobs, deadline):
+    """``estimate_prior`` of the rows of ``data``, within the time there is.
 
     Rows are put into an order that depends on their values alone, and a row of weight k is
     repeated k times, so that neither the order of rows nor weights in place of repetitions
@@ -84,7 +84,7 @@ def _estimated(data, seed, n_jobs):
     weight[data.unlabeled] = data.weight_unlabeled
     rows = value_order(X, positive, weight)
     X = sp.csr_array(X) if sp.issparse(X) else X
-    return estimate_prior(X[rows], positive[rows], random_state=seed, n_jobs=n_jobs)
+    return estimate_within(deadline, X[rows], positive[rows], random_state=seed, n_jobs=n_jobs)
 
 
 def _row_sums(X, columns):

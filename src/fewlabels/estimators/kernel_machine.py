@@ -1,16 +1,13 @@
 """What every kernel machine is: parameters and rows in, the engine run, values out, updates."""
 
-import threading
-from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from functools import cache, lru_cache, wraps
+from functools import cache, lru_cache
 from numbers import Integral, Real
 from typing import Any, Self
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import (
     Interval,
@@ -20,6 +17,7 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._deadline import ENDLESS
 from .._threads import resolve_n_jobs
 from .._warn import warn
 from ..fitted import Late
@@ -39,6 +37,7 @@ from ..solvers import Settings, Status, solve_decomposition
 from ..streams.rows import read_indices
 from ..training.grams import gram_over
 from . import earlier
+from .calls import one_at_a_time
 from .rows import check_powers, check_rows, check_width, fit_rows
 
 # What parameters that machines have in common may be.
@@ -66,33 +65,11 @@ _ADVICE = {
 }
 
 
-# A machine's lock, which no pickle or copy of it has.
-_LOCKS: WeakKeyDictionary = WeakKeyDictionary()
-
-
 @lru_cache(1024, typed=True)
 def _check_plain(kind, *values):
     """Check parameters, the same ones once."""
     values = dict(zip(kind._get_param_names(), values, strict=True))
     validate_parameter_constraints(kind._parameter_constraints, values, kind.__name__)
-
-
-def one_at_a_time(method):
-    """A method that changes its machine: other threads wait, those that read it too."""
-
-    @wraps(method)
-    def alone(machine, *args, **kwargs):
-        # One step for Python, so that no second lock is left behind by Ctrl-C.
-        lock = _LOCKS.setdefault(machine, threading.RLock())
-        with lock, nullcontext() if machine._late is None else machine._late.locked():
-            return method(machine, *args, **kwargs)
-
-    return alone
-
-
-def fitting(method):
-    """The same, once parameters have been checked."""
-    return _fit_context(prefer_skip_nested_validation=True)(one_at_a_time(method))
 
 
 def shown(name):
@@ -117,6 +94,8 @@ class KernelMachine(BaseEstimator):
     stream stands.
     """
 
+    # Of the call that is on its way.
+    _deadline = ENDLESS
     # What a fit has left, and what has been computed from it; None before the first.
     _late: Late | None = None
     # The rows and their path; None when they are not held.
@@ -198,7 +177,7 @@ class KernelMachine(BaseEstimator):
             tol=tol,
             rtol=rtol,
             max_iter=self.max_iter,
-            max_time=np.inf if self.max_time is None else self.max_time,
+            max_time=self._deadline.left(),
             cache_size=self.cache_size * 1e6,
             callback=self._reporter(callback),
             random_state=self._seed(),
@@ -247,9 +226,11 @@ class KernelMachine(BaseEstimator):
         if not result.converged:
             warn(
                 f"{type(self).__name__} stopped early ({status.value}) at a KKT violation "
-                f"of {result.violation:.3g} after {result.n_iter} iterations; {_ADVICE[status]}.",
+                f"of {result.violation:.3g} after {result.n_iter} iterations; {_ADVICE[status]}."
+                + "".join(f" Besides, {cut}." for cut in self._deadline.cut),
                 ConvergenceWarning,
             )
+            self._deadline.cut.clear()
         if np.isnan(gap):
             warn(f"{type(self).__name__} {STATIONARY}", ConvergenceWarning)
 
@@ -324,16 +305,6 @@ class KernelMachine(BaseEstimator):
         if isinstance(self.kernel, Manifold):  # whose parameters may be set one by one
             self._fixed["kernel"] = replace(self.kernel)
 
-    @contextmanager
-    def _fitted_or_not(self):
-        """What is refused within leaves no machine."""
-        try:
-            yield
-        except Exception:
-            self._hold(None)
-            self._late = None
-            raise
-
     def _catch_up(self, stream, name, max_steps):
         """Let the stream follow its rows; whether it is at its end."""
         return stream.run(max_steps)
@@ -354,7 +325,7 @@ class KernelMachine(BaseEstimator):
 
     @property
     def is_caught_up_(self):
-        """Whether no operation that ``max_steps`` cut short is still on its way."""
+        """Whether no operation that a limit cut short is still on its way."""
         check_is_fitted(self)
         return self._stream is None or self._stream.done
 
@@ -380,6 +351,7 @@ class KernelMachine(BaseEstimator):
                 )
         self._stream.cache_size = self.cache_size * 1e6
         self._stream.n_jobs = resolve_n_jobs(self.n_jobs)
+        self._stream.deadline = self._deadline
         return self._stream
 
     def _follow(self, name, stream, max_steps=None, change=None):
@@ -391,9 +363,11 @@ class KernelMachine(BaseEstimator):
         finally:
             self.shape_fit_ = (len(stream), self.n_features_in_)
         if not done:
+            over = self._deadline.is_over()
+            limit = f"max_time={self.max_time:g} s" if over else f"max_steps={max_steps} steps"
             warn(
-                f"{name} stopped after max_steps={max_steps} steps of the path; predictions are "
-                "those of the way so far. Call resume() to go on, or raise max_steps.",
+                f"{name} stopped after {limit} of the path; predictions are those of the way so "
+                f"far. Call resume() to go on, or raise {limit.split('=')[0]}.",
                 ConvergenceWarning,
             )
         return self
@@ -430,7 +404,7 @@ class KernelMachine(BaseEstimator):
     @available_if(_is_updatable)
     @one_at_a_time
     def resume(self, max_steps=None) -> Self:
-        """Go on with operations that ``max_steps`` cut short.
+        """Go on with operations that ``max_steps`` or ``max_time`` cut short.
 
         Parameters
         ----------

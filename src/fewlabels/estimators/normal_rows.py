@@ -24,7 +24,8 @@ from ..training.calibration import (
     scores_left_out,
 )
 from ..training.leave_one_out import decisions_without
-from .kernel_machine import KernelMachine, fitting
+from .calls import fitted_or_not, fitting
+from .kernel_machine import KernelMachine
 from .rows import FitRows, check_weight, fit_rows
 
 CALIBRATION = {
@@ -96,8 +97,8 @@ class OneClassMachine(OutlierMixin, KernelMachine):
             )
 
     def _with_threshold(self):
-        """Calibrated, or refused and not fitted."""
-        with self._fitted_or_not():
+        """Calibrated; refused or interrupted, it is not fitted."""
+        with fitted_or_not(self, interrupted=True):
             self._calibrated()
         return self
 
@@ -179,7 +180,15 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         if marks is not None:
             return np.sort(score(held_rows(stream, stream.rows.places[marks])))
         tail = solution.function.tail / solution.scale
-        return np.sort(scores_left_out(stream, solution.function.self_weight, score, tail))
+        own, deadline = solution.function.self_weight, self._deadline
+        if not stream.done:
+            deadline.cut.append(
+                "scores to calibrate with are those of rows that were trained on, so that more "
+                "rows than target_fpr may be rejected (resume() goes on)"
+            )
+            return np.sort(score(held_rows(stream, stream.rows.places)))
+        fewest = 1 if solution.rate is None else int(np.ceil(1.0 / solution.rate))
+        return np.sort(scores_left_out(stream, own, score, tail, deadline, fewest))
 
     # -- what a fit has found ------------------------------------------------------------------
 

@@ -14,9 +14,12 @@ from ..training.grams import shift_of
 from ..training.positive_unlabelled.data import PUData, PURows
 from ..training.positive_unlabelled.leave_one_out import positives_left_out, unlabeled_left_out
 from ..training.positive_unlabelled.scores import quantile_cut
+from .calls import within_time
 
 # Rounding errors of kernel values are independent; a sum of them rarely is larger by this.
 _ROOM = 8.0
+# Share of max_time that estimating the prior may take.
+_FOR_PRIOR = 0.4
 # Attributes that ``read`` sets.
 _READ = ("classes_", "shape_fit_", "gamma_", "n_features_in_", "feature_names_in_")
 
@@ -68,7 +71,8 @@ def read(self, X, y, sample_weight=None, *, gathered=False):
 
 def found_prior(self, rows):
     """The prior that a fit to ``rows`` takes: given and checked, or estimated."""
-    return find_prior(rows.data, self.prior, self._seed(), self.n_jobs)
+    deadline = self._deadline.part(_FOR_PRIOR)
+    return find_prior(rows.data, self.prior, self._seed(), self.n_jobs, deadline)
 
 
 def transduction(self):
@@ -81,7 +85,7 @@ def described(self, rows, found, lam, is_held):
     data, gram, left_out = rows.data, found.gram, None
     has_curve = self.probability is not None
     if self.threshold == "leave-one-out" or (has_curve and not is_held):
-        left_out = unlabeled_left_out(found, data)
+        left_out = unlabeled_left_out(found, data, self._deadline)
     largest = largest_value(gram)
     rounding = ROUNDING * float(np.abs(found.coef).sum()) * largest
     bias = float(found.bias)
@@ -153,7 +157,7 @@ def fit_settings(machines, X, y, sample_weight=None, *, prior=None, gathered=Fal
         known = found_prior(machine, rows) if known is None else known
         if machine.prior == "estimate":
             estimate = known
-        found = machine._fit_rows(rows, known, before)
+        found = within_time(machine, machine._fit_rows, rows, known, before)
         before = machine.lam_, found
     return machines
 

@@ -27,7 +27,8 @@ from ..training.positive_unlabelled.losses import (
     solve_ramp,
 )
 from . import positive_unlabelled
-from .kernel_machine import COMMON, KernelMachine, fitting, shown
+from .calls import fitting
+from .kernel_machine import COMMON, KernelMachine, shown
 from .rows import FitRows, check_weight
 from .two_classes import PROBABILITY, TwoClassMachine
 
@@ -97,7 +98,8 @@ class PUSVM(TwoClassMachine):
     pos_label : value of y or None, default=None
         The positive class, where it is not the greater value of y.
     max_time, cache_size, max_steps, n_jobs
-        As in :class:`SVDD`; ``max_time`` is for "decomposition" and "usmo".
+        As in :class:`SVDD`. ``max_time`` also bounds what estimating the prior takes, from fewer
+        rows, and leaving rows out, for which a bound takes the place of the span rule.
     random_state : int, RandomState or None, default=None
         Seed of the sample that a large fit starts from and of the prior's estimation.
         None means 0.
@@ -383,7 +385,7 @@ class PUSVM(TwoClassMachine):
                     "saved or its rows are released, or fit again."
                 )
             rows, found, _ = self._trained_now()
-            left_out = unlabeled_left_out(found, rows.data)
+            left_out = unlabeled_left_out(found, rows.data, self._deadline)
             held_out = positive_unlabelled.scores_left_out(
                 self, rows, found, self.function_, left_out
             )

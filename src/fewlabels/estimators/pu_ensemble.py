@@ -26,13 +26,14 @@ from ..training.positive_unlabelled.ensemble import (
 )
 from ..training.positive_unlabelled.scores import quantile_cut
 from . import positive_unlabelled
-from .kernel_machine import COMMON, fitting, shown
+from .calls import fitting
+from .kernel_machine import COMMON, shown
 from .two_classes import TwoClassMachine
 
 # The grid: gamma times these, each twice the one before.
 _FACTORS = np.array([0.125, 0.25, 0.5, 1.0, 2.0])
 
-_COMMON = "gamma degree coef0 tol cache_size n_jobs random_state verbose".split()
+_COMMON = "gamma degree coef0 tol max_time cache_size n_jobs random_state verbose".split()
 
 
 @dataclass(eq=False, repr=False)
@@ -78,6 +79,9 @@ class PUEnsemble(TwoClassMachine):
         estimation. None means 0.
     verbose : bool, default=False
         Print a line per round of the second stage.
+    max_time : float or None, default=None
+        Limit on the seconds of a fit: the prior is estimated from fewer rows then, and of the bags
+        those count that were trained by then, at least one. A warning says so.
 
     Attributes
     ----------
@@ -168,6 +172,7 @@ class PUEnsemble(TwoClassMachine):
     n_jobs: int | None = None
     random_state: Any = None
     verbose: bool = False
+    max_time: float | None = None
 
     # -- fitting -------------------------------------------------------------------
 
@@ -199,12 +204,13 @@ class PUEnsemble(TwoClassMachine):
             kernels, shift, grams = self._grams(rows, distinct)
             is_linear = isinstance(kernels[0], Linear)
             settings = EnsembleSettings(self.prior_, self.n_bags, is_linear, engine)
-            found = solve_ensemble(grams, distinct, settings)
+            found = solve_ensemble(grams, distinct, settings, self._deadline)
+            bags, result = found.bags, found.result
+            worst = bags.unfinished if result.converged and bags.unfinished else result
+            run = bags.n_iter + result.n_iter, result.history, worst.converged
+            solution = self._solution(rows, distinct, found, run, kernels, shift, grams[0])
         self.prices_, self.auc_, self.weights_ = found.costs, found.auc, found.weights
-        bags, result = found.bags, found.result
-        worst = bags.unfinished if result.converged and bags.unfinished else result
-        run = bags.n_iter + result.n_iter, result.history, worst.converged
-        self._keep(self._solution(rows, distinct, found, run, kernels, shift, grams[0]))
+        self._keep(solution)
         curvature = [curvature_missing(gram, np.ones(gram.n)) for gram in grams]
         self._report_status(worst, self.tol, np.max(curvature))
         return self

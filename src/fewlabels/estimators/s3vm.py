@@ -14,7 +14,8 @@ from ..training.cross_fitting import Sample
 from ..training.grams import shift_of
 from ..training.semi_supervised.branching import PROVEN
 from ..training.semi_supervised.data import S3VMData
-from .kernel_machine import COMMON, KernelMachine, fitting
+from .calls import fitting
+from .kernel_machine import COMMON, KernelMachine
 from .semi_supervised import changes
 from .semi_supervised import solution as solutions
 from .two_classes import PROBABILITY, TwoClassMachine
@@ -83,7 +84,7 @@ class S3VM(TwoClassMachine):
         "cccp" (which "auto" takes) is the concave-convex procedure on the merged problem,
         its convex steps solved exactly without any n x n matrix. "path" adds the labelled
         rows, then the others one by one, those first that the machine is most sure of
-        (Gu et al. 2018); it takes no ``callback``, ``max_iter`` or ``max_time``.
+        (Gu et al. 2018); it takes no ``callback`` or ``max_iter``.
         "branch-and-bound" goes on from "cccp" to the global minimum (Chapelle et al. 2007),
         and says how far it may be; ``partial_fit`` then searches the signs around new rows
         (Emara et al. 2007). See docs/branch-and-bound.md.
@@ -108,7 +109,8 @@ class S3VM(TwoClassMachine):
         The mark of unlabelled rows. Missing labels (NaN, None) always are unlabelled;
         None for no other mark.
     max_time : float or None, default=None
-        Limit on the seconds of a fit, and of the search around a new row.
+        Limit on the seconds of a fit, an update or ``consolidate``, and of the search around a
+        new row. A path that it cuts short goes on with ``resume``.
     cache_size, n_jobs, random_state, verbose
         As in :class:`SVDD`.
     probability : {"sigmoid", "isotonic"} or None, default=None
@@ -118,10 +120,11 @@ class S3VM(TwoClassMachine):
         regression and the sigmoid. Of more than two classes the sigmoid is a softmax with one
         slope and a constant for each class.
     auto_consolidate : bool, default=False
-        Whether an operation after which ``consolidation_due_`` is True looks for a better
-        minimum, by ``consolidate(["anneal", "batch"])`` ("C_star" in place of "batch" for
-        ``solver="path"``, neither for "branch-and-bound"). That operation then takes as long
-        as a fit, whatever ``max_steps``, which is why it is off.
+        Whether an operation after which ``consolidation_due_`` is True, or the first one after
+        which a twentieth of the rows have changed since a fit, looks for a better minimum, by
+        ``consolidate(["anneal", "batch", "one-sided"])`` ("C_star" in place of the last two for
+        ``solver="path"``, none of them for "branch-and-bound"). That operation then takes twice
+        as long as a fit, whatever ``max_steps``, which is why it is off.
 
     Attributes
     ----------

@@ -78,8 +78,9 @@ class SVDD(OneClassMachine):
         Limit on iterations, as the solver counts them; -1 for the solver's own limit
         (none for "decomposition", the paper's 3000 for "lagrangian").
     max_time : float or None, default=None
-        Limit on the seconds that a fit may solve for ("decomposition"); leaving rows out, and
-        finding a prior, come on top.
+        Limit on the seconds of a fit (``solver="decomposition"``) or an update. What is reached by
+        then is a machine that can be used, and a warning says what was cut short: iterations,
+        scores of rows left out, steps of an update (``resume`` goes on).
     cache_size : float, default=200
         Memory for kernel columns and working sets, in MB, > 0.
     max_steps : int or None, default=None

@@ -22,7 +22,8 @@ from ..solvers import Status
 from ..streams.bags import BagStream
 from ..streams.rows import HeldRows
 from ..training.bags import BagSettings, fit_bags
-from .kernel_machine import COMMON, KernelMachine, fitting
+from .calls import fitting
+from .kernel_machine import COMMON, KernelMachine
 from .normal_rows import OneClassMachine
 from .rows import fit_rows
 

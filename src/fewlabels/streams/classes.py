@@ -103,6 +103,16 @@ class ClassStreams:
             part.n_jobs = n_jobs
 
     @property
+    def deadline(self):
+        """When operations of all parts stop."""
+        return self.parts[0].deadline
+
+    @deadline.setter
+    def deadline(self, deadline):
+        for part in self.parts:
+            part.deadline = deadline
+
+    @property
     def version(self):
         return self._now.version + sum(part.version for part in self.parts)
 
@@ -111,6 +121,7 @@ class ClassStreams:
     has_path = property(lambda self: all(part.has_path for part in self.parts))
     ready = property(lambda self: all(part.ready for part in self.parts))
     due = property(lambda self: any(part.ready and part.due for part in self.parts))
+    due_by_itself = property(lambda self: any(p.ready and p.due_by_itself for p in self.parts))
     n_steps = property(lambda self: sum(part.n_steps for part in self.parts))
     n_flips = property(lambda self: sum(part.n_flips for part in self.parts))
     n_iter = property(lambda self: sum(part.n_iter for part in self.parts))
@@ -227,10 +238,10 @@ class ClassStreams:
         )
         self._now = _Now(self._now.version, held, parts)
 
-    def mark_rebuilt(self):
+    def mark_rebuilt(self, consolidated=False):
         """Count changes from now on."""
         for part in self.parts:
-            part.mark_rebuilt()
+            part.mark_rebuilt(consolidated)
 
     # -- saving ---------------------------------------------------------------------------------
 

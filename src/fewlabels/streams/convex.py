@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 
+from .._deadline import ENDLESS
 from ..fitted import TrainingRows
 from ..gram import make_gram
 from ..problem import RowPenalties
@@ -34,7 +35,7 @@ class ConvexStream:
     their weights.
     """
 
-    cache_size, n_jobs = 200e6, 1
+    cache_size, n_jobs, deadline = 200e6, 1, ENDLESS
     # Numbers of rows that follow from the others, and are not saved.
     derived_values: tuple[str, ...] = ("diagonal",)
 
@@ -144,7 +145,7 @@ class ConvexStream:
     def _catch_up(self, max_steps):
         if self.path is None:
             self._begin()
-        return caught_up(self.path, self._next, max_steps)
+        return caught_up(self.path, self._next, max_steps, self.deadline)
 
     def _next(self, max_steps):
         """One operation of the path; None when there is nothing to do.
@@ -229,7 +230,7 @@ class ConvexStream:
             )
         self.path = PathFollower(
             self.kernel, scale=self.formulation.scale, total=self.formulation.total(self.mass),
-            cache_size=self.cache_size, n_jobs=self.n_jobs,
+            cache_size=self.cache_size, n_jobs=self.n_jobs, deadline=self.deadline,
         )  # fmt: skip
         self.on_path, self.stale = places, False
         self.path.load(self.kernel_rows(places), penalties, a, multiplier)

@@ -7,7 +7,7 @@ import numpy as np
 from ..fitted import TrainingRows
 from ..problem import RowPenalties
 from ..problem.positive_unlabelled import kinds
-from ..training.leave_one_out import decisions_without
+from ..training.leave_one_out import decisions_without, distinct
 from ..training.positive_unlabelled.data import PUData, PURows, exact_sum
 from .convex import ConvexStream
 
@@ -126,8 +126,8 @@ class PUStream(ConvexStream):
         positive, values = self.rows["positive"][places], np.empty(len(places))
         values[~positive] = decisions_without(self, places[~positive])
         if positive.any():
-            path = copy.deepcopy(self.path)
-            values[positive] = [self._without_positive(path, k) for k in places[positive]]
+            path, (few, of) = copy.deepcopy(self.path), distinct(self, places[positive])
+            values[positive] = np.array([self._without_positive(path, k) for k in few])[of]
         return values
 
     def _without_positive(self, path, place):

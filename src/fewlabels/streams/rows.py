@@ -3,21 +3,25 @@
 import numpy as np
 import scipy.sparse as sp
 
+from .._deadline import ENDLESS
 from ..gram.growing.rows import grown
 
 # Rows that are gone are removed from all arrays when they are this share, and so many.
 _GONE_SHARE, _FEW = 0.25, 64
 
 
-def caught_up(path, operate, max_steps):
+def caught_up(path, operate, max_steps, deadline):
     """Let a path come to its end, and do ``operate(max_steps)`` until that says None.
 
-    Whether that is reached within ``max_steps`` steps; an operation says whether it is at its end.
+    Whether that is reached within ``max_steps`` steps and before the ``deadline``; an operation
+    says whether it is at its end.
     """
+    path.deadline = deadline
     last = None if max_steps is None else path.n_steps + max_steps
     done = path.run(max_steps)
     while done:
         done = operate(None if last is None else max(0, last - path.n_steps))
+    path.deadline = ENDLESS
     return done is None
 
 

@@ -10,28 +10,26 @@ from operator import attrgetter
 
 import numpy as np
 
+from .._deadline import ENDLESS
 from ..fitted import TrainingRows
 from ..problem.semi_supervised import SemiSupervised
-from ..training.semi_supervised.beginning import PathRows, Start, at_solution, row_by_row
+from ..training.semi_supervised import beginning as begin
 from ..training.semi_supervised.data import S3VMData
 from .rows import HeldRows, caught_up, labelled_rows
 from .state import NONE, Operation, State, arrivals, both_classes, check_weight
 
-# A rebuild is due when as many rows came, went or changed as this share of those at the last one,
-# or so many, and the value of (1) for a unit of price has grown by that factor.
-_DUE_SHARE, _GROWN_SHARE, _GROWN = 0.5, 0.05, 1.05
 _HISTORY_KEPT = 1000
-# How far C* goes down to look for a better minimum near by.
-_ANNEALING_SHARE = 1.0 / 8.0
 
 
 class S3VMStream:
     """Rows, labels and weights of an S3VM, and the path that follows them.
 
     ``shift``, of shape (d,) or None, is taken from all rows before the kernel sees them;
-    ``cache_size`` is in bytes. ``X`` may be ``HeldRows`` that others hold too: then they say when
-    places are numbered anew.
+    ``cache_size`` is in bytes, and operations stop at the ``deadline``. ``X`` may be ``HeldRows``
+    that others hold too: then they say when places are numbered anew.
     """
+
+    deadline = ENDLESS
 
     def __init__(
         self, kernel, machine, balance_update, X, label=None, weight=None, shift=None,
@@ -115,14 +113,9 @@ class S3VMStream:
         """Whether both classes have a label."""
         return both_classes(self.label(self.places))
 
-    @property
-    def due(self):
-        """Whether enough has changed since the last rebuild for another."""
-        now = self._now
-        share = now.n_changed / max(2, now.n_rebuilt)
-        if _GROWN_SHARE <= share < _DUE_SHARE:
-            return bool(self._value() > _GROWN * now.value_rebuilt)
-        return share >= _DUE_SHARE
+    # Whether enough has changed since the last rebuild for another; or, by itself, for the first.
+    due = property(lambda self: self._now.is_due(self._value))
+    due_by_itself = property(lambda self: self._now.is_due(self._value, by_itself=True))
 
     def _value(self):
         """Value of (1) for a unit of price; NaN on the way."""
@@ -260,7 +253,7 @@ class S3VMStream:
                 if not self.ready:
                     return True
                 self.begin()
-            done = caught_up(self._now.path, self._next, max_steps)
+            done = caught_up(self._now.path, self._next, max_steps, self.deadline)
             self._notice()
             self._set(done=done)
             if done and np.isnan(self._now.value_rebuilt):
@@ -301,10 +294,12 @@ class S3VMStream:
         if len(now.path) == len(now.on_path):
             return
         if len(now.joining):
-            on_path = np.append(now.on_path, now.joining)
+            joined = len(now.path) - len(now.on_path)
+            on_path = np.append(now.on_path, now.joining[:joined])
+            self._set(on_path=on_path, joining=now.joining[joined:], leaving=NONE)
         else:
             on_path = now.on_path[~np.isin(now.on_path, now.leaving)]
-        self._set(on_path=on_path, joining=NONE, leaving=NONE)
+            self._set(on_path=on_path, leaving=NONE)
 
     def _forget_places(self):
         """Free the places of rows that are gone, once there are many."""
@@ -321,20 +316,25 @@ class S3VMStream:
         """Begin the path where it is known to start, or build one, row by row if not told how."""
         self.check()
         places = self.places
-        rows = PathRows(
+        rows = begin.PathRows(
             self.kernel, self.kernel_rows(places), self.label(places), self.weight(places),
             self.machine, self._options(),
         )  # fmt: skip
         if self.has_start:
-            path, order = at_solution(rows, self._now.start_at(places))
+            path, order = begin.at_solution(rows, self._now.start_at(places))
         else:
             self.mark_rebuilt()
-            path, order = (build or row_by_row)(rows)
-        self._set(path=path, on_path=places[order], start=None, done=True)
+            path, order = (build or begin.row_by_row)(rows)
+        # Rows that a deadline has kept out join later.
+        here, later = order[: len(path)], order[len(path) :]
+        self._set(
+            path=path, on_path=places[here], joining=places[later], start=None, done=path.finished
+        )
 
     def _options(self):
         balance = None if self.machine.balance is False else self.balance_update
-        return {"balance": balance, "cache_size": self.cache_size, "n_jobs": self.n_jobs}
+        limits = {"cache_size": self.cache_size, "n_jobs": self.n_jobs}
+        return {"balance": balance, "deadline": self.deadline, **limits}
 
     def start_from(self, found, done=True):
         """Let the path begin at the outcome of a batch training of the training rows."""
@@ -350,7 +350,7 @@ class S3VMStream:
         a, signs = np.zeros(n_places), np.ones(n_places)
         a[places], signs[places] = result.a[:n], sign
         virtual = float(result.a[n]) if len(result.a) > n else 0.0
-        return Start(a, signs, virtual, float(result.multiplier))
+        return begin.Start(a, signs, virtual, float(result.multiplier))
 
     def restart_at(self, solution):
         """Begin another path of the same rows at a SignSolution."""
@@ -399,6 +399,7 @@ class S3VMStream:
         now, held = self._now, self._now.held
         other = self._again(held if self.is_part else labelled_rows(**held.state()))
         other.is_part = self.is_part
+        other.deadline = self.deadline
         other._set(
             steps=self.n_steps, flips=self.n_flips, iterations=now.iterations,
             history=tuple(self.history),
@@ -418,7 +419,7 @@ class S3VMStream:
         if start is not None:
             a, sign = np.zeros((2, held.n_places))
             a[places], sign[places] = -start["a"], -start["sign"]
-            start = Start(a, sign, -start["virtual"], -start["multiplier"])
+            start = begin.Start(a, sign, -start["virtual"], -start["multiplier"])
         other._set(
             machine=machine, start=start, n_rebuilt=now.n_rebuilt, n_changed=now.n_changed,
             value_rebuilt=now.value_rebuilt,
@@ -434,20 +435,20 @@ class S3VMStream:
             raise ArithmeticError("no path has begun")
         other, path = self.fresh(), self._now.path.copy()
         other._now = self._now._replace(path=path)
-        free = np.flatnonzero(path.signs)
-        weight = self.weight(self._now.on_path[free])
-        for share in (_ANNEALING_SHARE, 1.0):
-            machine = replace(self.machine, C_star=share * self.machine.C_star)
-            path.move(free, machine.penalties(np.zeros(len(free)), weight))
+        path.deadline = self.deadline
+        weight = self.weight(self._now.on_path[path.signs != 0])
+        other._set(done=begin.down_and_back(path, self.machine, weight))
         return other
 
     def take_over(self, other):
         """Stand where another stream of these rows does."""
         self._now = other._now._replace(version=self._now.version + 1)
 
-    def mark_rebuilt(self):
+    def mark_rebuilt(self, consolidated=False):
         """Count changes from now on."""
-        self._set(n_rebuilt=len(self), n_changed=0, value_rebuilt=np.nan)
+        self._set(
+            n_rebuilt=len(self), n_changed=0, value_rebuilt=np.nan, consolidated=consolidated
+        )
 
     def training_data(self, make_gram):
         """The training rows for batch training; ``make_gram`` makes an operator over rows."""
@@ -476,7 +477,7 @@ class S3VMStream:
             "start": now.plain_start(self.standing), "done": self.done, "version": self.version,
             "steps": self.n_steps, "flips": self.n_flips, "iterations": int(now.iterations),
             "rows_at_training": int(now.n_rebuilt), "changed_since": int(now.n_changed),
-            "value_at_training": float(now.value_rebuilt),
+            "value_at_training": float(now.value_rebuilt), "consolidated": now.consolidated,
             "history": json.dumps(self.history, default=float),
         }  # fmt: skip
 
@@ -489,10 +490,11 @@ class S3VMStream:
         )  # fmt: skip
         start = state["start"]
         self._now = self._now._replace(
-            start=None if start is None else Start(**{**start, "sign": start["sign"] * 1.0}),
+            start=None if start is None else begin.Start(**{**start, "sign": start["sign"] * 1.0}),
             done=state["done"], version=state["version"], steps=state["steps"],
             flips=state["flips"], iterations=state["iterations"],
             n_rebuilt=state["rows_at_training"], n_changed=state["changed_since"],
             value_rebuilt=state.get("value_at_training", np.nan),
+            consolidated=state.get("consolidated", False),
             history=tuple(json.loads(state["history"])),
         )  # fmt: skip

@@ -13,6 +13,9 @@ from .rows import HeldRows
 # Decisions of unlabelled rows this small may have either sign.
 _ZERO = 1e-9
 NONE = np.zeros(0, np.int64)
+# A rebuild is due when as many rows came, went or changed as this share of those at the last one,
+# or so many, and the value of (1) for a unit of price has grown by that factor.
+_DUE_SHARE, _GROWN_SHARE, _GROWN = 0.5, 0.05, 1.05
 
 
 class Operation(NamedTuple):
@@ -69,6 +72,7 @@ class State(NamedTuple):
     queue: tuple = ()
     n_rebuilt: int = 0
     n_changed: int = 0
+    consolidated: bool = False  # whether a better minimum was looked for, at the last rebuild
     value_rebuilt: float = np.nan  # of (1), a unit of price; NaN until the next operation ends
     steps: int = 0  # of earlier paths
     flips: int = 0
@@ -111,6 +115,17 @@ class State(NamedTuple):
             expansion = Expansion(kernel, self.kernel_rows(support), coef[support], n_jobs=n_jobs)
             f[places] += expansion(self.kernel_rows(places))
         return Standing(a, coef, f, start.virtual, start.multiplier)
+
+    def is_due(self, value, by_itself=False):
+        """Whether enough has changed since the last rebuild for another; ``value`` tells (1)'s.
+
+        ``by_itself``: also for the first time after batch training, which tries one way only.
+        """
+        share = self.n_changed / max(2, self.n_rebuilt)
+        if not _GROWN_SHARE <= share < _DUE_SHARE:
+            return share >= _DUE_SHARE
+        by_itself = by_itself and not self.consolidated
+        return by_itself or bool(value() > _GROWN * self.value_rebuilt)
 
     def target(self):
         """Mean of f over the unlabelled rows; None for no constraint."""

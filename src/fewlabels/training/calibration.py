@@ -3,6 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
+from .._deadline import ENDLESS
 from ..fitted.function import continued
 from .leave_one_out import sums_without
 
@@ -10,6 +11,8 @@ from .leave_one_out import sums_without
 _FEW_ROWS = 1000
 # ... and up to here when not more than so many rows have to be forgotten and put back.
 _MANY_ROWS, _FEW_SUPPORT = 10_000, 1000
+# Rows left out before the clock is looked at.
+_AT_FIRST = 50
 # Rows that a split holds out, in units of 1 / rate: the rate that a single split ends at
 # deviates from it by a tenth, and more rows are better used for training.
 _HELD_OUT = 100
@@ -44,17 +47,38 @@ def held_rows(stream, places):
     return sp.csr_array(rows) if sp.issparse(rows) else rows
 
 
-def scores_left_out(stream, self_weight, score, tail=0.0):
+def scores_left_out(stream, self_weight, score, tail=0.0, deadline=ENDLESS, fewest=1):
     """Scores of all rows of a stream at its end, each by the machine of all others.
 
     On no machine's scale; ``score`` gives those of rows that have no part, ``self_weight`` is
-    that of K(x, x), and below ``tail`` scores are in log scale.
+    that of K(x, x), and below ``tail`` scores are in log scale. With a deadline those of as many
+    rows as there is time for, drawn at random, and not less than ``fewest``.
     """
     places = stream.rows.places
-    out = ~stream.takes()[places]
-    if np.sum(~out) == 1 == len(places):
+    if len(places) == 1 and stream.takes()[places].all():
         return np.zeros(0)
     stream.check_one_left_out(places)
+    if not deadline.is_near:
+        return _left_out(stream, places, self_weight, score, tail)
+    n, found, size = len(places), [], max(_AT_FIRST, fewest)
+    places = np.random.default_rng(n).permutation(places)
+    while len(places) and not (found and deadline.is_over()):
+        seconds = deadline.left()
+        part, places = np.sort(places[:size]), places[size:]
+        found.append(_left_out(stream, part, self_weight, score, tail))
+        left = deadline.left()
+        pace = len(part) / max(seconds - left, 1e-6)
+        size = max(_AT_FIRST, int(min(2 * len(part), pace * left)))
+    if len(places):
+        deadline.cut.append(
+            f"scores to calibrate with are those of {n - len(places)} of {n} training rows"
+        )
+    return np.concatenate(found)
+
+
+def _left_out(stream, places, self_weight, score, tail):
+    """Scores of rows at some places."""
+    out = ~stream.takes()[places]
     scores = np.empty(len(places))
     scores[~out] = continued(sums_without(stream, places[~out]), tail)
     if self_weight:

@@ -30,22 +30,32 @@ def sums_without(stream, places):
     return _values_without(stream, places, tell)
 
 
+def distinct(stream, places):
+    """Of equal rows of one weight at some places, one each; which of these every row is."""
+    copies = equal_rows(stream.rows.rows(places))
+    if copies is None:
+        return places, np.arange(len(places))
+    weight = np.unique(stream.rows["weight"][places], return_inverse=True)[1]
+    numbers = weight * len(copies.first) + copies.of
+    _, first, of = np.unique(numbers, return_index=True, return_inverse=True)
+    return places[first], of
+
+
 def _values_without(stream, places, tell):
     """What ``tell`` says about rows, from a path on which they have no part. Exact.
 
     A row with a variable of zero has no part in its own machine. Without any other one the
     solution is that of a linear system; where that finds none, the row moves to zero along a copy
-    of the path.
+    of the path. Equal rows of one weight have equal values, and any of them will do.
     """
+    if not len(places):
+        return np.zeros(0)
+    places, given = distinct(stream, places)
     weight = stream.rows["weight"][places]
-    copies = equal_rows(stream.rows.rows(places))
-    if copies is not None:  # equal rows of one weight have equal values
-        of = np.unique(weight, return_inverse=True)[1] * len(copies.first) + copies.of
-        _, first, of = np.unique(of, return_index=True, return_inverse=True)
-        if len(first) < len(places):
-            return _values_without(stream, places[first], tell)[of]
     values = np.empty(len(places))
     where = np.searchsorted(stream.on_path, places)
+    alike, group = distinct(stream, stream.on_path)
+    group = None if len(alike) == len(group) else group
     path, formulation = copy.deepcopy(stream.path), stream.formulation
     for w in np.unique(weight):
         mass = stream.mass - float(w)
@@ -54,17 +64,25 @@ def _values_without(stream, places, tell):
         elif formulation.moves_total:
             path.move(total=formulation.total(mass))
         here = np.flatnonzero(weight == w)
+        if group is not None:
+            where[here] = _easiest(path.a, group)[group[where[here]]]
         is_idle = path.a[where[here]] == 0.0
         idle, left = here[is_idle], here[~is_idle]
         values[idle] = _idle_values(tell, path, where[idle], mass)
-        values[left], solved = _solved_values(tell, path, where[left], mass)
+        values[left], solved = _solved_values(tell, path, where[left], mass, group)
         for i in left[~solved].tolist():
-            one = np.array([where[i]])
-            penalties = stream.penalties(places[[i]], mass)
+            one = where[[i]]
+            penalties = stream.penalties(stream.on_path[one], mass)
             path.change(one, RowPenalties.convex(_NOTHING, penalties.ridge))
             values[i] = _value(tell, path, where[i], mass)
             path.change(one, penalties)
-    return values
+    return values[given]
+
+
+def _easiest(a, group):
+    """Of each group of equal rows one with a variable of zero, or else the largest."""
+    order = np.lexsort((-a, a != 0.0, group))
+    return order[np.unique(group[order], return_index=True)[1]]
 
 
 def _idle_values(tell, path, where, mass):
@@ -83,8 +101,11 @@ def _idle_values(tell, path, where, mass):
     return np.array([tell(k, a, h, multiplier, mass, own) for k, own in pairs])
 
 
-def _solved_values(tell, path, where, mass):
-    """Values at rows without which the solution is a linear system's; and which these are."""
+def _solved_values(tell, path, where, mass, group):
+    """Values at rows without which the solution is a linear system's; and which these are.
+
+    Rows of a ``group`` are one with their variables together, but for those to be left out.
+    """
     values, solved = np.zeros(len(where)), np.zeros(len(where), bool)
     if not len(where):
         return values, solved
@@ -96,12 +117,22 @@ def _solved_values(tell, path, where, mass):
     h, multiplier = h - settled, path.multiplier + settled
     slope = penalty.slope_right
     unit = float(np.abs(slope).max() + np.abs(h).max() + abs(multiplier))
-    place = np.empty(len(a), np.intp)
-    place[where] = np.arange(len(where))
-    for rows, others, gradient, shift, inner in path.one_less(a, h, penalty, unit).solve(where):
-        for i, k in enumerate(rows.tolist()):
-            there = gradient[i] - slope, multiplier + float(shift[i])
-            values[place[k]] = tell(k, others[i], *there, mass, float(inner[i]))
+    alone = np.arange(len(where))
+    if group is None:
+        one_less = path.one_less(a, h, penalty, unit)
+        rows_of, of, share = where, slice(None), 1.0
+    else:
+        numbers = len(where) + group
+        numbers[where] = alone
+        of = np.unique(numbers, return_inverse=True)[1]
+        one_less = path.one_less(a, h, penalty, unit, of)
+        rows_of, share = alone, 1.0 / np.bincount(of)[of]
+    place = np.full(len(a), -1)
+    place[rows_of] = alone
+    for rows, others, gradient, shift, inner in one_less.solve(rows_of):
+        for i, k in enumerate(place[rows].tolist()):
+            there = gradient[i][of] - slope, multiplier + float(shift[i])
+            values[k] = tell(where[k], others[i][of] * share, *there, mass, float(inner[i]))
         solved[place[rows]] = True
     return values, solved
 

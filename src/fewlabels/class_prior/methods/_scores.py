@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import Normalizer
 
-from ..._threads import resolve_n_jobs
+from ..._threads import one_blas_thread, resolve_n_jobs
 from ...training.cross_fitting import Sample, left_out_scores
 from .._rows import on_one_scale
 from ._base import PriorEstimator
@@ -77,7 +77,8 @@ def cross_fitted_scores(X, positive, *, scorer=None, cv=5, random_state=None, n_
         X = X.toarray()
     X = on_one_scale(X)
     smooth = _smooth_model(X, seed)
-    scores = logit_ranks(_by_folds(smooth, X, positive, folds), positive)
+    with one_blas_thread():
+        scores = logit_ranks(_by_folds(smooth, X, positive, folds), positive)
     scores += logit_ranks(_out_of_bag(X, positive, seed, n_jobs), positive)
     return logit_ranks(scores, positive)
 

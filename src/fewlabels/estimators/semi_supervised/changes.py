@@ -23,11 +23,13 @@ from ...streams.semi_supervised import S3VMStream
 from ...training.grams import shift_of
 from ...training.semi_supervised.beginning import by_C_star, row_by_row
 from ...training.semi_supervised.branching import search_near_last, stopped_early
-from ..kernel_machine import KernelMachine, fitting, one_at_a_time
+from ..calls import fitted_or_not, fitting, one_at_a_time
+from ..kernel_machine import KernelMachine
 from ..rows import check_weight
 from .solution import (
     held_gram,
     keep_bound,
+    one_sided,
     problems_of,
     train_each,
     training_of,
@@ -41,7 +43,7 @@ _BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
 # too much with more rows than this. By itself a stream takes one that costs little, and one from
 # scratch that does not search.
 _FEW_ROWS = 2000
-STRATEGIES = ("anneal", "batch", "C_star", "row-by-row")
+STRATEGIES = ("anneal", "batch", "one-sided", "C_star", "row-by-row")
 _OF_SOLVER = {"auto": STRATEGIES, "path": ("anneal", "C_star", "row-by-row")}
 _BY_ITSELF = {"path": ("anneal", "C_star"), "branch-and-bound": ("anneal",)}
 _BUILDS = {"C_star": by_C_star, "row-by-row": row_by_row}
@@ -180,7 +182,8 @@ def consolidate(self, strategies=None) -> bool:
     strategies : sequence of str or None, default=None
         "anneal" lets C* go down to an eighth of its value and back, along the exact path from
         where the machine stands: what costs least. The others train on all rows from scratch:
-        "batch" as ``fit`` does. "C_star" lets C* grow from ``C_star / 512`` to its
+        "batch" as ``fit`` does. "one-sided" begins where all unlabelled rows are on the side of
+        the more frequent label, at full C*. "C_star" lets C* grow from ``C_star / 512`` to its
         value along the exact path: some steps per row. "row-by-row" is the procedure of
         ``solver="path"``: an operation per row, and thus the slowest with many rows.
         None for all of them (``solver="auto"``; the last up to 2000 rows), all but "batch"
@@ -208,7 +211,7 @@ def consolidate(self, strategies=None) -> bool:
         better_minimum(self, place, value, strategies, make)
         for place, value in enumerate(values.tolist())
     ]
-    stream.mark_rebuilt()
+    stream.mark_rebuilt(consolidated=True)
     return any(better)
 
 
@@ -217,6 +220,9 @@ def better_minimum(self, place, value, strategies, make_gram):
     part, kept = self._stream.parts[place], objectives_of(self, place)
     best, lowest = None, value - _LOWER * abs(value)
     for name in strategies:
+        if self._deadline.is_over():
+            self._deadline.cut.append(f"{name!r} was not tried for a better minimum")
+            continue
         try:
             if name == "anneal":
                 fresh, objectives = part.annealed(), kept
@@ -224,6 +230,9 @@ def better_minimum(self, place, value, strategies, make_gram):
                 fresh = part.fresh()
                 objectives = train_afresh(self, fresh, place, name, make_gram)
         except _BREAKDOWNS:
+            continue
+        if not fresh.done:
+            self._deadline.cut.append(f"{name!r} for a better minimum did not come to its end")
             continue
         value = fresh.certificate(fresh.standing())[0]
         if value < lowest:
@@ -249,8 +258,9 @@ def keep_objectives(self, place, objectives):
 
 def train_afresh(self, fresh, place, strategy, make_gram):
     """Begin a stream without a path; the objectives of its batch training."""
-    if strategy == "batch":
-        objectives = train_batch(self, fresh, place, make_gram)
+    if strategy in ("batch", "one-sided"):
+        signs = None if strategy == "batch" else one_sided(fresh)
+        objectives = train_batch(self, fresh, place, make_gram, signs)
         fresh.begin()
         return objectives
     self._lower_bound = None
@@ -275,8 +285,11 @@ def make_stream(self, rows, label, shift):
     over = (rows.X, label, rows.weight, shift, self.cache_size * 1e6, resolve_n_jobs(self.n_jobs))
     kernel, update = self._make_kernel(), self.balance_update
     if len(problems) == 1:
-        return S3VMStream(kernel, problems[0], update, *over)
-    return ClassStreams(self.classes_.tolist(), kernel, problems, update, *over)
+        stream = S3VMStream(kernel, problems[0], update, *over)
+    else:
+        stream = ClassStreams(self.classes_.tolist(), kernel, problems, update, *over)
+    stream.deadline = self._deadline
+    return stream
 
 
 def with_classes(self, stream, named):
@@ -303,7 +316,7 @@ def open_stream(self, name, stream):
     self._hold(stream)
     self._late, self._sample, self._kept = Late(), None, None
     self._lower_bound, self.objectives_ = None, []
-    with self._fitted_or_not():
+    with fitted_or_not(self):
         return self._follow(name, stream, None if name == "fit" else self.max_steps)
 
 
@@ -379,8 +392,8 @@ def follow(self, name, stream, max_steps=None, change=None):
         self._lower_bound = None
 
     KernelMachine._follow(self, name, stream, max_steps, changed)
-    if self.auto_consolidate and stream.done and stream.ready and stream.due:
-        self.consolidate(_BY_ITSELF.get(self.solver, ("anneal", "batch")))
+    if self.auto_consolidate and stream.done and stream.ready and stream.due_by_itself:
+        self.consolidate(_BY_ITSELF.get(self.solver, ("anneal", "batch", "one-sided")))
     return self
 
 

@@ -210,6 +210,13 @@ def certify_stream(self):
     return _certified(self, objectives, violations, f, function, stream.label(places))
 
 
+def one_sided(stream):
+    """Signs of the training rows, those without a label on the side of most labels."""
+    places = stream.places
+    label, weight = stream.label(places), stream.weight(places)
+    return np.where(label == 0, 1.0 if label @ weight > 0 else -1.0, 0.0)
+
+
 def warn_doubtful(classes):
     warn(
         f"y has two values only, {classes[0]} and {classes[1]}: both are taken for classes "

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..._deadline import ENDLESS
 from . import _steps as st
 from .balance import VirtualRow
 from .clock import Clock
@@ -34,6 +35,7 @@ class PathEngine:
         self.virtual = VirtualRow(self.state, self.clock, self.placement, balance)
         self.events = Events(self.state, self.factor, self.clock, self.placement)
         self.refresh_at = refresh_at
+        self.deadline = ENDLESS
         self._waiting = []
         self._diagonal_sum = 0.0  # over all rows since the constant of the factor was chosen
 
@@ -64,8 +66,12 @@ class PathEngine:
     def run(self, max_steps=None):
         """Go on with the operations; returns whether the last one has come to its end."""
         last = np.inf if max_steps is None else self.state.n_steps + max_steps
+        begun = False
         while self._follow(last):
+            if self._waiting and begun and self.deadline.is_over():
+                return False
             if self._waiting:
+                begun = True
                 change, *arguments = self._waiting.pop(0)
                 self._waiting[:0] = change(self, *arguments) or ()
             elif 1e-16 * np.sqrt(self.state.rounding) > self.state.tol(self.refresh_at):
@@ -85,7 +91,7 @@ class PathEngine:
         endless = state.n_steps + _ENDLESS * (state.n + _MORE_ROWS)
         for _ in range(_LOOKS):
             while not self.at_end:
-                if state.n_steps >= last:
+                if state.n_steps >= last or self.deadline.is_over():
                     return False
                 if state.n_steps >= endless:
                     raise ArithmeticError("the path does not end")

@@ -16,6 +16,7 @@ from operator import attrgetter
 
 import numpy as np
 
+from ..._deadline import ENDLESS
 from ..._threads import one_blas_thread
 from ...problem import Penalty
 from . import _steps as st
@@ -57,6 +58,8 @@ class PathFollower:
     refresh_at : float, default=1e-9
         Estimated rounding error of h, in units of the largest slope, at which ``refresh``
         is called at the end of an operation; infinity for never.
+    deadline : Deadline
+        When operations stop as they do after ``max_steps`` steps.
 
     Attributes
     ----------
@@ -89,7 +92,7 @@ class PathFollower:
 
     def __init__(
         self, kernel, *, scale=1.0, total=0.0, balance=None, cache_size=200e6, n_jobs=1,
-        refresh_at=1e-9,
+        refresh_at=1e-9, deadline=ENDLESS,
     ):  # fmt: skip
         if balance not in (None, "keep", "paper"):
             raise ValueError(f"balance={balance!r} is not known; pass None, 'keep' or 'paper'.")
@@ -99,6 +102,7 @@ class PathFollower:
         self.engine = PathEngine(
             kernel, self.scale, total, balance, cache_size, n_jobs, refresh_at
         )
+        self.deadline = deadline
         self._state = self.engine.state
         self.broken = False
         self._history = deque(maxlen=_OPERATIONS_KEPT)
@@ -108,10 +112,18 @@ class PathFollower:
     n_steps = property(attrgetter("_state.n_steps"))
     n_flips = property(attrgetter("_state.n_flips"))
     n_exchanges = property(attrgetter("_state.n_exchanges"))
-    finished = property(attrgetter("engine.at_end"))
+    finished = property(attrgetter("engine.idle"))
 
     def __len__(self):
         return len(self._state.present)
+
+    @property
+    def deadline(self):
+        return self.engine.deadline
+
+    @deadline.setter
+    def deadline(self, deadline):
+        self.engine.deadline = deadline
 
     def _values(self, line):
         return self._state.F[line, self._state.present]
@@ -288,20 +300,25 @@ class PathFollower:
 
     # -- without one row ----------------------------------------------------------------------
 
-    def one_less(self, a, h, penalty, unit):
+    def one_less(self, a, h, penalty, unit, of=None):
         """``OneLess`` of the present rows, from their solution; see there.
 
-        For penalties without kinks, which have no sign of their own to flip.
+        For penalties without kinks, which have no sign of their own to flip. ``of`` are numbers
+        0, 1, ... that equal rows share which count as one, with their variables together.
         """
         rows, gram = self._state.present, self._state.gram
+        ridge, gradient = self.scale * self._values(st.RIDGE), h + penalty.slope_right
+        lower, upper = penalty.lower, penalty.upper
+        if of is not None:
+            first = np.unique(of, return_index=True)[1]
+            a, lower, upper = (np.bincount(of, values) for values in (a, lower, upper))
+            ridge, times = ridge[first], np.bincount(of)
+            rows, ridge, gradient = rows[first], ridge / times, gradient[first]
 
         def columns(indices):
             return self.scale * np.ascontiguousarray(gram.block(rows, rows[indices]).T)
 
-        return OneLess(
-            columns, self.scale * self._values(st.RIDGE), a, h + penalty.slope_right,
-            penalty.lower, penalty.upper, unit,
-        )  # fmt: skip
+        return OneLess(columns, ridge, a, gradient, lower, upper, unit)
 
     def inner(self, indices, a):
         """``sum_j a_j scale K_ij`` over the present rows, summed afresh, at some of them."""

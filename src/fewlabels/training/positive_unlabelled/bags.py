@@ -1,9 +1,10 @@
 """Bags of positive and unlabelled rows, a support vector machine for each, and their mean."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..._deadline import ENDLESS
 from ...gram import PrecomputedGram
 from ...kernels import Precomputed
 from ...problem import DualProblem, Penalty
@@ -76,20 +77,30 @@ class Bagging:
     unfinished: Result | None = None
 
 
-def bagged_machines(gram, n_kernels, costs, rows, n_bags, tol, seed):
+def bagged_machines(gram, n_kernels, costs, rows, n_bags, tol, seed, deadline=ENDLESS):
     """Support vector machines that tell positive rows from samples of the unlabelled ones.
 
     Every bag, the same for all kernels and costs, holds a bootstrap sample of the positive rows
     and as many unlabelled ones, but at most half of these, so that all are held out often enough
     (Mordelet and Vert 2014). The kernels are K, its entries squared, their squares, and so on.
+    Bags that the deadline comes before are left out, but for the first.
     """
     rng = np.random.default_rng(seed)
     shape = (n_kernels, len(costs))
     found = Bagging(np.zeros((*shape, gram.n)), np.zeros(shape), np.zeros((*shape, gram.n)))
     times_out = np.full(gram.n, float(n_bags))
-    for _ in range(n_bags):
+    for done in range(n_bags):
         bag, times = draw(rows.drawn, rng)
-        a, bias = _solve_bag(gram.block(bag), rows.label[bag], times, costs, tol, found)
+        until = deadline if done else ENDLESS
+        machines = _solve_bag(gram.block(bag), rows.label[bag], times, costs, tol, found, until)
+        if machines is None:
+            deadline.cut.append(f"{done} of n_bags={n_bags} bags were trained")
+            found = replace(
+                found, coef=found.coef * (n_bags / done), bias=found.bias * (n_bags / done)
+            )
+            times_out -= n_bags - done
+            break
+        a, bias = machines
         used = np.any(a != 0.0, axis=(0, 1))
         f = _decisions(gram, bag[used], a[:, :, used]) + bias[:, :, None]
         f[:, :, bag] = 0.0
@@ -114,8 +125,11 @@ def draw(drawn, rng):
     return np.unique(np.concatenate([ours, others]), return_counts=True)
 
 
-def _solve_bag(block, label, times, costs, tol, found):
-    """Coefficients and biases of one bag, each started from the smaller cost or gamma."""
+def _solve_bag(block, label, times, costs, tol, found, deadline):
+    """Coefficients and biases of one bag, each started from the smaller cost or gamma.
+
+    None where the deadline came first.
+    """
     n_kernels, n_costs = found.bias.shape
     a, bias = np.zeros((n_kernels, n_costs, len(label))), np.zeros((n_kernels, n_costs))
     settings = Settings(tol=tol, polish=0, coarse=False, block_size=_WHOLE)
@@ -123,16 +137,19 @@ def _solve_bag(block, label, times, costs, tol, found):
         if k > 0:
             np.square(block, out=block)
         for c, cost in enumerate(costs):
+            if deadline.is_over():
+                return None
             ends = cost * times
             penalty = Penalty.linear(
                 np.where(label < 0, -ends, 0.0), np.where(label > 0, ends, 0.0), -label, len(label)
             )
             start = a[k - 1, c] if k > 0 else a[k, c - 1] if c > 0 else a[k, c]
-            result = solve_decomposition(
-                DualProblem(PrecomputedGram(block), penalty, 0.0), start, settings
-            )
+            problem = DualProblem(PrecomputedGram(block), penalty, 0.0)
+            result = solve_decomposition(problem, start, settings, max_time=deadline.left())
             if result.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
+            if result.status is Status.MAX_TIME:
+                return None
             if not result.converged:
                 found.unfinished = result
             found.n_iter += result.n_iter

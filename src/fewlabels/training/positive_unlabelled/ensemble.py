@@ -24,6 +24,8 @@ _NEGLIGIBLE = 1e-3
 # Cost of the second stage.
 _COST = 0.3
 _SURE = 1e-6
+# Share of the time left that bags may take.
+_FOR_BAGS = 0.6
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def ensemble_grams(kernels, vectors, n_jobs):
     return grams
 
 
-def solve_ensemble(grams, rows, settings):
+def solve_ensemble(grams, rows, settings, deadline):
     """Train both stages; each operator but the first is that of the entries squared."""
     gram, n_kernels = grams[0], len(grams)
     size = float(np.average(_squared_norms(gram, rows, settings), weights=rows.total_weight))
@@ -74,7 +76,7 @@ def solve_ensemble(grams, rows, settings):
     costs = np.array(_COSTS if n_kernels > 1 else _COSTS_OF_ONE_KERNEL) / size
     bags = bagged_machines(
         gram, n_kernels, costs, rows, settings.n_bags,
-        settings.engine.tol, settings.engine.random_state,
+        settings.engine.tol, settings.engine.random_state, deadline.part(_FOR_BAGS),
     )  # fmt: skip
     auc = np.apply_along_axis(
         lambda scores: roc_auc_score(rows.label, scores, sample_weight=rows.weight),
@@ -86,7 +88,8 @@ def solve_ensemble(grams, rows, settings):
     weights = weights / weights.sum()
     function = _mean_of_members(bags, weights, rows)
     posterior = _posterior(function, rows, settings.prior)
-    second, result = _second_stage(grams, rows, posterior, weights, _COST / size, settings)
+    cost = _COST / size
+    second, result = _second_stage(grams, rows, posterior, weights, cost, settings, deadline)
     if settings.is_linear:
         function = second
     else:
@@ -128,7 +131,7 @@ def _posterior(first, rows, prior):
     return np.where(positive, 1.0, np.clip(expit(features @ t), _SURE, 1.0 - _SURE))
 
 
-def _second_stage(grams, rows, posterior, weights, cost, settings):
+def _second_stage(grams, rows, posterior, weights, cost, settings, deadline):
     """The machine of all rows over the mean kernel."""
     weights = weights.sum(axis=1)
     used = np.flatnonzero(weights)
@@ -136,7 +139,7 @@ def _second_stage(grams, rows, posterior, weights, cost, settings):
     if len(used) > 1:
         gram = SumGram([grams[k] for k in used], weights[used])
     problem = soft_labels(gram, posterior, cost * rows.weight)
-    result = solve_decomposition(problem, settings=settings.engine)
+    result = solve_decomposition(problem, settings=settings.engine, max_time=deadline.left())
     bias = -result.multiplier
     without_own = result.gradient - result.a * _squared_norms(gram, rows, settings)
     return Scored(np.outer(weights, result.a), bias, without_own + bias), result

@@ -21,12 +21,13 @@ _RIDGE = 1e-8
 _ON = 1e-9
 
 
-def unlabeled_left_out(found, data):
+def unlabeled_left_out(found, data, deadline):
     """Values at the unlabelled rows, without bias, as if each had not been trained on.
 
     Without one unit of weight of row u, f(x_u) grows by ``sigma_u / w_u`` times the squared
     distance of ``phi(x_u) - m`` to the span of the rows between breakpoints; where there are none,
-    or the kernel is no inner product, ``||phi(x_u) - m||^2`` (Jaakkola and Haussler 1999).
+    the kernel is no inner product, or the deadline comes, ``||phi(x_u) - m||^2`` (Jaakkola and
+    Haussler 1999).
     """
     gram, groups, norm = data.gram, data.groups, data.positive_norm
     sigma, is_between = _variables(found, data)
@@ -39,7 +40,8 @@ def unlabeled_left_out(found, data):
     members = _sampled(first[is_between & apart[first]])
     if len(members):
         moved = data.similarity - 0.5 * norm
-        distance = _squared_distances(gram, first[sigma != 0], members, diagonal, moved)
+        rows = first[sigma != 0]
+        distance = _squared_distances(gram, rows, members, diagonal, moved, deadline)
     if distance is not diagonal:
         # Where other copies stay, they take the place of one exactly.
         distance[members[units[groups[members]] > 1.0]] = 0.0
@@ -111,18 +113,28 @@ def _solver(block):
     return lambda right: cho_solve(factor, right)
 
 
-def _squared_distances(gram, rows, members, diagonal, moved):
+def _squared_distances(gram, rows, members, diagonal, moved, deadline):
     """Squared distances of ``rows`` to the span of ``members`` (of the others, for these).
 
     Inner products are ``K_ij - moved_i - moved_j``, and ``diagonal``.
     """
     size = len(members)
+    cut = (
+        "the threshold and probabilities follow from bounds on what rows would score had they "
+        "not been trained on, and may call fewer rows positive than the prior says"
+    )
+    if deadline.is_over():
+        deadline.cut.append(cut)
+        return diagonal
     solve = _solver(_around(gram.block(members), moved[members], moved[members]))
     if solve is None:
         return diagonal
     distance = diagonal.copy()
     step = max(1, _VALUES_AT_A_TIME // size)
     for start in range(0, len(rows), step):
+        if deadline.is_over():
+            deadline.cut.append(cut)
+            return diagonal
         part = rows[start : start + step]
         together = gram.take(np.concatenate([members, part]))
         values = _around(together.columns(np.arange(size))[:, size:], moved[part], moved[members])

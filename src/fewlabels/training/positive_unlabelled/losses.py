@@ -61,7 +61,8 @@ def double_hinge_solution(problem, result, data, lam):
 def _by_qp(problem, engine, start=None):
     """A Result, which continues the history and iterations of ``start``."""
     solve, accuracy = REFERENCE_SOLVERS["qp"]
-    options = {} if engine.max_iter < 0 else {"max_iter": engine.max_iter}
+    options = {"max_time": engine.max_time}
+    options |= {} if engine.max_iter < 0 else {"max_iter": engine.max_iter}
     result = solve(problem, tol=min(engine.tol, accuracy), **options)
     if start is None:
         return result
@@ -77,7 +78,8 @@ def _by_usmo(data, problem, settings):
 
     engine = settings.engine
     ranking = one_class(data.gram_positive, _NU_OF_RANKING, data.weight_positive)
-    ranked = solve_decomposition(ranking, tol=1e-6, random_state=engine.random_state)
+    limits = {"max_time": engine.max_time, "random_state": engine.random_state}
+    ranked = solve_decomposition(ranking, tol=1e-6, **limits)
     scores = data.in_span_of_positives(ranked.a)(data.X[data.unlabeled])
     start = usmo_start(scores, settings.prior, problem.total, problem.penalty.upper)
     limits = {"max_iter": engine.max_iter, "max_time": engine.max_time}

@@ -4,12 +4,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..._deadline import ENDLESS
 from ...gram import Expansion
 from ...problem.semi_supervised import SemiSupervised
 from ...solvers.path import PathFollower
 
 # C* at which its path begins, as a share of the final one.
 _FIRST_C_STAR = 2.0**-9
+# How far C* goes down to look for a better minimum near by.
+_ANNEALING_SHARE = 1.0 / 8.0
 # Variables whose sum misses zero by this share of them do not come from a solution.
 _OFF_BALANCE = 1e-9
 
@@ -93,9 +96,22 @@ def by_C_star(rows):
     return path, np.concatenate([given, free])
 
 
+def down_and_back(path, machine, weight):
+    """Let C* of rows without a label, of some weights, go down and back; whether it got there."""
+    free = np.flatnonzero(path.signs)
+    for share in (_ANNEALING_SHARE, 1.0):
+        level = replace(machine, C_star=share * machine.C_star)
+        if not path.move(free, level.penalties(np.zeros(len(free)), weight)):
+            return False
+    return True
+
+
 def _labelled(rows, balance):
     """The machine of the labelled rows, and which rows are of either kind."""
     given, free = np.flatnonzero(rows.label), np.flatnonzero(rows.label == 0)
-    path = PathFollower(rows.kernel, **{**rows.options, "balance": balance})
+    # To the end: the order of the others depends on it.
+    options = {**rows.options, "balance": balance, "deadline": ENDLESS}
+    path = PathFollower(rows.kernel, **options)
     path.add(rows.X[given], rows.penalties(given), target=rows.target)
+    path.deadline = rows.options["deadline"]
     return path, given, free

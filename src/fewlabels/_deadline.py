@@ -1,0 +1,35 @@
+"""When a call has to come to its end, and what it has cut short for that."""
+
+import math
+import time
+
+
+class Deadline:
+    """A point in time; ``cut`` says, in sentences, what was given up because it had come."""
+
+    def __init__(self, seconds=None):
+        self._end = math.inf if seconds is None else time.perf_counter() + seconds
+        self.cut = []
+
+    @property
+    def is_near(self):
+        """Whether there is one at all."""
+        return math.isfinite(self._end)
+
+    def left(self):
+        """Seconds until then, at least 0; inf without one."""
+        return max(0.0, self._end - time.perf_counter())
+
+    def is_over(self):
+        """Whether it has come."""
+        return self.left() <= 0.0
+
+    def part(self, share):
+        """One after this share of the seconds left, whose cuts are those of this one."""
+        part = Deadline(share * self.left() if self.is_near else None)
+        part.cut = self.cut
+        return part
+
+
+#: There is always time.
+ENDLESS = Deadline()

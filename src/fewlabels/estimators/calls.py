@@ -1,0 +1,60 @@
+"""Calls that change a machine: one at a time, and until its ``max_time`` is over."""
+
+import threading
+from contextlib import contextmanager, nullcontext
+from functools import wraps
+from weakref import WeakKeyDictionary
+
+from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
+
+from .._deadline import ENDLESS, Deadline
+from .._warn import warn
+
+# A machine's lock, which no pickle or copy of it has.
+_LOCKS: WeakKeyDictionary = WeakKeyDictionary()
+
+
+def one_at_a_time(method):
+    """A method that changes its machine: other threads wait, those that read it too."""
+
+    @wraps(method)
+    def alone(machine, *args, **kwargs):
+        # One step for Python, so that no second lock is left behind by Ctrl-C.
+        lock = _LOCKS.setdefault(machine, threading.RLock())
+        with lock, nullcontext() if machine._late is None else machine._late.locked():
+            return within_time(machine, method, machine, *args, **kwargs)
+
+    return alone
+
+
+def within_time(machine, method, *args, **kwargs):
+    """Call a function that has until the machine's ``max_time`` is over, and say what it cut."""
+    if machine._deadline is not ENDLESS:  # part of a longer call
+        return method(*args, **kwargs)
+    machine._deadline = Deadline(machine.max_time)
+    try:
+        result = method(*args, **kwargs)
+        cut = machine._deadline.cut
+    finally:
+        del machine._deadline
+    if cut:
+        warn(f"{type(machine).__name__} ended by max_time: {'; '.join(cut)}.", ConvergenceWarning)
+    return result
+
+
+def fitting(method):
+    """The same, once parameters have been checked."""
+    return _fit_context(prefer_skip_nested_validation=True)(one_at_a_time(method))
+
+
+@contextmanager
+def fitted_or_not(machine, *, interrupted=False):
+    """What is refused within leaves no machine; nor does Ctrl-C, if so ``interrupted``."""
+    try:
+        yield
+    except BaseException as error:
+        if interrupted or isinstance(error, Exception):
+            machine._hold(None)
+            machine._late = None
+        raise
