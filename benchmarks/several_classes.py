@@ -85,7 +85,8 @@ def main():
                     else:
                         estimator.fit(X, given)
                 labels = getattr(estimator, "transduction_", None)
-                in_place = isinstance(labels, np.ndarray) and len(labels) == len(y)
+                # Self-training leaves rows that it is not sure of without a class there.
+                in_place = labels is not None and len(labels) == len(y) and min(labels) >= 0
                 found = labels[free] if in_place else estimator.predict(X[free])
                 record = {"set": name, "draw": draw, "method": method,
                           "error": float(np.mean(found != y[free])),
