@@ -264,7 +264,7 @@ def test_a_budget_keeps_what_was_finished(pu_data, monkeypatch):
 
 def test_s3vm_accuracy_is_that_of_cross_validation(semi_data):
     X, y, truth = semi_data
-    model = tune(S3VM(), X, y, random_state=1)
+    model = tune(S3VM(), X, y, random_state=1, graph=False)
     table = model.tuning_.candidates
     seed = tuning_search.Search(60, False, 1).seed
     cv = LabeledKFold(5, shuffle=True, random_state=seed)
@@ -286,7 +286,7 @@ def test_s3vm_accuracy_is_that_of_cross_validation(semi_data):
 def test_s3vm_leaves_a_bad_width(semi_data):
     X, y, _ = semi_data
     scaled = S3VM(gamma=300.0)
-    model = tune(scaled, X, y)
+    model = tune(scaled, X, y, graph=False)
     result = model.tuning_
     assert result.chosen and "above the settings given" in result.reason
     taken = result.candidates[result.candidates["chosen"]].iloc[0]
@@ -311,7 +311,7 @@ def test_s3vm_with_too_few_labels_says_so(semi_data):
     X, y, _ = semi_data
     y[3:9] = None
     with pytest.warns(UserWarning, match=r"3 labelled row\(s\): too few"):
-        model = tune(S3VM(), X, y)
+        model = tune(S3VM(), X, y, graph=False)
     assert model.tuning_.chosen == {} and model.tuning_.fits == 1
     assert model.get_params() == S3VM().get_params()
 
@@ -325,13 +325,13 @@ def test_s3vm_counts_kernel_values(semi_data):
         asked.append(len(A) * len(B))
         return rbf_kernel(A, B, gamma=0.2)
 
-    result = tune(S3VM(kernel=kernel), X, y).tuning_
+    result = tune(S3VM(kernel=kernel), X, y, graph=False).tuning_
     assert result.fits > 10 and result.fit_kernel_values >= 60**2
     # What was asked besides are diagonals.
     assert result.kernel_values <= sum(asked) <= result.kernel_values + 2 * 64 * 60 + 60**2
     assert result.kernel_values < 3 * 60**2 + 2 * 64 * 60
     # Where memory is short, every fit evaluates its own.
-    one, two = (tune(S3VM(cache_size=size), X, y).tuning_ for size in (200, 1e-6))
+    one, two = (tune(S3VM(cache_size=size), X, y, graph=False).tuning_ for size in (200, 1e-6))
     assert two.kernel_values > 5 * one.kernel_values
     assert one.candidates["accuracy"].equals(two.candidates["accuracy"])
 
@@ -365,7 +365,7 @@ def test_ctrl_c_ends_the_search_and_not_the_call(semi_data, monkeypatch):
         return plain(self, *args, **kwargs)
 
     monkeypatch.setattr(S3VM, "fit", fit)
-    result = tune(S3VM(), X, y, progress=True).tuning_
+    result = tune(S3VM(), X, y, progress=True, graph=False).tuning_
     assert result.stopped == "Ctrl-C" and "ended early by Ctrl-C" in result.reason
     assert len(fits) == 31 and (result.candidates["folds"].between(2, 3)).all()
 

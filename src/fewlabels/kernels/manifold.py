@@ -94,7 +94,7 @@ class Deformed(FormedKernel):
         return sp.csr_array(rows) if sp.issparse(rows) else rows, coef
 
 
-@dataclass
+@dataclass(repr=False)
 class Manifold(BaseEstimator):
     """A kernel deformed by the graph of all training rows, labelled or not.
 

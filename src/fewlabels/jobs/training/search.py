@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from sklearn.base import BaseEstimator
+
 from ...io.errors import UserError
 from ...io.models.machines import MACHINES
 from ..settings import option
@@ -109,6 +111,8 @@ def _source(machine, tuning, search):
             f"a rule from the distances between rows, without the {100 * share:g} % farthest out, "
             "where anomalies may be (--clean if there are none)"
         )
+    if isinstance(tuning.chosen.get("kernel"), BaseEstimator):
+        return "defaults with the graph of the rows, under which the labels are likelier"
     if len(table) < 2:
         return "defaults; too few labels to compare others"
     if MACHINES[machine].learns_from == "positive":
@@ -139,4 +143,6 @@ def _number(value):
 
 
 def _plain(value):
+    if isinstance(value, BaseEstimator):  # a kernel with settings of its own
+        return str(value)
     return value if isinstance(value, str | int | float | bool) else float(value)

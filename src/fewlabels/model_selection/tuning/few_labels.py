@@ -9,7 +9,7 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from ..._threads import resolve_n_jobs
-from ...kernels import KERNELS, make_kernel
+from ...kernels import kind_of, make_kernel
 from ...kernels.width import resolve_gamma
 from ...labels.semi_supervised import places_of, read_semi_labels, read_shares
 from ...training.cross_fitting import cross_fit
@@ -33,7 +33,7 @@ _LEVEL = 0.05
 _AROUND = (1.0, 0.5, 2.0, 0.25, 4.0)
 _SOFTER = 0.02
 _ALONE = "SVM, labels alone"
-_CURVE = Curve("gamma", "accuracy", ["machine", "kernel", "C_star"], "Held-out labelled rows")
+CURVE = Curve("gamma", "accuracy", ["machine", "kernel", "C_star"], "Held-out labelled rows")
 
 
 def tune_s3vm(estimator, X, y, weight, search):
@@ -56,7 +56,7 @@ def tune_s3vm(estimator, X, y, weight, search):
         )
         table = pd.DataFrame(candidates[:1]).assign(accuracy=np.nan, chosen=True)
         return Plan(
-            {}, f"{KEPT} {fewest} labelled row(s) of a class cannot tell more.", table, _CURVE
+            {}, f"{KEPT} {fewest} labelled row(s) of a class cannot tell more.", table, CURVE
         )
     if isinstance(estimator.balance, Mapping):
         shares = read_shares(estimator.balance, classes)
@@ -88,7 +88,7 @@ def _candidates(estimator, X, weight):
     counted = slice(None) if weight is None else weight > 0
     widths = [np.nan]
     if has_gamma(kernel):
-        by_norms = estimator.gamma == "distance" and not KERNELS[kernel].is_similarity
+        by_norms = estimator.gamma == "distance" and not kind_of(kernel).is_similarity
         gamma = "scale" if by_norms else estimator.gamma
         width = resolve_gamma(gamma, X[counted], None if weight is None else weight[counted])
         widths = [factor * width for factor in _AROUND]
@@ -185,7 +185,7 @@ class _Trial:
         self.room -= 8 * n**2
         X = self.X[self.rows]
         kind = machine.kernel if kernel == self.first["kernel"] else "linear"
-        kernel = make_kernel(kind, gamma, machine.degree, machine.coef0)
+        kernel = make_kernel(kind, gamma, machine.degree, machine.coef0, X)
         shift = shift_of(kernel, X)
         gram = gram_over(kernel, X if shift is None else X - shift, resolve_n_jobs(machine.n_jobs))
         values = gram.block(np.arange(n))
@@ -205,7 +205,7 @@ def _decided(candidates, trial, folds, weight, search):
     table["chosen"], table["clear"] = table.index == 0, False
     if compared.sum() < 2:
         reason = f"{KEPT} no other candidate was compared."
-        return Plan({}, reason + search.ended_early, table, _CURVE)
+        return Plan({}, reason + search.ended_early, table, CURVE)
     seen = np.isfinite(right[0][folds]).any(axis=0)
     per_row = np.nanmean(right[compared][:, folds][:, :, seen], axis=1)
     share = np.ones(seen.sum()) if weight is None else weight[seen]
@@ -251,4 +251,4 @@ def _decided(candidates, trial, folds, weight, search):
         reason += (
             f" The best SVM of the labels alone has {alone:.3f}: the unlabelled rows {helps}."
         )
-    return Plan(settings, reason + search.ended_early, table, _CURVE)
+    return Plan(settings, reason + search.ended_early, table, CURVE)

@@ -48,6 +48,7 @@ class Search:
         self.seed = int(rng.randint(_SEEDS))
         self.fits = self.kernel_values = 0
         self._longest = 0.0  # seconds of one thing that was done
+        self.may_take_graph = True
         self.stopped = ""
         self._told = None  # what moves the progress bar
 

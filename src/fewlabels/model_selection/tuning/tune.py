@@ -11,6 +11,7 @@ from ...estimators import PUSVM, S3VM, PUEnsemble
 from ...estimators.normal_rows import OneClassMachine
 from ...estimators.rows import check_parameters, check_weight
 from .few_labels import tune_s3vm
+from .graph import tune_with_graph
 from .one_class import tune_one_class
 from .positive_unlabelled import tune_pu
 from .result import TuningResult
@@ -27,6 +28,7 @@ def tune(
     sample_weight=None,
     random_state=None,
     progress=False,
+    graph=True,
 ):
     """A fitted clone with settings chosen from the data, and the account of the choice.
 
@@ -44,7 +46,10 @@ def tune(
     * ``S3VM`` (``kernel``, ``gamma`` and ``C_star``): accuracy on held-out labelled rows, with
       the unlabelled ones kept in training. Other settings must be better than those given by
       more than 1.5 standard errors. With fewer than 8 labels of a class nothing is chosen, and a
-      UserWarning says so.
+      UserWarning says so. But first the kernel is deformed by the graph of the rows
+      (:class:`fewlabels.kernels.Manifold`), if the labels, as values of a Gaussian process, give
+      the graph a probability above 0.55 (it is 0.5 before), and, with 8 labels of each class,
+      held-out ones are not for the kernel as it is; then nothing else is searched for.
 
     Parameters
     ----------
@@ -67,6 +72,8 @@ def tune(
         Seed of folds and samples; None means 0.
     progress : bool, default=False
         Show a progress bar on stderr.
+    graph : bool, default=True
+        Whether S3VM may get a kernel deformed by the graph of the rows, as above.
 
     Returns
     -------
@@ -91,6 +98,7 @@ def tune(
     ['C', 'gamma']
     """
     search = Search(time_budget, progress, random_state)
+    search.may_take_graph = bool(graph)
     if not isinstance(estimator, Pipeline):
         return _tuned(estimator, X, y, search, contaminated, sample_weight)
     _check_estimator(estimator[-1], "the last step of the pipeline")
@@ -125,7 +133,8 @@ def _tuned(estimator, X, y, search, contaminated, sample_weight):
         )
     else:
         check_consistent_length(rows, y)
-        decide = tune_s3vm if isinstance(estimator, S3VM) else tune_pu
+        of_labels = tune_with_graph if search.may_take_graph else tune_s3vm
+        decide = of_labels if isinstance(estimator, S3VM) else tune_pu
         plan = decide(estimator, rows, y, weight, search)
     machine = clone(estimator).set_params(**plan.settings)
     weight = sample_weight if plan.weight is None else plan.weight
