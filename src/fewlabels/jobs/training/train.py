@@ -4,6 +4,7 @@ import time
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from ...io.encoding.fit import fit_encoder
@@ -264,9 +265,9 @@ def _described(prepared, fitted, request, observer, signal):
         "notes": [observer.words(note) for note in notes],
     }
     parameters = {
-        name: value
+        name: str(value) if isinstance(value, BaseEstimator) else value
         for name, value in sorted(estimator.get_params().items())
-        if value is None or isinstance(value, str | int | float | bool)
+        if value is None or isinstance(value, str | int | float | bool | BaseEstimator)
     }
     return describe(machine, parameters, prepared.schema, silenced(training))
 
