@@ -69,7 +69,7 @@ def test_of_two_classes_it_does_not_matter_which_is_which(rng):
 def test_the_graph_is_taken_where_rows_lie_on_threads(rng):
     X, positive = moons(rng)
     y = some(positive, rng, 30)
-    tuned = tune(S3VM(), X, y)
+    tuned = tune(S3VM(), X, y, time_budget=1000)
     assert isinstance(tuned.kernel, Manifold) and tuned.kernel.r > 0
     assert "a probability of" in tuned.tuning_.reason
     assert tuned.tuning_.chosen["kernel"] == tuned.kernel

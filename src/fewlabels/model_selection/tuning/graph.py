@@ -48,7 +48,8 @@ def tune_with_graph(estimator, X, y, weight, search):
     if sizes.min() >= _COMPARABLE:
         hits = _held_out(estimator, chosen, X, label, weight, search)
         if hits is None or hits[1].mean() < hits[0].mean():
-            told += " Held-out labels are for the kernel as it is, which is taken."
+            against = "Held-out labels are for" if hits is not None else "No time was left but for"
+            told += f" {against} the kernel as it is."
             plan = tune_s3vm(estimator, X, y, weight, search)
             return plan._replace(reason=plan.reason + told)
         table["accuracy"] = hits.mean(axis=1)
