@@ -5,6 +5,7 @@ import pickle
 import warnings
 from decimal import Decimal
 from functools import partial
+from itertools import combinations
 
 import joblib
 import numpy as np
@@ -259,7 +260,10 @@ def check_fitted(machine, X):
     """Scores are finite and agree with each other, attributes can be read, copies are equal."""
     f = machine.decision_function(X)
     n = len(f)
-    require(isinstance(f, np.ndarray) and f.shape == (n,), f"scores of shape {f.shape}")
+    require(isinstance(f, np.ndarray), f"scores of type {type(f)}")
+    several = not isinstance(machine, ONE_CLASS) and len(machine.classes_) > 2
+    shape = (n, len(machine.classes_)) if several else (n,)
+    require(f.shape == shape, f"scores of shape {f.shape}")
     rejects_nothing = np.all(np.isneginf(getattr(machine, "offset_", 0.0)))
     require(
         np.isfinite(f).all() or rejects_nothing, f"scores are not finite: {f[~np.isfinite(f)][:3]}"
@@ -274,20 +278,15 @@ def check_fitted(machine, X):
             rejects_nothing or np.all(np.diff(f[order]) >= 0), "two orders of one set of scores"
         )
     else:
-        expected = machine.classes_[(f > 0).astype(int)]
+        chosen = f.argmax(axis=1) if several else (f > 0).astype(int)
+        expected = machine.classes_[chosen]
         same = (answer == expected) | ((answer != answer) & (expected != expected))
-        require(np.all(same), "predict is not the sign")
+        require(np.all(same), "predict is not the sign, or the column of the largest score")
         require(
             len(machine.transduction_) == machine.shape_fit_[0], "transduction_ of another length"
         )
         if getattr(machine, "probability", None) is not None:
-            p = machine.predict_proba(X)
-            require(np.all((p >= 0) & (p <= 1)), "probabilities outside of 0 to 1")
-            require(np.allclose(p.sum(axis=1), 1.0), "probabilities do not sum to 1")
-            order = np.argsort(f)
-            require(
-                np.all(np.diff(p[order, 1]) >= -1e-12), "probabilities do not follow the scores"
-            )
+            _check_probabilities(machine, X, f)
     require(np.array_equal(f, machine.decision_function(X)), "scores change from call to call")
     is_sure = machine.fit_status_ == 0 and machine.tol <= 1e-3
     check_attributes(machine)
@@ -301,6 +300,27 @@ def check_fitted(machine, X):
         h = pickle.loads(pickle.dumps(machine)).decision_function(X)
         require(np.array_equal(g, h), "a pickled machine scores otherwise")
     clone(machine)
+
+
+def _check_probabilities(machine, X, f):
+    """Probabilities sum to 1 and follow the scores, of several classes their differences."""
+    p, n_classes = machine.predict_proba(X), len(machine.classes_)
+    require(p.shape == (len(f), n_classes), f"probabilities of shape {p.shape}")
+    require(np.all((p >= 0) & (p <= 1)), "probabilities outside of 0 to 1")
+    require(np.allclose(p.sum(axis=1), 1.0), "probabilities do not sum to 1")
+    if f.ndim == 1:
+        pairs = [(f, p[:, 1])]
+    elif machine.probability == "sigmoid":
+        pairs = []
+        for j, k in combinations(range(n_classes), 2):
+            both = p[:, j] + p[:, k]
+            seen = both > 1e-280
+            pairs.append(((f[:, k] - f[:, j])[seen], p[seen, k] / both[seen]))
+    else:
+        return
+    for score, share in pairs:
+        rising = np.diff(share[np.argsort(score, kind="stable")])
+        require(np.all(rising >= -1e-12), "probabilities do not follow the scores")
 
 
 def check_attributes(machine):

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from fewlabels import SVDD, OneClassSVM
+from fewlabels import S3VM, SVDD, OneClassSVM
 from hostile import machines, sequences
 from hostile.run import AREAS, make_case, run_case
 from hostile.verdict import Wrong, judge, require
@@ -58,6 +58,9 @@ def test_the_judge_tells_sentences_from_what_comes_from_inside():
     verdicts = [judge(f).kind for f in (bare, leaking, advice, sentence, lambda: None)]
     assert verdicts == ["wrong", "wrong", "warned", "refused", "right"]
     assert judge(lambda: require(False, "why")) == ("wrong", "why")
+    assert judge(lambda: np.seterr(over="ignore") and None).kind == "wrong"
+    with np.errstate(all="ignore"):  # as something before may have left it
+        assert judge(leaking).kind == "wrong"
 
 
 def test_the_judge_sees_wrong_answers():
@@ -70,6 +73,28 @@ def test_the_judge_sees_wrong_answers():
     machine.decision_function = lambda X: np.full(len(X), np.nan)
     with pytest.raises(Wrong, match="not finite"):
         machines.check_fitted(machine, X)
+
+
+def test_the_judge_knows_machines_of_several_classes():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = rng.normal(size=(60, 2)) + 4.0 * np.eye(3)[y, :2]
+    y[::4] = -1
+    machine = S3VM(probability="sigmoid").fit(X, y)
+    machines.check_fitted(machine, X)
+    f, p = machine.decision_function(X), machine.predict_proba(X)
+    for name, answer, what in [
+        ("decision_function", f[:, 0], "scores of shape"),
+        ("decision_function", f[:, :2], "scores of shape"),
+        ("predict", machine.classes_[f.argmin(axis=1)], "column of the largest"),
+        ("predict_proba", p[:, :2], "probabilities of shape"),
+        ("predict_proba", p[:, ::-1], "do not follow"),
+        ("predict_proba", 0.9 * p, "do not sum"),
+    ]:
+        setattr(machine, name, lambda X, answer=answer: answer)
+        with pytest.raises(Wrong, match=what):
+            machines.check_fitted(machine, X)
+        delattr(machine, name)
 
 
 def test_the_judge_sees_rows_that_are_lost():

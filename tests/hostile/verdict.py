@@ -12,6 +12,8 @@ import warnings
 from collections import namedtuple
 from pathlib import Path
 
+import numpy as np
+
 Verdict = namedtuple("Verdict", "kind text")
 KINDS = ("right", "warned", "refused", "wrong")
 
@@ -42,14 +44,18 @@ def require(condition, what):
 
 def judge(case):
     """The verdict on a function without arguments that raises, or returns None or a verdict."""
-    with warnings.catch_warnings(record=True) as heard:
+    heeded = dict.fromkeys(("divide", "over", "invalid"), "warn")  # whatever ran before
+    with warnings.catch_warnings(record=True) as heard, np.errstate(**heeded):
         warnings.simplefilter("always")
+        state = np.geterr()
         try:
             found = case() or Verdict("right", "")
         except Wrong as error:
             return Verdict("wrong", str(error))
         except Exception as error:
             found = refusal(error)
+        if found.kind != "wrong" and np.geterr() != state:
+            return Verdict("wrong", f"numpy's warnings were left as {np.geterr()}")
     if found.kind == "wrong":
         return found
     for warning in heard:
