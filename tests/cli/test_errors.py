@@ -31,9 +31,9 @@ FIT = {
     "missing file": (lambda f: None, ["d.csv"], "data file .*d.csv does not exist"),
     "folder": (lambda f: (f / "d.csv").mkdir(), ["d.csv"], "is a folder"),
     "unknown extension": (
-        lambda f: (f / "d.xlsx").write_text("x"),
-        ["d.xlsx"],
-        r"extension '.xlsx' .* is not known; data can be .csv, .tsv, .parquet",
+        lambda f: (f / "d.ods").write_text("x"),
+        ["d.ods"],
+        r"extension '.ods' .* is not known; data can be .csv, .tsv, .parquet",
     ),
     "empty file": (_csv(""), ["d.csv"], "is empty"),
     "header only": (_csv("a,b\n"), ["d.csv"], "no rows"),
@@ -312,7 +312,8 @@ FIT = {
     "columns of a matrix": (
         _array(np.zeros((3, 2))),
         ["d.npy", "--keep", "a"],
-        "--drop, --keep and --categorical name columns, and those of .* have no names",
+        "--drop, --keep, --text, --dates and --categorical name columns, and those of .* have no "
+        "names",
     ),
     "missing": (_csv(GOOD), ["d.csv", "--missing", "guess"], "'guess' is not one of"),
     "report and none": (

@@ -58,9 +58,9 @@ def test_prior_is_estimated_once(rng, monkeypatch):
     from fewlabels.class_prior import finding
 
     calls = []
-    original = finding.estimate_prior
+    original = finding.estimate_within
     counted = lambda *given, **options: calls.append(1) or original(*given, **options)  # noqa: E731
-    monkeypatch.setattr(finding, "estimate_prior", counted)
+    monkeypatch.setattr(finding, "estimate_within", counted)
     X, y = clouds(rng, 120, 60)
     path = PUSVM(random_state=3).path(X, y, lam=[0.1, 0.01, 0.001])
     assert len(calls) == 1

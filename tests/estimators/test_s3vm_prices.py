@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from fewlabels import S3VM
 from fewlabels.estimators.semi_supervised.changes import STRATEGIES
 from fewlabels.problem.semi_supervised import SemiSupervised
-from fewlabels.streams import semi_supervised as stream
 from fewlabels.training.semi_supervised import beginning
 
 
@@ -78,7 +77,7 @@ def test_a_path_begins_at_a_local_minimum_and_goes_on(rng, build, update, balanc
     X, y, truth = clouds(rng)
     model = S3VM(gamma=0.3, solver="path", balance=balance, balance_update=update)
     begun = []
-    monkeypatch.setattr(stream, "row_by_row", lambda rows: begun.append(rows) or build(rows))
+    monkeypatch.setattr(beginning, "row_by_row", lambda rows: begun.append(rows) or build(rows))
     model.fit(X[:90], y[:90])
     assert len(begun) == 1
     judge(model, X[:90], y[:90], balance=balance)

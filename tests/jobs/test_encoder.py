@@ -157,3 +157,23 @@ def test_in_a_pipeline():
     assert scores[LIKED].mean() > scores[~LIKED].mean()
     model = tune(make_pipeline(TableEncoder(), SVDD()), TABLE)
     assert np.isfinite(model.decision_function(TABLE)).all()
+
+
+def test_columns_of_texts_count_as_their_words():
+    """As if they were one text: a title is not as long as the page below it."""
+    rng = np.random.default_rng(0)
+    words = np.array([f"w{k}" for k in range(50)])
+    frame = pd.DataFrame(
+        {
+            "title": [" ".join(rng.choice(words, 4)) for _ in range(60)],
+            "page": [" ".join(rng.choice(words, 100)) for _ in range(60)],
+        }
+    )
+    encoder = TableEncoder(text=["title", "page"]).fit(frame)
+    X = encoder.transform(frame)
+    is_title = np.char.startswith(encoder.get_feature_names_out().astype(str), "title")
+    of_titles, of_pages = X[:, is_title], X[:, ~is_title]
+    share = of_titles.multiply(of_titles).sum(axis=1) / X.multiply(X).sum(axis=1)
+    expected = of_titles.nnz / (of_titles.nnz + of_pages.nnz)
+    assert 0.01 < expected < 0.2
+    np.testing.assert_allclose(share, expected)

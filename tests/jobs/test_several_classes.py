@@ -171,7 +171,7 @@ def test_tune_and_comparison_of_classes(rng):
     found = compare_with_baselines(S3VM(), X, y, time_budget=20)
     assert found.table["score"].max() > 0.8
     with pytest.warns(UserWarning, match="too few to compare"):
-        tune(S3VM(), X, y, time_budget=5)
+        tune(S3VM(), X, y, time_budget=5, graph=False)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])

@@ -39,8 +39,8 @@ def test_noise_is_found_out_and_a_signal_is_found(machine, table):
 def test_each_pair_is_ranked_by_the_rows_without_it(rng):
     X, y = pile(3, shift=1.0, labels=4, n=12)
     y = y.astype(float)
-    smooth = signals._smoother(X, 12, 3.0)
-    right, area = signals._areas(smooth, signals._pairs_left_out(smooth), y, rng)
+    smooth = signals.smoother(X, 12, 3.0)
+    right, area = signals.areas(smooth, signals.pairs_left_out(smooth), y, rng)
     # The kernel and the ridge of the smoother: smooth = K (K + ridge)^-1.
     values, vectors = np.linalg.eigh(smooth)
     kernel = (vectors * (values / (1.0 - values))) @ vectors.T
@@ -79,7 +79,7 @@ def test_nothing_to_hold_out():
 def test_columns_that_are_all_alike_and_many_rows(monkeypatch):
     told = find_signal(PUSVM(), np.ones((50, 2)), (np.arange(50) < 10).astype(int))
     assert told.area == 0.5 and not told.found
-    monkeypatch.setattr(signals, "_MOST_ROWS", 60)
+    monkeypatch.setattr(signals, "MOST_ROWS", 60)
     monkeypatch.setattr(signals, "_MOST_PAIRS", 1000)
     told = find_signal(PUSVM(), *pile(0, shift=1.5, labels=80, n=400))
     assert told.found and told.labels == 80

@@ -21,7 +21,7 @@ _ROOM = 8.0
 # Share of max_time that estimating the prior may take.
 _FOR_PRIOR = 0.4
 # Attributes that ``read`` sets.
-_READ = ("classes_", "shape_fit_", "gamma_", "n_features_in_", "feature_names_in_")
+_READ = ("classes_", "shape_fit_", "gamma_", "n_features_in_", "feature_names_in_", "_deformed")
 
 
 def read(self, X, y, sample_weight=None, *, gathered=False):

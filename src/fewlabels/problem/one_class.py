@@ -151,10 +151,16 @@ def svdd_squared(gram, C, weight=None):
 
 
 def svdd_linear(gram, C, weight=None):
-    """The problem of :class:`LinearSlackBall`, of ``C sum(w) >= 1``; as :func:`svdd_squared`."""
+    """The problem of :class:`LinearSlackBall`, of ``C sum(w) >= 1``.
+
+    ``gram`` and ``weight`` are as in :func:`svdd_squared`.
+    """
     return LinearSlackBall(C).problem(gram, _rows(gram, weight))
 
 
 def one_class(gram, nu, weight=None):
-    """The problem of :class:`OneClass`; arguments are as in :func:`svdd_squared`."""
+    """The problem of :class:`OneClass`, nu in (0, 1].
+
+    ``gram`` and ``weight`` are as in :func:`svdd_squared`.
+    """
     return OneClass(nu).problem(gram, _rows(gram, weight))

@@ -69,7 +69,7 @@ def fit_encoder(schema, rows, source, scale=True, weigh_rare=False):
     elif schema.missing == IMPUTE:
         gaps = [name for name in schema.names("number", "date") if rows[name].isna().any()]
     encoder = _make_encoder(schema, scale, gaps, weigh_rare)
-    X = encoder.fit_transform(rows)
+    X = _weigh_by_length(encoder, encoder.fit_transform(rows))
     dense = isinstance(X, np.ndarray)
     if not (np.ptp(X, axis=0) if dense else (X.max(axis=0) - X.min(axis=0)).data).any():
         raise UserError(
@@ -79,6 +79,37 @@ def fit_encoder(schema, rows, source, scale=True, weigh_rare=False):
     words = {name: len(texts.words()) for name, texts in text_encoders(encoder, schema).items()}
     schema = schema.with_counts(known_categories(encoder, schema), words)
     return encoder, weigh_texts(encoder, X), schema
+
+
+def _weigh_by_length(encoder, X):
+    """Let columns of texts count as the words in them, as if they were one text.
+
+    Each is of length one by itself, so that titles would count as much as the pages below them.
+    """
+    steps = getattr(encoder, "output_indices_", {})
+    names = [name for name in steps if name.startswith(_TEXT)]
+    if len(names) < 2:
+        return X
+    words = np.array([_entries(X[:, steps[name]]) for name in names], float)
+    return _weighted(encoder, X, dict(zip(names, np.sqrt(words / words.sum()), strict=True)))
+
+
+def _entries(X):
+    return X.nnz if sp.issparse(X) else np.count_nonzero(X)
+
+
+def _weighted(encoder, X, factors):
+    """The rows with steps of the encoder multiplied by these factors, and the encoder so."""
+    weights, by_column = encoder.transformer_weights or {}, np.ones(X.shape[1])
+    for name, factor in factors.items():
+        by_column[encoder.output_indices_[name]] = factor
+        weights = {**weights, name: float(factor) * weights.get(name, 1.0)}
+    encoder.transformer_weights = weights
+    if not sp.issparse(X):
+        return X * by_column
+    X = X.copy()
+    X.data *= by_column[X.indices]
+    return X
 
 
 def known_categories(encoder, schema):
@@ -150,14 +181,8 @@ def weigh_texts(encoder, X, ratio=1.0):
         return X
     share = (of_texts + of_others) / (1.0 + ratio)
     more, less = np.sqrt(ratio * share / of_texts), np.sqrt(share / of_others)
-    weights = encoder.transformer_weights or {}
-    encoder.transformer_weights = {
-        name: float(more if name.startswith(_TEXT) else less) * weights.get(name, 1.0)
-        for name, *_ in encoder.transformers_
-    }
-    by_column = np.where(texts, more, less)
-    if not sp.issparse(X):
-        return X * by_column
-    X = X.copy()
-    X.data *= by_column[X.indices]
-    return X
+    return _weighted(
+        encoder,
+        X,
+        {name: more if name.startswith(_TEXT) else less for name, *_ in encoder.transformers},
+    )

@@ -53,9 +53,11 @@ def odd_rows(machine, estimator, clean, words):
     """What becomes of anomalies among rows of one class, and how to say otherwise; or None."""
     if MACHINES[machine].learns_from != "normal":
         return None
-    from ...model_selection.tuning.result import trim_of
+    trim = estimator.trim if machine == "svdd-ensemble" else 0.0
+    if hasattr(estimator, "tuning_"):
+        from ...model_selection.tuning.result import trim_of
 
-    trim = estimator.trim if machine == "svdd-ensemble" else trim_of(estimator)
+        trim = trim or trim_of(estimator)
     if not trim:
         known = "none, as --clean says; " if clean else ""
         return words(f"{known}all rows are learnt from")

@@ -110,11 +110,12 @@ class TuningResult:
             taken[x], taken[y], "o", markersize=14, fillstyle="none", color="black",
             label="chosen", linestyle="none",
         )  # fmt: skip
-        ax.set_xscale("log")
-        ax.xaxis.set_major_formatter("{x:g}")
-        ax.xaxis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
-        lowest, highest = ax.get_xlim()
-        ax.xaxis.set_minor_formatter("{x:g}" if highest < _WIDE * lowest else NullFormatter())
+        if table[x].notna().any():
+            ax.set_xscale("log")
+            ax.xaxis.set_major_formatter("{x:g}")
+            ax.xaxis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
+            lowest, highest = ax.get_xlim()
+            ax.xaxis.set_minor_formatter("{x:g}" if highest < _WIDE * lowest else NullFormatter())
         ax.set(xlabel=x.replace("_", " "), ylabel=y.replace("_", " "), title=title)
         ax.legend(fontsize="small")
         return ax
