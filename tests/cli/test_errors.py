@@ -248,6 +248,16 @@ FIT = {
     "nu out of range": (_csv(GOOD), ["d.csv", "--nu", "1.5"], "--nu 1.5 is out of range"),
     "nu zero": (_csv(GOOD), ["d.csv", "--nu", "0"], "--nu 0 is out of range"),
     "C out of range": (_csv(GOOD), ["d.csv", "--C", "-1"], "--C -1 is out of range"),
+    "C below what can be divided by": (
+        _csv(GOOD),
+        ["d.csv", "--C", "1e-320"],
+        r"--C 9.9\d+e-321 is out of range; it must be greater than 0 .at least 1e-100",
+    ),
+    "nu below what can be divided by": (
+        _csv(GOOD),
+        ["d.csv", "--nu", "1e-320"],
+        r"--nu 9.9\d+e-321 is out of range; it must be greater than 0 .at least 1e-30",
+    ),
     "C not a number": (_csv(GOOD), ["d.csv", "--C", "nan"], "--C nan is out of range"),
     "tol": (_csv(GOOD), ["d.csv", "--tol", "0"], "--tol 0 is out of range"),
     "jobs": (_csv(GOOD), ["d.csv", "--n-jobs", "0"], "--n-jobs 0 is out of range"),

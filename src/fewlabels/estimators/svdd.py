@@ -173,8 +173,8 @@ class SVDD(OneClassMachine):
 
     _parameter_constraints: ClassVar[dict] = {
         **COMMON,
-        "C": [Interval(Real, 0.0, None, closed="neither")],
-        "nu": [Interval(Real, 0.0, 1.0, closed="right"), None],
+        "C": [Interval(Real, 1e-300, None, closed="left")],
+        "nu": [Interval(Real, 1e-300, 1.0, closed="both"), None],
         "slack": [StrOptions({"squared", "linear"})],
         "solver": [StrOptions({"auto", "decomposition", *REFERENCE_SOLVERS})],
         **CALIBRATION,

@@ -15,6 +15,7 @@ _BALLS = ("svdd", "svdd-ensemble")
 _ENSEMBLES = ("pu-ensemble", "svdd-ensemble")
 _STEPWISE = ("svdd", "one-class", "pusvm", "s3vm")
 _INF = float("inf")
+_COST = "greater than 0 (at least 1e-100)"
 
 
 class Setting(NamedTuple):
@@ -33,13 +34,17 @@ def _positive(value):
     return 0 < value < _INF
 
 
+def _cost(value):
+    return 1e-100 <= value < _INF  # costs are divided by, and squared
+
+
 def _share(value):
     return 0 < value < 1
 
 
 SETTINGS = {
-    "C": Setting((*_BALLS, "s3vm"), _positive, "greater than 0", "--C"),
-    "C_star": Setting(("s3vm",), _positive, "greater than 0", "--C-star"),
+    "C": Setting((*_BALLS, "s3vm"), _cost, _COST, "--C"),
+    "C_star": Setting(("s3vm",), _cost, _COST, "--C-star"),
     "balance": Setting(("s3vm",), lambda value: abs(value) < _INF, "'labels', 'none' or a number"),
     "n_bags": Setting(_ENSEMBLES, lambda value: value >= 1, "1 or more", "--bags"),
     "bag_size": Setting(
@@ -47,7 +52,8 @@ SETTINGS = {
     ),
     "trim": Setting(("svdd-ensemble",), lambda value: 0 <= value < 1, "from 0 to below 1"),
     "nu": Setting(
-        ("svdd", "one-class"), lambda value: 0 < value <= 1, "greater than 0 and at most 1"
+        ("svdd", "one-class"), lambda value: 1e-30 <= value <= 1,
+        "greater than 0 (at least 1e-30) and at most 1",
     ),
     "slack": Setting(("svdd",)),
     "prior": Setting(
