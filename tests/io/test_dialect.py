@@ -120,3 +120,14 @@ def test_rows_in_memory_have_no_separator():
 
     with pytest.raises(UserError, match="--sep, --header: such options say how a file of text"):
         source_of(pd.DataFrame({"a": [1]}), sep=";", header=True)
+
+
+@pytest.mark.parametrize("sep", [",", ";", "\t"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_lines_of_blanks_are_no_rows(tmp_path, sep, end):
+    path = tmp_path / "d.csv"
+    lines = ["a,b", " ", "1,x", "   ", '2,"y', "  ", 'z"', "3,w", " "]
+    path.write_bytes(end.join(lines).replace(",", sep).encode() + end.encode())
+    table = read_table(path, "csv")
+    assert table.column("a").to_pylist() == ["1", "2", "3"]
+    assert table.column("b").to_pylist() == ["x", f"y{end}  {end}z", "w"]

@@ -47,6 +47,8 @@ def pieces(source, names, rows, types):
             block = block[_header(block, sep)[1] :]
         elif k == 0:
             block = block.removeprefix(codecs.BOM_UTF8)
+        if len(names) > 1:
+            block = _without_blank_lines(block, sep)
         if not block or block.isspace():  # there is nothing but the header
             continue
         lines = None if types is None else _cut_lines(block, sep)
@@ -57,6 +59,16 @@ def pieces(source, names, rows, types):
         if lines is not None and len(lines) != table.num_rows:
             table, lines = _parse(block, names, source), None
         yield table, lines, share
+
+
+def _without_blank_lines(block, sep):
+    """The block without lines of nothing but blanks, which are no rows, as empty ones are none."""
+    blanks = b" \t".replace(sep.encode(), b"")
+    starts = [end + blanks[k : k + 1] for end in (b"\n", b"\r") for k in range(len(blanks))]
+    if block[:1] not in blanks and not any(start in block for start in starts):
+        return block
+    pattern = rb'"[^"]*"?|(?<![^\r\n])[' + blanks + rb"]+(?:\r\n|\r|\n|\Z)"
+    return re.sub(pattern, lambda m: m[0] if m[0][:1] == b'"' else b"", block)
 
 
 def _parse(block, names, source, types=None):

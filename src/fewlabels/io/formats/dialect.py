@@ -121,7 +121,8 @@ def _separator(text, usual):
 def _cut(text, sep):
     try:
         rows = csv.reader(text.splitlines(keepends=True), delimiter=sep)
-        return [row for row, _ in zip(filter(None, rows), range(_ROWS), strict=False)]
+        rows = (row for row in rows if len(row) > 1 or "".join(row).strip())
+        return [row for row, _ in zip(rows, range(_ROWS), strict=False)]
     except csv.Error:
         return []
 
