@@ -263,6 +263,17 @@ CASES = {
         ["inspect", "model.skops"],
         "damaged",
     ),
+    "inspect: model with an emptied description": (
+        other_member(lambda m: {}), ["inspect", "model.skops"], "damaged",
+    ),
+    "inspect: model with nothing said of its fit": (
+        other_member(lambda m: {**m, "training": {}}), ["inspect", "model.skops"], "damaged",
+    ),
+    "inspect: model whose number of rows is a text": (
+        other_member(lambda m: {**m, "training": {**m["training"], "rows": "all"}}),
+        ["inspect", "model.skops"],
+        "damaged",
+    ),
     "update: no model": (text(TABLE), ["update", "d.csv", "d.csv"], "is not a fewlabels model"),
     "update: model without rows": (
         text(TABLE), ["update", "model.skops", "d.csv"], "does not hold its training rows",

@@ -14,17 +14,31 @@ def inspect(
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ):
     """Show what a model was fitted to, how, and with what result."""
-    from ..io.models.files import read_metadata
+    from ..io.models.files import damaged_model, read_metadata
 
     metadata = read_metadata(model)
     if json:
         show.as_json(metadata)
         return
+    try:
+        lines, notes, columns = _described(model, metadata)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise damaged_model(model) from error
+    typer.echo(f"{model}: {metadata['machine']}, created {metadata['created']}")
+    show.lines(lines)
+    for message in notes:
+        typer.echo(f"  note: {message}")
+    if columns:
+        typer.echo("columns:")
+        show.lines(columns)
+
+
+def _described(model, metadata):
+    """Lines, notes and columns of what a model says of itself."""
     versions = ", ".join(f"{name} {value}" for name, value in metadata["versions"].items())
     parameters = ", ".join(f"{k}={v}" for k, v in metadata["parameters"].items() if v is not None)
     training = metadata["training"]
-    typer.echo(f"{model}: {metadata['machine']}, created {metadata['created']}")
-    show.lines([
+    lines = [
         ("format", metadata["format_version"]),
         ("size", show.size(model.stat().st_size)),
         ("written by", versions),
@@ -34,13 +48,9 @@ def inspect(
         ("normal value", training.get("normal")),
         *summary_lines(metadata),
         ("search", _search(training.get("tuning"))),
-    ])  # fmt: skip
-    for message in training["notes"]:
-        typer.echo(f"  note: {message}")
-    columns = metadata["schema"]["columns"]
-    if columns:
-        typer.echo("columns:")
-        show.lines((column["name"], _kind(column)) for column in columns)
+    ]
+    columns = [(column["name"], _kind(column)) for column in metadata["schema"]["columns"]]
+    return lines, list(training["notes"]), columns
 
 
 def _search(tuning):

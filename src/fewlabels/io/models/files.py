@@ -109,7 +109,7 @@ def _to_save(machine, keep_rows):
 def read_metadata(path):
     """Read what a model file says about itself, without loading the model."""
     existing_file(path, "model")
-    damaged = _damaged(path)
+    damaged = damaged_model(path)
     if not zipfile.is_zipfile(path):
         # Every zip archive starts with these letters; what identifies it stands at its end.
         with open(path, "rb") as file:
@@ -193,7 +193,7 @@ def load_model(path):
         written = ", ".join(f"{name} {_writer(metadata, name)}" for name in _LIBRARIES)
         here = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
         if written == here:
-            raise _damaged(path) from error
+            raise damaged_model(path) from error
         raise UserError(
             f"{path} does not load with the versions here: it was written with {written}, and "
             f"this is {here}; fit the model again."
@@ -210,7 +210,8 @@ def is_model(path):
         return False
 
 
-def _damaged(path):
+def damaged_model(path):
+    """What to raise where a model file does not hold what it should."""
     return UserError(
         f"The model file {path} is damaged or was cut short; fit the model again or fetch the "
         "file anew."
