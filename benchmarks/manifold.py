@@ -63,6 +63,7 @@ def main():
             print(found[-1], flush=True)
     stem = "manifold" + ("-quick" if args.quick else "")
     table = pd.DataFrame(found)
+    args.out.mkdir(parents=True, exist_ok=True)
     table.to_csv(args.out / f"{stem}.csv", index=False)
     write_json(args.out / f"{stem}.json", {"machine": machine(), "records": found})
     text = as_markdown(table)

@@ -49,7 +49,7 @@ def tune(
       UserWarning says so. But first the kernel is deformed by the graph of the rows
       (:class:`fewlabels.kernels.Manifold`), if the labels, as values of a Gaussian process, give
       the graph a probability above 0.55 (it is 0.5 before), and, with 8 labels of each class,
-      held-out ones are not for the kernel as it is; then nothing else is searched for.
+      held-out ones are for it by a standard error, or told alike; then nothing else is searched.
 
     Parameters
     ----------
