@@ -1,6 +1,7 @@
 """What a report says is true of the fit."""
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -211,6 +212,19 @@ def test_comparison(positive_parts):
     contents = collect(**positive_parts, comparison=comparison)
     assert contents.baselines is comparison.table and contents.verdict == comparison.verdict
     assert contents.worse_than == comparison.worse_than
+
+
+def test_a_comparison_that_compared_nothing_is_not_asked(class_parts):
+    """One fold of ours alone would give an interval from nothing to all."""
+    comparison = compare_with_baselines(
+        class_parts["estimator"], class_parts["X"], class_parts["y"], time_budget=5
+    )
+    found = collect(**class_parts, comparison=comparison).findings.rates[0]
+    ours = comparison.table[comparison.table["ours"]].iloc[0]
+    assert found.value == ours["score"] and "comparison" in found.source
+    ended = replace(comparison, outcome="unknown")
+    alone = collect(**class_parts, comparison=ended).findings.rates[0]
+    assert alone == collect(**class_parts).findings.rates[0] and "comparison" not in alone.source
 
 
 @pytest.mark.parametrize("parts", ["normal_parts", "positive_parts", "class_parts"])

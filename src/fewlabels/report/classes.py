@@ -95,7 +95,7 @@ def _rates(held, y, names, comparison):
 
 def _compared(comparison):
     """The accuracy that the comparison with other methods found, so that a page has one figure."""
-    if comparison is None:
+    if comparison is None or comparison.outcome == "unknown":
         return None
     ours = comparison.table[comparison.table["ours"]].iloc[0]
     if not np.isfinite(ours[["score", "low", "high"]].to_numpy(float)).all():
