@@ -145,7 +145,7 @@ def test_from_the_command_line(folder, monkeypatch):
     run("fit", "d.csv", "--target", "kind", "--features", "e.npy", "--dates", "when", "-o", "m",
         "--time-budget", "0", "--no-report", "--rows", "--prior", "0.2")  # fmt: skip
     run("predict", "m", "d.csv", "--features", "e.npy", "-o", "o.csv")
-    frame = pd.read_csv("o.csv")
+    frame = pd.read_csv("o.csv", float_precision="round_trip")
     assert list(frame.columns)[:4] == ["image", "when", "size", "kind"]
     assert list(frame.columns)[4:6] == ["score", "label"]
     run("predict", "m", "d.csv", "--features", "e.npy", "-o", "o.parquet")

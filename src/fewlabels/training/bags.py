@@ -174,7 +174,8 @@ class _References:
         NaN for rows that are in the bag.
         """
         levels = level(bag.function, self.X, diagonal=self.diagonal, n_jobs=n_jobs)
-        outside = ~np.isin(self.marks, bag.marks)
+        # By sorting: the table that NumPy 1.26 would take cannot hold marks of 64 bits.
+        outside = ~np.isin(self.marks, bag.marks, kind="sort")
         seen = levels[outside] if outside.any() else levels
         middle = float(np.median(seen))
         apart = np.abs(seen - middle)
