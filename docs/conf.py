@@ -96,7 +96,8 @@ _PARTS = {
 
 
 def _write_reference():
-    """A page for every public name."""
+    """A page for every public object, under the first of its names."""
+    told, pages = set(), set()
     lines = ["API reference", "=============", "", "What ``help(...)`` prints.", ""]
     for part, title in _PARTS.items():
         module = importlib.import_module(part)
@@ -104,11 +105,17 @@ def _write_reference():
             name
             for name in module.__all__
             if inspect.isclass(getattr(module, name)) or inspect.isfunction(getattr(module, name))
+            if getattr(module, name) not in told
         ]
+        told |= {getattr(module, name) for name in names}
         lines += [title, "-" * len(title), "", f".. currentmodule:: {part}", ""]
         lines += [".. autosummary::", "   :toctree: reference", ""]
         lines += [*(f"   {name}" for name in names), ""]
+        pages |= {f"{part}.{name}.rst" for name in names}
     _write("api.rst", lines)
+    for page in (_HERE / "reference").glob("*.rst"):
+        if page.name not in pages:  # of a name that is gone
+            page.unlink()
 
 
 def _write_command_line():
