@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from reference.kernels import kernel_matrix
+from sklearn.metrics.pairwise import manhattan_distances
 
 from fewlabels.fitted import Function
 from fewlabels.gram import make_gram
-from fewlabels.kernels import RBF, Callable, Linear, Precomputed, make_kernel
+from fewlabels.kernels import RBF, Callable, FormedKernel, Linear, Precomputed, make_kernel
 
 NAMES = {
     "rbf": ("rbf", 0.3),
@@ -151,3 +152,27 @@ def test_it_is_a_value(rng):
     X = rng.normal(size=(5, 2))
     np.testing.assert_array_equal(again(X), function(X))
     assert again.kernel == RBF(0.2)
+
+
+def test_a_kernel_without_logarithms_of_its_own_ranks_rows_as_far_as_its_values_go(rng):
+    """exp(-|x - z|) given as values alone, beside the same with its logarithms."""
+
+    class Values(FormedKernel):
+        is_similarity = True
+
+        def values(self, X, Z):
+            return np.exp(-manhattan_distances(X, Z))
+
+    class Logarithms(Values):
+        def log_values(self, X, Z):
+            return -manhattan_distances(X, Z)
+
+    V, coef = rng.normal(size=(30, 2)), np.full((1, 30), 1 / 30)
+    far = np.outer([10.0, 50.0, 150.0, 340.0, 1000.0, 2000.0], np.ones(2))
+    values, logarithms = (
+        Function(kernels=(kind(),), vectors=V, coef=coef, tail=1e-12)(far)
+        for kind in (Values, Logarithms)
+    )
+    np.testing.assert_allclose(values[:4], logarithms[:4])
+    assert np.all(np.diff(logarithms) < 0)
+    assert np.all(np.diff(values[:5]) < 0) and np.isfinite(values).all()

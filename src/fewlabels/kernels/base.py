@@ -46,10 +46,6 @@ class Kernel(ABC):
     def diagonal(self, X):
         """K(x, x) of every row of X, float64, shape (len(X),)."""
 
-    def log_values(self, X, Z):
-        """log K(x, z), shape (len(X), len(Z)), of a similarity, however far apart rows are."""
-        raise NotImplementedError(f"{type(self).__name__} does not tell the logarithms of values.")
-
 
 class MappedKernel(Kernel):
     """A map of one inner product of prepared rows: evaluated on tiles, in compiled code.
@@ -72,8 +68,6 @@ class MappedKernel(Kernel):
     def values(self, X, Z):
         """The matrix of values, dense float64, shape (len(X), len(Z))."""
         X, Z = (rows.astype(np.float64, copy=False) for rows in (X, Z))
-        if self.map is Map.EXP2:
-            return np.exp(self.log_values(X, Z))
         inner = X @ Z.T
         inner = self.factor**2 * (inner.toarray() if sp.issparse(inner) else inner) + self.coef0
         if self.map is Map.POWER:
@@ -95,6 +89,14 @@ class FormedKernel(Kernel):
     @abstractmethod
     def values(self, X, Z):
         """The matrix of values, shape (len(X), len(Z)), dense or sparse."""
+
+    def log_values(self, X, Z):
+        """log K(x, z), shape (len(X), len(Z)), of a similarity.
+
+        A kernel that knows them however far apart rows are says so, and scores do not end.
+        """
+        values = self.values(X, Z)
+        return np.log(values.toarray() if sp.issparse(values) else values)
 
     def diagonal(self, X):
         blocks = (X[i : i + 64] for i in range(0, X.shape[0], 64))

@@ -40,7 +40,12 @@ class RBF(MappedKernel):
     def diagonal(self, X):
         return np.ones(X.shape[0])
 
+    def values(self, X, Z):
+        X, Z = (rows.astype(np.float64, copy=False) for rows in (X, Z))
+        return np.exp(self.log_values(X, Z))
+
     def log_values(self, X, Z):
+        """log K(x, z), shape (len(X), len(Z)), however far apart rows are."""
         center = np.asarray(Z.mean(axis=0)) if not sp.issparse(Z) else 0.0
         X, Z = (rows if sp.issparse(rows) else rows - center for rows in (X, Z))
         return -self.gamma * euclidean_distances(X, Z, squared=True)
