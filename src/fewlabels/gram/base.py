@@ -23,6 +23,8 @@ class GramOperator(ABC):
     #: The ``Copies`` among the rows, where equal ones are evaluated once.
     copies = None
     is_inner_product = False
+    #: All values, once they are held.
+    matrix = None
 
     def __init__(self, n, n_jobs=1):
         self.n = int(n)
@@ -66,6 +68,11 @@ class GramOperator(ABC):
     def columns(self, indices):
         """The columns ``indices``, one per row of the result, shape (len(indices), n)."""
         return self.values_of(self.gather(indices))
+
+    def hold(self):
+        """Form the whole ``matrix`` and keep it: for many problems over few rows."""
+        if self.matrix is None:
+            self.matrix = self.block(np.arange(self.n))
 
     def block(self, indices):
         """``K[indices][:, indices]`` as a new float64 array, C-ordered."""

@@ -92,6 +92,16 @@ class DualProblem:
         block.flat[:: len(block) + 1] += self.ridge[indices]
         return block
 
+    def matrix(self):
+        """Q, not to be written to."""
+        held = self.gram.matrix
+        if held is None:
+            return self.block(np.arange(self.n))
+        if self.scale != 1.0 or self.ridge.any():
+            held = self.scale * held
+            held.flat[:: self.n + 1] += self.ridge
+        return held
+
     def gradient(self, a):
         """``Q a`` from the non-zero entries of ``a`` alone."""
         used = np.flatnonzero(a)

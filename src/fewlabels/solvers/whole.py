@@ -62,8 +62,8 @@ class Met:
         # Where Q is not positive semi-definite, all rows look for a good stationary point.
         dear = gram.dtype == np.float64 and 0.0 < gram.value_cost < np.inf
         some = n >= _FEW_ROWS and dear and gram.is_inner_product and len(used) <= _MOST_USED * n
-        if not some:
-            self.Q = problem.block(np.arange(n))
+        if gram.matrix is not None or not some:
+            self.Q = problem.matrix()
             self.ready = np.ones(n, bool)
         else:
             self.Q = np.empty((n, n))

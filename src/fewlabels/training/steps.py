@@ -4,6 +4,7 @@ import time
 from dataclasses import replace
 
 from ..solvers import Status, solve_decomposition
+from ..solvers.whole import is_whole
 
 
 class Steps:
@@ -14,6 +15,7 @@ class Steps:
         self.started = time.perf_counter()
         self.stop_asked = False
         self._values_seen = self._values_between = 0
+        self._gram = None
 
     def solve(self, problem, start, tol=None):
         """A Result; not converged when the whole fit has to stop."""
@@ -26,6 +28,9 @@ class Steps:
             max_time=max(0.0, self.settings.max_time - spent),
             callback=self._called,
         )
+        if self._gram is problem.gram and is_whole(problem, settings):
+            problem.gram.hold()
+        self._gram = problem.gram
         result = solve_decomposition(problem, start, settings)
         before = 0 if start is None else len(start.history)
         fresh = [self._counted(entry) for entry in result.history[before:]]
