@@ -8,7 +8,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cholesky, eigh, solve_triangular
 from sklearn.base import BaseEstimator
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import (
     Interval,
@@ -250,6 +249,8 @@ def graph_laplacian(X, n_neighbors):
         X = X - X.mean(axis=0, dtype=np.float64)  # distances without cancellation
     largest = abs(X).max()
     k = min(n_neighbors, n - 1)
+    from sklearn.neighbors import NearestNeighbors  # slow to import
+
     neighbors = NearestNeighbors(n_neighbors=k).fit(X / largest if largest > 0.0 else X)
     distance, neighbor = neighbors.kneighbors()
     width = distance.mean()

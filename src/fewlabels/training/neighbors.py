@@ -2,7 +2,6 @@
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array
 
 from ..kernels.width import total_variance
@@ -101,6 +100,8 @@ def gamma_of_reach(rows, far, share):
 
 def lost_share(rows, core, gamma):
     """Share of ``rows`` out of the reach of a machine trained on ``core``."""
+    from sklearn.neighbors import NearestNeighbors  # slow to import
+
     nearest = NearestNeighbors(n_neighbors=1).fit(core).kneighbors(rows)[0][:, 0]
     return float(np.mean(gamma * nearest**2 > _within(core.shape[0])))
 
@@ -145,6 +146,8 @@ def _to_neighbor(X, among, rank):
     if len(among) > _REFERENCES:
         draw = np.random.default_rng(0).choice(len(among), _REFERENCES, replace=False)
         among = among[np.sort(draw)]
+    from sklearn.neighbors import NearestNeighbors  # slow to import
+
     neighbors = NearestNeighbors(n_neighbors=min(rank + 1, len(among))).fit(X[among])
     distance = neighbors.kneighbors(X)[0]
     found = distance[:, rank - 1].copy()
