@@ -505,3 +505,23 @@ def _check(result, message):
     if words.startswith("Error: "):
         assert words.endswith(".")
         assert len(result.err.splitlines()) == 1
+
+
+def test_long_names_and_cells_are_cut(run, tmp_path):
+    long, data = "n" * 50_000, tmp_path / "d.csv"
+    frame = pd.read_csv(pd.io.common.StringIO(GOOD)).rename(columns={"a": long})
+    frame["t"] = np.where(frame["b"] > 2, "c" * 50_000, "")
+    frame.to_csv(data, index=False)
+    out = ["-o", tmp_path / "m"]
+    assert run("fit", data, *out, "--target", "t", "--prior", 0.2, "--machine", "pusvm").code == 0
+    frame.rename(columns={long: "a"}).to_csv(data, index=False)
+    lacking = run("predict", tmp_path / "m", data, "-o", tmp_path / "s.csv")
+    endless = frame.assign(**{long: [np.inf] * 3 + [1] * (len(frame) - 3)})
+    endless.to_csv(data, index=False)
+    infinite = run("predict", tmp_path / "m", data, "-o", tmp_path / "s.csv")
+    frame.assign(**{long: ["w" * 50_000] * len(frame)}).to_csv(data, index=False)
+    mixed = run("predict", tmp_path / "m", data, "-o", tmp_path / "s.csv")
+    wanted = run("fit", data, *out, "--target", "t", "--positive", "p" * 50_000)
+    for answer in (lacking, infinite, mixed, wanted):
+        assert answer.code == 2 and "..." in answer.err and len(answer.err) < 1000
+    assert lacking.err.count("n" * 97) == 1 and "n" * 98 not in lacking.err

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ..io.errors import UserError
+from ..io.errors import UserError, quoted
 from .options import (
     Model,
     ReadingOptions,
@@ -94,7 +94,7 @@ def _print(told, found, top):
     )
     label = f" ({told['label']})" if told["label"] else ""
     if told.get("class") not in (None, told["label"]):
-        label = f" for '{told['class']}', the label is '{told['label']}'"
+        label = f" for {quoted(told['class'])}, the label is {quoted(told['label'])}"
     typer.echo(f"row {told['row']:,} of {found['data']}: score {told['score']:.4g}{label}{more}")
     running = told.get("usual_score", found["usual_score"])
     compared = f"{found['background_rows']:,} rows of {found['background']}"
@@ -122,7 +122,9 @@ def _print(told, found, top):
         left = line[0] if j == 1 else left
         typer.echo(f"  {left.ljust(start)}  {line[4].rjust(widths[4])}")
     if told.get("words"):
-        words = ", ".join(f"'{one['word']}' {one['change']:+.3g}" for one in told["words"][:top])
+        words = ", ".join(
+            f"{quoted(one['word'])} {one['change']:+.3g}" for one in told["words"][:top]
+        )
         typer.echo(f"  what the score loses without a word: {words}")
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from ..io.errors import quoted
 from . import options
 from .options import (
     ROWS_PANEL,
@@ -107,7 +108,7 @@ def prior(
     show.lines([
         (f"{level} interval", show.interval(*ends)),
         ("method", summary["method"]),
-        ("positive", f"{summary['rows_labeled']:,} rows labelled '{summary['positive']}'"),
+        ("positive", f"{summary['rows_labeled']:,} rows labelled {quoted(summary['positive'])}"),
         ("unlabelled", f"{summary['rows_unlabeled']:,} rows, {marked}"),
         ("seconds", show.number(summary["seconds"])),
     ])  # fmt: skip

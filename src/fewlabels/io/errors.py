@@ -9,10 +9,16 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C, with a sentence on what it left behind."""
 
 
+def quoted(name, most=100):
+    """A name or cell in quotes, cut where it is long."""
+    name = str(name)
+    return f"'{name}'" if len(name) <= most else f"'{name[: most - 3]}...'"
+
+
 def listing(names, limit=8):
     """Quote names, only the first few: a wide table must not flood the terminal."""
     names = list(names)
-    shown = ", ".join(f"'{name}'" for name in names[:limit])
+    shown = ", ".join(map(quoted, names[:limit]))
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
 
 

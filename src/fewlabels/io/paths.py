@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from .errors import UserError
+from .errors import UserError, quoted
 from .memory import InMemory
 from .sources import as_source
 
@@ -41,7 +41,8 @@ def input_format(path):
     name, suffix = _format(path, INPUTS)
     if name is None:
         raise UserError(
-            f"The extension '{suffix}' of {path} is not known; data can be {_extensions(INPUTS)}."
+            f"The extension {quoted(suffix)} of {path} is not known; data can be "
+            f"{_extensions(INPUTS)}."
         )
     if path.stat().st_size == 0:
         table = name in TABLES
@@ -76,7 +77,7 @@ def output_format(path):
     name, suffix = _format(Path(path), OUTPUTS)
     if name is None:
         raise UserError(
-            f"The extension '{suffix}' of {path} is not one that scores can be written to; "
+            f"The extension {quoted(suffix)} of {path} is not one that scores can be written to; "
             f"use {_extensions(OUTPUTS)}."
         )
     return name

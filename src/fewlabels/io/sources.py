@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .errors import UserError
+from .errors import UserError, quoted
 
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
 
@@ -29,17 +29,19 @@ class Reading(NamedTuple):
         """The same with names of characters replaced; what cannot be meant is refused."""
         sep = self.sep if self.sep is None else _NAMED.get(self.sep, self.sep)
         if sep is not None and (len(sep) != 1 or not sep.isascii() or sep.isalnum()):
-            raise UserError(f"--sep '{sep}' is no separator; give one character, or 'tab'.")
+            raise UserError(f"--sep {quoted(sep)} is no separator; give one character, or 'tab'.")
         if sep is not None and sep in "\"'\r\n":
             raise UserError("--sep cannot be a quote or a line break; give another character.")
         if self.decimal not in (None, ".", ","):
-            raise UserError(f"--decimal '{self.decimal}' is not known; it can be '.' or ','.")
+            raise UserError(
+                f"--decimal {quoted(self.decimal)} is not known; it can be '.' or ','."
+            )
         if self.encoding is not None:
             try:
                 b"a".decode(self.encoding, errors="replace")
             except LookupError as error:
                 raise UserError(
-                    f"--encoding '{self.encoding}' is not known; it can be utf-8, cp1252, "
+                    f"--encoding {quoted(self.encoding)} is not known; it can be utf-8, cp1252, "
                     "latin-1, utf-16 or another that Python knows."
                 ) from error
         return self._replace(sep=sep)

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
-from .errors import UserError
+from .errors import UserError, quoted
 from .paths import SEPARATORS
 from .tables.columns import is_text, plain
 
@@ -78,8 +78,8 @@ def _cells(column, name, separator, safe):
         column = pc.fill_null(column.cast(pa.large_string()), "")
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
         raise UserError(
-            f"Column '{name}' holds {column.type} values, which cannot be written as text; write "
-            "to a .parquet file."
+            f"Column {quoted(name)} holds {column.type} values, which cannot be written as text; "
+            "write to a .parquet file."
         ) from error
     return _quoted(column, separator, safe) if text else column
 

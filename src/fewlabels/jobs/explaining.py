@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from ..inspection import explain as explain_model
 from ..inspection.words import word_changes
 from ..io.encoding.texts import spans
-from ..io.errors import UserError, listing, plural
+from ..io.errors import UserError, listing, plural, quoted
 from ..io.memory import source_of
 from ..io.tables.chunks import iterate_chunks
 from ..io.tables.schema import REFUSE
@@ -128,12 +128,12 @@ def _place(scorer, name):
     classes = scorer.metadata["training"].get("classes", [])
     if len(classes) < 3:
         raise UserError(
-            f"--class '{name}' is for models of several classes; this one has one score for all "
-            "rows, so leave the option out."
+            f"--class {quoted(name)} is for models of several classes; this one has one score for "
+            "all rows, so leave the option out."
         )
     keys = [value_key(known) for known in classes]
     if value_key(name) not in keys:
-        raise UserError(f"The model has no class '{name}'; it has {listing(classes)}.")
+        raise UserError(f"The model has no class {quoted(name)}; it has {listing(classes)}.")
     return keys.index(value_key(name))
 
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from ..io.atomic import replacing
-from ..io.errors import UserError
+from ..io.errors import UserError, quoted
 from ..io.paths import check_output
 from .observer import job
 from .scorer import Scorer
@@ -27,7 +27,9 @@ def export(model, out, *, dtype="float64", observer=None):
         What was written, and what goes in and comes out of it.
     """
     if Path(out).suffix.lower() != ".onnx":
-        raise UserError(f"The extension '{Path(out).suffix}' of {out} is not .onnx; name it so.")
+        raise UserError(
+            f"The extension {quoted(Path(out).suffix)} of {out} is not .onnx; name it so."
+        )
     check_output(out, inputs=[model])
     scorer = Scorer(model)
     schema, metadata = scorer.schema, scorer.metadata

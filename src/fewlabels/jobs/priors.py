@@ -6,7 +6,7 @@ import numpy as np
 
 from ..class_prior import METHODS, estimate_prior
 from ..io.encoding.fit import fit_encoder
-from ..io.errors import UserError, listing
+from ..io.errors import UserError, listing, quoted
 from ..io.memory import source_of
 from ..io.tables.training import read_training
 from ..training.row_order import value_order
@@ -48,7 +48,7 @@ def prior(
     check_ranges({"confidence": confidence, "n_jobs": n_jobs, "random_state": seed})
     if method not in ("auto", *METHODS):
         raise UserError(
-            f"--method '{method}' is not known; use {listing(['auto', *METHODS], limit=20)}."
+            f"--method {quoted(method)} is not known; use {listing(['auto', *METHODS], limit=20)}."
         )
     check_options("pusvm", target, None, positive)
     started = time.perf_counter()

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..io.encoding.fit import known_categories, text_encoders
-from ..io.errors import UserError, plural
+from ..io.errors import UserError, plural, quoted
 from ..io.memory import source_of
 from ..io.models.files import describe, load_model, read_metadata, save_model
 from ..io.models.machines import MACHINES
@@ -153,11 +153,13 @@ def _check_new(new_classes, metadata):
     for name in new_classes:
         if known is None:
             raise UserError(
-                f"--new-class '{name}' is for models of classes, and this is a model of the "
+                f"--new-class {quoted(name)} is for models of classes, and this is a model of the "
                 f"machine {metadata['machine']}; fit a new one with the labels of all classes."
             )
         if value_key(name) in [value_key(other) for other in known]:
-            raise UserError(f"The model has the class '{name}' already; leave --new-class out.")
+            raise UserError(
+                f"The model has the class {quoted(name)} already; leave --new-class out."
+            )
 
 
 def _follow(machine, more, block, consolidate, observer):
@@ -299,7 +301,7 @@ class MoreRows:
         if target is not None and fitted_to is None and data is not None:
             raise UserError(
                 f"The model was fitted without a target, so labels mean nothing to it; leave "
-                f"--target '{target}' out."
+                f"--target {quoted(target)} out."
             )
         self.target, self.needed = target or fitted_to, target is not None
         if no_labels:
@@ -346,7 +348,7 @@ class MoreRows:
         for name in self.new_classes:
             if not self.labels.n_labeled[name]:
                 raise UserError(
-                    f"No row of {self.data} has the new class '{name}'; label one, or leave "
+                    f"No row of {self.data} has the new class {quoted(name)}; label one, or leave "
                     "--new-class out."
                 )
 
@@ -356,7 +358,7 @@ class MoreRows:
             notes.append(unseen_words(self.unseen))
         for name, count in self.new_words.items():
             if count:
-                words = f"{plural(count, 'new word')} in '{name}'"
+                words = f"{plural(count, 'new word')} in {quoted(name)}"
                 notes.append(f"{words} count for nothing; a new fit to all rows learns them")
         if self.filled:
             notes.append(filled_words(self.filled))

@@ -5,6 +5,8 @@ import shlex
 
 import typer
 
+from ...io.errors import quoted
+
 
 def as_json(values):
     typer.echo(json.dumps(values, indent=2, allow_nan=False))
@@ -69,11 +71,11 @@ def interval(low, high):
 
 
 def mark(value):
-    return f"marked '{value}'" if value else "blank"
+    return f"marked {quoted(value)}" if value else "blank"
 
 
 def counted(counts):
-    return ", ".join(f"{count:,} '{name}'" for name, count in counts.items())
+    return ", ".join(f"{count:,} {quoted(name)}" for name, count in counts.items())
 
 
 def share(part, whole):

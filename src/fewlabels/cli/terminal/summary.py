@@ -1,5 +1,6 @@
 """Lines for people about a model."""
 
+from ...io.errors import quoted
 from ...io.models.machines import MACHINES, no_signal
 from . import show
 
@@ -54,7 +55,7 @@ def _positive_lines(training):
     vectors = show.share(training["support_vectors"], training["rows"])
     in_pile = training["support_vectors_unlabeled"]
     return [
-        ("positive", f"{training['rows_labeled']:,} rows labelled '{training['positive']}'"),
+        ("positive", f"{training['rows_labeled']:,} rows labelled {quoted(training['positive'])}"),
         ("unlabelled", f"{unlabeled:,} rows, {show.mark(training['unlabeled'])}"),
         ("class prior", _prior(training)),
         ("lambda", show.number(training["lam"])),
@@ -66,7 +67,7 @@ def _positive_lines(training):
 def _class_lines(training):
     labeled, found = training["rows_labeled"], training["unlabeled_predicted"]
     unlabeled = training["rows_unlabeled"]
-    shares = ", ".join(f"'{k}' {show.share(n, unlabeled)}" for k, n in (found or {}).items())
+    shares = ", ".join(f"{quoted(k)} {show.share(n, unlabeled)}" for k, n in (found or {}).items())
     return [
         ("labelled", f"{sum(labeled.values()):,} rows: {show.counted(labeled)}"),
         ("unlabelled", f"{unlabeled:,} rows, {show.mark(training['unlabeled'])}"),

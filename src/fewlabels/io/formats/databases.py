@@ -13,7 +13,7 @@ def table_of(source, known):
         raise UserError(f"{source.path} has no tables; give a database with one.")
     if source.table:
         raise UserError(
-            f"{source.path} has no table '{source.table}'; it has {listing(known, 20)}."
+            f"{source.path} has no table {listing([source.table])}; it has {listing(known, 20)}."
         )
     if len(known) > 1:
         raise UserError(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from ..errors import UserError, listing
+from ..errors import UserError, listing, quoted
 from ..limits import check_room
 from .databases import extra, table_of
 
@@ -67,7 +67,7 @@ def _sheet(source):
     remark = ""
     if others and not source.table:
         remark = (
-            f"the sheet '{first}' of {source} was read; {source}::{others[0]} names another "
+            f"the sheet {quoted(first)} of {source} was read; {source}::{others[0]} names another "
             f"({listing(others)})"
         )
     return _Sheet(*_named(rows, source), remark)

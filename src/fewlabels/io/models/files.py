@@ -22,10 +22,12 @@ Formats. Files are written in the lowest one of 5 and 6 that can hold them, and 
    and how many ``words`` are known), whose words travel in the encoder; and, for machines of one
    class, 0/1 columns that are weighed by how rare they are.
 
-Keys that readers do not know they pass over, so new ones need no new format.
+Keys that readers do not know they pass over, so new ones need no new format. One is ``digest``,
+of names, sizes and checksums of the other members: parts of two models are not one.
 """
 
 import copy
+import hashlib
 import io
 import json
 import platform
@@ -47,6 +49,7 @@ FORMAT, FORMAT_VERSION = "fewlabels-model", 6
 MEMBER = "fewlabels.json"
 # A file may fill so many bytes, or be packed by so much; others are made to fill memory.
 _ANY_MODEL, _MOST_PACKED = 1e9, 100
+_TRIED = 7  # rows that a model must score before it is taken
 _LIBRARIES = ("fewlabels", "scikit-learn", "skops")
 
 
@@ -88,9 +91,17 @@ def save_model(path, pipeline, metadata):
         pipeline = Pipeline([*before, (name, _to_save(machine, keep_rows))])
     buffer = io.BytesIO(skops.io.dumps(pipeline, compression=zipfile.ZIP_DEFLATED))
     with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
+        metadata = {**metadata, "digest": _digest(archive)}
         archive.writestr(MEMBER, json.dumps(metadata, indent=1, allow_nan=False))
     with replacing(path) as temporary:
         temporary.write_bytes(buffer.getbuffer())
+
+
+def _digest(archive):
+    """What the members of a model are, by name: parts of two models are not one."""
+    found = sorted((i.filename, i.file_size, i.CRC) for i in archive.infolist())
+    found = [member for member in found if member[0] != MEMBER]
+    return hashlib.sha256(json.dumps(found).encode()).hexdigest()
 
 
 def _to_save(machine, keep_rows):
@@ -133,7 +144,8 @@ def read_metadata(path):
                     f"{written_in}, but this is fewlabels {version('fewlabels')}, "
                     f"which reads formats up to {FORMAT_VERSION}; update fewlabels."
                 )
-            if archive.testzip() is not None:
+            # Older files have no digest.
+            if archive.testzip() or metadata.get("digest", _digest(archive)) != _digest(archive):
                 raise damaged
             if metadata["machine"] not in MACHINES:
                 raise _no_model(path)
@@ -184,9 +196,7 @@ def load_model(path):
         if not isinstance(pipeline, Pipeline) or not isinstance(pipeline.steps[-1][1], kind):
             raise _no_model(path)
         # What another version left out or named otherwise shows here and not midway.
-        machine = pipeline[-1]
-        if machine.support_vectors_.shape[0]:
-            machine.decision_function(machine.support_vectors_[:1])
+        _check_scoring(pipeline, schema)
     except UserError:
         raise
     except Exception as error:
@@ -199,6 +209,29 @@ def load_model(path):
             f"this is {here}; fit the model again."
         ) from error
     return pipeline, schema, metadata
+
+
+def _check_scoring(pipeline, schema):
+    """Raise where parts of a model do not fit together, by scoring rows and one of its own."""
+    import numpy as np
+
+    from ..encoding.fit import known_categories, text_encoders
+
+    machine = pipeline[-1]
+    known_categories(pipeline[0], schema)
+    text_encoders(pipeline[0], schema)
+    rows = pipeline[:-1].transform(schema.blank_rows(_TRIED))
+    if rows.shape != (_TRIED, machine.n_features_in_):
+        raise ValueError("columns")
+    own = machine.support_vectors_[:1]
+    for X in (rows, own) if own.shape[0] else (rows,):
+        scores = machine.decision_function(X)
+        if getattr(machine, "has_curve_", False):
+            machine.curve_(scores)
+        if getattr(machine, "target_fpr", None) is not None:
+            machine.p_values(X)
+        if X is own and not np.isfinite(scores).all():
+            raise ValueError("scores")
 
 
 def is_model(path):

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from ..errors import UserError
+from ..errors import UserError, quoted
 
 # pandas' list of what stands for a missing number, and "?" of the UCI files.
 MISSING: tuple[str, ...] = ("", "#N/A", "<NA>", "?", "N/A", "n/a", "NA", "NULL", "Null", "null")
@@ -165,8 +165,8 @@ def days(cells, name="", source=""):
         times = cells.cast(pa.timestamp("us", cells.type.tz), safe=False).cast(pa.int64())
         return _to_numpy(times.cast(pa.float64(), safe=False)) / (1e6 * _DAY_SECONDS)
     raise UserError(
-        f"Column '{name}' holds dates in the model but {cells.type} values in {source}; write "
-        "them as 2026-11-22."
+        f"Column {quoted(name)} holds dates in the model but {cells.type} values in {source}; "
+        "write them as 2026-11-22."
     )
 
 
@@ -185,9 +185,9 @@ def _stamps(cells, name, source):
     if not pc.all(good).as_py():
         place = good.index(False).as_py()
         raise UserError(
-            f"Column '{name}' of {source} is to be taken as dates, but has "
-            f"'{cells[place].as_py()}'; write them as 2026-11-22 or 2026-11-22 13:45:00, or leave "
-            f"the column out with --drop '{name}'."
+            f"Column {quoted(name)} of {source} is to be taken as dates, but has "
+            f"{quoted(cells[place].as_py())}; write them as 2026-11-22 or 2026-11-22 13:45:00, or "
+            f"leave the column out with --drop {quoted(name)}."
         )
     # Time zones are converted, times without one are taken as they are.
     import pandas as pd
@@ -197,7 +197,7 @@ def _stamps(cells, name, source):
     wrong = stamps.isna() & texts.notna()
     if wrong.any():
         raise UserError(
-            f"Column '{name}' of {source} has '{texts[wrong].iloc[0]}', which cannot be "
-            "read as a date; correct it or leave it blank."
+            f"Column {quoted(name)} of {source} has {quoted(texts[wrong].iloc[0])}, which cannot "
+            "be read as a date; correct it or leave it blank."
         )
     return pa.array(stamps)

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from ..errors import UserError
+from ..errors import UserError, quoted
 from .columns import days, is_supported, is_text
 
 _WEEKDAYS = np.array(["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"])  # from 1970-01-01 on
@@ -24,8 +24,8 @@ def with_dates(table, names, source):
         cells = table.column(name)
         if is_supported(cells.type) and not is_text(cells.type):
             raise UserError(
-                f"Column '{name}' of {source} holds {cells.type} values, which are no dates; "
-                f"leave out --dates '{name}'."
+                f"Column {quoted(name)} of {source} holds {cells.type} values, which are no "
+                f"dates; leave out --dates {quoted(name)}."
             )
         table = table.drop_columns([name])
         for part, values in _parts(days(cells, name, source)).items():

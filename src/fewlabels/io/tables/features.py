@@ -4,7 +4,7 @@ import difflib
 
 import numpy as np
 
-from ..errors import UserError, listing, plural
+from ..errors import UserError, listing, plural, quoted
 from ..formats.beside import is_beside
 from .columns import are_dates, days, is_number, is_supported, is_text, numbers, text
 from .notation import read_numbers
@@ -26,7 +26,7 @@ def table_schema(table, source, row_numbers, asked=None, kept=(), missing=REFUSE
         if not name.strip():
             raise UserError(
                 f"A column of {source} has no name (row numbers that pandas wrote?); name it, or "
-                f'leave it out with --drop "{name}".'
+                f"leave it out with --drop {quoted(name)}."
             )
         if name in kept and asked.get(name) != "text" and are_dates(cells):
             kind = "date"
@@ -68,7 +68,7 @@ def table_features(table, schema, *, tally, row_numbers, notations=None):
                 blank = "" if schema.missing == IMPUTE else " and pass --skip-missing"
                 unit = f" in {notation.unit}" if notation and notation.unit else ""
                 raise UserError(
-                    f"Column '{name}' holds numbers{unit} in the model but row "
+                    f"Column {quoted(name)} holds numbers{unit} in the model but row "
                     f"{row_numbers[bad[0]]} of {tally.source} has {_told(cells, bad)}; "
                     f"correct it or leave it blank{blank}."
                 )
@@ -94,7 +94,7 @@ def check_columns(names, schema, source):
         return
     noun = "column" if len(lacking) == 1 else "columns"
     close = difflib.get_close_matches(lacking[0], names, n=1)
-    hint = f" (is '{close[0]}' meant?)" if close else ""
+    hint = f" (is {quoted(close[0])} meant?)" if close else ""
     raise UserError(
         f"{source} lacks the {noun} {listing(lacking)} that the model was fitted to{hint}; it has "
         f"{listing(names)}."
@@ -138,39 +138,37 @@ def _kind(cells, name, source, row_numbers, kept):
         if written_for_people([str(cells[int(bad[0])])]):
             correct += " (numbers with units are read where all cells have the same)"
         raise UserError(
-            f"Column '{name}' of {source} mixes numbers and text: "
+            f"Column {quoted(name)} of {source} mixes numbers and text: "
             f"{plural(seen.filled - bad.size, 'number')}, but row {row_numbers[bad[0]]} has "
             f"{_told(cells, bad)}; {correct}, pass --categorical "
-            f"'{name}', or leave the column out with --drop '{name}'."
+            f"{quoted(name)}, or leave the column out with --drop {quoted(name)}."
         )
     many = seen.kind != "number" and MANY_CATEGORIES < len(seen.values)
     if many and not kept and 2 * len(seen.values) > seen.filled:
         if are_sentences(seen.values):
             return "text"
         raise UserError(
-            f"Column '{name}' of {source} has {len(seen.values)} different texts in "
+            f"Column {quoted(name)} of {source} has {len(seen.values)} different texts in "
             f"{plural(seen.filled, 'row')}, so it looks like a name and not like a category; "
-            f"leave it out with --drop '{name}', or keep it with --categorical '{name}' or "
-            f"--text '{name}'."
+            f"leave it out with --drop {quoted(name)}, or keep it with --categorical "
+            f"{quoted(name)} or --text {quoted(name)}."
         )
     return "number" if seen.kind == "number" else "category"
 
 
 def _blank(name, source):
-    return UserError(f"Column '{name}' of {source} is blank; leave it out with --drop.")
+    return UserError(f"Column {quoted(name)} of {source} is blank; leave it out with --drop.")
 
 
 def _check_type(kind, name, source):
     if not is_supported(kind):
         raise UserError(
-            f"Column '{name}' of {source} holds {kind} values, which are neither numbers nor "
-            f"categories; convert it, or leave it out with --drop '{name}'."
+            f"Column {quoted(name)} of {source} holds {kind} values, which are neither numbers "
+            f"nor categories; convert it, or leave it out with --drop {quoted(name)}."
         )
 
 
 def _told(cells, bad):
     """The first wrong cell, and how many more there are."""
-    value = str(cells[int(bad[0])])
-    value = value if len(value) <= 40 else value[:37] + "..."
     more = "" if bad.size == 1 else f" (and so on in {plural(bad.size - 1, 'other row')})"
-    return f"'{value}'{more}"
+    return f"{quoted(cells[int(bad[0])], 40)}{more}"

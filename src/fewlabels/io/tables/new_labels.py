@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from ..errors import UserError, listing
+from ..errors import UserError, listing, quoted
 from ..models.machines import MACHINES
 from .columns import blank
 from .target import value_key
@@ -69,15 +69,15 @@ class NewLabels:
         return value_key(text, self._merge_case)
 
     def _refuse(self, text, row):
-        names = " and ".join(f"'{name}'" for name in self._names.values())
+        names = " and ".join(quoted(name) for name in self._names.values())
         if len(self._names) > 2:
             names = listing(self._names.values())
         noun = "class of the model is" if len(self._names) == 1 else "classes of the model are"
         new = ""
         if self._unlabeled == -1:
-            new = f"pass --new-class '{text}' if it is another class, "
+            new = f"pass --new-class {quoted(text)} if it is another class, "
         raise UserError(
-            f"Row {row} of {self.source} has '{text}' in the target column '{self.column}', but "
-            f"the {noun} {names}; correct it, leave it blank, {new}or pass --no-labels to add all "
-            "rows as unlabelled."
+            f"Row {row} of {self.source} has {quoted(text)} in the target column "
+            f"{quoted(self.column)}, but the {noun} {names}; correct it, leave it blank, {new}or "
+            "pass --no-labels to add all rows as unlabelled."
         )

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import UserError
+from ..errors import UserError, quoted
 from .columns import has_codes, is_text, plain, trimmed
 
 _CURRENCY = r"[$£€¥₹₽₩]|(?:USD|EUR|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|CAD|AUD)"
@@ -131,7 +131,7 @@ def notation_words(notations):
     for name, notation in list(notations.items())[:8]:
         words = [f"in {notation.unit}"] if notation.unit else []
         words += ["with decimal commas"] if notation.decimal == "," else []
-        told.append(f"'{name}' ({', '.join(words) or 'with marks between thousands'})")
+        told.append(f"{quoted(name)} ({', '.join(words) or 'with marks between thousands'})")
     more = f" and {len(notations) - 8} more" if len(notations) > 8 else ""
     return f"read as numbers: {', '.join(told)}{more}" if told else ""
 
@@ -139,10 +139,10 @@ def notation_words(notations):
 def check_unit(name, unit, notation, source):
     """Refuse a column in another unit than the model's; whether its unit is left out."""
     if notation.unit and notation.unit != unit:
-        fitted = f"in '{unit}'" if unit else "without a unit"
+        fitted = f"in {quoted(unit)}" if unit else "without a unit"
         raise UserError(
-            f"Column '{name}' of {source} is in '{notation.unit}', but the model was fitted to "
-            f"numbers {fitted}; convert it, or write the unit as in the training rows."
+            f"Column {quoted(name)} of {source} is in {quoted(notation.unit)}, but the model was "
+            f"fitted to numbers {fitted}; convert it, or write the unit as in the training rows."
         )
     return bool(unit) and not notation.unit
 

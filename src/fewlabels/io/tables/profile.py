@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from ..encoding.texts import is_unspaced
+from ..errors import quoted
 from .columns import (
     are_dates,
     blank,
@@ -117,7 +118,7 @@ def judge_columns(table, training, kept=()):
 def notes_on(verdicts):
     """Sentences on the columns that are left out, and taken as texts or categories."""
     left, taken, texts = (
-        [f"'{name}' ({v.why})" for name, v in verdicts.items() if v.kind == kind]
+        [f"{quoted(name)} ({v.why})" for name, v in verdicts.items() if v.kind == kind]
         for kind in ("left out", "category", "text")
     )
     notes = []
@@ -168,8 +169,8 @@ def is_identifier_name(name):
 def _judge(name, seen, kind):
     why = _reason(name, seen, kind)
     if seen.kind == "text" and why != "constant" and written_for_people(seen.values):
-        shown = _cut(seen.values[0])
-        told = f"numbers such as '{shown}' that are not all written in one way"
+        shown = quoted(seen.values[0], _SHOWN_LENGTH)
+        told = f"numbers such as {shown} that are not all written in one way"
         return Verdict("left out" if why else "category", told)
     if why:
         return Verdict("text" if why == _SENTENCES else "left out", why)
@@ -290,11 +291,7 @@ def _shown(seen):
     if seen.kind == "date" and seen.values.dtype.kind == "f":
         return f"{day_text(seen.values[0])} to {day_text(seen.values[-1])}"
     if seen.counts.max() == 1:
-        return f"such as '{_cut(seen.values[0])}'"
+        return f"such as {quoted(seen.values[0], _SHOWN_LENGTH)}"
     first = np.argsort(-seen.counts, kind="stable")[:_SHOWN_VALUES]
-    shown = [f"'{_cut(seen.values[k])}' ({seen.counts[k]})" for k in first]
+    shown = [f"{quoted(seen.values[k], _SHOWN_LENGTH)} ({seen.counts[k]})" for k in first]
     return ", ".join(shown) + (", ..." if len(seen.values) > _SHOWN_VALUES else "")
-
-
-def _cut(value):
-    return value if len(value) <= _SHOWN_LENGTH else value[: _SHOWN_LENGTH - 3] + "..."

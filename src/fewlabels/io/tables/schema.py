@@ -49,6 +49,20 @@ class Schema:
         """Names of the columns, of some kinds or all."""
         return [column.name for column in self.columns if not kinds or column.kind in kinds]
 
+    def blank_rows(self, count):
+        """So many rows as the encoder takes them: numbers 0, texts empty."""
+        import numpy as np
+        import scipy.sparse as sp
+
+        shape = count, self.n_columns
+        if self.layout != "table":
+            return np.zeros(shape) if self.layout == "dense" else sp.csr_array(shape)
+        import pandas as pd
+
+        texts = {"category", "text"}
+        cells = {c.name: "" if c.kind in texts else 0.0 for c in self.columns}
+        return pd.DataFrame(cells, index=range(count))
+
     def with_counts(self, known, words):
         """Copy with numbers filled in, given the categories and numbers of words by column."""
         columns = (

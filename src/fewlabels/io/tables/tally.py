@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..errors import UserError, plural
+from ..errors import UserError, plural, quoted
 
 # Squares of larger numbers, and sums of squares, could overflow.
 _LARGEST = {np.dtype(np.float64): 1e150, np.dtype(np.float32): 1e15}
@@ -80,7 +80,7 @@ def filled_words(filled):
 
 def unseen_words(unseen):
     """What to say of categories that the model does not know, by column."""
-    counts = ", ".join(f"{count} in '{name}'" for name, count in unseen.items())
+    counts = ", ".join(f"{count} in {quoted(name)}" for name, count in unseen.items())
     return (
         "some categories do not occur in the training rows and count as none of them (rows: "
         f"{counts})"
@@ -88,5 +88,5 @@ def unseen_words(unseen):
 
 
 def _shown(counts):
-    shown = ", ".join(f"'{name}': {count}" for name, count in list(counts.items())[:8])
+    shown = ", ".join(f"{quoted(name)}: {count}" for name, count in list(counts.items())[:8])
     return shown if len(counts) <= 8 else f"{shown}, and {len(counts) - 8} more"

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import UserError, listing, plural
+from ..errors import UserError, listing, plural, quoted
 from .columns import blank, number_text
 
 # How a class that is not the one sought is usually written.
@@ -36,11 +36,11 @@ class Labels:
 
     @property
     def where(self):
-        return f"The target column '{self.column}' of {self.source}"
+        return f"The target column {quoted(self.column)} of {self.source}"
 
     def shown(self):
         pairs = zip(self.names, self.counts, strict=True)
-        text = ", ".join(f"'{name}' ({count})" for name, count in list(pairs)[:10])
+        text = ", ".join(f"{quoted(name)} ({count})" for name, count in list(pairs)[:10])
         return text if len(self.names) <= 10 else f"{text} and {len(self.names) - 10} more"
 
     def find(self, wanted, role):
@@ -49,8 +49,8 @@ class Labels:
         wanted_key = value_key(wanted, self.merge_case)
         if wanted_key not in keys:
             raise UserError(
-                f"No row of {self.source} has the {role} value '{wanted}' in the target column "
-                f"'{self.column}'; its values are {self.shown()}."
+                f"No row of {self.source} has the {role} value {quoted(wanted)} in the target "
+                f"column {quoted(self.column)}; its values are {self.shown()}."
             )
         return keys.index(wanted_key)
 
@@ -115,7 +115,7 @@ def _refuse_cases(labels):
     """Refuse values that are perhaps one, written in several ways."""
     alike = {}
     for name, count in zip(labels.names, labels.counts, strict=True):
-        alike.setdefault(value_key(name, True), []).append(f"'{name}' ({count})")
+        alike.setdefault(value_key(name, True), []).append(f"{quoted(name)} ({count})")
     for found in alike.values():
         if len(found) > 1:
             raise UserError(
@@ -173,15 +173,15 @@ def positive_rows(labels, positive=None):
         marks.append(labels.mark)
     if not marks:
         raise UserError(
-            f"{labels.where} is '{name}' in every row, and a positive-unlabelled machine needs "
-            "rows of unknown class; leave their target blank, or pass --machine svdd to learn "
-            "from one class."
+            f"{labels.where} is {quoted(name)} in every row, and a positive-unlabelled machine "
+            f"needs rows of unknown class; leave their target blank, or pass --machine svdd to "
+            "learn from one class."
         )
     if len(marks) > 1:
         blanks = f" and {labels.n_blank} blanks" if labels.n_blank else ""
         raise UserError(
-            f"{labels.where} has {labels.shown()}{blanks}, but beside '{name}' there can be one "
-            "mark of unlabelled rows only; blank them all, and leave out rows that are known "
+            f"{labels.where} has {labels.shown()}{blanks}, but beside {quoted(name)} there can be "
+            "one mark of unlabelled rows only; blank them all, and leave out rows that are known "
             "to be negative."
         )
     y = (labels.index == chosen).astype(np.int8)
@@ -210,7 +210,7 @@ def class_rows(labels):
     y = place[labels.index].astype(np.int8 if len(order) < 100 else np.int64)
     classes = [labels.names[k] for k in order]
     facts = {"classes": classes, "unlabeled": labels.mark}
-    needed = {k: f"of class '{name}'" for k, name in enumerate(classes)}
+    needed = {k: f"of class {quoted(name)}" for k, name in enumerate(classes)}
     return Roles(np.ones(len(y), dtype=bool), y, facts, [], needed)
 
 
@@ -237,9 +237,9 @@ def _only_choice(labels):
     negative = name.lower() in _NEGATIVE or (number is not None and number <= 0)
     if len(labels.names) == 1 and labels.n_blank and negative:
         raise UserError(
-            f"{labels.where} holds '{name}' and blanks, and '{name}' usually marks negatives; "
-            f"pass --positive {name} if it is the class to look for, or --normal {name} to "
-            "learn that class alone."
+            f"{labels.where} holds {quoted(name)} and blanks, and {quoted(name)} usually marks "
+            f"negatives; pass --positive {name} if it is the class to look for, or --normal "
+            f"{name} to learn that class alone."
         )
     return chosen
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..arrays import ArrayData, read_arrays
-from ..errors import UserError, listing, plural
+from ..errors import UserError, listing, plural, quoted
 from ..formats.beside import is_beside
 from ..limits import check_room
 from ..memory import InMemory
@@ -217,7 +217,7 @@ def _read_arrays(path, form, target):
         return data, None
     if target not in data.labels:
         known = f"it has {listing(data.labels)}" if data.labels else "it has no labels at all"
-        raise UserError(f"{path} has no target '{target}' with one value per row; {known}.")
+        raise UserError(f"{path} has no target {quoted(target)} with one value per row; {known}.")
     return data, target_text(data.labels[target])
 
 
@@ -242,7 +242,7 @@ def _choose_table(file, keep, row_numbers, tally, missing):
         for kind in ("left out", "category", "text")
     )
     if len(out) == table.num_columns:
-        words = ", ".join(f"'{name}' ({verdicts[name].why})" for name in out[:8])
+        words = ", ".join(f"{quoted(name)} ({verdicts[name].why})" for name in out[:8])
         raise UserError(
             f"{file.path} has no column to learn from: {words}; keep one with --keep COLUMN, or "
             "add columns of measurements."

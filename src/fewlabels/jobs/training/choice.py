@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ...io.errors import UserError, listing
+from ...io.errors import UserError, listing, quoted
 from ...io.models.machines import MACHINES, machine_class, machines_from
 from ..settings import option
 
@@ -44,7 +44,7 @@ class Choice(NamedTuple):
 def check_options(machine, target, normal, positive, unlabeled=None):
     """Refuse options that contradict each other, before a file is read."""
     if machine is not None and machine not in MACHINES:
-        raise UserError(f"There is no machine '{machine}'; there are {listing(MACHINES)}.")
+        raise UserError(f"There is no machine {quoted(machine)}; there are {listing(MACHINES)}.")
     for name, value, *learns_from in (
         ("--normal", normal, "normal"),
         ("--positive", positive, "positive"),
@@ -54,8 +54,8 @@ def check_options(machine, target, normal, positive, unlabeled=None):
             continue
         if target is None:
             raise UserError(
-                f"{name} '{value}' names a value of the target column; say which column that is "
-                "with --target."
+                f"{name} {quoted(value)} names a value of the target column; say which column "
+                "that is with --target."
             )
         if machine is not None and MACHINES[machine].learns_from not in learns_from:
             machines = " or ".join(machines_from(*learns_from))
@@ -98,11 +98,11 @@ def choose_machine(
     if machine is not None:
         return Choice(machine, "as --machine says")
     if normal is not None:
-        why = f"--normal says that one class, '{normal}', is learnt"
+        why = f"--normal says that one class, {quoted(normal)}, is learnt"
         n_rows = labels.counts[labels.find(normal, "normal")]
         return _of_normal(why, n_rows, clean, given, time_budget > 0)
     if positive is not None:
-        why = f"--positive says which class, '{positive}', is looked for"
+        why = f"--positive says which class, {quoted(positive)}, is looked for"
         return _of_positive(why, labels, positive, given, rows, time_budget)
     if labels is None:
         why = "without --target all rows are of one class"
@@ -129,7 +129,7 @@ def choose_machine(
         greater = greater_value(labels)
         other = "--positive VALUE if the other value"
         if greater is not None:
-            other = f"--machine pusvm if '{labels.names[1 - greater]}'"
+            other = f"--machine pusvm if {quoted(labels.names[1 - greater])}"
         advice = ONE_OF_TWO.format(unlabeled=other)
     raise UserError(
         f"{labels.where} has {len(labels.names)} values: {labels.shown()}{blanks}; {advice}."
@@ -190,11 +190,11 @@ def keeps_rows(choice, asked):
 
 def _why(labels):
     n = len(labels.names)
-    names = " and ".join(f"'{name}'" for name in sorted(labels.names))
+    names = " and ".join(quoted(name) for name in sorted(labels.names))
     if n > 2:
         names = listing(sorted(labels.names), 5)
     classes = f"{_COUNTED.get(n, n)} class{'es' * (n > 1)}, {names},"
     if not labels.n_blank:
-        return f"'{labels.column}' holds {classes} in all rows"
-    marked = f"'{labels.mark}' in the others" if labels.mark else "blanks"
-    return f"'{labels.column}' holds {classes} and {marked}"
+        return f"{quoted(labels.column)} holds {classes} in all rows"
+    marked = f"{quoted(labels.mark)} in the others" if labels.mark else "blanks"
+    return f"{quoted(labels.column)} holds {classes} and {marked}"

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from ...io.errors import UserError
+from ...io.errors import UserError, quoted
 from ...io.tables.training import rows_for
 from ..wording import as_options, listening
 
@@ -44,7 +44,7 @@ def compare(estimator, X, y, *, others, classes, seconds, seed, observer):
         with listening() as messages, observer.handed_over(title) as bar:
             comparison = compare_with_baselines(
                 estimator, X, y, known_other=others,
-                class_names=classes and [f"'{name}'" for name in classes],
+                class_names=classes and [quoted(name) for name in classes],
                 time_budget=seconds, random_state=seed, progress=bar,
             )  # fmt: skip
     except ValueError as error:

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ...io.errors import quoted
 from ...io.models.machines import MACHINES, no_signal
 
 # Level of the interval that PUSVM gives with an estimated prior.
@@ -44,7 +45,9 @@ def signal_facts(signal, facts):
         names = facts.get("classes") or (facts["positive"], None)
         one, other = "rows of each class", "those of the others"
         if len(names) == 2:
-            one, other = (f"rows of '{name}'" if name else "unlabelled rows" for name in names)
+            one, other = (
+                f"rows of {quoted(name)}" if name else "unlabelled rows" for name in names
+            )
         area = f"{signal.area:.2f}, {signal.low:.2f} to {signal.high:.2f}; chance is 0.5"
         of_what = "area under the ROC curve" if len(names) == 2 else "mean area under ROC curves"
         told["headline"] = (

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...io.errors import UserError
+from ...io.errors import UserError, quoted
 from ...io.models.machines import MACHINES
 from ...io.sources import Reading
 from ..settings import (
@@ -82,8 +82,8 @@ def _check_names(given):
     for name in given:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
-            hint = f"is '{close[0]}' meant?" if close else f"there are {', '.join(known)}."
-            raise UserError(f"There is no option '{name}'; {hint}")
+            hint = f"is {quoted(close[0])} meant?" if close else f"there are {', '.join(known)}."
+            raise UserError(f"There is no option {quoted(name)}; {hint}")
 
 
 def machine_parameters(choice, given):
