@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from ..io.encoding.fit import known_categories
 from ..io.errors import UserError
-from ..io.models.files import load_model
+from ..io.models.files import damaged_model, load_model
 from ..io.models.machines import MACHINES, no_signal
 
 
@@ -150,7 +150,10 @@ class Scorer:
         silent = no_signal(self.metadata["training"])
         more = None if silent else _more(self._machine)
         self._scores = partial(_SCORES[more], self._machine)
-        self.answer = answer_of(self.metadata, more)
+        try:
+            self.answer = answer_of(self.metadata, more)
+        except (KeyError, TypeError, ValueError) as error:
+            raise damaged_model(self.source) from error
 
     def score(self, chunk, data, done):
         """Scores of a piece, and p-values or probabilities where the model has any.
