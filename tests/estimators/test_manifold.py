@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
+from fewlabels.estimators.semi_supervised import consolidation
 from fewlabels.inspection import explain
 from fewlabels.io.models.files import describe, load_model, save_model
 from fewlabels.io.tables.schema import Column, Schema
@@ -238,3 +239,50 @@ def test_false_alarms_are_told_by_rows_outside_the_graph(kind, rng):
     assert np.mean(machine.predict(new) < 0) < 0.16
     with pytest.raises(ValueError, match="remain in the graph"):
         kind(kernel=GRAPH).fit(X).p_values(new)
+
+
+@KERNELS
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_consolidating_forms_the_graph_anew(n_classes, kernel, rng):
+    X, positive = moons(rng, 90)
+    y = labelled(positive, 12)
+    y[:12] += (np.arange(12) % n_classes) * (n_classes > 2)
+    late = [1.5, -0.5] + 0.1 * rng.normal(size=(40, 2))  # not near any row of the fit
+    machine = S3VM(kernel=kernel).fit(X, y)
+    formed = machine.function_.kernel
+    machine.relabel([0], [y[1]]).relabel([0], [y[0]])
+    assert not machine.consolidate([])
+    assert machine.function_.kernel is formed  # same rows, same graph
+    machine.partial_fit(late).forget([20, 21])
+    assert machine.consolidate([])
+    rows = np.concatenate([np.delete(X, [20, 21], axis=0), late])
+    labels = np.concatenate([np.delete(y, [20, 21]), np.full(40, np.nan)])
+    again = S3VM(kernel=kernel, gamma=machine.gamma_).fit(rows, labels)
+    np.testing.assert_allclose(machine.objective_, again.objective_, rtol=1e-6)
+    np.testing.assert_allclose(
+        machine.decision_function(rows), again.decision_function(rows), atol=2e-3
+    )
+    assert np.max(machine.kkt_violation_) < 1e-9
+    stored = pickle.loads(pickle.dumps(machine))
+    for one in (machine, stored):  # goes on, under the new kernel
+        one.partial_fit(late[:3] + 0.01, y[:3]).forget([5])
+        assert np.max(one.kkt_violation_) < 1e-9
+        assert one.function_.kernel.is_equal(again.function_.kernel)
+
+
+def test_a_graph_that_was_not_formed_anew_leaves_all_as_it_was(rng, monkeypatch):
+    X, positive = moons(rng, 60)
+    machine = S3VM(kernel=GRAPH).fit(X, labelled(positive))
+    machine.partial_fit(X[:9] + 0.05)
+    before, formed = machine.decision_function(X), machine.function_.kernel
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(consolidation, "train_afresh", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        machine.consolidate(["batch"])
+    monkeypatch.undo()
+    np.testing.assert_array_equal(machine.decision_function(X), before)
+    machine.partial_fit(X[:2] - 0.05)
+    assert machine.function_.kernel is formed and machine.kkt_violation_ < 1e-9

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from fewlabels import S3VM
-from fewlabels.estimators.semi_supervised.changes import STRATEGIES
+from fewlabels.estimators.semi_supervised.consolidation import STRATEGIES
 from fewlabels.problem.semi_supervised import SemiSupervised
 from fewlabels.training.semi_supervised import beginning
 

@@ -16,7 +16,7 @@ from ..training.semi_supervised.branching import PROVEN
 from ..training.semi_supervised.data import S3VMData
 from .calls import fitting
 from .kernel_machine import COMMON, KernelMachine
-from .semi_supervised import changes
+from .semi_supervised import changes, consolidation
 from .semi_supervised import solution as solutions
 from .two_classes import PROBABILITY, TwoClassMachine
 
@@ -263,7 +263,7 @@ class S3VM(TwoClassMachine):
     relabel = changes.relabel
     reprice = changes.reprice
     widen = changes.widen
-    consolidate = changes.consolidate
+    consolidate = consolidation.consolidate
     _read_new = changes.read_new
     _ready_stream = changes.ready_stream
     _follow = changes.follow

@@ -21,7 +21,6 @@ from ...streams.classes import ClassStreams
 from ...streams.rows import read_indices
 from ...streams.semi_supervised import S3VMStream
 from ...training.grams import shift_of
-from ...training.semi_supervised.beginning import by_C_star, row_by_row
 from ...training.semi_supervised.branching import search_near_last, stopped_early
 from ..calls import fitted_or_not, fitting, one_at_a_time
 from ..kernel_machine import KernelMachine
@@ -29,7 +28,6 @@ from ..rows import check_weight
 from .solution import (
     held_gram,
     keep_bound,
-    one_sided,
     problems_of,
     train_each,
     training_of,
@@ -38,18 +36,10 @@ from .solution import (
 )
 
 # What rounding may do to a path.
-_BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
-# Ways to another minimum. Which of them consolidate takes depends on the solver; row by row costs
-# too much with more rows than this. By itself a stream takes one that costs little, and one from
-# scratch that does not search.
-_FEW_ROWS = 2000
-STRATEGIES = ("anneal", "batch", "one-sided", "C_star", "row-by-row")
-_OF_SOLVER = {"auto": STRATEGIES, "path": ("anneal", "C_star", "row-by-row")}
+BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
+# By itself a stream takes a way to another minimum that costs little, and ones from scratch that
+# do not search.
 _BY_ITSELF = {"path": ("anneal", "C_star"), "branch-and-bound": ("anneal",)}
-_BUILDS = {"C_star": by_C_star, "row-by-row": row_by_row}
-# Relative: a lower objective.
-_LOWER = 1e-9
-
 _NO_CLASSES = (
     "A stream can begin before both classes have a label: pass classes=[...] to the first "
     "partial_fit."
@@ -173,76 +163,6 @@ def widen(self, n_features):
     return self._follow("widen", stream, self.max_steps)
 
 
-@one_at_a_time
-def consolidate(self, strategies=None) -> bool:
-    """Look for a better minimum of (1) in several ways, and keep the best.
-
-    Parameters
-    ----------
-    strategies : sequence of str or None, default=None
-        "anneal" lets C* go down to an eighth of its value and back, along the exact path from
-        where the machine stands: what costs least. The others train on all rows from scratch:
-        "batch" as ``fit`` does. "one-sided" begins where all unlabelled rows are on the side of
-        the more frequent label, at full C*. "C_star" lets C* grow from ``C_star / 512`` to its
-        value along the exact path: some steps per row. "row-by-row" is the procedure of
-        ``solver="path"``: an operation per row, and thus the slowest with many rows.
-        None for all of them (``solver="auto"``; the last up to 2000 rows), all but "batch"
-        ("path") or "batch".
-
-    Returns
-    -------
-    bool
-        Whether a better minimum than the present one was found, and has replaced it.
-    """
-    stream = self._ready_stream()
-    if strategies is None:
-        strategies = _OF_SOLVER.get(self.solver, ("batch",))
-        if self.solver == "auto" and len(stream) > _FEW_ROWS:
-            strategies = strategies[:-1]
-    elif isinstance(strategies, str) or not set(strategies) <= set(STRATEGIES):
-        raise ValueError(
-            f"strategies={strategies!r} are not known; pass some of {list(STRATEGIES)}."
-        )
-    self._follow("resume", stream)
-    if not stream.ready:
-        return False
-    values, make = np.atleast_1d(self.objective_), gram_once(self)
-    better = [
-        better_minimum(self, place, value, strategies, make)
-        for place, value in enumerate(values.tolist())
-    ]
-    stream.mark_rebuilt(consolidated=True)
-    return any(better)
-
-
-def better_minimum(self, place, value, strategies, make_gram):
-    """Let one machine go to the best minimum that strategies find; whether that is better."""
-    part, kept = self._stream.parts[place], objectives_of(self, place)
-    best, lowest = None, value - _LOWER * abs(value)
-    for name in strategies:
-        if self._deadline.is_over():
-            self._deadline.cut.append(f"{name!r} was not tried for a better minimum")
-            continue
-        try:
-            if name == "anneal":
-                fresh, objectives = part.annealed(), kept
-            else:
-                fresh = part.fresh()
-                objectives = train_afresh(self, fresh, place, name, make_gram)
-        except _BREAKDOWNS:
-            continue
-        if not fresh.done:
-            self._deadline.cut.append(f"{name!r} for a better minimum did not come to its end")
-            continue
-        value = fresh.certificate(fresh.standing())[0]
-        if value < lowest:
-            best, lowest = (fresh, objectives), value
-    if best is not None:
-        part.take_over(best[0])
-        keep_objectives(self, place, best[1])
-    return best is not None
-
-
 def objectives_of(self, place):
     return self.objectives_ if len(self.classes_) == 2 else self.objectives_[place]
 
@@ -254,18 +174,6 @@ def keep_objectives(self, place, objectives):
     else:
         kept = self.objectives_
         self.objectives_ = [*kept[:place], objectives, *kept[place + 1 :]]
-
-
-def train_afresh(self, fresh, place, strategy, make_gram):
-    """Begin a stream without a path; the objectives of its batch training."""
-    if strategy in ("batch", "one-sided"):
-        signs = None if strategy == "batch" else one_sided(fresh)
-        objectives = train_batch(self, fresh, place, make_gram, signs)
-        fresh.begin()
-        return objectives
-    self._lower_bound = None
-    fresh.begin(_BUILDS[strategy])
-    return []
 
 
 def gram_once(self):
@@ -378,7 +286,7 @@ def begun(stream):
     """The stream, the paths begun whose start is known."""
     for part in stream.parts:
         if part.has_start:
-            with suppress(*_BREAKDOWNS):  # the operation will try again
+            with suppress(*BREAKDOWNS):  # the operation will try again
                 part.begin()
     return stream
 
@@ -422,7 +330,7 @@ def catch_up_one(self, part, place, name, max_steps, make_gram):
             keep_objectives(self, place, train_batch(self, part, place, make_gram))
             part.mark_rebuilt()
         return part.run(max_steps)
-    except _BREAKDOWNS as error:
+    except BREAKDOWNS as error:
         train_again(self, part, place, name, error)
         return True
 
@@ -450,7 +358,7 @@ def train_again(self, part, place, name, error):
     signs, make_gram = part.last_signs(), gram_once(self)
     for sign in [None] if signs is None else [signs, None]:
         keep_objectives(self, place, train_batch(self, part, place, make_gram, sign))
-        with suppress(*_BREAKDOWNS):
+        with suppress(*BREAKDOWNS):
             part.begin()
             break
 
