@@ -358,7 +358,9 @@ def _pair_steps(
         if more == 0:
             return steps, ended
         steps += more
-        add_products(Q, here, now - a[here], g)
+        change = now - a[here]
+        moved = np.flatnonzero(change)
+        add_products(Q, here[moved], change[moved], g)
         a[here] = now
 
 
