@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from .estimators import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, SVDDEnsemble
     from .jobs.encoder import TableEncoder
     from .jobs.table import fit_table
+    from .labelling.notebook import label
     from .model_selection import tune
 
 __version__ = "0.1.0"
@@ -18,6 +19,7 @@ _HOMES = {
     **dict.fromkeys(_ESTIMATORS, "fewlabels.estimators"),
     "TableEncoder": "fewlabels.jobs",
     "fit_table": "fewlabels.jobs",
+    "label": "fewlabels.labelling",
     "tune": "fewlabels.model_selection",
 }
 
@@ -31,6 +33,7 @@ __all__ = [
     "TableEncoder",
     "__version__",
     "fit_table",
+    "label",
     "tune",
 ]
 

@@ -9,12 +9,13 @@ def test_oldest_versions_are_the_lower_bounds(repository):
         project = tomllib.load(file)["project"]
     extras = project["optional-dependencies"]
     promised = {}
-    for text in [*project["dependencies"], *extras["qp"], *extras["onnx"]]:
+    tested = [*extras["qp"], *extras["onnx"], *extras["label"]]
+    for text in [*project["dependencies"], *tested]:
         name, bound = re.fullmatch(r"([\w-]+)>=([\d.]+)", text).groups()
         promised[name] = bound
     lines = (repository / "requirements" / "oldest.txt").read_text(encoding="utf-8").split("\n")
-    tested = dict(line.split("==") for line in lines if line and not line.startswith("#"))
-    assert set(tested) == set(promised)
+    found = dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    assert set(found) == set(promised)
     for name, bound in promised.items():
         padded = [*bound.split("."), "0", "0"][:3]
-        assert tested[name].split(".") == padded, f"{name}>={bound} and {name}=={tested[name]}"
+        assert found[name].split(".") == padded, f"{name}>={bound} and {name}=={found[name]}"

@@ -30,9 +30,11 @@ PARTS = [
     "fewlabels.onnx",
     "fewlabels.report",
     "fewlabels.jobs",
+    "fewlabels.labelling",
+    "fewlabels.querying",
 ]
 EXPECTED_PUBLIC = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "SVDDEnsemble"]
-EXPECTED_PUBLIC += ["TableEncoder", "__version__", "fit_table", "tune"]
+EXPECTED_PUBLIC += ["TableEncoder", "__version__", "fit_table", "label", "tune"]
 
 
 # -- the public names ------------------------------------------------------------------
@@ -243,6 +245,22 @@ def write_tables(folder):
     machines(50).to_csv(folder / "today.csv", index=False)
     labelled = machines(200).assign(state=["ok"] * 180 + ["broken"] * 20)
     labelled.to_csv(folder / "labelled.csv", index=False)
+    words = np.array(["please refund my money", "the login fails again"])
+    which = rng.integers(0, 2, 60)
+    tickets = {"ticket": words[which], "words": rng.integers(3, 90, 60)}
+    pd.DataFrame(tickets).to_csv(folder / "tickets.csv", index=False)
+
+
+def give_labels(path):
+    """What people would do on the page of ``fewlabels label``: label a few rows."""
+    from fewlabels.labelling.session import Session
+
+    session = Session(path)
+    for row in range(20):
+        cells = session.rows.card(row)
+        label = "refund" if "refund" in cells[0]["text"] else "login"
+        session.answer(id=f"{row}", annotator="me", row=row, kind="label", label=label)
+    session.close()
 
 
 DOCUMENTS = [
@@ -253,6 +271,7 @@ DOCUMENTS = [
     "docs/probabilities.md",
     "docs/report.md",
     "docs/notebook.md",
+    "docs/labelling.md",
     "docs/pu-guide.md",
     "docs/pu-ensemble.md",
     "docs/pu-model-selection.md",
@@ -299,8 +318,12 @@ def test_code_of_documents_runs(document, repository, tmp_path, monkeypatch):
                         words.append("--quick")
                     if line.startswith("fewlabels fit") and "--time-budget" not in line:
                         words += ["--time-budget", "2"]
+                    if words[3] == "label" and "--export" not in words:
+                        words += ["--export", "so-far.csv"]  # it would wait for people
                     run = subprocess.run(words, capture_output=True, text=True, timeout=120)
                     assert run.returncode == 0, f"{line}\n{run.stdout}{run.stderr}"
+                    if words[3] == "label":
+                        give_labels(words[4])
                     ran += 1
     assert ran or document != "README.md"
 

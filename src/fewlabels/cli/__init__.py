@@ -14,6 +14,7 @@ from .explain import explain
 from .export import export
 from .fit import fit
 from .inspect import inspect
+from .label import label
 from .predict import predict
 from .prior import prior
 from .update import update
@@ -55,7 +56,7 @@ def options(
     """
 
 
-for command in (fit, predict, explain, update, inspect, export, prior, demo):
+for command in (fit, predict, label, explain, update, inspect, export, prior, demo):
     app.command(epilog=EXPLAINED)(command)
 
 

@@ -48,6 +48,11 @@ class RowOptions(NamedTuple):
         help="Column with the class of each row, blank where it is unknown. Without it all "
         "rows are normal. (npz: an array; svmlight: y.)",
     )
+    labels: Path | None = _rows(
+        None,
+        help="File of labels that 'fewlabels label' wrote for DATA; --target is then its column.",
+        show_default=False,
+    )
     normal: str | None = _rows(None, help="The class that is normal; it alone is learnt from.")
     positive: str | None = _rows(
         None,

@@ -133,6 +133,8 @@ class S3VM(TwoClassMachine):
         in this order, and so is all that follows with a dimension of n_classes.
     transduction_ : ndarray of shape (n_samples,)
         Labels of the training rows: their own, predictions for unlabelled ones.
+    training_decisions_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        ``decision_function`` of the training rows, which needs no kernel value.
     support_, support_vectors_, gamma_
         As of :class:`SVDD`. A balancing constraint that is active makes all unlabelled rows
         support vectors.
@@ -351,6 +353,14 @@ class S3VM(TwoClassMachine):
     @property
     def transduction_(self):
         return self.classes_[self._certified.positive.astype(np.intp)]
+
+    @property
+    def training_decisions_(self):
+        check_is_fitted(self)
+        if self._stream is None:
+            raise AttributeError("training_decisions_ needs the training rows, which are gone.")
+        each = [part.standing().f[part.places] for part in self._stream.parts]
+        return each[0] if len(each) == 1 else np.stack(each, axis=1)
 
     @property
     def optimality_gap_(self):

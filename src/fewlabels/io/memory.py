@@ -29,8 +29,15 @@ def source_of(data, **reading):
             f"{', '.join(asked.given)}: such options say how a file of text is read, but these "
             "rows are in memory; leave them out."
         )
+    if asked.labels is not None:
+        from .answers.column import LabelColumn
+
+        data = _beside(source_of(data), LabelColumn(asked.labels, "the data frame"))
     if asked.features is not None:
-        return _beside(source_of(data), asked.features)
+        from .formats.beside import Beside
+
+        data = source_of(data)
+        return _beside(data, Beside(asked.features, data))
     if isinstance(data, InMemory):
         return data
     import numpy as np
@@ -62,13 +69,13 @@ def source_of(data, **reading):
     )
 
 
-def _beside(data, features):
-    """A data frame with the numbers that stand beside it."""
-    from .formats.beside import Beside
-
+def _beside(data, beside):
+    """A data frame with what stands beside it."""
     if data.form != "frame":
-        raise UserError("--features stand beside a table; give a matrix as one, with them in it.")
-    beside = Beside(features, data)
+        raise UserError(
+            "--features and --labels stand beside a table; give a matrix as one, with its numbers "
+            "in it."
+        )
     table = beside.add(data.content)
     beside.check()
     return InMemory("frame", table)

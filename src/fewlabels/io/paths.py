@@ -65,6 +65,7 @@ def _check_fits(source, form):
         ("--no-header", reading.header is False, WITH_HEADER),
         ("--decimal", reading.decimal, TABLES),
         ("--features", reading.features is not None, TABLES),
+        ("--labels", reading.labels is not None, TABLES),
     ):
         if given and form not in allowed:
             raise UserError(

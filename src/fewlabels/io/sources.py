@@ -16,7 +16,7 @@ class Reading(NamedTuple):
 
     ``sep`` between cells and ``decimal`` before decimals are characters, ``encoding`` that of the
     text, ``header`` whether the first row names the columns; ``features`` is a file of numbers
-    that stand beside the table.
+    that stand beside the table, ``labels`` one of labels that ``fewlabels label`` wrote.
     """
 
     sep: str | None = None
@@ -24,6 +24,7 @@ class Reading(NamedTuple):
     encoding: str | None = None
     header: bool | None = None
     features: Any = None
+    labels: Any = None
 
     def checked(self):
         """The same with names of characters replaced; what cannot be meant is refused."""

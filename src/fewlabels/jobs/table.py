@@ -151,6 +151,7 @@ def fit_table(
     encoding=None,
     header=None,
     features=None,
+    labels=None,
     dates=(),
     observer=None,
     **parameters,
@@ -214,6 +215,8 @@ def fit_table(
     features : path-like or ndarray, default=None
         Numbers that stand beside the table, such as embeddings: an .npy file or an array, row by
         row.
+    labels : path-like, default=None
+        File of labels that ``fewlabels label`` wrote for the data; ``target`` is then its column.
     dates : str or sequence of str, default=()
         Columns of dates to learn from: days since 1970, weekday, month and hour.
     observer : Observer, default=None
@@ -251,7 +254,8 @@ def fit_table(
         unlabeled=unlabeled, machine=machine, drop=drop, categorical=categorical, keep=keep,
         text=text, missing=missing, scale=scale, clean=clean, time_budget=time_budget,
         baselines=baselines, rows=rows, merge_case=merge_case, sep=sep, decimal=decimal,
-        encoding=encoding, header=header, features=features, dates=dates, **parameters,
+        encoding=encoding, header=header, features=features, labels=labels,
+        dates=dates, **parameters,
     )  # fmt: skip
     names = [field.name for field in dataclasses.fields(Column)]
     columns = [dataclasses.asdict(column) for column in training.prepared.found.profile]

@@ -38,6 +38,10 @@ class Beside:
     def names(self):
         return [_NAME.format(k) for k in range(self._X.shape[1])]
 
+    def names_after(self, names):
+        """Names of a table's columns with these behind them."""
+        return [*names, *self.names]
+
     def add(self, table):
         """The next rows of the table with their numbers as further columns."""
         block = self._X[self._done : self._done + table.num_rows]

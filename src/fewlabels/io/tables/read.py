@@ -8,8 +8,9 @@ from importlib import import_module
 
 import pyarrow as pa
 
+from ..answers.column import LabelColumn
 from ..errors import UserError, listing
-from ..formats.beside import Beside, is_beside
+from ..formats.beside import Beside
 from ..limits import check_room
 from ..sources import Source, as_source
 
@@ -43,8 +44,8 @@ def column_names(path, form):
     reader, source = _reader(path, form)
     with readable(path):
         names = reader.names(source)
-    if (beside := _beside(source)) is not None:
-        names = [*names, *beside.names]
+    for beside in _beside(source):
+        names = beside.names_after(names)
     what = f"{len(names)} columns; a matrix as .npz or .svmlight takes less"
     check_room(path, _PER_COLUMN * len(names), what)
     twice = [name for name, count in Counter(names).items() if count > 1]
@@ -85,15 +86,21 @@ def iterate_tables(path, form, rows=None, types=None):
     text, too, where a cell does not fit its type.
     """
     reader, path = _reader(path, form)
-    names, beside = column_names(path, form), _beside(path)
-    if beside is not None:
-        names = names[: -len(beside.names)]
-        types = types and {name: kind for name, kind in types.items() if not is_beside(name)}
+    with readable(path):
+        names = reader.names(path)
+    column_names(path, form)
+    besides = _beside(path)
+    if besides:
+        own = set(names)
+        types = types and {name: kind for name, kind in types.items() if name in own}
+    if _labels(path) is not None:
+        types = None  # rows are known by their cells as they are written
     empty = True
     with readable(path), contextlib.closing(reader.pieces(path, names, rows, types)) as found:
         for table, lines, share in found:
             empty &= not table.num_rows
-            table = table if beside is None else beside.add(table)
+            for beside in besides:
+                table = beside.add(table)
             n_pieces = -(-table.num_rows // rows) if rows else 1
             size = -(-table.num_rows // max(1, n_pieces))
             for start in range(0, table.num_rows, max(1, size)):
@@ -101,14 +108,22 @@ def iterate_tables(path, form, rows=None, types=None):
                 yield table.slice(start, size), piece, share
     if empty:
         raise UserError(f"{path} has column names but no rows; add rows of data.")
-    if beside is not None:
+    for beside in besides:
         beside.check()
 
 
 def _beside(source):
-    """Numbers that stand beside the rows of a file; None without any."""
-    features = source.reading.features if isinstance(source, Source) else None
-    return None if features is None else Beside(features, source)
+    """What stands beside the rows of a file: labels first, as they know rows by their cells."""
+    if not isinstance(source, Source):
+        return []
+    labels, features = _labels(source), source.reading.features
+    found = [] if labels is None else [LabelColumn(labels, source)]
+    return found if features is None else [*found, Beside(features, source)]
+
+
+def _labels(source):
+    """The file of labels that people gave to the rows of a file; None without any."""
+    return source.reading.labels if isinstance(source, Source) else None
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...io.answers.file import read_answers
 from ...io.errors import UserError, quoted
 from ...io.models.machines import MACHINES
 from ...io.sources import Reading
@@ -63,12 +64,27 @@ def request_of(options):
     asked = {name: given.pop(name) for name in names & given.keys()}
     asked["reading"] = {name: given.pop(name) for name in Reading._fields if name in given}
     _check_names(given)
+    asked = _of_label_file(asked)
     request = Request(**asked, parameters=given)
     check_ranges({**given, "time_budget": request.time_budget})
     check_options(
         request.machine, request.target, request.normal, request.positive, request.unlabeled
     )
     return request
+
+
+def _of_label_file(asked):
+    """The same, the target being that of a file of labels, if there is one."""
+    labels = asked["reading"].get("labels")
+    if labels is None:
+        return asked
+    target = read_answers(labels).about["target"]
+    if asked.setdefault("target", target) != target:
+        raise UserError(
+            f"{labels} holds labels of the column '{target}', not of '{asked['target']}'; leave "
+            "--target out."
+        )
+    return asked
 
 
 def names_of(names):

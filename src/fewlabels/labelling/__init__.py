@@ -1,0 +1,18 @@
+"""Labels that people give in the browser, one exact update after the other."""
+
+from importlib import import_module
+
+# Imported on first use: the page takes libraries that nothing else does.
+_HOMES = {"Labelling": "notebook", "label": "notebook", "Session": "session"}
+
+__all__ = [*_HOMES]
+
+
+def __getattr__(name):
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(__all__)

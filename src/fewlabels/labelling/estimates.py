@@ -1,0 +1,103 @@
+"""What a sample of rows drawn at random tells of all rows; plain numbers in and out."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import beta
+
+LEVEL = 0.95
+# Answers that the advice to stop looks back on, and random ones that it needs.
+_BACK, _NEEDED = 20, 20
+_HARDLY = 0.01
+
+
+class Share(NamedTuple):
+    """A share: ``hits`` of ``n``, and its interval at 95 %."""
+
+    hits: int
+    n: int
+    low: float
+    high: float
+
+    @property
+    def value(self):
+        return self.hits / self.n if self.n else None
+
+    def plain(self):
+        """For JSON."""
+        return {
+            "count": self.hits, "n": self.n, "low": self.low, "high": self.high,
+            "value": self.value,
+        }  # fmt: skip
+
+
+def share_of(hits, n):
+    """The share of ``hits`` among ``n`` random rows, with Clopper and Pearson's interval.
+
+    It holds for any share and any n: at least 95 of 100 such intervals hold the true share.
+    """
+    tail = (1.0 - LEVEL) / 2.0
+    low = float(beta.ppf(tail, hits, n - hits + 1)) if hits else 0.0
+    high = float(beta.ppf(1.0 - tail, hits + 1, n - hits)) if hits < n else 1.0
+    return Share(int(hits), int(n), low, high)
+
+
+def shares_of(labels, names):
+    """The share of every name among the labels of random rows."""
+    return {name: share_of(sum(one == name for one in labels), len(labels)) for name in names}
+
+
+class Found(NamedTuple):
+    """Rows of a class, the likeliest first, of which at most ``rate`` are expected to be wrong."""
+
+    rows: list
+    rate: float
+    why: str
+
+
+def positives_at(scores, candidates, sample_scores, sample_positive, n_rows, rate):
+    """The longest list of candidates, by score, whose false discovery rate stays below ``rate``.
+
+    The random sample tells how many rows of other classes lie above each score: its negatives
+    there, and one more, so that few rows are no proof, times ``n_rows`` over the sample's size.
+    ``sample_scores`` are those of machines without the row.
+    """
+    order = candidates[np.argsort(-scores[candidates], kind="stable")]
+    n = len(sample_scores)
+    if not n or not len(order):
+        return Found([], rate, "no rows drawn at random yet")
+    negatives = np.sort(np.asarray(sample_scores)[~np.asarray(sample_positive, bool)])
+    above = len(negatives) - np.searchsorted(negatives, scores[order], side="left")
+    wrong = (above + 1.0) / (n + 1.0) * n_rows
+    found = np.flatnonzero(wrong / np.arange(1, len(order) + 1) <= rate)
+    length = int(found[-1]) + 1 if len(found) else 0
+    if not length:
+        return Found([], rate, f"{n} random rows are too few to promise this of any list")
+    return Found(order[:length].tolist(), rate, "")
+
+
+class Advice(NamedTuple):
+    """Whether to stop, and why in a sentence."""
+
+    stop: bool
+    words: str
+
+
+def advice_on(changed, n_random, error):
+    """Whether twenty more labels are likely to be worth their time.
+
+    ``changed`` is the share of predictions that differs from those of twenty answers ago (None:
+    not known), ``error`` a ``Share`` over random rows.
+    """
+    if changed is None or n_random < _NEEDED:
+        needed = f"{_NEEDED} random answers" if n_random < _NEEDED else f"{_BACK} answers"
+        return Advice(False, f"Too early to say: it takes {needed} with a machine of two classes.")
+    words = f"The last {_BACK} answers changed {100 * changed:.2g} % of the predictions"
+    if changed > _HARDLY:
+        return Advice(False, f"{words}: go on.")
+    at_most = 100 * min(changed, error.high)
+    return Advice(
+        True,
+        f"{words}, so the next {_BACK} would probably lower the error by {at_most:.2g} points at "
+        "most: a good moment to stop.",
+    )

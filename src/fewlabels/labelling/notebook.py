@@ -1,0 +1,85 @@
+"""The page inside a notebook, and the labels as they come."""
+
+import html
+
+import pandas as pd
+
+from .running import Running
+from .session import TARGET, Session
+
+
+class Labelling:
+    """A table that is being labelled. A notebook shows the page.
+
+    Parameters
+    ----------
+    session : Session
+        What is labelled.
+    index : pandas.Index, default=None
+        That of its rows; by default their numbers.
+
+    Attributes
+    ----------
+    url : str
+        The address of the page, which a browser on this machine opens, too.
+    session : Session
+        What was answered, and what learns from it.
+    """
+
+    def __init__(self, session, index=None):
+        self.session = session
+        self._index = pd.RangeIndex(len(session.rows)) if index is None else index
+        self._running = Running(session, framed=True).start()
+        self.url = self._running.url
+
+    @property
+    def labels(self):
+        """The labels so far, with the index of the data; missing where there is none."""
+        with self.session.lock:
+            given = self.session.labels
+        values = [given.get(row) for row in range(len(self._index))]
+        return pd.Series(values, self._index, dtype=object, name=self.session.target)
+
+    def stop(self):
+        """End the page. The labels stay, here and in their file."""
+        self._running.stop()
+
+    def __repr__(self):
+        return f"{self.session.n_labels} rows labelled at {self.url}"
+
+    def _repr_html_(self):
+        style = "width: 100%; height: 44rem; border: 0; resize: vertical"
+        return f'<iframe src="{html.escape(self.url)}" title="Labelling" style="{style}"></iframe>'
+
+
+def label(data, target=TARGET, classes=(), *, labels=None, **options):
+    """Label the rows of a table in a page, inside a notebook or a browser.
+
+    Parameters
+    ----------
+    data : DataFrame or path-like
+        The table.
+    target : str, default="label"
+        Column of the labels; those that it holds already count.
+    classes : sequence of str, default=()
+        The classes; more can be added in the page.
+    labels : path-like, default=None
+        The file of answers; by default the name of the data with ".labels" behind it, and
+        "frame.labels" for a data frame. One that exists is gone on with.
+    **options
+        ``ask``, ``kernel``, ``drop``, ``keep``, ``text`` and ``categorical`` of
+        :class:`fewlabels.labelling.Session`.
+
+    Returns
+    -------
+    Labelling
+        Shows the page; ``labels`` are those so far, and ``stop()`` ends it.
+    """
+    if labels is None and hasattr(data, "columns"):
+        labels = "frame.labels"
+    session = Session(data, target, classes, labels, **options)
+    try:
+        return Labelling(session, getattr(data, "index", None))
+    except BaseException:
+        session.close()
+        raise

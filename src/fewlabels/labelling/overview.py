@@ -1,0 +1,115 @@
+"""What is known of a table so far: estimates, lists, advice, as plain values."""
+
+from collections import defaultdict
+
+import numpy as np
+
+from .estimates import advice_on, positives_at, share_of, shares_of
+
+_SHOWN = 20
+MACHINES = {
+    "": "nothing yet: the first rows are drawn at random",
+    "svdd": "a ball around all rows (SVDD), as no row has a label",
+    "pusvm": "an SVM of positive and unlabelled rows (PUSVM), as one class has labels",
+    "s3vm": "a semi-supervised SVM (S3VM), as two classes or more have labels",
+}
+
+
+def overview(session, rate=0.1, lists=True):
+    """All figures and, if asked for, the lists of rows of a session."""
+    learner, codes = session.learner, session.learner.codes
+    sample = session.random_rows
+    truth = [session.classes[codes[row]] for row in sample]
+    error = _error(session, sample)
+    changed = session.changed_since
+    advice = advice_on(changed, 0 if error is None else error.n, error)
+    found = {
+        "shares": {k: v.plain() for k, v in shares_of(truth, session.classes).items()},
+        "error": None if error is None else error.plain(),
+        "error_at": learner.left_out_at,
+        "told": learner.n_told,
+        "changed": changed,
+        "advice": {"stop": advice.stop, "words": advice.words},
+        "n_random": len(sample),
+        "busy": learner.busy,
+        "machine": MACHINES[learner.kind],
+    }
+    return found | _lists(session, sample, rate) if lists else found
+
+
+def _error(session, sample):
+    """Errors over the random rows, each by the machine of all other rows; None if not known."""
+    learner = session.learner
+    if learner.kind != "s3vm" or not learner.left_out:
+        return None
+    counts = np.bincount(learner.codes[learner.codes >= 0], minlength=len(session.classes))
+    wrong = n = 0
+    for row in sample:
+        code = learner.codes[row]
+        if row in learner.left_out:
+            n += 1
+            wrong += learner.left_out[row][0] != code
+        elif counts[code] < 2:  # without it nobody would know the class
+            n, wrong = n + 1, wrong + 1
+    return share_of(wrong, n)
+
+
+def _lists(session, sample, rate):
+    learner, lines = session.learner, {}
+    free = np.flatnonzero(learner.codes < 0)
+
+    def told(rows):
+        return [{"row": int(row), "text": session.rows.short(int(row))} for row in rows]
+
+    lines["differing"] = _differing(session)
+    lines["doubt"], lines["wrong"], lines["positives"] = [], [], None
+    if learner.kind != "s3vm":
+        return lines
+    f = learner.decisions
+    order = np.argsort(_margins(f)[free])[:_SHOWN]
+    lines["doubt"] = told(free[order])
+    contradicted = [
+        (float(np.max(np.abs(decisions))), row)
+        for row, (code, decisions) in learner.left_out.items()
+        if learner.codes[row] >= 0 and code != learner.codes[row]
+    ]
+    lines["wrong"] = told([row for _, row in sorted(contradicted, reverse=True)[:_SHOWN]])
+    hunted = learner.classes[0]
+    sample = [row for row in sample if row in learner.left_out]
+    scores = _of_class(f, 0)
+    found = positives_at(
+        scores, free, [_of_class(np.asarray(learner.left_out[r][1])[None], 0)[0] for r in sample],
+        [learner.codes[r] == hunted for r in sample], len(session.rows), rate,
+    )  # fmt: skip
+    lines["positives"] = {
+        "class": session.classes[hunted], "rate": rate, "count": len(found.rows),
+        "why": found.why, "rows": told(found.rows[:_SHOWN]),
+    }  # fmt: skip
+    return lines
+
+
+def _of_class(f, place):
+    """Scores that are greater for rows of a machine's class at some place."""
+    return -f if f.ndim == 1 else f[:, place]
+
+
+def _margins(f):
+    if f.ndim == 1:
+        return np.abs(f)
+    best = np.partition(f, -2, axis=1)
+    return best[:, -1] - best[:, -2]
+
+
+def _differing(session):
+    """Rows of which people say different things."""
+    said = defaultdict(dict)
+    for one in session.standing:
+        if one.kind == "label":
+            said[one.row_key][one.annotator] = (one.row, one.label)
+    found = []
+    for key, by in said.items():
+        if len({label for _, label in by.values()}) > 1:
+            row = session.rows.keys.index(key)
+            labels = {who: label for who, (_, label) in by.items()}
+            found.append({"row": row, "text": session.rows.short(row), "labels": labels})
+    return found

@@ -1,0 +1,261 @@
+"use strict";
+const base = location.pathname.replace(/[^/]*$/, "");
+const el = (id) => document.getElementById(id);
+const keys = "123456789";
+let state = null, row = null, busy = false, pending = null;
+
+// Cells and names are text, always: nothing is ever parsed as HTML.
+function make(tag, text, attributes = {}) {
+  const node = tag === "svg" || tag === "rect" || tag === "path" || tag === "text" || tag === "line"
+    ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  if (text !== null && text !== undefined) node.textContent = text;
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  return node;
+}
+
+function stored(name, value) {
+  try {
+    if (value !== undefined) localStorage.setItem(name, value);
+    return localStorage.getItem(name);
+  } catch { return null; }
+}
+
+function unique() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+}
+
+async function call(path, body) {
+  const options = body === undefined ? {} : {
+    method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),
+  };
+  let response;
+  try { response = await fetch(base + "api/" + path, options); } catch {
+    throw new Error("The program that keeps the answers cannot be reached. Start it again, or wait; nothing is lost that was saved.");
+  }
+  const found = await response.json();
+  if (!response.ok) throw new Error(found.error || "Refused.");
+  return found;
+}
+
+function trouble(words) {
+  el("trouble").hidden = !words;
+  el("trouble").textContent = words || "";
+}
+
+function who() { return el("who").value.trim() || "me"; }
+
+// -- the card --------------------------------------------------------------------------------
+
+function showState(next) {
+  state = next;
+  el("data").textContent = state.data.split(/[\\/]/).pop();
+  document.title = `Label ${el("data").textContent}`;
+  el("count").textContent = `${state.n_labels} labelled of ${state.n_rows} rows`;
+  trouble(state.trouble);
+  const classes = el("classes");
+  classes.replaceChildren();
+  state.classes.forEach((name, place) => {
+    const button = make("button", null, { "data-class": name });
+    button.append(make("span", name));
+    const side = make("span", null, { class: "count" });
+    side.append(`${state.counts[name]} `);
+    if (place < keys.length) side.append(make("kbd", keys[place]));
+    button.append(side);
+    button.addEventListener("click", () => answer("label", name));
+    classes.append(button);
+  });
+  el("undo").disabled = !state.can_undo;
+  showCard(state.card);
+}
+
+function showCard(card) {
+  row = card ? card.row : null;
+  for (const button of document.querySelectorAll("#classes button, #unknown, #skip")) button.disabled = !card || !state.classes.length;
+  const cells = el("cells");
+  cells.replaceChildren();
+  el("said").textContent = "";
+  if (!card) { el("why").textContent = "Every row has an answer."; return; }
+  el("why").textContent = `Row ${card.row + 1}${card.why ? ": " + card.why : ""}`;
+  for (const cell of card.cells) {
+    const drives = card.drivers.includes(cell.name);
+    const name = make("dt"), value = make("dd");
+    name.append(make("span", cell.name, drives ? { class: "drives", title: "drives the score" } : {}));
+    if (drives) name.append(make("span", " drives the score", { class: "note" }));
+    if (cell.picture) {
+      const source = `${base}api/picture/${card.row}/${encodeURIComponent(cell.name)}`;
+      value.append(make("img", null, { src: source, alt: `Picture ${cell.text}` }));
+    } else value.textContent = cell.text + (cell.cut ? " …" : "");
+    cells.append(name, value);
+  }
+  if (card.said.length) {
+    el("said").textContent = "Said so far: " + card.said.map((one) => `${one.annotator}: ${one.label || (one.kind === "skip" ? "skipped" : "don't know")}`).join("; ");
+  }
+  el("live").textContent = `${el("why").textContent}. ${card.cells.map((c) => `${c.name}: ${c.text}`).join(". ").slice(0, 600)}`;
+  performance.mark("card-shown");
+}
+
+async function send(path, body) {
+  if (busy) return;
+  busy = true;
+  pending = pending || [path, { ...body, id: unique(), annotator: who() }];
+  try {
+    const found = await call(...pending);
+    pending = null;
+    showState(found);
+  } catch (error) {
+    // Sent again with the same id it counts once, whether or not it came through.
+    if (!/cannot be reached|Nothing was saved/.test(error.message)) pending = null;
+    trouble(error.message + (pending ? " Press a key to try again." : ""));
+  } finally { busy = false; }
+}
+
+function answer(kind, label = null) {
+  if (pending === null && row === null) return;
+  send("answer", { row, kind, label });
+}
+function undo() { if (pending !== null || state?.can_undo) send("undo", {}); }
+
+async function open(number) {
+  show("label");
+  showCard((await call(`row/${number}`)).card);
+  el("card").focus();
+}
+
+async function load() {
+  try { showState(await call(`state?annotator=${encodeURIComponent(who())}`)); } catch (error) { trouble(error.message); }
+}
+
+// -- progress --------------------------------------------------------------------------------
+
+const percent = (x) => x === null ? "–" : `${(100 * x).toFixed(x > 0 && x < 0.1 ? 1 : 0)} %`;
+const interval = (s) => s.n ? `${percent(s.value)} (${percent(s.low)} to ${percent(s.high)}; ${s.count} of ${s.n})` : "not known yet";
+
+function bar(share) {
+  const svg = make("svg", null, { viewBox: "0 0 200 12", role: "img", "aria-label": interval(share) });
+  svg.append(make("rect", null, { class: "track", x: 0, y: 4, width: 200, height: 4, rx: 2 }));
+  if (share.n) {
+    svg.append(make("rect", null, { class: "range", x: 200 * share.low, y: 1, width: Math.max(1, 200 * (share.high - share.low)), height: 10 }));
+    svg.append(make("rect", null, { class: "at", x: 200 * share.value - 1.5, y: 0, width: 3, height: 12 }));
+  }
+  return svg;
+}
+
+function curve(points, title) {
+  const known = points.filter((p) => p[1] !== null);
+  if (known.length < 2) return make("p", "Not enough answers for a curve yet.", { class: "note" });
+  const top = Math.max(...known.map((p) => p[1]), 0.01), last = known[known.length - 1][0], first = known[0][0];
+  const x = (v) => 40 + 550 * (v - first) / Math.max(1, last - first), y = (v) => 120 - 105 * v / top;
+  const svg = make("svg", null, { viewBox: "0 0 600 145", role: "img", "aria-label": title });
+  svg.append(make("line", null, { class: "axis", x1: 40, x2: 590, y1: 120, y2: 120 }));
+  svg.append(make("path", null, { class: "curve", d: known.map((p, k) => `${k ? "L" : "M"}${x(p[0]).toFixed(1)} ${y(p[1]).toFixed(1)}`).join("") }));
+  svg.append(make("text", percent(top), { x: 0, y: 20 }), make("text", "0 %", { x: 0, y: 124 }));
+  svg.append(make("text", `${first} answers`, { x: 40, y: 140 }), make("text", `${last}`, { x: 590, y: 140, "text-anchor": "end" }));
+  return svg;
+}
+
+function table(shares) {
+  const found = make("table");
+  for (const [name, share] of Object.entries(shares)) {
+    const line = make("tr"), last = make("td", null, { class: "bar" });
+    last.append(bar(share));
+    line.append(make("th", name, { scope: "row" }), make("td", interval(share)), last);
+    found.append(line);
+  }
+  return found;
+}
+
+function lines(rows, empty) {
+  if (!rows.length) return make("p", empty, { class: "note" });
+  const list = make("ul", null, { class: "rows" });
+  for (const one of rows) {
+    const line = make("li"), labels = one.labels ? ` — ${Object.entries(one.labels).map(([a, b]) => `${a}: ${b}`).join(", ")}` : "";
+    const button = make("button", `${one.row + 1}: ${one.text}${labels}`);
+    button.addEventListener("click", () => open(one.row));
+    line.append(button);
+    list.append(line);
+  }
+  return list;
+}
+
+async function showProgress() {
+  const o = await call("overview"), view = el("view-progress");
+  const heading = (text) => make("h2", text);
+  view.replaceChildren(
+    make("p", o.advice.words, { class: `advice${o.advice.stop ? " stop" : ""}` }),
+    make("p", `Learning now: ${o.machine}${o.busy ? "; a better fit is being looked for" : ""}.`, { class: "note" }),
+    heading("Shares of the classes"),
+    make("p", `Over ${o.n_random} rows that are a random sample; intervals at 95 %.`, { class: "note" }), table(o.shares),
+    heading("Error of the machine"),
+    make("p", o.error === null ? "Known once two classes have labels and random rows are among them." : "Every random row by the machine of all other labelled rows; interval at 95 %.", { class: "note" }),
+    ...(o.error === null ? [] : [table({ "wrong": o.error })]),
+    curve(o.curve.map((p) => [p.answers, p.error ? p.error.value : null]), "Error against answers"),
+    heading("Predictions changed by each answer"),
+    curve(o.curve.map((p) => [p.answers, p.changed]), "Share of predictions changed by each answer"),
+    ...state.notes.map((note) => make("p", note, { class: "note" })),
+    make("p", `Answers are in ${state.file}. To learn from them: fewlabels fit ${state.data} --labels ${state.file} -o MODEL.fewlabels`, { class: "note" }),
+  );
+}
+
+async function showRows() {
+  const o = await call("overview"), view = el("view-rows");
+  const found = o.positives;
+  view.replaceChildren(
+    make("h2", found ? `Rows of '${found.class}' found, at most ${percent(found.rate)} of them wrong` : "Rows found"),
+    make("p", found ? (found.count ? `${found.count} rows without a label; the likeliest:` : `None: ${found.why}.`) : "Once two classes have labels.", { class: "note" }),
+    lines(found ? found.rows : [], ""),
+    make("h2", "Most in doubt"), lines(o.doubt, "None yet."),
+    make("h2", "Labels that all others contradict"), lines(o.wrong, "None found."),
+    make("h2", "Rows of which people say different things"), lines(o.differing, "None."),
+  );
+}
+
+// -- views and keys ---------------------------------------------------------------------------
+
+const views = ["label", "progress", "rows", "search"];
+function show(name) {
+  for (const one of views) {
+    el(`view-${one}`).hidden = one !== name;
+    if (one === name) el(`tab-${one}`).setAttribute("aria-current", "page"); else el(`tab-${one}`).removeAttribute("aria-current");
+  }
+  trouble(state?.trouble);
+  const then = { progress: showProgress, rows: showRows, search: async () => el("words").focus() }[name];
+  return then ? then().catch((error) => trouble(error.message)) : null;
+}
+for (const name of views) el(`tab-${name}`).addEventListener("click", () => { show(name); if (name === "label") load(); });
+el("unknown").addEventListener("click", () => answer("unknown"));
+el("skip").addEventListener("click", () => answer("skip"));
+el("undo").addEventListener("click", undo);
+el("who").value = stored("annotator") || `person-${unique().slice(0, 4)}`;
+stored("annotator", el("who").value);
+el("who").addEventListener("change", () => { stored("annotator", who()); load(); });
+el("new-class").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  try {
+    showState(await call("class", { name: el("class-name").value, annotator: who() }));
+    el("class-name").value = "";
+    el("card").focus();
+  } catch (error) { trouble(error.message); }
+});
+el("search").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  try {
+    const found = await call(`search?words=${encodeURIComponent(el("words").value)}`);
+    el("hits").replaceChildren(lines(found.rows, "No row has these words."));
+  } catch (error) { trouble(error.message); }
+});
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  if (event.key === "Escape") { document.activeElement.blur(); show("label"); load(); return; }
+  if (/^(INPUT|TEXTAREA)$/.test(event.target.tagName)) return;
+  if (event.key === "/") { event.preventDefault(); show("search"); return; }
+  if (event.key === "p") { show("progress"); return; }
+  if (event.key === "r") { show("rows"); return; }
+  if (el("view-label").hidden || !state) return;
+  if (pending !== null) { event.preventDefault(); send(); return; }
+  const place = keys.indexOf(event.key);
+  if (place >= 0 && place < state.classes.length) { event.preventDefault(); answer("label", state.classes[place]); }
+  else if (event.key === "d") answer("unknown");
+  else if (event.key === "s") answer("skip");
+  else if (event.key === "u" || event.key === "Backspace") { event.preventDefault(); undo(); }
+});
+load();

@@ -1,0 +1,127 @@
+"""The table that is labelled: its cells for people, its numbers for machines, its keys."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..io.answers.keys import RowKeys, cells_of, fingerprint
+from ..io.encoding.fit import feature_names, fit_encoder
+from ..io.errors import UserError
+from ..io.memory import InMemory
+from ..io.paths import TABLES, input_format
+from ..io.tables.read import read_table
+from ..io.tables.target import every_row
+from ..io.tables.training import read_training
+
+# What a card shows of a cell, and which files it shows as pictures.
+_LONGEST_CELL = 20_000
+PICTURES = {
+    ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
+    ".webp": "image/webp",
+}  # fmt: skip
+_FOUND = 100
+
+
+class Rows:
+    """Rows of a table, or a file of them.
+
+    ``X`` are their numbers, ``columns`` the column of the table that each of these comes from,
+    ``keys`` what every row is recognised by, ``given`` the labels that the column ``target`` holds
+    already, "" where none. ``order`` is a random order of the rows, which follows from ``seed``
+    and the keys, so that rows added later do not change it.
+    """
+
+    def __init__(self, source, target, seed, *, drop=(), keep=(), text=(), categorical=()):
+        if input_format(source) not in TABLES:
+            raise UserError(
+                f"{source} is a matrix of numbers, which nobody can label by looking at it; give "
+                "a table (.csv, .parquet, ... or a data frame)."
+            )
+        self.source, self.seed = source, seed
+        self.table = read_table(source, input_format(source))
+        held = target in self.table.column_names
+        self.given = cells_of(self.table.column(target)) if held else None
+        self.shown = [name for name in self.table.column_names if name != target]
+        self.keys = RowKeys(without=target).of(self.table)
+        self.fingerprint = fingerprint(self.keys)
+        file = read_training(
+            source, target=target if held else None, drop=drop, keep=keep, text=text,
+            categorical=categorical,
+        )  # fmt: skip
+        found = file.choose(every_row(file.n_rows))
+        encoder, self.X, schema = fit_encoder(found.schema, found.rows, source)
+        self.columns = _columns_of(feature_names(encoder, schema), self.shown)
+        self.notes = found.notes
+        self.order = np.argsort([_place(seed, key) for key in self.keys], kind="stable")
+
+    def __len__(self):
+        return self.table.num_rows
+
+    @property
+    def folder(self):
+        """Where pictures may lie; None for rows in memory."""
+        return None if isinstance(self.source, InMemory) else Path(self.source).resolve().parent
+
+    def card(self, row):
+        """Names and cells of a row, as text, and which of them are pictures."""
+        one = self.table.slice(row, 1)
+        cells = []
+        for name in self.shown:
+            text = str(cells_of(one.column(name))[0])
+            cut = len(text) > _LONGEST_CELL
+            cells.append({
+                "name": name, "text": text[:_LONGEST_CELL], "cut": cut,
+                "picture": self.picture(text) is not None,
+            })  # fmt: skip
+        return cells
+
+    def picture(self, text):
+        """The file that a cell names, if it is a picture below the data's folder; else None."""
+        if self.folder is None or Path(text).suffix.lower() not in PICTURES or len(text) > 1000:
+            return None
+        try:
+            path = (self.folder / text).resolve()
+            inside = path.is_relative_to(self.folder) and path.is_file()
+        except (OSError, ValueError, RuntimeError):
+            return None
+        return path if inside else None
+
+    def search(self, words):
+        """Rows in whose cells the words stand, the first hundred."""
+        hits = np.zeros(len(self), bool)
+        for name in self.shown:
+            column = pa.array(cells_of(self.table.column(name)), pa.large_string())
+            hits |= pc.match_substring(column, words, ignore_case=True).to_numpy(False)
+        return np.flatnonzero(hits)[:_FOUND].tolist()
+
+    def short(self, row):
+        """A row in a line."""
+        cells = [str(cells_of(self.table.slice(row, 1).column(n))[0]) for n in self.shown[:8]]
+        line = " · ".join(cell for cell in cells if cell)
+        return line if len(line) <= 160 else f"{line[:159]}…"
+
+    def with_labels(self, target, labels):
+        """The table with a column of labels, by row; blank where there is none."""
+        column = pa.array([labels.get(row) for row in range(len(self))], pa.large_string())
+        if target in self.table.column_names:
+            place = self.table.column_names.index(target)
+            return self.table.set_column(place, target, column)
+        return self.table.append_column(target, column)
+
+
+def _place(seed, key):
+    return hashlib.blake2b(f"{seed}/{key}".encode(), digest_size=16).digest()
+
+
+def _columns_of(names, shown):
+    """The column of the table that each encoded column comes from, by name; "" if unknown."""
+    longest = sorted(shown, key=len, reverse=True)
+    found = []
+    for name in map(str, names):
+        bare = name.removeprefix("missingindicator_")
+        own = (c for c in longest if bare == c or bare.startswith((f"{c}_", f"{c}: ")))
+        found.append(next(own, ""))
+    return np.array(found, dtype=object)

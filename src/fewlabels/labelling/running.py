@@ -1,0 +1,69 @@
+"""A server for a session, as long as it is wanted."""
+
+import contextlib
+import socket
+import threading
+
+from ..io.errors import UserError
+from .server import check_extra, make_app, new_token
+
+_HOST = "127.0.0.1"
+
+
+class Running:
+    """The page of a session, served on this machine until :meth:`stop`.
+
+    ``url`` is the address of the page, with its token. ``port`` 0 takes any free one, ``public``
+    is an address under which another server passes requests on, ``framed`` lets notebooks show the
+    page.
+    """
+
+    def __init__(self, session, port=0, public=None, framed=False):
+        uvicorn = check_extra()[1]
+        self.session, token = session, new_token()
+        self._socket = _listening(port)
+        own = f"http://{_HOST}:{self._socket.getsockname()[1]}"
+        urls = [own, own.replace(_HOST, "localhost")] + ([public] if public else [])
+        self.url = f"{(public or own).rstrip('/')}/{token}/"
+        config = uvicorn.Config(
+            make_app(session, token, urls, framed), log_level="warning", access_log=False,
+            lifespan="off", ws="none", h11_max_incomplete_event_size=65_536,
+        )  # fmt: skip
+        self._server = uvicorn.Server(config)
+        self._thread = None
+
+    def run(self):
+        """Serve until Ctrl-C."""
+        self.session.start()
+        with contextlib.suppress(KeyboardInterrupt):
+            self._server.run(sockets=[self._socket])
+        self.session.close()
+
+    def start(self):
+        """Serve from a thread of its own."""
+        self.session.start()
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True
+        )
+        self._thread.start()
+        return self
+
+    def stop(self):
+        """End the page; answers are in their file."""
+        self._server.should_exit = True
+        if self._thread is not None:
+            self._thread.join(timeout=10)
+        self._socket.close()
+        self.session.close()
+
+
+def _listening(port):
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((_HOST, port))
+    except (OSError, OverflowError) as error:
+        found.close()
+        raise UserError(f"Port {port} cannot be used ({error}); pass another --port, or none."
+                        ) from error  # fmt: skip
+    return found

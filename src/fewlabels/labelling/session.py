@@ -1,0 +1,409 @@
+"""A table that people label: what was answered, what learns from it, which row comes next."""
+
+import os
+import re
+import secrets
+import threading
+import time
+from collections import deque
+from pathlib import Path
+
+import numpy as np
+
+from ..io.answers.file import KINDS, Answer, AnswerFile, undo_of
+from ..io.errors import UserError, listing
+from ..io.memory import InMemory, source_of
+from ..querying import Diverse, Mixed, Positives, Random, Typical, Uncertain
+from .learner import UNKNOWN, Learner
+from .overview import overview
+from .rows import Rows
+
+ASK = ("mixed", "uncertain", "typical", "diverse", "positives", "random")
+TARGET = "label"
+_BACK = 20
+_LONGEST_NAME = 80
+_LEASE = 900.0  # seconds for which a row that somebody sees is asked of nobody else
+
+
+class Refused(UserError):
+    """An answer that cannot be taken, and why."""
+
+
+class Session:
+    """Labels for a table.
+
+    Parameters
+    ----------
+    data : path-like or DataFrame
+        The table.
+    target : str, default=None
+        Column of the labels; those that it holds already count. By default "label".
+    classes : sequence of str, default=()
+        The classes, besides those in the column and in the file.
+    labels : path-like, default=None
+        The file of answers; by default the name of the data with ".labels" behind it.
+    ask : str, default="mixed"
+        Which rows come next, one of ``ASK``.
+    kernel : {"linear", "rbf"}, default=None
+        Kernel of the machine; by default linear where there are texts, else rbf.
+    drop, keep, text, categorical : sequence of str
+        Columns, as in :func:`fewlabels.fit_table`.
+    reading : dict, default=None
+        How a file of text is read, as in :func:`fewlabels.fit_table`.
+    """
+
+    def __init__(
+        self, data, target=None, classes=(), labels=None, *, ask="mixed", kernel=None, drop=(),
+        keep=(), text=(), categorical=(), reading=None,
+    ):  # fmt: skip
+        if ask not in ASK:
+            raise UserError(f"--ask '{ask}' is not known; it can be {', '.join(ASK)}.")
+        source = source_of(data, **(reading or {}))
+        path = Path(labels) if labels is not None else default_file(source)
+        check_folder(path)
+        about = {
+            "target": target or TARGET, "classes": check_names(classes),
+            "seed": secrets.token_hex(8), "data": str(source),
+        }  # fmt: skip
+        self.file = AnswerFile(path, about)
+        try:
+            self.target = self.file.about["target"]
+            if target is not None and target != self.target:
+                raise UserError(
+                    f"{path} holds labels of the column '{self.target}', not of '{target}'; leave "
+                    "--target out, or name another file with --labels."
+                )
+            self.rows = Rows(
+                source, self.target, self.file.about["seed"], drop=drop, keep=keep, text=text,
+                categorical=categorical,
+            )  # fmt: skip
+        except BaseException:
+            self.file.close()
+            raise
+        self.lock = threading.Condition(threading.RLock())
+        self.ask, self.notes, self.trouble = ask, list(self.rows.notes), ""
+        self._place = {key: row for row, key in enumerate(self.rows.keys)}
+        self._leases, self._closing, self._worker = {}, False, None
+        self._read(classes)
+        self.learner = Learner(self.rows.X, self._codes(), kernel)
+        self._strategy = self._strategies()
+        self._past = deque(maxlen=_BACK)
+        self.curve = []
+
+    def _read(self, classes):
+        """What the file and the column of the data say so far."""
+        standing, about = self.file.standing(), self.file.about
+        given = [] if self.rows.given is None else [g for g in self.rows.given if g]
+        told = [one.label for one in standing if one.kind == "label"]
+        named = dict.fromkeys([*about["classes"], *check_names(classes), *sorted({*given}), *told])
+        self.classes = list(named)
+        if len(self.classes) == 1:
+            self.classes.append(f"not {self.classes[0]}")
+        if about["classes"] != self.classes:
+            self.file.describe(classes=self.classes)
+        lost = [one for one in standing if one.row_key not in self._place]
+        if lost:
+            self.notes.append(
+                f"{len(lost)} of {len(standing)} answers belong to rows that are no longer in "
+                f"{self.rows.source}; they are kept, and not used"
+            )
+        before = about.get("fingerprint")
+        if before not in (None, self.rows.fingerprint):
+            self.notes.append("the data have changed since they were labelled last; answers were "
+                              "matched to rows by what stands in these")  # fmt: skip
+        if before != self.rows.fingerprint:
+            self.file.describe(fingerprint=self.rows.fingerprint)
+        self.standing = [one for one in standing if one.row_key in self._place]
+
+    def _codes(self):
+        codes = np.full(len(self.rows), UNKNOWN)
+        number = {name: code for code, name in enumerate(self.classes)}
+        if self.rows.given is not None:
+            codes[:] = [number.get(value, UNKNOWN) for value in self.rows.given]
+        self._given = codes.copy()
+        self._order = self.rows.order[codes[self.rows.order] == UNKNOWN]
+        self._rank = np.full(len(codes), -1)
+        self._rank[self._order] = np.arange(len(self._order))
+        for one in self.standing:
+            if one.kind == "label":
+                codes[self._place[one.row_key]] = number[one.label]
+        return codes
+
+    def _strategies(self):
+        told = dict(missing_label=UNKNOWN, random_state=int(self.file.about["seed"][:8], 16))
+        if self.ask == "mixed":
+            return Mixed(**told)
+        if self.ask == "positives":
+            hunted = [(Random(**told), 0.2), (Positives(positive=0, **told), 0.8)]
+            return Mixed(hunted, **told)
+        kind = {"uncertain": Uncertain, "typical": Typical, "diverse": Diverse, "random": Random}
+        return Mixed([(kind[self.ask](**told), 1.0)], **told)
+
+    # -- what comes next --------------------------------------------------------------------------
+
+    def card(self, annotator):
+        """The row to show to somebody next, as plain values; None when all are answered."""
+        with self.lock:
+            row, why = self._next(annotator)
+            if row is None:
+                return None
+            return self.shown(row, why)
+
+    def shown(self, row, why=""):
+        """A row as a card."""
+        with self.lock:
+            said = [one for one in self.standing if self._place[one.row_key] == row]
+            return {
+                "row": row, "cells": self.rows.card(row), "why": why,
+                "drivers": self.learner.drivers(row, self.rows.columns),
+                "said": [{"annotator": a.annotator, "kind": a.kind, "label": a.label}
+                         for a in said],
+            }  # fmt: skip
+
+    def _next(self, annotator):
+        now, held = time.monotonic(), self._leases.get(annotator)
+        taken = self._taken(annotator, now)
+        if held is not None and not taken[held[0]]:
+            return held[0], held[1]  # after a reload the same one again
+        candidates = np.flatnonzero(~taken)
+        if not len(candidates):
+            self._leases.pop(annotator, None)
+            return None, ""
+        strategy = self._strategy.turn()
+        if isinstance(strategy, Random):
+            row, why = self._next_random(taken), strategy.why
+        else:
+            decisions = self.learner.decisions
+            found, (why,) = strategy.query(
+                self.rows.X, self.learner.codes, self.learner.machine, candidates=candidates,
+                decisions=decisions, return_reasons=True,
+            ) if self._can_ask(strategy) else ([candidates[0]], [strategy.why])  # fmt: skip
+            row = int(found[0])
+        self._leases[annotator] = (row, why, now)
+        return row, why
+
+    def _can_ask(self, strategy):
+        """Whether a strategy has what it asks for."""
+        if isinstance(strategy, Positives):
+            return self.learner.kind == "s3vm" and 0 in self.learner.classes
+        return True
+
+    def _next_random(self, taken):
+        return int(next(row for row in self.rows.order if not taken[row]))
+
+    def _taken(self, annotator, now):
+        """Rows not to be asked of somebody; skipped ones come when nothing else is left."""
+        taken = self.learner.codes != UNKNOWN
+        for one in self.standing:
+            if one.kind == "unknown":
+                taken[self._place[one.row_key]] = True
+        for who, (row, _, since) in self._leases.items():
+            if who != annotator and now - since < _LEASE:
+                taken[row] = True
+        with_skipped = taken.copy()
+        with_skipped[[self._place[a.row_key] for a in self.standing if a.kind == "skip"]] = True
+        return taken if with_skipped.all() else with_skipped
+
+    @property
+    def random_rows(self):
+        """Rows with a label that are the first of the random order: a random sample of all rows.
+
+        It ends with the last row that was asked as a random one; rows in between may have been
+        asked for another reason.
+        """
+        asked = [self._place[a.row_key] for a in self.standing if a.asked == Random.why]
+        last = self._rank[asked].max(initial=-1)
+        first = self._order[: last + 1]
+        return first[self.learner.codes[first] != UNKNOWN].tolist()
+
+    # -- answers ----------------------------------------------------------------------------------
+
+    def answer(self, *, id, annotator, row, kind, label=None):
+        """Take an answer; it is on the disk when this returns."""
+        with self.lock:
+            self._check(id, annotator, row, kind, label)
+            why = (
+                self._leases[annotator][1] if self._leases.get(annotator, (-1,))[0] == row else ""
+            )
+            known = len(self.file.answers)
+            answer = self.file.add(
+                Answer(id, annotator, kind, self.rows.keys[row], row, label, asked=why)
+            )
+            if len(self.file.answers) == known:
+                return answer  # sent twice
+            self.standing.append(answer)
+            self._leases.pop(annotator, None)
+            if kind == "label":
+                self._told(lambda: self.learner.tell(row, self.classes.index(label)))
+            return answer
+
+    def undo(self, *, id, annotator):
+        """Take back the newest answer of somebody; its row comes again. None without any."""
+        with self.lock:
+            check_text("id", id), check_text("annotator", annotator)
+            last = undo_of(self.standing, annotator)
+            if last is None:
+                return None
+            known = len(self.file.answers)
+            self.file.add(
+                Answer(id, annotator, "undo", last.row_key, last.row, undoes=last.number)
+            )
+            if len(self.file.answers) == known:
+                return None
+            self.standing.remove(last)
+            row = self._place[last.row_key]
+            self._leases[annotator] = (row, last.asked, time.monotonic())
+            if last.kind == "label":
+                self._told(lambda: self.learner.take_back(row, self._code(row)))
+            return last
+
+    def _code(self, row):
+        """The code of a row by what stands."""
+        key = self.rows.keys[row]
+        labels = [a.label for a in self.standing if a.row_key == key and a.kind == "label"]
+        return self.classes.index(labels[-1]) if labels else int(self._given[row])
+
+    def _told(self, change):
+        """Let the machine follow, and note how much it changed."""
+        before = self.learner.predictions
+        change()
+        random = self.random_rows
+        self.learner.first_left_out = tuple(random)
+        if len(random) >= 8:
+            counts = np.bincount(self.learner.codes[random], minlength=len(self.classes))
+            present = np.unique(self.learner.codes[self.learner.codes >= 0]).tolist()
+            shares = (counts[present] + 1.0) / (counts[present] + 1.0).sum()
+            self.learner.share(dict(zip(present, shares.tolist(), strict=True)))
+        after = self.learner.predictions
+        self._past.append(before)
+        changed = None if before is None or after is None else float(np.mean(before != after))
+        error = overview(self, lists=False)["error"]
+        self.curve.append({"answers": self.n_labels, "changed": changed, "error": error})
+        self.lock.notify_all()
+
+    def _check(self, id, annotator, row, kind, label):
+        check_text("id", id)
+        check_text("annotator", annotator)
+        if isinstance(row, bool) or not isinstance(row, int) or not 0 <= row < len(self.rows):
+            raise Refused(f"There is no row {row!r:.40}; rows are 0 to {len(self.rows) - 1}.")
+        if kind not in KINDS[:-1]:
+            raise Refused(f"An answer of the kind {kind!r:.40} is not known; it can be "
+                          f"{', '.join(KINDS[:-1])}.")  # fmt: skip
+        if kind == "label" and label not in self.classes:
+            raise Refused(f"{label!r:.80} is none of the classes; they are "
+                          f"{listing(self.classes)}.")  # fmt: skip
+        if kind != "label" and label is not None:
+            raise Refused(f"An answer of the kind '{kind}' has no label; leave it out.")
+
+    def add_class(self, name):
+        """Let there be one class more."""
+        with self.lock:
+            (name,) = check_names([name])
+            if name not in self.classes:
+                self.file.describe(classes=[*self.classes, name])
+                self.classes.append(name)
+
+    # -- what is known ----------------------------------------------------------------------------
+
+    @property
+    def n_labels(self):
+        """Rows with a label that somebody gave."""
+        return len({one.row_key for one in self.standing if one.kind == "label"})
+
+    @property
+    def labels(self):
+        """Row (position) to label: answers, and what the column held before."""
+        codes = self.learner.codes
+        return {int(row): self.classes[codes[row]] for row in np.flatnonzero(codes != UNKNOWN)}
+
+    @property
+    def changed_since(self):
+        """The share of predictions that twenty answers have changed; None if unknown."""
+        now = self.learner.predictions
+        if len(self._past) < _BACK or self._past[0] is None or now is None:
+            return None
+        return float(np.mean(self._past[0] != now))
+
+    # -- work beside ------------------------------------------------------------------------------
+
+    def start(self):
+        """Let heavier work run in a thread of its own."""
+        self._worker = threading.Thread(target=self._work, name="labelling", daemon=True)
+        self._worker.start()
+
+    def _work(self):
+        while True:
+            with self.lock:
+                while not self._closing and (plan := self.learner.plan()) is None:
+                    self.lock.wait()
+                if self._closing:
+                    return
+            self.run(plan)
+
+    def run(self, plan):
+        """Do a piece of heavier work, and take what it gives."""
+        try:
+            result, trouble = plan(), ""
+        except (ValueError, ArithmeticError, MemoryError, np.linalg.LinAlgError) as error:
+            result, trouble = None, f"the machine could not learn from these labels: {error}"
+        with self.lock:
+            self.trouble = trouble
+            if result is None:
+                self.learner.give_up()
+            else:
+                self.learner.take(result)
+
+    def catch_up(self, leave_out=True):
+        """Do all work that is due, here and now; ``leave_out``: estimates of errors, too."""
+        while True:
+            with self.lock:
+                plan = self.learner.plan(leave_out)
+            if plan is None:
+                return
+            self.run(plan)
+
+    def close(self):
+        """End the work, and let go of the file."""
+        with self.lock:
+            self._closing = True
+            self.lock.notify_all()
+        if self._worker is not None:
+            self._worker.join(timeout=60)
+        with self.lock:
+            self.file.close()
+
+
+def default_file(source):
+    """Where the answers to a table go: beside it."""
+    if isinstance(source, InMemory):
+        raise UserError("A data frame has no file beside which its labels could go; name one with "
+                        "labels=.")  # fmt: skip
+    table = "" if not source.table else "." + re.sub(r"[^\w.-]", "_", source.table)
+    return Path(f"{os.fspath(source).rstrip('/')}{table}.labels")
+
+
+def check_folder(path):
+    """Refuse a place where nothing can be written."""
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise UserError(f"The folder {path.parent} does not exist; create it first.")
+    if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise UserError(f"Labels cannot be written to {path}; name another file with --labels, in "
+                        "a folder that can be written to.")  # fmt: skip
+
+
+def check_names(names):
+    """Names of classes as text; empty and endless ones are refused."""
+    names = [str(name).strip() for name in names]
+    for name in names:
+        if not name or len(name) > _LONGEST_NAME or not name.isprintable():
+            raise Refused(f"{name!r:.90} is no name of a class; it takes 1 to {_LONGEST_NAME} "
+                          "printable letters.")  # fmt: skip
+    return list(dict.fromkeys(names))
+
+
+def check_text(what, text):
+    """Refuse names of people and answers that are none."""
+    if not isinstance(text, str) or not 0 < len(text) <= _LONGEST_NAME or not text.isprintable():
+        raise Refused(f"The {what} {text!r:.90} is none; it takes 1 to {_LONGEST_NAME} printable "
+                      "letters.")  # fmt: skip

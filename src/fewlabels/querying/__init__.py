@@ -1,0 +1,18 @@
+"""Which rows to label next: strategies with the call of scikit-activeml's."""
+
+from .base import Strategy
+from .doubt import Diverse, Random, Typical, Uncertain
+from .hunting import ExpectedError, LikelyWrong, Positives
+from .mixed import Mixed
+
+__all__ = [
+    "Diverse",
+    "ExpectedError",
+    "LikelyWrong",
+    "Mixed",
+    "Positives",
+    "Random",
+    "Strategy",
+    "Typical",
+    "Uncertain",
+]

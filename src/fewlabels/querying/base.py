@@ -1,0 +1,166 @@
+"""What all strategies share: which rows may be asked, what a machine says, and the call."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils import check_random_state
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Rows, their labels, what a fitted ``clf`` says of them, and the candidates (positions).
+
+    ``decisions`` has shape (n,), positive for the second class, or (n, n_classes); None before
+    there is a machine. ``classes`` are those of its columns.
+    """
+
+    X: Any
+    y: np.ndarray
+    labeled: np.ndarray
+    clf: Any
+    candidates: np.ndarray
+    decisions: np.ndarray | None
+    classes: np.ndarray | None
+
+    @property
+    def margins(self):
+        """How sure the machine is: |f|, or by how much the best class is ahead; 0 without any."""
+        f = self.decisions
+        if f is None:
+            return np.zeros(len(self.y))
+        if f.ndim == 1:
+            return np.abs(f)
+        best = np.partition(f, -2, axis=1)
+        return best[:, -1] - best[:, -2]
+
+
+class Strategy(ABC):
+    """Which rows to ask about next.
+
+    Parameters
+    ----------
+    missing_label : scalar, default=nan
+        Value of y that marks rows without a label, besides missing ones.
+    random_state : int, RandomState or None, default=None
+        Where it takes chance.
+    """
+
+    why = ""
+
+    def __init__(self, missing_label=np.nan, random_state=None):
+        self.missing_label = missing_label
+        self.random_state = random_state
+        self._rng = check_random_state(random_state)
+
+    def query(
+        self, X, y, clf=None, candidates=None, batch_size=1, return_utilities=False, *,
+        decisions=None, return_reasons=False,
+    ):  # fmt: skip
+        """Choose rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            All rows.
+        y : array-like of shape (n_samples,)
+            Labels, missing or ``missing_label`` where there is none.
+        clf : estimator, default=None
+            A machine fitted to X and y, with ``decision_function`` or ``predict_proba``.
+        candidates : array-like of int, default=None
+            Rows that may be asked; by default those without a label.
+        batch_size : int, default=1
+            How many.
+        return_utilities : bool, default=False
+            Whether to return the utilities, too.
+        decisions : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
+            What ``clf`` says of X, if that is known.
+        return_reasons : bool, default=False
+            Whether to return why each row is asked, in half a sentence.
+
+        Returns
+        -------
+        indices : ndarray of shape (batch_size,)
+            Rows, the best first; fewer where there are fewer candidates.
+        utilities : ndarray of shape (batch_size, n_samples)
+            The utility of every candidate when each row was chosen, NaN of others. If asked for.
+        reasons : list of str
+            If asked for.
+        """
+        question = self._question(X, y, clf, candidates, decisions)
+        batch_size = min(_whole(batch_size), len(question.candidates))
+        utilities = np.full((batch_size, len(question.y)), np.nan)
+        indices = np.empty(batch_size, dtype=np.intp)
+        reasons = []
+        for k, (row, values, why) in zip(
+            range(batch_size), self.choose(question, batch_size), strict=False
+        ):
+            left = np.setdiff1d(question.candidates, indices[:k])
+            utilities[k, left] = values[left]
+            indices[k] = row
+            reasons.append(why)
+        found = [indices]
+        found += [utilities] if return_utilities else []
+        found += [reasons] if return_reasons else []
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def _question(self, X, y, clf, candidates, decisions):
+        y = np.asarray(y)
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        if len(y) != n:
+            raise ValueError(f"y has {len(y)} values and X {n} rows; give one per row.")
+        labeled = ~(pd.isna(y) | (y == self.missing_label))
+        if candidates is None:
+            candidates = np.flatnonzero(self._may_ask(labeled))
+        candidates = np.asarray(candidates)
+        if candidates.ndim != 1 or not np.issubdtype(candidates.dtype, np.integer):
+            raise ValueError("candidates must be positions of rows of X, whole numbers.")
+        if len(candidates) and not 0 <= candidates.min() <= candidates.max() < n:
+            raise ValueError(f"candidates must be from 0 to {n - 1}, the rows of X.")
+        if not len(candidates):
+            raise ValueError("no row is left to be asked: pass other candidates.")
+        if decisions is None and clf is not None:
+            decisions = decisions_of(clf, X)
+        decisions = None if decisions is None else np.asarray(decisions)
+        classes = getattr(clf, "classes_", None)
+        return Question(X, y, labeled, clf, np.unique(candidates), decisions, classes)
+
+    def _may_ask(self, labeled):
+        return ~labeled
+
+    def choose(self, question, batch_size):
+        """Give (row, utilities of all rows, why) again and again; the best row first."""
+        values = self.utilities(question)
+        left = np.full(len(values), -np.inf)
+        left[question.candidates] = values[question.candidates]
+        for _ in range(batch_size):
+            row = int(np.argmax(left))
+            left[row] = -np.inf
+            yield row, values, self.why
+
+    @abstractmethod
+    def utilities(self, question) -> np.ndarray:
+        """The utility of every row; those of candidates count."""
+
+
+def decisions_of(clf, X):
+    """What a fitted machine says of rows, as decisions."""
+    if hasattr(clf, "decision_function"):
+        return np.asarray(clf.decision_function(X))
+    if not hasattr(clf, "predict_proba"):
+        raise ValueError(
+            f"{type(clf).__name__} has neither decision_function nor predict_proba; pass a "
+            "machine that says how sure it is, or decisions=."
+        )
+    shares = np.asarray(clf.predict_proba(X))
+    return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
+
+
+def _whole(batch_size):
+    if isinstance(batch_size, bool) or not isinstance(batch_size, int | np.integer):
+        raise ValueError(f"batch_size={batch_size!r} is no number of rows; pass a whole number.")
+    if batch_size < 1:
+        raise ValueError(f"batch_size={batch_size} must be 1 or more.")
+    return int(batch_size)

@@ -1,0 +1,94 @@
+"""Rows that the machine is not sure of."""
+
+import numpy as np
+from sklearn.metrics import pairwise_distances
+
+from .base import Strategy
+
+_SAMPLE, _POOL = 200, 10
+
+
+class Random(Strategy):
+    """Any row, each as likely: what honest estimates take.
+
+    Parameters as :class:`Strategy`.
+    """
+
+    why = "drawn at random, for an honest estimate"
+
+    def utilities(self, question):
+        return self._rng.random_sample(len(question.y))
+
+
+class Uncertain(Strategy):
+    """The rows that the machine is least sure of.
+
+    Parameters as :class:`Strategy`.
+    """
+
+    why = "the machine is least sure of it"
+
+    def utilities(self, question):
+        if question.decisions is None:
+            return self._rng.random_sample(len(question.y))
+        return -question.margins
+
+
+class Typical(Strategy):
+    """Rows that the machine is not sure of and that are like many others.
+
+    The utility is ``density / (1 + margin)``, the density being the mean similarity to a sample of
+    rows, relative to its greatest value.
+
+    Parameters as :class:`Strategy`.
+    """
+
+    why = "the machine is not sure of it, and many rows are like it"
+
+    def __init__(self, missing_label=np.nan, random_state=None):
+        super().__init__(missing_label, random_state)
+        self._known = None, None
+
+    def utilities(self, question):
+        scale = np.median(question.margins[question.candidates]) or 1.0
+        return self._density(question.X) / (1.0 + question.margins / scale)
+
+    def _density(self, X):
+        if self._known[0] is not X:
+            rows = self._rng.choice(X.shape[0], min(_SAMPLE, X.shape[0]), replace=False)
+            D = pairwise_distances(X, X[rows])
+            density = np.exp(-((D / (np.median(D) or 1.0)) ** 2)).mean(axis=1)
+            self._known = X, density / density.max()
+        return self._known[1]
+
+
+class Diverse(Strategy):
+    """A batch of rows that the machine is not sure of, far from labelled rows and each other.
+
+    Among the least sure candidates, ten for every row asked, the one farthest from the labelled
+    rows and from those chosen already comes next.
+
+    Parameters as :class:`Strategy`.
+    """
+
+    why = "the machine is not sure of it, and it is unlike the rows asked before"
+
+    def choose(self, question, batch_size):
+        X, candidates = question.X, question.candidates
+        chance = self._rng.random_sample(len(candidates))  # among equally sure ones
+        sure = np.lexsort((chance, question.margins[candidates]))
+        pool = candidates[sure[: max(_POOL * batch_size, _SAMPLE)]]
+        known = np.flatnonzero(question.labeled)
+        far = np.full(len(question.y), np.inf)
+        far[pool] = pairwise_distances(X[pool], X[known]).min(axis=1) if len(known) else np.inf
+        values = np.full(len(question.y), -np.inf)
+        for _ in range(batch_size):
+            values = np.full(len(question.y), -np.inf)
+            values[pool] = far[pool]
+            row = int(pool[np.argmax(far[pool])])
+            yield row, values, self.why
+            far[pool] = np.minimum(far[pool], pairwise_distances(X[pool], X[[row]])[:, 0])
+            far[row] = -np.inf
+
+    def utilities(self, question):
+        return next(iter(self.choose(question, 1)))[1]

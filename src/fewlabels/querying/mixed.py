@@ -1,0 +1,50 @@
+"""Several strategies by turns."""
+
+import numpy as np
+
+from .base import Strategy
+from .doubt import Random, Uncertain
+
+
+class Mixed(Strategy):
+    """Strategies by turns, so that estimates over the random rows hold while others learn fast.
+
+    Parameters
+    ----------
+    parts : sequence of (Strategy, float), default=None
+        Strategies and how often each is asked, in proportion. By default ``Random`` for a
+        quarter of the rows and ``Uncertain`` for the others.
+    missing_label, random_state
+        As of all strategies.
+    """
+
+    def __init__(self, parts=None, missing_label=np.nan, random_state=None):
+        super().__init__(missing_label, random_state)
+        if parts is None:
+            told = dict(missing_label=missing_label, random_state=self._rng)
+            parts = [(Random(**told), 0.25), (Uncertain(**told), 0.75)]
+        self.parts = [(strategy, float(share)) for strategy, share in parts]
+        if not self.parts or any(not 0 < share < np.inf for _, share in self.parts):
+            raise ValueError("parts must be strategies, each with a number > 0.")
+        self._asked = np.zeros(len(self.parts))
+
+    def turn(self):
+        """The strategy whose turn it is."""
+        shares = np.array([share for _, share in self.parts])
+        place = int(np.argmax(shares / shares.sum() * (self._asked.sum() + 1.0) - self._asked))
+        self._asked[place] += 1.0
+        return self.parts[place][0]
+
+    def choose(self, question, batch_size):
+        candidates = question.candidates
+        for _ in range(batch_size):
+            now = type(question)(
+                question.X, question.y, question.labeled, question.clf, candidates,
+                question.decisions, question.classes,
+            )  # fmt: skip
+            row, values, why = next(iter(self.turn().choose(now, 1)))
+            candidates = candidates[candidates != row]
+            yield row, values, why
+
+    def utilities(self, question):
+        return next(iter(self.choose(question, 1)))[1]

@@ -1,0 +1,196 @@
+"""The page and its calls, over a socket as a browser uses them."""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from urllib.parse import urlsplit
+
+import pytest
+
+pytest.importorskip("starlette", reason="the page takes fewlabels[label]")
+pytest.importorskip("uvicorn", reason="the page takes fewlabels[label]")
+
+from fewlabels.io.answers.file import read_answers
+from fewlabels.labelling.running import Running
+from fewlabels.labelling.session import Session
+
+
+class Client:
+    def __init__(self, url):
+        found = urlsplit(url)
+        self.host, self.path = found.netloc, found.path
+
+    def call(self, path, body=None, method=None, **headers):
+        line = http.client.HTTPConnection(self.host, timeout=30)
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        given = {"content-type": "application/json"} if data is not None else {}
+        given |= {name.replace("_", "-"): value for name, value in headers.items()}
+        where = path if path.startswith("/") else self.path + path
+        line.request(method or ("GET" if data is None else "POST"), where, data, given)
+        answer = line.getresponse()
+        found = answer.status, answer.read(), answer.headers
+        line.close()
+        return found
+
+    def json(self, path, body=None, status=200):
+        got, text, _ = self.call(path, body)
+        assert got == status, text
+        return json.loads(text)
+
+
+@pytest.fixture
+def client(session):
+    running = Running(session).start()
+    client = Client(running.url)
+    for _ in range(100):
+        try:
+            client.call("")
+            break
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+    yield client
+    running.stop()
+
+
+def answer(row, number=1, **more):
+    given = dict(id=f"n{number}", annotator="me", row=row, kind="label", label="ham")
+    return {**given, **more}
+
+
+def test_the_page_is_one_document(client):
+    status, text, headers = client.call("")
+    page = text.decode()
+    assert status == 200 and "{{" not in page
+    policy = headers["content-security-policy"]
+    nonce = policy.split("'nonce-")[1].split("'")[0]
+    assert page.count(f'nonce="{nonce}"') == 2 and "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    for word in ("http://", "https://", " src=", "@import", "url(", "innerHTML", " onclick"):
+        assert word not in page.replace("http://www.w3.org/2000/svg", ""), word
+    assert client.call("")[2]["content-security-policy"] != policy
+
+
+def test_answers_and_undo(client, session, table):
+    state = client.json("api/state?annotator=me")
+    assert state["classes"] == ["ham", "spam"] and not state["can_undo"]
+    for number in range(12):
+        row = state["card"]["row"]
+        label = str(table[1][row])
+        state = client.json("api/answer", answer(row, number, label=label))
+        assert state["card"]["row"] != row and state["n_labels"] == number + 1
+    # A second copy of a request, as after a timeout, counts once.
+    assert client.json("api/answer", answer(row, 11, label=label))["n_labels"] == 12
+    state = client.json("api/undo", {"id": "u", "annotator": "me"})
+    assert state["undone"] and state["card"]["row"] == row and state["n_labels"] == 11
+    found = read_answers(session.file.path)
+    assert len(found.answers) == 13 and len(found.labels()) == 11
+    view = client.json("api/overview")
+    assert set(view) >= {"shares", "error", "advice", "doubt", "wrong", "positives", "curve"}
+    assert client.json("api/class", {"name": "eggs"})["classes"] == ["ham", "spam", "eggs"]
+    assert client.json(f"api/row/{row}")["card"]["cells"][3]["text"].startswith("<script>")
+
+
+def test_search(client):
+    found = client.json("api/search?words=ALERT")["rows"]
+    assert len(found) == 100 and client.json("api/search?words=zzz")["rows"] == []
+
+
+def test_strangers_are_refused(client, session):
+    here = f"http://{client.host}"
+    good = json.dumps(answer(1)).encode()
+    for path, headers, status, words in (
+        ("/api/state", {}, 403, "no valid token"),
+        ("/wrong/api/state", {}, 403, "no valid token"),
+        ("api/answer", {"origin": "https://evil.example"}, 403, "other pages"),
+        ("api/answer", {"origin": "null"}, 403, "other pages"),
+        ("api/answer", {"sec_fetch_site": "cross-site"}, 403, "other pages"),
+        ("api/state", {"host": "evil.example"}, 403, "not served as"),
+        ("api/answer", {"content_type": "text/plain"}, 400, "application/json"),
+    ):
+        body = good if "answer" in path else None
+        got, text, _ = client.call(path, body, **headers)
+        assert got == status and words in json.loads(text)["error"], path
+    assert session.file.answers == []
+    assert client.call("api/answer", good, origin=here, sec_fetch_site="same-origin")[0] == 200
+
+
+def test_bad_requests_are_refused(client, session):
+    for body, status, words in (
+        (b"x" * 70_000, 413, "larger than"),
+        (b"{", 400, "no JSON object"),
+        (b"[" * 60_000, 400, "no JSON object"),
+        (b"[]", 400, "no JSON object"),
+        (b"{}", 400, "id None is none"),
+        (answer(10**9), 400, "There is no row"),
+        (answer(1, label="eggs"), 400, "none of the classes"),
+        (answer(1, kind="undo"), 400, "not known"),
+    ):
+        got, text, _ = client.call("api/answer", body)
+        assert got == status and words in json.loads(text)["error"], text
+    assert client.json("api/row/120", status=400)["error"].startswith("There is no row 120")
+    assert "between 0 and 1" in client.json("api/overview?rate=2", status=400)["error"]
+    assert client.call("api/picture/1/note")[0] == 404
+    assert client.call("api/answer")[0] == 405
+    assert session.file.answers == []
+
+
+def test_a_full_disk_is_said(client, session):
+    database = session.file._db
+    (pages,) = database.execute("PRAGMA page_count").fetchone()
+    database.execute(f"PRAGMA max_page_count = {pages}")
+    state = client.json("api/state?annotator=me")
+    for number in range(400):
+        body = answer(state["card"]["row"], number, id=f"{number:080d}")
+        status, text, _ = client.call("api/answer", body)
+        if status != 200:
+            break
+        state = json.loads(text)
+    assert status == 507 and "Nothing was saved" in json.loads(text)["error"]
+    after = client.json("api/state?annotator=me")
+    assert after["n_labels"] == number and after["card"]["row"] == state["card"]["row"]
+    database.execute("PRAGMA max_page_count = 100000")
+    assert client.json("api/answer", body)["n_labels"] == number + 1
+
+
+def test_no_answer_is_lost_by_kill_9(table):
+    path, truth = table
+    said = {}
+    for round in range(2):
+        command = [sys.executable, "-m", "fewlabels.cli", "label", str(path), "--classes",
+                   "ham,spam", "--no-browser"]  # fmt: skip
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        url = server.stdout.readline().split(" at ")[1].strip()
+        client, deadline = Client(url), time.monotonic() + 60
+        while time.monotonic() < deadline:
+            try:
+                state = client.json("api/state?annotator=me")
+                break
+            except ConnectionRefusedError:
+                time.sleep(0.1)
+        for k in range(3 + 4 * round):
+            row = state["card"]["row"]
+            state = client.json("api/answer", answer(row, f"{round}.{k}", label=str(truth[row])))
+            said[row] = str(truth[row])
+        os.kill(server.pid, signal.SIGKILL)
+        server.wait()
+        server.stdout.close()
+        session = Session(path)
+        assert session.labels == said
+        session.close()
+
+
+def test_in_a_notebook(table):
+    from fewlabels import label
+
+    found = label(table[0], classes=["ham", "spam"])
+    try:
+        assert found.labels.isna().all() and f'src="{found.url}"' in found._repr_html_()
+        row = found.session.card("me")["row"]
+        found.session.answer(id="1", annotator="me", row=row, kind="label", label="ham")
+        assert found.labels[row] == "ham" and found.labels.notna().sum() == 1
+    finally:
+        found.stop()

@@ -1,0 +1,228 @@
+"""What is answered is kept, learnt from exactly, and taken back exactly."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fewlabels import S3VM
+from fewlabels.io.answers.file import read_answers
+from fewlabels.io.errors import UserError
+from fewlabels.labelling.exporting import export_labels
+from fewlabels.labelling.overview import overview
+from fewlabels.labelling.session import Session
+
+
+def test_the_machine_follows_the_labels(session, person):
+    session.catch_up()
+    assert session.learner.kind == "svdd"
+    person.answer()
+    assert session.learner.kind == "pusvm"
+    person.answer(30)
+    learner = session.learner
+    assert learner.kind == "s3vm" and session.n_labels == 31
+    assert np.mean(learner.predictions == (person.truth == "spam")) > 0.95
+    # What it stands on are the labels given, and the conditions of its minimum hold.
+    held = learner.machine.training_rows_.label
+    assert np.array_equal(np.where(held == 0, -1, held > 0), learner.codes)
+    assert learner.machine.kkt_violation_ < 1e-6
+    assert np.allclose(learner.decisions, learner.machine.decision_function(session.rows.X))
+
+
+@pytest.mark.parametrize("steps", [1, 3, 7])
+def test_undo_is_exact(session, person, steps):
+    person.answer(24)
+    before, labels = session.learner.decisions.copy(), dict(session.labels)
+    fits = session.learner.n_fits
+    rows = person.answer(steps, wrong=True)
+    assert np.abs(session.learner.decisions - before).max() > 1e-3
+    for row in reversed(rows):
+        assert session._place[person.undo().row_key] == row
+        assert session.card("me")["row"] == row  # it comes again
+    assert session.labels == labels
+    if session.learner.n_fits == fits:  # else the machine is what a fit of the labels gives
+        assert np.abs(session.learner.decisions - before).max() < 1e-9
+    else:
+        assert session.learner.machine.kkt_violation_ < 1e-6
+
+
+def test_undo_back_to_nothing(session, person):
+    person.answer(9)
+    for _ in range(9):
+        assert person.undo() is not None
+    assert person.undo() is None
+    assert session.labels == {} and session.learner.kind == "svdd"
+    assert len(session.file.answers) == 18  # history stays
+
+
+def test_what_is_answered_while_a_fit_runs_counts(session, person, table):
+    person.answer(12)
+    session.learner._due = "fit"
+    plan = session.learner.plan()
+    rows = []
+    for k in range(3):
+        row = session.card("me")["row"]
+        session.answer(id=f"late{k}", annotator="me", row=row, kind="label", label=table[1][row])
+        rows.append(row)
+    session.run(plan)
+    held = session.learner.machine.training_rows_.label
+    assert np.array_equal(np.where(held == 0, -1, held > 0), session.learner.codes)
+    assert all(session.learner.codes[row] >= 0 for row in rows)
+
+
+def test_leaving_out_is_that_of_a_machine_without_the_row(session, person):
+    person.answer(30)
+    session.catch_up()
+    learner = session.learner
+    assert set(learner.left_out) == set(np.flatnonzero(learner.codes >= 0).tolist())
+    row = next(iter(learner.left_out))
+    rest = np.delete(np.arange(len(session.rows)), row)
+    machine = S3VM(**learner.machine.get_params()).set_params(gamma=learner.machine.gamma_)
+    fitted = machine.fit(session.rows.X[rest], learner.codes[rest])
+    # Another local minimum, perhaps, but the same answer for clouds that lie apart.
+    assert fitted.predict(session.rows.X[[row]])[0] == learner.left_out[row][0]
+
+
+def test_random_rows_are_the_first_of_the_random_order(session, person):
+    person.answer(40)
+    sample = session.random_rows
+    assert len(sample) >= 10
+    assert sample == [row for row in session.rows.order if row in set(sample)]
+    last = session.rows.order.tolist().index(sample[-1])
+    assert sample == session.rows.order[: last + 1].tolist()
+
+
+def test_it_goes_on_where_it_ended(session, person, table):
+    person.answer(12)
+    person.answer(1, kind="unknown")
+    skipped = person.answer(1, kind="skip")
+    person.undo()
+    labels, sample, card = session.labels, session.random_rows, session.card("me")["row"]
+    assert card == skipped[0]
+    session.close()
+    again = Session(table[0])
+    try:
+        assert again.classes == ["ham", "spam"] and again.labels == labels
+        assert again.random_rows == sample
+        again.catch_up()
+        assert again.learner.kind == "s3vm"
+    finally:
+        again.close()
+
+
+def test_rows_that_moved_are_found_again(session, person, table):
+    path, _ = table
+    rows = person.answer(10)
+    session.close()
+    frame = pd.read_csv(path, dtype=str)
+    keys = {tuple(frame.iloc[row]): session.labels[row] for row in rows}
+    frame.drop(rows[0]).sample(frac=1.0, random_state=0).to_csv(path, index=False)
+    again = Session(path)
+    try:
+        now = pd.read_csv(path, dtype=str)
+        assert {tuple(now.iloc[row]): label for row, label in again.labels.items()} == {
+            key: label for key, label in keys.items() if key != tuple(frame.iloc[rows[0]])
+        }
+        assert any("1 of 10 answers" in note for note in again.notes)
+        assert any("have changed" in note for note in again.notes)
+    finally:
+        again.close()
+
+
+def test_two_people(session, people):
+    ann, bob = people
+    shown = [session.card("ann")["row"], session.card("bob")["row"]]
+    assert shown[0] != shown[1]
+    assert session.card("ann")["row"] == shown[0]  # a reload shows the same row
+    both = [row for _ in range(10) for row in ann.answer() + bob.answer()]
+    assert len(set(both)) == 20  # no row asked twice
+    row = both[0]
+    other = {"ham": "spam", "spam": "ham"}[session.labels[row]]
+    session.answer(id="again", annotator="bob", row=row, kind="label", label=other)
+    (one,) = overview(session)["differing"]
+    assert one["row"] == row and one["labels"] == {"ann": ann.truth[row], "bob": other}
+    assert session.labels[row] == other and len(read_answers(session.file.path).answers) == 21
+    assert bob.undo().row == row and session.labels[row] == ann.truth[row]
+
+
+def test_an_answer_sent_twice_counts_once(session):
+    row = session.card("me")["row"]
+    for _ in range(2):
+        session.answer(id="x", annotator="me", row=row, kind="label", label="ham")
+    assert session.n_labels == 1 and session.learner.n_told == 1
+
+
+def test_the_last_row(table):
+    path, truth = table
+    frame = pd.read_csv(path)
+    frame["label"] = truth
+    frame.loc[[3, 70], "label"] = None
+    frame.to_csv(path, index=False)
+    session = Session(path)
+    try:
+        assert session.classes == ["ham", "spam"] and len(session.labels) == 118
+        assert {session.card("me")["row"], session.card("you")["row"]} == {3, 70}
+        session.answer(id="1", annotator="me", row=3, kind="skip")
+        session.answer(id="2", annotator="you", row=70, kind="unknown")
+        assert session.card("you")["row"] == 3  # skipped, and nothing else is left
+        session.answer(id="3", annotator="you", row=3, kind="label", label="ham")
+        assert session.card("you") is None
+    finally:
+        session.close()
+
+
+def test_one_class_gets_its_opposite(table):
+    session = Session(table[0], classes=["fraud"])
+    assert session.classes == ["fraud", "not fraud"]
+    session.close()
+
+
+def test_the_table_with_its_labels(session, person, tmp_path):
+    person.answer(8)
+    assert export_labels(session, tmp_path / "out.csv") == 8
+    out = pd.read_csv(tmp_path / "out.csv")
+    found = {row: label for row, label in enumerate(out["label"]) if isinstance(label, str)}
+    assert found == session.labels and len(out) == 120
+    with pytest.raises(UserError, match="is an input"):
+        export_labels(session, session.rows.source.path)
+
+
+def test_pictures_lie_below_the_data(session, tmp_path):
+    (tmp_path / "in.png").write_bytes(b"x")
+    (tmp_path.parent / "out.png").write_bytes(b"x")
+    rows = session.rows
+    assert rows.picture("in.png") == (tmp_path / "in.png").resolve()
+    for text in ("../out.png", str(tmp_path.parent / "out.png"), "t.csv", "none.png", "a\0.png"):
+        assert rows.picture(text) is None
+    (tmp_path / "link.png").symlink_to(tmp_path.parent / "out.png")
+    assert rows.picture("link.png") is None
+
+
+def test_bad_input_is_refused(table, tmp_path):
+    path, _ = table
+    with pytest.raises(UserError, match="--ask 'best' is not known"):
+        Session(path, ask="best")
+    with pytest.raises(UserError, match="is no name of a class"):
+        Session(path, classes=["x" * 200])
+    with pytest.raises(UserError, match="does not exist; create it"):
+        Session(path, labels=tmp_path / "none" / "x.labels")
+    with pytest.raises(UserError, match="no file beside which"):
+        Session(pd.read_csv(path))
+    (tmp_path / "none.csv").write_text("a,b\n")
+    with pytest.raises(UserError, match="no rows"):
+        Session(tmp_path / "none.csv")
+    np.save(tmp_path / "m.npy", np.eye(4))
+    with pytest.raises(UserError, match="matrix of numbers"):
+        Session(tmp_path / "m.npy")
+    Session(path, target="kind").close()
+    with pytest.raises(UserError, match="labels of the column 'kind'"):
+        Session(path, target="other")
+    session = Session(path)
+    for bad in (
+        dict(row=120), dict(row=-1), dict(row="1"), dict(row=True), dict(kind="undo"),
+        dict(label="eggs"), dict(label=None), dict(kind="skip"), dict(id=""), dict(annotator=3),
+    ):  # fmt: skip
+        given = dict(id="1", annotator="me", row=1, kind="label", label="ham")
+        with pytest.raises(UserError):
+            session.answer(**{**given, **bad})
+    assert session.file.answers == []
+    session.close()
