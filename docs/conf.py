@@ -84,6 +84,7 @@ _PARTS = {
     "fewlabels.report": "Reports",
     "fewlabels.onnx": "ONNX",
     "fewlabels.metrics": "Metrics",
+    "fewlabels.baselines": "Simple methods",
     "fewlabels.model_selection": "Choosing models",
     "fewlabels.class_prior": "The class prior",
     "fewlabels.datasets": "Data",

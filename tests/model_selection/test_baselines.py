@@ -13,13 +13,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, tune
+from fewlabels.baselines.methods import Method
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.model_selection.comparison import few_labels as baselines_few_labels
 from fewlabels.model_selection.comparison import judge as baselines_judge
 from fewlabels.model_selection.comparison import one_class as baselines_one_class
 from fewlabels.model_selection.comparison import positive_unlabelled as baselines_pu
 from fewlabels.model_selection.comparison import run as baselines_run
-from fewlabels.model_selection.comparison.run import Method, Scores
+from fewlabels.model_selection.comparison.run import Scores
 
 matplotlib.use("Agg")
 COLUMNS = ["name", "ours", "score", "low", "high", "seconds", "note"]

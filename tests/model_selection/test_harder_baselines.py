@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
-from fewlabels.model_selection.comparison.methods import (
+from fewlabels.baselines.methods import (
     NeighborDistance,
     RootNeighborDistance,
     TunedForest,

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from .._deadline import ENDLESS
 from .._warn import warn
 from ..kernels import Precomputed
 from ..training.row_order import value_order
@@ -46,8 +47,18 @@ def find_prior(data, prior, seed, n_jobs, deadline):
                 UserWarning,
             )
         return Prior(float(prior))
-    found = _estimated(data, seed, n_jobs, deadline)
-    n_unlabeled, message = len(data.unlabeled), ""
+    return _checked(_estimated(data, seed, n_jobs, deadline), len(data.unlabeled))
+
+
+def estimated_prior(X, positive, seed, n_jobs):
+    """The Prior estimated from rows as they are."""
+    found = estimate_within(ENDLESS, X, positive, random_state=seed, n_jobs=n_jobs)
+    return _checked(found, int(np.sum(~positive)))
+
+
+def _checked(found, n_unlabeled):
+    """The Prior of an estimate, with a warning where it says little."""
+    message = ""
     if found.prior * n_unlabeled < _NONE < n_unlabeled / 20:
         message = (
             f"the class prior is estimated as {found.prior:.2g}, less than one row: no "

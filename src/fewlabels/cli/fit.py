@@ -90,16 +90,17 @@ class MachineOptions(NamedTuple):
         None,
         help="svdd: smallest ball around the rows; svdd-ensemble: many small ones; one-class: "
         "one-class SVM; pusvm: SVM for positive and unlabelled rows; pu-ensemble: many of them, "
-        "slower and often better; s3vm: SVM for classes and unlabelled rows. (default: "
+        "slower and often better; s3vm: SVM for classes and unlabelled rows. Others are simple "
+        "methods to compare with, which this library wraps: forest, neighbours, ... (default: "
         "svdd-ensemble without blanks in the target, or svdd with --clean, pusvm with one class "
         "and blanks, s3vm with more)",
     )
     target_fpr: str | None = _machine(
         None,
         metavar="RATE|none",
-        help="svdd, svdd-ensemble, one-class: share of normal rows that may be called outside; "
-        f"none: the machine's own threshold, not of svdd-ensemble. (default: {TARGET_FPR}; none "
-        "with --nu)",
+        help="svdd, svdd-ensemble, one-class, neighbours, ...: share of normal rows that may be "
+        "called outside; none: the machine's own threshold, of svdd and one-class. (default: "
+        f"{TARGET_FPR}; none with --nu)",
     )
     C: float | None = _machine(
         None,
@@ -127,8 +128,8 @@ class MachineOptions(NamedTuple):
     prior: str | None = _machine(
         None,
         metavar="NUMBER|estimate",
-        help="pusvm, pu-ensemble: share of positives among the unlabelled rows, in (0, 1). "
-        "(default: estimate)",
+        help="pusvm, pu-ensemble, forest, ...: share of positives among the unlabelled rows, in "
+        "(0, 1). (default: estimate)",
     )
     n_bags: int | None = _machine(
         None,

@@ -5,7 +5,7 @@ split holds out are rows of weight 0, with the mark "calibrates".
 """
 
 from numbers import Real
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin
@@ -40,6 +40,8 @@ class OneClassMachine(OutlierMixin, KernelMachine):
     ``_fit_rows(rows, callback, held_out)`` ends in ``_settle``, and
     ``_solution(X, numbers, problem, result, shift, unit)`` describes what was found.
     """
+
+    learns_from: ClassVar[str] = "normal"
 
     # -- fitting -------------------------------------------------------------------------------
 

@@ -174,6 +174,7 @@ class PUSVM(TwoClassMachine):
     array([1., 0.])
     """
 
+    learns_from: ClassVar[str] = "positive"
     _parameter_constraints: ClassVar[dict] = CONSTRAINTS
 
     prior: str | float = "estimate"

@@ -147,6 +147,7 @@ class PUEnsemble(TwoClassMachine):
     array([1., 0.])
     """
 
+    learns_from: ClassVar[str] = "positive"
     _parameter_constraints: ClassVar[dict] = {
         **{name: COMMON[name] for name in _COMMON},
         "prior": [StrOptions({"estimate"}), Real],

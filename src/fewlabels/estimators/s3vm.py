@@ -210,6 +210,7 @@ class S3VM(TwoClassMachine):
     array([1, 0])
     """
 
+    learns_from: ClassVar[str] = "classes"
     _parameter_constraints: ClassVar[dict] = {
         **COMMON,
         "C": [Interval(Real, 0.0, None, closed="neither")],

@@ -13,6 +13,9 @@ ONE_CLASS_NU = 0.05
 TARGET_FPR = 0.05
 _BALLS = ("svdd", "svdd-ensemble")
 _ENSEMBLES = ("pu-ensemble", "svdd-ensemble")
+_MACHINES = ("svdd", "svdd-ensemble", "one-class", "pusvm", "pu-ensemble", "s3vm")
+_DETECTORS = ("isolation-forest", "neighbours", "root-neighbours", "mahalanobis")
+_CLASSIFIERS = ("forest", "random-forest", "pu-logistic", "pu-svm")
 _STEPWISE = ("svdd", "one-class", "pusvm", "s3vm")
 _INF = float("inf")
 _COST = "greater than 0 (at least 1e-100)"
@@ -57,23 +60,27 @@ SETTINGS = {
     ),
     "slack": Setting(("svdd",)),
     "prior": Setting(
-        ("pusvm", "pu-ensemble"), _share, "'estimate' or a number between 0 and 1"
+        ("pusvm", "pu-ensemble", *_CLASSIFIERS), _share,
+        "'estimate' or a number between 0 and 1"
     ),
     "lam": Setting(("pusvm",), _positive, "'auto' or a number greater than 0"),
     "loss": Setting(("pusvm",)),
     "threshold": Setting(("pusvm",)),
-    "target_fpr": Setting((*_BALLS, "one-class"), _share, "'none' or a number between 0 and 1"),
+    "target_fpr": Setting(
+        (*_BALLS, "one-class", *_DETECTORS), _share, "'none' or a number between 0 and 1"
+    ),
+    "kernel": Setting(_MACHINES),
     "gamma": Setting(
-        (), lambda value: 0 <= value < _INF,
+        _MACHINES, lambda value: 0 <= value < _INF,
         "'scale', 'auto', with s3vm 'distance', with svdd-ensemble 'neighbors', or a number from "
         "0 on",
     ),
-    "degree": Setting((), lambda value: value >= 0, "0 or more"),
-    "tol": Setting((), _positive, "greater than 0"),
+    "degree": Setting(_MACHINES, lambda value: value >= 0, "0 or more"),
+    "tol": Setting(_MACHINES, _positive, "greater than 0"),
     "max_iter": Setting(_STEPWISE, lambda value: value >= -1, "-1 (no limit) or more"),
     "max_time": Setting((*_STEPWISE, "svdd-ensemble"), _positive, "greater than 0"),
     "cache_size": Setting((*_STEPWISE, "pu-ensemble"), _positive, "greater than 0"),
-    "coef0": Setting((), lambda value: abs(value) < _INF, "a finite number"),
+    "coef0": Setting(_MACHINES, lambda value: abs(value) < _INF, "a finite number"),
     "n_jobs": Setting(
         (), lambda value: value != 0, "a number of threads, or -1 for all cores"
     ),
@@ -81,8 +88,6 @@ SETTINGS = {
         (), lambda value: 0 <= value < 2**32, "between 0 and 4294967295", "--seed"
     ),
 }  # fmt: skip
-# Parameters of all machines, in any range.
-FREE = ("kernel",)
 # What is no parameter of a machine.
 _OTHERS = {
     "time_budget": Setting(

@@ -179,7 +179,8 @@ def fit_table(
     unlabeled : str, default=None
         A value of the target that marks rows of unknown class, as a blank does.
     machine : {"svdd", "svdd-ensemble", "one-class", "pusvm", "pu-ensemble", "s3vm"}, default=None
-        The machine; None leaves it to the labels.
+        The machine; None leaves it to the labels. Or a simple method, such as "forest",
+        "neighbours" and "logistic", see :mod:`fewlabels.baselines`.
     drop, categorical, keep, text : str or sequence of str, default=()
         Columns to leave out; columns of categories although they hold numbers; columns to learn
         from although they look like an identifier, a date or a constant; columns whose words are

@@ -4,6 +4,7 @@ import contextlib
 import re
 import warnings
 
+from ..io.models.machines import MACHINES
 from .settings import known_names, option
 
 # A value as estimators write it behind the name of an argument.
@@ -12,7 +13,7 @@ _ARGUMENT = re.compile(r"\b(\w+)=('[^']*'|\.\.\.|[-+.\d]+(?:e[-+]?\d+)?(?<!\.))"
 _OPTION = re.compile(
     r"(?<![\w-])--(?P<name>[A-Za-z][A-Za-z-]*[A-Za-z]|C)(?: (?P<value>"
     r"'[^']*'|\"[^\"]*\"|[A-Z]{2,}\b|[-+]?\d*\.?\d+(?:e[-+]?\d+)?\b"
-    r"|(?:svdd-ensemble|svdd|one-class|pusvm|pu-ensemble|s3vm|squared|linear|skip|none)\b"
+    rf"|(?:{'|'.join([*MACHINES, 'squared', 'linear', 'skip', 'none'])})(?![\w-])"
     r"|(?:(?<=--positive )|(?<=--normal ))\S+(?= (?:if|to) )))?"
 )
 _SWITCHES = ("clean", "maybe-dirty", "consolidate", "force", "skip-missing", "no-labels")

@@ -11,8 +11,6 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from .._threads import one_blas_thread
 from ..class_prior import split_labels
-from ..estimators import S3VM
-from ..estimators.normal_rows import OneClassMachine
 from ..labels.semi_supervised import places_of, read_semi_labels
 
 # Most rows of either kind that take part, and most pairs of them.
@@ -53,10 +51,10 @@ def find_signal(machine, X, y, random_state=0, weights=(1.0,)):
     nothing. In closed form this takes one factorisation for all shuffled labels. Of several
     ``weights`` of the columns the best counts, with shuffled labels too.
     """
-    if isinstance(machine, OneClassMachine):
+    if machine.learns_from == "normal":
         return None
     others = []
-    if isinstance(machine, S3VM):
+    if machine.learns_from == "classes":
         label, classes, _ = read_semi_labels(y, machine.unlabeled)
         place = places_of(label, len(classes))
         # The greater of two classes comes first.

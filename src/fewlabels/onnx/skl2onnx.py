@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..io.models.machines import MACHINES, machine_class
+from ..io.models.machines import machine_class, own_machines
 from .graph import Graph
 from .machines import answers, label_values, names_of_answers, shape_of
 
@@ -25,7 +25,7 @@ def register_with_skl2onnx() -> None:
             "register_with_skl2onnx needs the package skl2onnx; install it with "
             "pip install skl2onnx."
         ) from error
-    for machine in map(machine_class, MACHINES):
+    for machine in map(machine_class, own_machines()):
         alias = f"Fewlabels{machine.__name__}"
         update_registered_converter(machine, alias, _shapes, _convert, parser=_parse)
 

@@ -61,19 +61,21 @@ def collect(*, model_path=None, command="", **parts):
         telling=telling_words(fit, findings.sides) if findings.groups else [],
         settings=estimator.get_params(),
         tuning=fit.tuning,
-        history=list(estimator.history_),
+        history=list(getattr(estimator, "history_", ())),
         converged=training["converged"],
         certificate=_certificate(training, estimator, fit.X),
-        **({} if compared is None else _comparison(compared)),
+        **({} if compared is None else _comparison(compared, training["baselines"])),
         notes=list(dict.fromkeys(notes)),
         usage=usage(metadata, model_path, file, findings),
     )
 
 
-def _comparison(compared):
+def _comparison(compared, facts):
     """What a report says of a comparison with other methods."""
     names = ("measure", "verdict", "outcome", "protocol", "agreement")
     told = {name: getattr(compared, name) for name in names}
+    if facts and facts.get("instead"):
+        told["verdict"] += f" {_sentence(facts['instead'])}"
     return {**told, "baselines": compared.table, "worse_than": list(compared.worse_than)}
 
 
@@ -97,14 +99,16 @@ def _rows(file, X):
 
 def _certificate(training, estimator, X):
     """What is proven of the solution."""
-    history = [entry for entry in estimator.history_ if "kernel_values" in entry]
+    history = [entry for entry in getattr(estimator, "history_", ()) if "kernel_values" in entry]
     gap = training["duality_gap"]
     gap = None if gap is None else words.number(max(0.0, gap))
+    vectors = training["support_vectors"]
+    vectors = None if vectors is None else words.of_all(vectors, X.shape[0])
     lines = [
         ("Status", "converged" if training["converged"] else "stopped before its tolerance"),
         ("Value of the problem", words.number(training["objective"])),
         ("At most this far from the best value", gap),
-        ("Support vectors", words.of_all(training["support_vectors"], X.shape[0])),
+        ("Support vectors", vectors),
         ("Steps", words.count(training["iterations"])),
         ("Kernel values", words.count(history[-1]["kernel_values"]) if history else None),
         ("Seconds", words.seconds(training["seconds"])),

@@ -53,7 +53,9 @@ class Fit:
 
     def most_rows(self):
         """Rows that are scored in a few seconds."""
-        return int(_MOST_VALUES / max(1, len(self.estimator.support_)))
+        return int(
+            _MOST_VALUES / max(1, len(getattr(self.estimator, "support_", self.found.numbers)))
+        )
 
     @cached_property
     def scored(self):

@@ -16,6 +16,7 @@ def summary_lines(summary):
         seconds += f", choosing settings {show.number(tuning['seconds'] - training['seconds'])}"
     if "seconds_in_all" in training:
         seconds += f", all in all {show.number(training['seconds_in_all'])}"
+    beside = training.get("baselines") or {}
     why, silent = training.get("choice"), no_signal(training)
     return [
         ("no signal", None if silent is None else silent.removeprefix("No signal: ")),
@@ -27,9 +28,10 @@ def summary_lines(summary):
         *_LINES[MACHINES[summary["machine"]].learns_from](training),
         ("objective", show.number(training["objective"])),
         ("duality gap", show.gap(training["duality_gap"])),
-        ("rounds", f"{training['rounds']:,}"),
+        ("rounds", f"{training['rounds']:,}" if training["rounds"] else None),
         ("converged", None if training["converged"] else "no, stopped before its tolerance"),
-        ("beside others", (training.get("baselines") or {}).get("verdict")),
+        ("beside others", beside.get("verdict")),
+        ("instead", beside.get("instead")),
         ("seconds", seconds),
         ("rows held", _held(training)),
         ("updates", _updates(training.get("updates"))),
@@ -40,7 +42,7 @@ def _normal_lines(training):
     counted = training["rows_counted"]
     sample = "" if counted == training["rows"] else f" of {counted:,} counted"
     return [
-        ("support vectors", show.share(training["support_vectors"], training["rows"])),
+        ("support vectors", _support(training)),
         ("threshold", _threshold(training)),
         ("training rows outside", show.share(training["rows_outside"], counted) + sample),
         ("radius", show.number(training["radius"])),
@@ -52,15 +54,16 @@ def _positive_lines(training):
     found = training["unlabeled_predicted_positive"]
     if found is not None:
         found = f"{show.share(found, unlabeled)} of the unlabelled rows"
-    vectors = show.share(training["support_vectors"], training["rows"])
-    in_pile = training["support_vectors_unlabeled"]
+    vectors, in_pile = _support(training), training["support_vectors_unlabeled"]
+    if vectors is not None:
+        vectors += f", {in_pile:,} of them unlabelled rows"
     return [
         ("positive", f"{training['rows_labeled']:,} rows labelled {quoted(training['positive'])}"),
         ("unlabelled", f"{unlabeled:,} rows, {show.mark(training['unlabeled'])}"),
         ("class prior", _prior(training)),
         ("lambda", show.number(training["lam"])),
         ("predicted positive", found),
-        ("support vectors", f"{vectors}, {in_pile:,} of them unlabelled rows"),
+        ("support vectors", vectors),
     ]
 
 
@@ -72,12 +75,18 @@ def _class_lines(training):
         ("labelled", f"{sum(labeled.values()):,} rows: {show.counted(labeled)}"),
         ("unlabelled", f"{unlabeled:,} rows, {show.mark(training['unlabeled'])}"),
         ("predicted", f"{shares} of the unlabelled rows" if unlabeled and shares else None),
-        ("support vectors", show.share(training["support_vectors"], training["rows"])),
+        ("support vectors", _support(training)),
         ("violation", show.number(training["violation"])),
     ]
 
 
 _LINES = {"normal": _normal_lines, "positive": _positive_lines, "classes": _class_lines}
+
+
+def _support(training):
+    """Support vectors; None of methods that have none."""
+    found = training["support_vectors"]
+    return None if found is None else show.share(found, training["rows"])
 
 
 def _threshold(training):

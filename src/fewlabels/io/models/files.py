@@ -18,9 +18,10 @@ Formats. Files are written in the lowest one of 5 and 6 that can hold them, and 
    function with its kernel, calibration, curve) and the stream of its rows, if these are held.
    In files of formats 1 to 4 it is single attributes, which ``estimators/earlier.py`` turns into
    these values;
-6. also ``svdd-ensemble``, and ``s3vm`` of more than two classes; columns of texts (their ``kind``,
-   and how many ``words`` are known), whose words travel in the encoder; and, for machines of one
-   class, 0/1 columns that are weighed by how rare they are.
+6. also ``svdd-ensemble``, machines of ``fewlabels.baselines``, and ``s3vm`` of more than two
+   classes; columns of texts (their ``kind``, and how many ``words`` are known), whose words travel
+   in the encoder; and, for machines of one class, 0/1 columns that are weighed by how rare they
+   are.
 
 Keys that readers do not know they pass over, so new ones need no new format. One is ``digest``,
 of names, sizes and checksums of the other members: parts of two models are not one.
@@ -73,7 +74,7 @@ def _is_new(machine, schema, training):
     one_class = MACHINES[machine].learns_from == "normal"
     weighed = schema.names("category") or schema.missing == IMPUTE
     several = len(training.get("classes") or ()) > 2
-    is_new = machine == "svdd-ensemble" or several
+    is_new = machine == "svdd-ensemble" or MACHINES[machine].is_baseline or several
     return bool(is_new or schema.names("text") or (one_class and weighed))
 
 

@@ -7,20 +7,28 @@ from typing import NamedTuple
 # Plain data that skops can hold but does not know to be harmless.
 _DATA = ["scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix", "numpy.dtype"]
 # Parts of this package whose classes are what machines and their values are made of.
-_PARTS = ("estimators", "fitted", "io.encoding", "kernels", "problem", "streams")
+_PARTS = ("baselines", "estimators", "fitted", "io.encoding", "kernels", "problem", "streams")
 
 
 class Machine(NamedTuple):
     """A machine by its name on the command line; models hold their rows where ``keeps_rows``.
 
     ``learns_from`` is "normal" (rows of one class), "positive" (positive and unlabelled ones) or
-    "classes" (two or more classes and unlabelled ones).
+    "classes" (two or more classes and unlabelled ones). ``is_baseline``: whether it is a simple
+    method, the name of which is the estimator's ``method``.
     """
 
     estimator: str
     learns_from: str
     title: str
     keeps_rows: bool = False
+    is_baseline: bool = False
+
+
+def _baseline(learns_from, title):
+    estimators = {"normal": "OneClassBaseline", "positive": "PUBaseline"}
+    estimator = estimators.get(learns_from, "FewLabelsBaseline")
+    return Machine(estimator, learns_from, title, is_baseline=True)
 
 
 MACHINES = {
@@ -36,11 +44,32 @@ MACHINES = {
         "PUEnsemble", "positive", "ensemble of machines for positive and unlabelled rows"
     ),
     "s3vm": Machine("S3VM", "classes", "semi-supervised support vector machine", keeps_rows=True),
+    "isolation-forest": _baseline("normal", "isolation forest"),
+    "neighbours": _baseline("normal", "distance to the 10th neighbour"),
+    "root-neighbours": _baseline("normal", "distance to the root-n-th neighbour"),
+    "mahalanobis": _baseline("normal", "Mahalanobis distance"),
+    "forest": _baseline("positive", "tuned forest, unlabelled as negative"),
+    "random-forest": _baseline("positive", "random forest, unlabelled as negative"),
+    "pu-logistic": _baseline("positive", "logistic regression, unlabelled as negative"),
+    "pu-svm": _baseline("positive", "SVM, unlabelled as negative"),
+    "logistic": _baseline("classes", "logistic regression, labels alone"),
+    "svm": _baseline("classes", "SVM, labels alone"),
+    "self-training": _baseline("classes", "self-training"),
+    "spreading": _baseline("classes", "label spreading, nearest neighbours"),
+    "tuned-spreading": _baseline("classes", "label spreading, best of several graphs"),
 }
 
 
 def machines_from(*learns_from):
-    return [name for name, machine in MACHINES.items() if machine.learns_from in learns_from]
+    return [
+        name for name, machine in MACHINES.items()
+        if machine.learns_from in learns_from and not machine.is_baseline
+    ]  # fmt: skip
+
+
+def own_machines():
+    """Machines that are no simple methods."""
+    return [name for name, machine in MACHINES.items() if not machine.is_baseline]
 
 
 def no_signal(training):
@@ -49,9 +78,10 @@ def no_signal(training):
 
 
 def machine_class(name):
-    from ... import estimators
-
-    return getattr(estimators, MACHINES[name].estimator)
+    machine = MACHINES[name]
+    part = "baselines" if machine.is_baseline else "estimators"
+    package = __name__.partition(".")[0]
+    return getattr(import_module(f"{package}.{part}"), machine.estimator)
 
 
 def trusted_types():

@@ -5,6 +5,7 @@ import json
 import numpy as np
 
 from ...io.errors import UserError, quoted
+from ...io.models.machines import MACHINES
 from ...io.tables.training import rows_for
 from ..wording import as_options, listening
 
@@ -54,6 +55,14 @@ def compare(estimator, X, y, *, others, classes, seconds, seed, observer):
     return comparison, messages
 
 
+def instead(comparison):
+    """How to have a baseline that is clearly ahead; None where none is."""
+    if not comparison.offer:
+        return None
+    title = MACHINES[comparison.offer].title
+    return f"--machine {comparison.offer} takes {title}, with its threshold, figures and report"
+
+
 def comparison_facts(comparison):
     """What a model keeps of the comparison, plain values only."""
     if comparison is None:
@@ -63,6 +72,8 @@ def comparison_facts(comparison):
         "measure": comparison.measure,
         "verdict": comparison.verdict,
         "worse_than": list(comparison.worse_than),
+        "offer": comparison.offer or None,
+        "instead": instead(comparison),
         "table": table,
     }
 

@@ -16,17 +16,18 @@ _COUNTED_ROWS = 20_000
 
 def figures_of(machine, estimator, X, labeled):
     """Figures of a machine fitted to ``X``, plain values; ``labeled`` counts labels by class."""
-    history = estimator.history_
+    history = getattr(estimator, "history_", [])
+    support = getattr(estimator, "support_", None)
     special = _OF_KIND[MACHINES[machine].learns_from](estimator, X, labeled)
     violation = history[-1].get("violation") if history else None
     return {
-        "support_vectors": len(estimator.support_),
+        "support_vectors": None if support is None else len(support),
         "objective": finite(_total(getattr(estimator, "objective_", None), np.sum)),
         "duality_gap": finite(getattr(estimator, "duality_gap_", None)),
         "violation": finite(_total(getattr(estimator, "kkt_violation_", violation), np.max)),
         "rounds": len(history),
-        "iterations": int(estimator.n_iter_),
-        "converged": estimator.fit_status_ == 0,
+        "iterations": int(getattr(estimator, "n_iter_", 0)),
+        "converged": getattr(estimator, "fit_status_", 0) == 0,
         **special,
     }
 
@@ -106,7 +107,7 @@ def _of_positive(estimator, X, labeled):
         "prior_high": None if interval is None else finite(interval[1]),
         "prior_confidence": None if interval is None else PRIOR_CONFIDENCE,
         "lam": finite(getattr(estimator, "lam_", None)),
-        "support_vectors_unlabeled": int(estimator.n_support_[0]),
+        "support_vectors_unlabeled": int(getattr(estimator, "n_support_", [0])[0]),
     }
 
 

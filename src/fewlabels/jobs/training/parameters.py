@@ -12,7 +12,6 @@ from ...io.models.machines import MACHINES
 from ...io.sources import Reading
 from ..settings import (
     DEFAULT_BUDGET,
-    FREE,
     ONE_CLASS_NU,
     SETTINGS,
     TARGET_FPR,
@@ -94,7 +93,7 @@ def names_of(names):
 
 def _check_names(given):
     """Refuse parameters that no machine has."""
-    known = [*SETTINGS, *FREE]
+    known = list(SETTINGS)
     for name in given:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
@@ -113,6 +112,8 @@ def machine_parameters(choice, given):
                 f"{option(name)} belongs to --machine {' or '.join(machines)}, but the machine is "
                 f"{choice.machine}, {choice.why}; leave the option out or pass another --machine."
             )
+    if MACHINES[choice.machine].is_baseline:
+        parameters["method"] = choice.machine
     if choice.machine in PROBABILITY:
         parameters.setdefault("probability", PROBABILITY[choice.machine])
     if choice.machine == "one-class":
@@ -138,15 +139,22 @@ def with_target_fpr(machine, parameters, n_rows, searched=False):
         return parameters, []
     parameters, notes = dict(parameters), []
     asked = parameters.pop("target_fpr", None)
-    if machine == "svdd-ensemble" and asked == "none":
+    has_own = not (machine == "svdd-ensemble" or MACHINES[machine].is_baseline)
+    if asked == "none" and not has_own:
         raise UserError(
-            "--target-fpr none asks for the machine's own threshold, and svdd-ensemble has none; "
+            f"--target-fpr none asks for the machine's own threshold, and {machine} has none; "
             "pass a rate, or --machine svdd."
         )
     if asked is None and "nu" in parameters:
         return parameters, []
     if asked is None and n_rows + 1 < 1 / TARGET_FPR:
-        if not searched and machine != "svdd-ensemble":  # a search sets a rate itself
+        if MACHINES[machine].is_baseline:
+            raise UserError(
+                f"{n_rows} rows are too few for a threshold that {100 * TARGET_FPR:g} % of "
+                f"normal rows miss, and {machine} has no other one; pass --target-fpr RATE, more "
+                "rows, or --machine svdd."
+            )
+        if not searched and has_own:  # a search sets a rate itself
             notes.append(
                 f"{n_rows} rows are too few for a threshold that {100 * TARGET_FPR:g} % of normal "
                 "rows miss, so it is the machine's own; --target-fpr RATE asks for another rate"

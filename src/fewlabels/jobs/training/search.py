@@ -32,6 +32,13 @@ def plan_search(machine, given, time_budget, clean):
             f"--clean says that no anomalies are among rows of one class, but the machine is "
             f"{machine}; leave the option out."
         )
+    if MACHINES[machine].is_baseline:
+        if clean:
+            raise UserError(
+                f"--clean is for the choice of settings, and {machine} has none to choose; leave "
+                "one of the options out."
+            )
+        return Search(0.0, "the method's own")
     fixed = [option(name) for name in CHOSEN if given.get(name) is not None]
     if fixed:
         search = Search(0.0, f"as given by {' and '.join(fixed)}, the others are defaults")
@@ -94,7 +101,7 @@ def why_settings(machine, estimator, tuning, search):
         for name in CHOSEN
         if parameters.get(name) is not None and (name, parameters[name]) != ("kernel", "rbf")
     ]
-    return f"{', '.join(shown)}: {_source(machine, tuning, search)}"
+    return ": ".join(filter(None, [", ".join(shown), _source(machine, tuning, search)]))
 
 
 def _source(machine, tuning, search):

@@ -284,6 +284,8 @@ def _compared(training, seconds, observer):
         seed=prepared.settings.get("random_state"), observer=observer,
     )  # fmt: skip
     facts = training.metadata["training"]
-    facts["baselines"] = comparison_facts(comparison)
+    facts["baselines"] = beside = comparison_facts(comparison)
+    if beside and beside["instead"]:
+        beside["instead"] = observer.words(beside["instead"])
     facts["notes"] += [observer.words(note) for note in unusable + said]
     return replace(training, comparison=comparison)

@@ -6,8 +6,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length
 
-from ...estimators import PUSVM, S3VM, PUEnsemble
-from ...estimators.normal_rows import OneClassMachine
 from ..tuning.result import trim_of
 from ..tuning.search import Search
 from .few_labels import compare_few_labels
@@ -59,9 +57,11 @@ def compare_with_baselines(
     Parameters
     ----------
     estimator : SVDD, OneClassSVM, SVDDEnsemble, PUSVM, PUEnsemble, S3VM, or Pipeline ending in one
-        Fitted or not; it is left as it is. Steps of a pipeline before the last are fitted anew to
-        the training rows of each fold, and baselines stand behind them too. After ``tune``, a
-        machine without labels leaves out rows in training as ``tune`` did.
+        Or a machine of ``fewlabels.baselines``, which is compared with the other methods and with
+        the machine of this library that has the same labels. Fitted or not; it is left as it is.
+        Steps of a pipeline before the last are fitted anew to the training rows of each fold, and
+        baselines stand behind them too. After ``tune``, a machine without labels leaves out rows
+        in training as ``tune`` did.
     X : {array-like, sparse} of shape (n_samples, n_features) or DataFrame
         Rows, in comparable units unless the pipeline scales them.
     y : array-like of shape (n_samples,), default=None
@@ -114,14 +114,14 @@ def compare_with_baselines(
     X = _as_rows(X, steps, "X")
     rows = Rows(X, y, steps)
     agreement = disagreements = None
-    if isinstance(machine, OneClassMachine):
+    if machine.learns_from == "normal":
         kind = "nothing" if known_other is None else "one-class"
         if known_other is not None:
             known_other = _as_rows(known_other, steps, "known_other")
         found, why_not, agreement, disagreements = compare_one_class(
             machine, rows, known_other, trim_of(machine), search, rng
         )
-    elif isinstance(machine, S3VM):
+    elif machine.learns_from == "classes":
         kind = "classes"
         found, why_not = compare_few_labels(machine, rows, search, rng, class_names)
     else:
@@ -132,13 +132,14 @@ def compare_with_baselines(
 
 def _check(machine, X, y, known_other):
     name = type(machine).__name__
-    without_labels = isinstance(machine, OneClassMachine)
-    if not (without_labels or isinstance(machine, PUSVM | PUEnsemble | S3VM)):
+    without_labels = getattr(machine, "learns_from", "") == "normal"
+    if not hasattr(machine, "learns_from"):
         raise ValueError(
             "compare_with_baselines knows SVDD, OneClassSVM, SVDDEnsemble, PUSVM, PUEnsemble and "
-            f"S3VM, and pipelines that end in one of them; it was given {name}."
+            "S3VM, the machines of fewlabels.baselines, and pipelines that end in one of them; it "
+            f"was given {name}."
         )
-    if machine.kernel == "precomputed":
+    if getattr(machine, "kernel", None) == "precomputed":
         raise ValueError(
             "kernel='precomputed' gives kernel values in place of rows, and baselines need rows; "
             "pass rows and a kernel or a callable."
@@ -165,6 +166,7 @@ def _as_rows(X, steps, what):
 def _result(kind, found, why_not, agreement, disagreements, search):
     outcome, verdict, worse_than = "unknown", f"Nothing could be compared: {why_not}.", []
     differences = differences_of(["ours"], np.zeros(1), np.zeros(1), 1)
+    offer = ""
     table, protocol = pd.DataFrame(columns=_COLUMNS), ""
     if found is not None:
         protocol, names = found.protocol, [found.methods[k].name for k in found.running]
@@ -180,6 +182,9 @@ def _result(kind, found, why_not, agreement, disagreements, search):
                 float(found.mean[0]),
                 lambda value: f"{100.0 * value:.1f} %" if accuracy else f"{max(value, 0.0):.3f}",
             )
+            clearly = differences["name"][differences["ahead"] & differences["clear"]]
+            machines = {method.name: method.machine for method in found.methods}
+            offer = next((machines[name] for name in clearly if machines[name]), "")
             # What begins with another method needs no name.
             name = "" if worse_than and outcome != "worse" else f"{names[0]}: "
             verdict = f"{name}{verdict} {found.caution}".rstrip()
@@ -194,7 +199,7 @@ def _result(kind, found, why_not, agreement, disagreements, search):
         protocol += f" It was ended early by {search.stopped}."
     return BaselineComparison(
         table, differences, _MEASURES[kind], verdict, outcome, worse_than, protocol,
-        search.stopped, search.seconds, agreement, disagreements,
+        search.stopped, search.seconds, agreement, disagreements, offer,
     )  # fmt: skip
 
 

@@ -6,16 +6,16 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from ...baselines.methods import MAJORITY, beside, few_label_methods
+from ...estimators import S3VM
 from ...labels.semi_supervised import places_of, read_semi_labels, read_shares
 from ..splitters import LabeledKFold
-from .methods import MAJORITY, few_label_methods
-from .run import Method, run, sample
+from .run import run, sample
 
 # Folds are repeated until about so many labels were predicted.
 _FOLDS, _PREDICTIONS, _MOST_REPEATS = 5, 200, 10
 # Most labelled rows that take part.
 _MOST_LABELLED = 2000
-_OURS = "S3VM"
 # Unlabelled rows that are called; shares of them that differ by more than this are spoken of.
 _CALLED, _APART = 500, 0.1
 # Most classes that a note on these shares names.
@@ -47,18 +47,18 @@ def compare_few_labels(machine, rows, search, rng, class_names=None):
     )  # fmt: skip
     held = np.where(alone, np.nan, coded)
     splits = [(kept[a], kept[b]) for a, b in splitter.split(kept, held[kept])]
-    if isinstance(machine.balance, Mapping):
+    if isinstance(getattr(machine, "balance", None), Mapping):
         shares = read_shares(machine.balance, classes)
         numbered = dict(zip(np.arange(float(len(classes))).tolist(), shares, strict=True))
         machine = clone(machine).set_params(balance=numbered)
-    methods = [Method(_OURS, machine), *few_label_methods(rng.randint(2**31 - 1))]
+    methods = beside(machine, few_label_methods(rng.randint(2**31 - 1)), S3VM())
 
     def evaluate(method, fold, train, test):
         known = ~np.isnan(coded[train])
         encoded, held = rows.encoded(fold, train, test)
         estimator = clone(method.estimator)
         if method is methods[0]:
-            estimator.set_params(unlabeled=None, verbose=False)
+            estimator.set_params(unlabeled=None)
             estimator.fit(encoded, coded[train])
         elif method.learns_from == "labels":
             estimator.fit(_safe_indexing(encoded, np.flatnonzero(known)), coded[train][known])

@@ -6,9 +6,10 @@ from scipy.stats import rankdata, spearmanr
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
+from ...baselines.methods import beside, one_class_methods
+from ...estimators import SVDDEnsemble
 from ...training.neighbors import far_from_neighbors
-from .methods import one_class_methods
-from .run import MOST_ROWS, Method, run
+from .run import MOST_ROWS, run
 
 _FOLDS, _REPEATS = 5, 2
 # The rate asked for where the machine has none.
@@ -32,7 +33,7 @@ def compare_one_class(machine, rows, known_other, trim, search, rng):
     for repeat in range(_REPEATS):
         folds = KFold(_FOLDS, shuffle=True, random_state=(seed + repeat) % (2**31 - 1))
         splits += [(kept[a], kept[b]) for a, b in folds.split(kept)]
-    methods = [Method(type(machine).__name__, machine), *one_class_methods(seed)]
+    methods = beside(machine, one_class_methods(seed), SVDDEnsemble())
     asked = getattr(machine, "target_fpr", None) or _TARGET_FPR
 
     def evaluate(method, fold, train, test):
@@ -40,9 +41,10 @@ def compare_one_class(machine, rows, known_other, trim, search, rng):
         encoded, held, *other = rows.encoded(fold, train, test, *others)
         estimator = clone(method.estimator)
         if method is methods[0]:
-            estimator.set_params(verbose=False)
-            weight = (~far_from_neighbors(encoded, trim)).astype(float) if trim else None
-            outside = estimator.fit(encoded, sample_weight=weight).predict(held) < 0
+            weighed = {}
+            if trim:
+                weighed["sample_weight"] = (~far_from_neighbors(encoded, trim)).astype(float)
+            outside = estimator.fit(encoded, **weighed).predict(held) < 0
             score = estimator.score_samples(held)
         else:
             cut = np.quantile(estimator.fit(encoded).score_samples(encoded), asked)

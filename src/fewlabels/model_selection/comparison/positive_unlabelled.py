@@ -5,12 +5,13 @@ from numbers import Real
 import numpy as np
 from sklearn.base import clone
 
-from ...class_prior import split_labels
+from ...baselines.methods import beside, decision_of, pu_methods
+from ...class_prior import estimate_prior, split_labels
+from ...estimators import PUEnsemble
 from ...estimators.positive_unlabelled import prior_of
 from ...metrics import pu_auc
 from ..splitters import PUKFold
-from .methods import decision_of, pu_methods
-from .run import Method, run, sample
+from .run import run, sample
 
 _FOLDS, _REPEATS = 5, 4
 # Most positive rows that take part.
@@ -31,13 +32,13 @@ def compare_pu(machine, rows, search, rng):
     )
     mark = positive.astype(int)
     splits = [(kept[a], kept[b]) for a, b in splitter.split(kept, mark[kept])]
-    methods = [Method(type(machine).__name__, machine), *pu_methods(rng.randint(2**31 - 1))]
+    methods = beside(machine, pu_methods(rng.randint(2**31 - 1)), PUEnsemble(prior=prior))
 
     def evaluate(method, fold, train, test):
         encoded, held = rows.encoded(fold, train, test)
         estimator = clone(method.estimator)
         if method is methods[0]:
-            estimator.set_params(prior=prior, pos_label=None, verbose=False)
+            estimator.set_params(prior=prior, pos_label=None)
         estimator.fit(encoded, mark[train])
         decision = decision_of(estimator, held)
         if method is methods[0]:
@@ -78,5 +79,7 @@ def _prior_of(machine, rows, positive, classes):
     X = rows.X
     if rows.steps is not None:
         X = clone(rows.steps).fit_transform(X, rows.y)
+    if hasattr(machine, "method"):
+        return estimate_prior(X, positive).prior
     labels = classes[positive.astype(np.intp)]
     return prior_of(clone(machine), X, labels)[0].prior

@@ -41,6 +41,9 @@ class BaselineComparison:
     disagreements : pandas.DataFrame or None
         Without labels: rows that the methods rank most differently: ``row``, position in X;
         ``ours`` and ``baselines``, ranks as shares, 0 the most unusual (the baselines' mean).
+    offer : str
+        Where a baseline is clearly ahead: its name as a machine, for ``fewlabels fit --machine``
+        and as ``method`` in ``fewlabels.baselines``; else "".
     """
 
     table: pd.DataFrame
@@ -54,6 +57,7 @@ class BaselineComparison:
     seconds: float
     agreement: pd.DataFrame | None = None
     disagreements: pd.DataFrame | None = None
+    offer: str = ""
 
     def __repr__(self):
         ended = f", ended by {self.stopped}" if self.stopped else ""

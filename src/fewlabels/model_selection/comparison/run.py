@@ -2,7 +2,6 @@
 
 import time
 import warnings
-from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -14,14 +13,6 @@ from .judge import corrected_error
 
 # Most rows that take part.
 MOST_ROWS = 4000
-
-
-class Method(NamedTuple):
-    """A method by its name for people; ``learns_from`` "labels" trains on these rows only."""
-
-    name: str
-    estimator: Any
-    learns_from: str = "all"
 
 
 class Scores:

@@ -1,11 +1,13 @@
-"""What a sceptic would try, all of it made of scikit-learn's estimators."""
+"""What a sceptic would try, all of it made of scikit-learn's estimators, by name."""
 
 import warnings
+from collections.abc import Callable
 from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.covariance import LedoitWolf
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import IsolationForest, RandomForestClassifier
@@ -16,8 +18,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC, OneClassSVM
 
-from ...training.neighbors import rank_of_neighbor
-from .run import Method
+from ..training.neighbors import rank_of_neighbor
 
 _NEIGHBOR = 10
 # Settings that a forest is tuned over: rows in a leaf, columns per split; trees to choose by.
@@ -50,7 +51,7 @@ class TunedForest(RandomForestClassifier):
 
     def fit(self, X, y):
         """Fit a small forest for each setting, and a whole one with the best, by its area."""
-        n_trees, areas = self.n_estimators, []
+        n_trees, whole, areas = self.n_estimators, self.oob_score, []
         self.set_params(n_estimators=_FEW_TREES, oob_score=True)
         for leaf, columns in _FORESTS:
             self.set_params(min_samples_leaf=leaf, max_features=columns)
@@ -60,7 +61,7 @@ class TunedForest(RandomForestClassifier):
             votes = np.nan_to_num(self.oob_decision_function_[:, 1], nan=0.5)
             areas.append(roc_auc_score(y, votes))
         leaf, columns = _FORESTS[int(np.argmax(areas))]
-        self.set_params(n_estimators=n_trees, oob_score=False)
+        self.set_params(n_estimators=n_trees, oob_score=whole)
         self.set_params(min_samples_leaf=leaf, max_features=columns)
         return super().fit(X, y)
 
@@ -104,7 +105,10 @@ class Mahalanobis(LedoitWolf):
     def fit(self, X, y=None):
         """Fit mean and covariance."""
         if sp.issparse(X):
-            raise ValueError("a covariance matrix of sparse rows is not computed.")
+            raise ValueError(
+                "a covariance matrix of sparse rows is not computed; pass dense rows or take "
+                "another method."
+            )
         return super().fit(X)
 
     def score_samples(self, X):
@@ -112,49 +116,114 @@ class Mahalanobis(LedoitWolf):
         return -self.mahalanobis(X)
 
 
+class Method(NamedTuple):
+    """A method by its name for people; ``learns_from`` "labels" trains on these rows only.
+
+    ``machine`` is its name on the command line, "" where it has none.
+    """
+
+    name: str
+    estimator: Any
+    learns_from: str = "all"
+    machine: str = ""
+
+
+class Known(NamedTuple):
+    """How the estimator of a method is made of a seed."""
+
+    name: str
+    make: Callable[[Any], Any]
+    learns_from: str = "all"
+
+
+def _forest(kind, **parameters):
+    return lambda seed: kind(class_weight="balanced_subsample", random_state=seed, **parameters)
+
+
+_AS_NEGATIVE = "unlabelled as negative"
+# Methods by their names on the command line: detectors that learn from rows without labels, ...
+ONE_CLASS = {
+    "isolation-forest": Known("isolation forest", lambda seed: IsolationForest(random_state=seed)),
+    "neighbours": Known(
+        f"distance to the {_NEIGHBOR}th neighbour",
+        lambda seed: NeighborDistance(n_neighbors=_NEIGHBOR),
+    ),
+    "root-neighbours": Known(
+        "distance to the root-n-th neighbour", lambda seed: RootNeighborDistance()
+    ),
+    "mahalanobis": Known("Mahalanobis distance", lambda seed: Mahalanobis()),
+}
+# ... classifiers that take unlabelled rows for negatives, ...
+POSITIVE_UNLABELLED = {
+    "pu-logistic": Known(
+        f"logistic regression, {_AS_NEGATIVE}",
+        lambda seed: LogisticRegression(class_weight="balanced", max_iter=1000),
+    ),
+    "random-forest": Known(
+        f"random forest, {_AS_NEGATIVE}", _forest(RandomForestClassifier, min_samples_leaf=5)
+    ),
+    "pu-svm": Known(f"SVM, {_AS_NEGATIVE}", lambda seed: SVC(class_weight="balanced")),
+    "forest": Known(f"tuned forest, {_AS_NEGATIVE}", _forest(TunedForest)),
+}
+# ... and classifiers of the labels alone, and simple ones that use unlabelled rows.
+FEW_LABELS = {
+    "logistic": Known(
+        "logistic regression, labels alone",
+        lambda seed: LogisticRegression(max_iter=1000),
+        "labels",
+    ),
+    "svm": Known("SVM, labels alone", lambda seed: SVC(random_state=seed), "labels"),
+    "self-training": Known(
+        "self-training",
+        lambda seed: SelfTrainingClassifier(LogisticRegression(max_iter=1000)),
+    ),
+    "spreading": Known(
+        "label spreading, nearest neighbours",
+        lambda seed: LabelSpreading(kernel="knn"),
+    ),
+    "tuned-spreading": Known(
+        "label spreading, best of several graphs", lambda seed: TunedSpreading(random_state=seed)
+    ),
+}
+
+
+def _methods(known, seed):
+    return [
+        Method(one.name, one.make(seed), one.learns_from, machine)
+        for machine, one in known.items()
+    ]
+
+
+def beside(machine, methods, rival):
+    """The methods to compare: the machine first, without itself; ``rival`` where it is one."""
+    machine = clone(machine)
+    if not hasattr(machine, "method"):
+        machine.set_params(verbose=False)
+        return [Method(type(machine).__name__, machine), *methods]
+    others = [method for method in methods if method.machine != machine.method]
+    return [Method(machine.title, machine), Method(type(rival).__name__, rival), *others]
+
+
 def one_class_methods(seed):
     """Detectors that learn from rows without labels."""
-    return [
-        Method("isolation forest", IsolationForest(random_state=seed)),
-        Method(
-            f"distance to the {_NEIGHBOR}th neighbour", NeighborDistance(n_neighbors=_NEIGHBOR)
-        ),
-        Method("distance to the root-n-th neighbour", RootNeighborDistance()),
-        Method("Mahalanobis distance", Mahalanobis()),
-        Method("scikit-learn's OneClassSVM, defaults", OneClassSVM()),
-    ]
+    theirs = Method("scikit-learn's OneClassSVM, defaults", OneClassSVM())
+    return [*_methods(ONE_CLASS, seed), theirs]
 
 
 def pu_methods(seed):
     """Classifiers that take unlabelled rows for negatives."""
-    forest = RandomForestClassifier(
-        min_samples_leaf=5, class_weight="balanced_subsample", random_state=seed
-    )
-    tuned = TunedForest(class_weight="balanced_subsample", random_state=seed)
-    regression = LogisticRegression(class_weight="balanced", max_iter=1000)
-    return [
-        Method("logistic regression, unlabelled as negative", regression),
-        Method("random forest, unlabelled as negative", forest),
-        Method("SVM, unlabelled as negative", SVC(class_weight="balanced")),
-        Method("tuned forest, unlabelled as negative", tuned),
-    ]
+    return _methods(POSITIVE_UNLABELLED, seed)
 
 
 def few_label_methods(seed):
     """Classifiers of the labels alone, and simple ones that use unlabelled rows."""
-    training = SelfTrainingClassifier(LogisticRegression(max_iter=1000))
-    return [
-        Method(MAJORITY, DummyClassifier(strategy="most_frequent"), "labels"),
-        Method("logistic regression, labels alone", LogisticRegression(max_iter=1000), "labels"),
-        Method("SVM, labels alone", SVC(random_state=seed), "labels"),
-        Method("self-training", training),
-        Method("label spreading, nearest neighbours", LabelSpreading(kernel="knn")),
-        Method("label spreading, best of several graphs", TunedSpreading(random_state=seed)),
-    ]
+    majority = Method(MAJORITY, DummyClassifier(strategy="most_frequent"), "labels")
+    return [majority, *_methods(FEW_LABELS, seed)]
 
 
 def decision_of(estimator, X):
-    """Decisions of a classifier, greater for its second class."""
+    """Decisions of a classifier, greater for its second class, or one for each of several."""
     if hasattr(estimator, "decision_function"):
         return np.asarray(estimator.decision_function(X), dtype=float)
-    return estimator.predict_proba(X)[:, 1]
+    chances = estimator.predict_proba(X)
+    return chances[:, 1] if chances.shape[1] == 2 else chances

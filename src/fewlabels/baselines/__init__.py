@@ -1,0 +1,10 @@
+"""Simple methods of scikit-learn as machines: with thresholds, a prior's cut and probabilities.
+
+They are what comparisons compare with; where one of them is ahead, take it.
+"""
+
+from .few_labels import FewLabelsBaseline
+from .one_class import OneClassBaseline
+from .positive_unlabelled import PUBaseline
+
+__all__ = ["FewLabelsBaseline", "OneClassBaseline", "PUBaseline"]

@@ -1,0 +1,67 @@
+"""What simple methods have in common as machines."""
+
+import warnings
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+_ROWS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+
+
+def fitted_quietly(estimator, *data):
+    """The estimator, fitted without its warnings of steps that ended and bags that hold all."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return estimator.fit(*data)
+
+
+class Baseline(BaseEstimator):
+    """An estimator of scikit-learn by its name, the ``method``; ``_known`` are the names."""
+
+    _known: dict = {}  # noqa: RUF012
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.method != "mahalanobis"
+        return tags
+
+    @property
+    def title(self):
+        """What the method is called in words."""
+        return self._known[self.method].name
+
+    @property
+    def baseline_(self):
+        """The function of rows that the method has found, before any threshold."""
+        check_is_fitted(self)
+        return self._function
+
+    def __sklearn_is_fitted__(self):
+        return getattr(self, "_function", None) is not None
+
+    def _made(self):
+        """A new estimator of the method; a ValueError where there is none of this name."""
+        if self.method not in self._known:
+            raise ValueError(
+                f"method={self.method!r} is not known; there are {', '.join(self._known)}."
+            )
+        estimator = self._known[self.method].make(self._seed())
+        if "n_jobs" in estimator.get_params():
+            estimator.set_params(n_jobs=self.n_jobs)
+        return estimator
+
+    def _seed(self):
+        seed = 0 if self.random_state is None else self.random_state
+        return check_random_state(seed).randint(2**31 - 1)
+
+    def _read(self, X, y="no_validation"):
+        """Rows to learn from; at least two."""
+        return validate_data(self, X, y, ensure_min_samples=2, **_ROWS)
+
+    def _values(self, X):
+        """The function's values at rows to score."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **_ROWS)
+        return self._function(X)

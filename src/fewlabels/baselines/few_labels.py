@@ -1,0 +1,171 @@
+"""Simple classifiers of a few labels and unlabelled rows."""
+
+from typing import ClassVar, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, clone
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.validation import check_consistent_length
+
+from ..labels.semi_supervised import places_of, read_semi_labels
+from ..training.class_curves import curves_of_classes
+from ..training.cross_fitting import left_out_scores
+from ..training.curves import curve_of_labels
+from ._base import Baseline, fitted_quietly
+from .methods import FEW_LABELS
+from .values import value_of
+
+_FOLDS = 10
+
+
+class FewLabelsBaseline(ClassifierMixin, Baseline):
+    """A simple classifier of a few labels, with or without the unlabelled rows.
+
+    Probabilities are a curve of the decisions of labelled rows held out; where a class has one
+    label there are none.
+
+    Parameters
+    ----------
+    method : str, default="logistic"
+        "logistic", "svm": logistic regression and SVC of the labels alone; "self-training": of
+        logistic regression; "spreading": label spreading over the 7 nearest neighbours;
+        "tuned-spreading": over the graph that does best on labels held out.
+    unlabeled : object, default=-1
+        The mark of unlabelled rows, besides missing values; None for none.
+    random_state : int, RandomState or None, default=None
+        Seed; None means 0.
+    n_jobs : int or None, default=None
+        Threads.
+
+    Attributes
+    ----------
+    baseline_ : callable
+        The method's function of rows.
+    classes_, transduction_, curve_
+        As of :class:`fewlabels.S3VM`.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    See Also
+    --------
+    fewlabels.S3VM : what these are compared with.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels.baselines import FewLabelsBaseline
+    >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0], [-1.5], [1.5]])
+    >>> y = np.array([0, 0, 1, 1, -1, -1])
+    >>> FewLabelsBaseline("logistic").fit(X, y).transduction_
+    array([0, 0, 1, 1, 0, 1])
+    """
+
+    learns_from: ClassVar[str] = "classes"
+    _known = FEW_LABELS
+    probability = "sigmoid"
+
+    def __init__(self, method="logistic", unlabeled=-1, random_state=None, n_jobs=None):
+        self.method = method
+        self.unlabeled = unlabeled
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y) -> Self:
+        """Fit the method.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels; ``unlabeled`` or a missing value where there is none.
+        """
+        estimator, X = self._made(), self._read(X)
+        check_consistent_length(X, y)
+        label, self.classes_, _ = read_semi_labels(y, self.unlabeled)
+        place = places_of(label, len(self.classes_))
+        self._function = value_of(self._fitted(estimator, X, place), X)
+        places = np.where(place < 0, self._answers(self._function(X)), place)
+        self.transduction_ = self.classes_[places]
+        self._curve = self._fit_curve(estimator, X, place)
+        return self
+
+    def _fitted(self, estimator, X, place):
+        """The estimator, fitted to places of classes (-1: none)."""
+        if self._known[self.method].learns_from == "labels":
+            known = np.flatnonzero(place >= 0)
+            X, place = X[known], place[known]
+        return fitted_quietly(estimator, X, place)
+
+    def _fit_curve(self, estimator, X, place):
+        known = np.flatnonzero(place >= 0)
+        n_classes, fewest = len(self.classes_), int(np.bincount(place[known]).min())
+        if fewest < 2:
+            return None
+        folds = StratifiedKFold(min(_FOLDS, fewest), shuffle=True, random_state=self._seed())
+
+        def held_out(_, test):
+            hidden = place.copy()
+            hidden[known[test]] = -1
+            return value_of(self._fitted(clone(estimator), X, hidden), X)(X[known[test]])
+
+        scores = left_out_scores(
+            len(known), list(folds.split(known, place[known])), held_out,
+            n_scores=n_classes if n_classes > 2 else None,
+        )  # fmt: skip
+        weight = np.ones(len(known))
+        if n_classes > 2:
+            return curves_of_classes(scores, place[known], weight, self.probability)
+        return curve_of_labels(scores, place[known] == 1, weight, self.probability)
+
+    @staticmethod
+    def _answers(scores):
+        """Which class each row gets."""
+        return (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+
+    @property
+    def has_curve_(self):
+        """Whether there are probabilities."""
+        return getattr(self, "_curve", None) is not None
+
+    @property
+    def curve_(self):
+        """The ``Curve`` from decisions to probabilities."""
+        if not self.has_curve_:
+            raise ValueError(
+                "there are no probabilities, as a class has one labelled row and none could be "
+                "held out; label a second one."
+            )
+        return self._curve
+
+    def decision_function(self, X) -> np.ndarray:
+        """Positive for the class ``classes_[1]``, or one decision for each of several classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+        """
+        return self._values(X)
+
+    def predict(self, X) -> np.ndarray:
+        """The class of the largest decision.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+        """
+        decision = self.decision_function(X)
+        return self.classes_[self._answers(decision)]
+
+    def predict_proba(self, X) -> np.ndarray:
+        """Probabilities of the classes, by labelled rows held out.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+        """
+        decision = self.decision_function(X)
+        return self.curve_(decision)

@@ -1,0 +1,159 @@
+"""Simple detectors with a threshold for a rate of false alarms."""
+
+from numbers import Real
+from typing import ClassVar, Self
+
+import numpy as np
+from sklearn.base import OutlierMixin, clone
+from sklearn.model_selection import KFold
+from sklearn.utils.validation import check_is_fitted
+
+from ..fitted import Conformal
+from ..fitted.conformal import TIE
+from ..training.cross_fitting import left_out_scores
+from ._base import Baseline, fitted_quietly
+from .methods import ONE_CLASS
+from .values import Distance, value_of
+
+_FOLDS = 10
+
+
+class OneClassBaseline(OutlierMixin, Baseline):
+    """A simple detector that learns from rows of one class, with thresholds and p-values.
+
+    Parameters
+    ----------
+    method : str, default="root-neighbours"
+        "neighbours": distance to the 10th nearest row; "root-neighbours": to the root-n-th of n
+        rows; "isolation-forest", "mahalanobis": scikit-learn's.
+    target_fpr : float, default=0.05
+        Share of new normal rows that may be called outside, in (0, 1).
+    random_state : int, RandomState or None, default=None
+        Seed; None means 0.
+    n_jobs : int or None, default=None
+        Threads, for forests.
+
+    Attributes
+    ----------
+    baseline_ : callable
+        The method's function of rows.
+    conformal_ : Conformal
+        Scores of the rows as if they were new, and the threshold and p-values that follow.
+    calibration_scores_ : ndarray
+        These scores, ascending.
+    offset_ : float
+        The threshold.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    See Also
+    --------
+    fewlabels.SVDDEnsemble : what these are compared with.
+
+    Notes
+    -----
+    Rows are scored as if they were new: for distances, without themselves; else by ten fits
+    without a tenth of the rows each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels.baselines import OneClassBaseline
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> OneClassBaseline("neighbours").fit(rows).predict([[0.0, 0.0], [6.0, 6.0]])
+    array([ 1, -1])
+    """
+
+    learns_from: ClassVar[str] = "normal"
+    _known = ONE_CLASS
+
+    def __init__(self, method="root-neighbours", target_fpr=0.05, random_state=None, n_jobs=None):
+        self.method = method
+        self.target_fpr = target_fpr
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y=None) -> Self:
+        """Fit the method, and set the threshold.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows of the one class.
+        y : ignored
+            For compatibility.
+        """
+        rate = self.target_fpr
+        if not (isinstance(rate, Real) and 0.0 < float(rate) < 1.0):
+            raise ValueError(
+                f"target_fpr={rate!r} is not allowed; pass a share in (0, 1), as the methods have "
+                "no threshold of their own."
+            )
+        estimator, X = self._made(), self._read(X)
+        function = value_of(fitted_quietly(estimator, X), X)
+        if isinstance(function, Distance):
+            scores = function.left_out()
+        else:
+            folds = KFold(min(_FOLDS, X.shape[0]), shuffle=True, random_state=self._seed())
+            scores = left_out_scores(
+                X.shape[0], list(folds.split(np.empty(X.shape[0]))),
+                lambda train, test: (
+                    fitted_quietly(clone(estimator), X[train]).score_samples(X[test])
+                ),
+            )  # fmt: skip
+        self._function = function
+        tie = TIE * float(np.abs(scores).max(initial=0.0))
+        self.conformal_ = Conformal(
+            scores=np.sort(scores), shift=0.0, scale=1.0, tie=tie, relative=False, rate=float(rate)
+        )
+        return self
+
+    @property
+    def calibration_scores_(self):
+        check_is_fitted(self)
+        return self.conformal_.scores
+
+    @property
+    def offset_(self):
+        check_is_fitted(self)
+        return self.conformal_.threshold
+
+    def score_samples(self, X) -> np.ndarray:
+        """The method's scores: higher is more normal.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+        """
+        return self._values(X)
+
+    def decision_function(self, X) -> np.ndarray:
+        """``score_samples`` minus ``offset_``; positive inside.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+        """
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X) -> np.ndarray:
+        """+1 inside or on the boundary, -1 outside.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+        """
+        return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.intp)
+
+    def p_values(self, X) -> np.ndarray:
+        """Conformal p-values, small for rows unlike those of the fit.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+        """
+        return self.conformal_.p_values(self.score_samples(X))

@@ -1,0 +1,176 @@
+"""Simple classifiers of positive and unlabelled rows, cut where the prior says."""
+
+from typing import ClassVar, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, clone
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.validation import check_consistent_length
+
+from ..class_prior.finding import Prior, check_prior, estimated_prior
+from ..fitted import Curve
+from ..labels.positive_unlabelled import read_labels
+from ..training.cross_fitting import left_out_scores
+from ..training.curves import curve_with_prior
+from ..training.positive_unlabelled.scores import quantile_cut
+from ._base import Baseline, fitted_quietly
+from .methods import POSITIVE_UNLABELLED, decision_of
+from .values import Votes, value_of
+
+_FOLDS = 5
+# Scores nearer than this share of the largest are equal.
+_ROUNDING = 1e-12
+
+
+class PUBaseline(ClassifierMixin, Baseline):
+    """A classifier that takes unlabelled rows for negatives, cut where the prior says.
+
+    Rows are scored as if they were new: by the trees that a row did not train, or by five fits
+    without a part of the rows each. The share ``prior`` of the unlabelled rows that scores highest
+    is called positive; probabilities follow from these scores and the prior.
+
+    Parameters
+    ----------
+    method : str, default="forest"
+        "forest": a forest with the size of leaves and the columns per split that do best out of
+        bag; "random-forest": one with 5 rows in a leaf; "pu-logistic": logistic regression;
+        "pu-svm": scikit-learn's SVC. Classes are weighted.
+    prior : "estimate" or float, default="estimate"
+        Share of positives among the *unlabelled* rows, in (0, 1).
+    pos_label : label or None, default=None
+        The positive class, where it is not the greater value of y.
+    random_state : int, RandomState or None, default=None
+        Seed; None means 0.
+    n_jobs : int or None, default=None
+        Threads.
+
+    Attributes
+    ----------
+    baseline_ : callable
+        The method's function of rows.
+    prior_, prior_interval_, classes_, transduction_, curve_
+        As of :class:`fewlabels.PUSVM`.
+    cut_ : float
+        Where the function is cut.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    See Also
+    --------
+    fewlabels.PUEnsemble : what these are compared with.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels.baselines import PUBaseline
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(2, 1, (80, 2)), rng.normal(-2, 1, (120, 2))])
+    >>> y = np.r_[np.ones(40), np.zeros(160)]  # 40 of the 80 positives are labelled
+    >>> PUBaseline("pu-logistic", prior=0.25).fit(X, y).predict([[2.0, 2.0], [-2.0, -2.0]])
+    array([1., 0.])
+    """
+
+    learns_from: ClassVar[str] = "positive"
+    _known = POSITIVE_UNLABELLED
+    has_curve_ = True
+    probability = "isotonic"
+
+    def __init__(
+        self, method="forest", prior="estimate", pos_label=None, random_state=None, n_jobs=None
+    ):
+        self.method = method
+        self.prior = prior
+        self.pos_label = pos_label
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X, y) -> Self:
+        """Fit the method, and cut it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Two values, or one and missing ones (NaN, None). The greater value (or
+            ``pos_label``) marks positive rows, the other one unlabelled rows.
+        """
+        check_prior(self.prior)
+        estimator, X = self._made(), self._read(X)
+        check_consistent_length(X, y)
+        positive, self.classes_ = read_labels(y, self.pos_label)
+        if self.prior == "estimate":
+            found = estimated_prior(X, positive, self._seed(), self.n_jobs)
+        else:
+            found = Prior(float(self.prior))
+        self.prior_, self.prior_interval_ = found
+        function, held_out = self._fitted(estimator, X, positive)
+        unlabelled = held_out[~positive]
+        rounding = _ROUNDING * float(np.abs(held_out).max(initial=0.0))
+        cut = quantile_cut(unlabelled, np.ones(len(unlabelled)), self.prior_, rounding)
+        self._function, self.cut_ = function, float(cut)
+        found = np.where(positive, True, held_out > cut)
+        self.transduction_ = self.classes_[found.astype(np.intp)]
+        ours, others = (
+            (part - cut, np.ones(len(part))) for part in (held_out[positive], unlabelled)
+        )
+        self.curve_: Curve = curve_with_prior(ours, others, self.prior_, self.probability)
+        return self
+
+    def _fitted(self, estimator, X, positive):
+        """The function, and values of the rows by fits without them."""
+        y, fewest = positive.astype(int), int(min(positive.sum(), (~positive).sum()))
+        if hasattr(estimator, "oob_score"):
+            estimator.set_params(oob_score=True)
+        function = value_of(fitted_quietly(estimator, X, y), X)
+        if isinstance(function, Votes):
+            held_out = estimator.oob_decision_function_[:, 1]
+            missing = ~np.isfinite(held_out)  # rows that are in all bags
+            return function, np.where(missing, np.nanmean(held_out), held_out)
+        if fewest < 2:
+            return function, function(X)
+        folds = StratifiedKFold(min(_FOLDS, fewest), shuffle=True, random_state=self._seed())
+        held_out = left_out_scores(
+            len(y), list(folds.split(X, y)),
+            lambda train, test: decision_of(
+                fitted_quietly(clone(estimator), X[train], y[train]), X[test]
+            ),
+        )  # fmt: skip
+        return function, held_out
+
+    def decision_function(self, X) -> np.ndarray:
+        """The method's scores above the cut; positive for the positive class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+        """
+        return self._values(X) - self.cut_
+
+    def predict(self, X) -> np.ndarray:
+        """The positive class where the decision is above 0, else the mark of unlabelled rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+        """
+        above = self.decision_function(X) > 0
+        return self.classes_[above.astype(np.intp)]
+
+    def predict_proba(self, X) -> np.ndarray:
+        """Probabilities of the two classes, for rows drawn as the unlabelled ones were.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+        """
+        decision = self.decision_function(X)
+        return self.curve_(decision)

@@ -1,0 +1,124 @@
+"""What fits of simple methods leave behind: functions of rows that files can hold."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import IsolationForest, RandomForestClassifier
+from sklearn.neighbors import NearestNeighbors
+from sklearn.semi_supervised import LabelSpreading
+
+from ..kernels.forest import Forest
+from .methods import NeighborDistance, TunedSpreading, decision_of
+
+
+@dataclass(frozen=True, eq=False)
+class Estimated:
+    """An estimator of scikit-learn that is made of plain arrays."""
+
+    estimator: Any
+
+    def __call__(self, X):
+        if hasattr(self.estimator, "score_samples"):
+            return np.asarray(self.estimator.score_samples(X), dtype=float)
+        return decision_of(self.estimator, X)
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """The share of a class in the leaves that rows fall into."""
+
+    forest: Forest
+
+    def __call__(self, X):
+        return self.forest.mean(X)
+
+
+@dataclass(frozen=True, eq=False)
+class Isolation:
+    """``-2 ** -(mean depth / usual depth)``, as scikit-learn scores."""
+
+    forest: Forest  # its values are depths
+
+    def __call__(self, X):
+        return -np.exp2(-self.forest.mean(X))
+
+
+@dataclass(frozen=True, eq=False)
+class Distance:
+    """Minus the distance to the k-th nearest of the rows."""
+
+    rows: Any
+    k: int
+
+    def __call__(self, X):
+        return -_nearest(self.rows, self.k).kneighbors(X)[0][:, -1]
+
+    def left_out(self):
+        """That of the rows, each as if it were not there."""
+        nearest = _nearest(self.rows, min(self.k, self.rows.shape[0] - 1))
+        return -nearest.kneighbors()[0][:, -1]
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Mean shares of the classes among the k nearest rows."""
+
+    rows: Any
+    k: int
+    shares: np.ndarray
+
+    def __call__(self, X):
+        near = _nearest(self.rows, self.k).kneighbors(X, return_distance=False)
+        shares = self.shares[near].sum(axis=1)
+        total = shares.sum(axis=1, keepdims=True)
+        shares = shares / np.where(total > 0.0, total, 1.0)
+        return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
+
+
+def _nearest(rows, k):
+    return NearestNeighbors(n_neighbors=min(k, rows.shape[0])).fit(rows)
+
+
+def value_of(estimator, X):
+    """The function that an estimator fitted to rows X has found."""
+    if isinstance(estimator, TunedSpreading):
+        estimator = estimator.spreading_
+    if isinstance(estimator, LabelSpreading):
+        return Spread(X, estimator.n_neighbors, np.asarray(estimator.label_distributions_))
+    if isinstance(estimator, NeighborDistance):
+        return Distance(X, estimator.n_neighbors)
+    if isinstance(estimator, IsolationForest):
+        return Isolation(_depths(estimator))
+    if isinstance(estimator, RandomForestClassifier):
+        return Votes(Forest.of(estimator.estimators_, _second_share))
+    return Estimated(estimator)
+
+
+def _second_share(nodes):
+    shares = nodes.value[:, 0]
+    return shares[:, 1] / shares.sum(axis=1)
+
+
+def _depths(estimator):
+    """A forest of the nodes' depths, and what rows in a leaf would take to be told apart."""
+    usual = _usual_depth(np.array([estimator.max_samples_]))[0] or 1.0
+
+    def depths(nodes):
+        depth = np.zeros(nodes.node_count)
+        for at, (left, right) in enumerate(
+            zip(nodes.children_left, nodes.children_right, strict=True)
+        ):
+            if left >= 0:  # children stand behind their parent
+                depth[[left, right]] = depth[at] + 1.0
+        return (depth + _usual_depth(nodes.n_node_samples)) / usual
+
+    return Forest.of(estimator.estimators_, depths)
+
+
+def _usual_depth(n):
+    """Mean depth at which one of n rows is alone in a tree of random splits (Liu et al. 2008)."""
+    n = np.asarray(n, dtype=float)
+    several = np.maximum(n, 3.0) - 1.0
+    found = 2.0 * (np.log(several) + np.euler_gamma) - 2.0 * several / (several + 1.0)
+    return np.where(n > 2, found, np.where(n == 2, 1.0, 0.0))
