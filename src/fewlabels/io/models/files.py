@@ -224,7 +224,7 @@ def _check_scoring(pipeline, schema):
     rows = pipeline[:-1].transform(schema.blank_rows(_TRIED))
     if rows.shape != (_TRIED, machine.n_features_in_):
         raise ValueError("columns")
-    own = machine.support_vectors_[:1]
+    own = getattr(machine, "support_vectors_", rows[:0])[:1]
     for X in (rows, own) if own.shape[0] else (rows,):
         scores = machine.decision_function(X)
         if getattr(machine, "has_curve_", False):
