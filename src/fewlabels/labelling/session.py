@@ -22,6 +22,11 @@ ASK = ("mixed", "uncertain", "typical", "diverse", "positives", "random")
 TARGET = "label"
 _BACK = 20
 _LONGEST_NAME = 80
+_UNLIKE = {
+    "svdd": "it is unlike most rows",
+    "pusvm": "it looks least like the only class that has labels",
+    "s3vm": "it looks least like the classes that have labels",
+}
 _LEASE = 900.0  # seconds for which a row that somebody sees is asked of nobody else
 
 
@@ -173,20 +178,27 @@ class Session:
         if isinstance(strategy, Random):
             row, why = self._next_random(taken), strategy.why
         else:
-            decisions = self.learner.decisions
-            found, (why,) = strategy.query(
-                self.rows.X, self.learner.codes, self.learner.machine, candidates=candidates,
-                decisions=decisions, return_reasons=True,
-            ) if self._can_ask(strategy) else ([candidates[0]], [strategy.why])  # fmt: skip
-            row = int(found[0])
+            row, why = self._chosen(strategy, candidates)
         self._leases[annotator] = (row, why, now)
         return row, why
 
-    def _can_ask(self, strategy):
-        """Whether a strategy has what it asks for."""
-        if isinstance(strategy, Positives):
-            return self.learner.kind == "s3vm" and 0 in self.learner.classes
-        return True
+    def _chosen(self, strategy, candidates):
+        """The row that a strategy asks for, and why."""
+        learner, hunts = self.learner, isinstance(strategy, Positives)
+        if learner.kind == "s3vm" and (not hunts or 0 in learner.classes):
+            decisions = learner.decisions
+        elif learner.decisions is None or (learner.kind == "svdd" and not hunts):
+            decisions = None
+        else:
+            known = learner.kind == "pusvm" and hunts and learner.classes[0] == 0
+            values = learner.decisions if known else -_one_number(learner.decisions)
+            row = int(candidates[np.argmax(values[candidates])])
+            return row, strategy.why if known else _UNLIKE[learner.kind]
+        (row,), (why,) = strategy.query(
+            self.rows.X, learner.codes, None if decisions is None else learner.machine,
+            candidates=candidates, decisions=decisions, return_reasons=True,
+        )  # fmt: skip
+        return int(row), why
 
     def _next_random(self, taken):
         return int(next(row for row in self.rows.order if not taken[row]))
@@ -371,6 +383,11 @@ class Session:
             self._worker.join(timeout=60)
         with self.lock:
             self.file.close()
+
+
+def _one_number(decisions):
+    """Decisions as one number a row, the greatest or how far from the boundary."""
+    return decisions if decisions.ndim == 1 else decisions.max(axis=1)
 
 
 def default_file(source):

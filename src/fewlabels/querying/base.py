@@ -131,14 +131,14 @@ class Strategy(ABC):
         return ~labeled
 
     def choose(self, question, batch_size):
-        """Give (row, utilities of all rows, why) again and again; the best row first."""
-        values = self.utilities(question)
-        left = np.full(len(values), -np.inf)
-        left[question.candidates] = values[question.candidates]
-        for _ in range(batch_size):
-            row = int(np.argmax(left))
-            left[row] = -np.inf
-            yield row, values, self.why
+        """Give (row, utilities of all rows, why) again and again; the best row first.
+
+        Chance decides between equal ones: a table may be sorted by what is asked.
+        """
+        values, candidates = self.utilities(question), question.candidates
+        chance = self._rng.random_sample(len(candidates))
+        for place in np.lexsort((chance, -values[candidates]))[:batch_size]:
+            yield int(candidates[place]), values, self.why
 
     @abstractmethod
     def utilities(self, question) -> np.ndarray:
@@ -156,6 +156,13 @@ def decisions_of(clf, X):
         )
     shares = np.asarray(clf.predict_proba(X))
     return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
+
+
+def shares_of(f):
+    """Probabilities of the classes, logistic in decisions of shape (n,) or (n, n_classes)."""
+    f = np.stack([-f, f], axis=1) if f.ndim == 1 else f
+    e = np.exp(f - f.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
 
 
 def _whole(batch_size):

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 
-from .base import Strategy
+from .base import Strategy, shares_of
 
 
 class Positives(Strategy):
@@ -109,19 +109,12 @@ class ExpectedError(Strategy):
         free = ~question.labeled
         values = np.full(len(question.y), -np.inf)
         kept = pickle.dumps(clf)
-        shares = _shares(question.decisions)
+        shares = shares_of(question.decisions)
         for row in first[: self.n_candidates]:
             machine, expected = pickle.loads(kept), 0.0
             for place, label in enumerate(clf.classes_):
                 machine.relabel([row], [label])
-                left = 1.0 - _shares(machine.training_decisions_)[free].max(axis=1)
+                left = 1.0 - shares_of(machine.training_decisions_)[free].max(axis=1)
                 expected += shares[row, place] * (left.sum())
             values[row] = -expected
         return values
-
-
-def _shares(f):
-    """Probabilities of the classes, logistic in the decisions."""
-    f = np.stack([-f, f], axis=1) if f.ndim == 1 else f
-    e = np.exp(f - f.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)

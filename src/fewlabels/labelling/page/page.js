@@ -74,13 +74,14 @@ function showCard(card) {
   const cells = el("cells");
   cells.replaceChildren();
   el("said").textContent = "";
+  el("legend").hidden = !card || !card.drivers.length;
   if (!card) { el("why").textContent = "Every row has an answer."; return; }
   el("why").textContent = `Row ${card.row + 1}${card.why ? ": " + card.why : ""}`;
   for (const cell of card.cells) {
     const drives = card.drivers.includes(cell.name);
     const name = make("dt"), value = make("dd");
-    name.append(make("span", cell.name, drives ? { class: "drives", title: "drives the score" } : {}));
-    if (drives) name.append(make("span", " drives the score", { class: "note" }));
+    name.append(make("span", cell.name, drives ? { class: "drives" } : {}));
+    if (drives) name.append(make("span", ", drives the score", { class: "unseen" }));
     if (cell.picture) {
       const source = `${base}api/picture/${card.row}/${encodeURIComponent(cell.name)}`;
       value.append(make("img", null, { src: source, alt: `Picture ${cell.text}` }));

@@ -1,0 +1,239 @@
+"""Labelling as people do it: by keys, in headless Chromium, on real tables.
+
+    python benchmarks/labelling.py drive --data FOLDER --out OUT   three sets, pictures
+    python benchmarks/labelling.py kill --out OUT                  kill -9 at fifty random moments
+    python benchmarks/labelling.py latency --out OUT --rows 10000  from a key to the next card
+
+It takes Chromium and ``pip install websockets``. What was measured is
+printed as JSON.
+"""
+
+import argparse
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+import pandas as pd
+from labelling_bench.chromium import Chromium
+from sklearn.datasets import load_breast_cancer
+
+from fewlabels.io.answers.file import read_answers
+
+WIDE, PHONE = 1280, 390
+
+
+def serve(data, classes, *options):
+    """A server over a table, and the address that it prints."""
+    server = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-m", "fewlabels.cli", "label", str(data), "--classes",
+         ",".join(classes), "--no-browser", *options],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    line = server.stdout.readline()
+    if " at " not in line:
+        raise SystemExit(f"the server said {line!r}")
+    return server, line.split(" at ")[1].strip()
+
+
+def write_table(path, frame):
+    path.unlink(missing_ok=True)
+    path.with_name(f"{path.name}.labels").unlink(missing_ok=True)
+    frame.to_csv(path, index=False)
+    return path
+
+
+# -- three real sets --------------------------------------------------------------------------
+
+
+def hunt(folder, out):
+    """Odd heart beats of foetuses: a hunt."""
+    found = np.load(folder / "adbench_cardio.npz")
+    frame = pd.DataFrame(found["X"]).add_prefix("sensor ")
+    return write_table(out / "hunt.csv", frame.round(4)), ["odd", "usual"], 1 - found["y"], []
+
+
+def two(folder, out):
+    """Breast cells: two classes."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    return write_table(out / "two.csv", X), ["malignant", "benign"], y.to_numpy(), []
+
+
+def five(folder, out):
+    """Five newsgroups, by their words."""
+    import scipy.sparse as sp
+
+    X, y = sp.load_npz(folder / "mini_newsgroups_X.npz").tocsr(), np.load(
+        folder / "mini_newsgroups_y.npz", allow_pickle=False
+    )  # fmt: skip
+    names = y["vocabulary"]
+    target = y["y"]
+    groups = np.unique(target)[::4][:5]
+    rows = np.flatnonzero(np.isin(target, groups))
+    texts = []
+    for row in rows:
+        words = X.indices[X.indptr[row] : X.indptr[row + 1]]
+        texts.append(" ".join(names[k] for k in words[:200]))
+    truth = np.searchsorted(groups, target[rows])
+    classes = [str(y["groups"][g]) for g in groups]
+    frame = pd.DataFrame({"text": texts})
+    return write_table(out / "five.csv", frame), classes, truth, ["--text", "text"]
+
+
+SETS = {"hunt": hunt, "two": two, "five": five}
+
+
+def drive_one(name, folder, out, n_answers):
+    data, classes, truth, options = SETS[name](folder, out)
+    server, url = serve(data, classes, *options)
+    page, rng, pressed, waits = Chromium(), random.Random(0), [], []
+    try:
+        page.size(WIDE)
+        page.open(url)
+        while len(pressed) < n_answers:
+            row = page.run("row")
+            chance = rng.random()
+            if chance < 0.04 and pressed:
+                waits.append(page.timed("u"))
+                pressed.pop()
+                continue
+            key = "d" if chance < 0.06 else "s" if chance < 0.08 else str(truth[row] + 1)
+            waits.append(page.timed(key))
+            what = {"d": "unknown", "s": "skip"}.get(key) or classes[truth[row]]
+            pressed.append((row, what))
+        pictures(page, out, name)
+        if name == "five":
+            page.run("location.reload(); 0")
+            time.sleep(2.0)
+            page.until("typeof state !== 'undefined' && state !== null")
+        wide = page.run("document.documentElement.scrollWidth")
+    finally:
+        page.close()
+        server.send_signal(signal.SIGINT)
+        server.wait(timeout=60)
+    standing = [(a.row, a.label or a.kind) for a in read_answers(f"{data}.labels").standing()]
+    origin = urlsplit(url).netloc
+    return {
+        "set": name, "rows": len(truth), "answers": len(pressed),
+        "answers are those pressed": standing == pressed,
+        "requests elsewhere": [r for r in page.requests if urlsplit(r).netloc not in (origin, "")],
+        "console errors": page.errors, "widest": wide, **told(waits),
+    }  # fmt: skip
+
+
+def pictures(page, out, name):
+    """Every view, wide and on a phone, light and dark."""
+    for view in ("label", "progress", "rows", "search"):
+        page.run(f"show('{view}'); 0")
+        time.sleep(1.5)
+        for width, dark in ((WIDE, False), (PHONE, False), (WIDE, True), (PHONE, True)):
+            page.size(width, 900 if width == WIDE else 844, dark)
+            time.sleep(0.2)
+            page.picture(out / f"{name}-{view}-{width}{'-dark' if dark else ''}.png")
+            broad = page.run("document.documentElement.scrollWidth")
+            if broad > width:
+                print(f"{name}, {view}: {broad} wide on a page of {width}")
+    page.size(WIDE)
+    page.run("show('label'); 0")
+
+
+def told(waits):
+    waits = np.array(waits, dtype=float)
+    return {"ms p50": round(float(np.median(waits)), 1), "ms p99": round(
+        float(np.quantile(waits, 0.99)), 1), "ms worst": round(float(waits.max()), 1)}  # fmt: skip
+
+
+def drive(args):
+    return [drive_one(name, args.data, args.out, args.answers) for name in args.sets]
+
+
+# -- kill -9 ----------------------------------------------------------------------------------
+
+
+def kill(args):
+    """Answers over HTTP, and kill -9 at random moments: what was confirmed has to be there."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 4))
+    data = write_table(args.out / "killed.csv", pd.DataFrame(X, columns=list("abcd")))
+    command = [sys.executable, str(Path(__file__).parent / "labelling_bench" / "presser.py")]
+    confirmed, sent = {}, {}
+    for number in range(args.times):
+        server, url = serve(data, ["yes", "no"])
+        presser = subprocess.Popen([*command, url, str(number)], stdout=subprocess.PIPE, text=True)
+        time.sleep(0.3 + 1.5 * rng.random())
+        server.kill()
+        server.wait()
+        for line in presser.communicate()[0].splitlines():
+            what, id, row, label = line.split()
+            sent[id] = int(row), label
+            if what == "confirmed":
+                confirmed[id] = int(row), label
+    kept = {a.id: (a.row, a.label) for a in read_answers(f"{data}.labels").answers}
+    return {
+        "kills": args.times, "sent": len(sent), "confirmed": len(confirmed), "kept": len(kept),
+        "lost": sum(kept.get(id) != one for id, one in confirmed.items()),
+        "invented": sum(sent.get(id) != one for id, one in kept.items()),
+    }  # fmt: skip
+
+
+# -- latency ----------------------------------------------------------------------------------
+
+
+def latency(args):
+    """From a key to the next card, in Chromium, over a table of numbers."""
+    rng, found = np.random.default_rng(0), []
+    for kernel in ("linear", "rbf"):
+        truth = rng.integers(0, 2, args.rows)
+        X = rng.normal(size=(args.rows, 20)) + truth[:, None] - 0.5
+        frame = pd.DataFrame(X.round(4)).add_prefix("x")
+        data = write_table(args.out / f"latency-{kernel}.csv", frame)
+        server, url = serve(data, ["a", "b"], "--kernel", kernel)
+        page, waits = Chromium(), []
+        try:
+            page.open(url)
+            for _ in range(args.answers):
+                waits.append(page.timed(str(truth[page.run("row")] + 1)))
+                time.sleep(args.pause)
+            memory = peak_memory(server.pid)
+        finally:
+            page.close()
+            server.send_signal(signal.SIGINT)
+            server.wait(timeout=120)
+        found.append({"rows": args.rows, "kernel": kernel, **told(waits), "MB": memory})
+    return found
+
+
+def peak_memory(pid):
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return round(int(line.split()[1]) / 1e3)
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["drive", "kill", "latency"])
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--answers", type=int, default=200)
+    parser.add_argument("--times", type=int, default=50)
+    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--pause", type=float, default=0.3, help="seconds between keys")
+    parser.add_argument("--sets", nargs="*", default=list(SETS))
+    args = parser.parse_args()
+    if args.what == "drive" and shutil.which("chromium") is None:
+        raise SystemExit("Chromium is not installed.")
+    args.out.mkdir(parents=True, exist_ok=True)
+    print(
+        json.dumps({"drive": drive, "kill": kill, "latency": latency}[args.what](args), indent=1)
+    )
+
+
+if __name__ == "__main__":
+    main()

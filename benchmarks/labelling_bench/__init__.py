@@ -1,0 +1,1 @@
+"""What ``labelling.py`` is made of."""

@@ -1,0 +1,172 @@
+"""Strategies and machines between this library and scikit-activeml, in both directions."""
+
+import numpy as np
+
+from ..estimators import S3VM
+from ..querying import Strategy
+from ..querying.base import decisions_of, shares_of
+
+try:
+    from skactiveml.base import SingleAnnotatorPoolQueryStrategy, SkactivemlClassifier
+    from skactiveml.utils import is_labeled
+except ImportError:  # said when one is created
+    SingleAnnotatorPoolQueryStrategy = SkactivemlClassifier = None  # type: ignore[misc, assignment]
+
+
+class S3VMClassifier(SkactivemlClassifier or object):  # type: ignore[misc]
+    """Semi-supervised SVM for the loops and strategies of scikit-activeml.
+
+    Rows without a label are learnt from, too. Until two classes have a label all are as likely.
+
+    Parameters
+    ----------
+    machine : S3VM, default=None
+        The machine, not fitted; its ``unlabeled`` is set. None is ``S3VM(balance=False)``: labels
+        of rows that were asked for say nothing of the classes' shares.
+    classes, missing_label, cost_matrix, random_state
+        As of scikit-activeml's classifiers.
+
+    Attributes
+    ----------
+    machine_ : S3VM or None
+        The machine of the labels so far; None before there are two classes of them.
+    """
+
+    def __init__(
+        self, machine=None, classes=None, missing_label=np.nan, cost_matrix=None,
+        random_state=None,
+    ):  # fmt: skip
+        _check_there()
+        super().__init__(classes, missing_label, cost_matrix, random_state)
+        self.machine = machine
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the machine.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels, ``missing_label`` where there is none.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+        """
+        X, y, sample_weight = self._validate_data(X, y, sample_weight)
+        labeled = is_labeled(y, missing_label=-1)
+        codes = np.where(labeled, y, -1).astype(int)
+        self.machine_ = None
+        if len(np.unique(codes[labeled])) > 1:
+            machine = S3VM(balance=False) if self.machine is None else self.machine
+            parameters = {**machine.get_params(), "unlabeled": -1}
+            self.machine_ = S3VM(**parameters).fit(X, codes, sample_weight)
+        return self
+
+    def predict_proba(self, X):
+        """Probabilities of the classes, logistic in the decisions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        """
+        n, shares = len(X), np.zeros((len(X), len(self.classes_)))
+        if self.machine_ is None:
+            return np.full((n, len(self.classes_)), 1.0 / len(self.classes_))
+        shares[:, self.machine_.classes_] = shares_of(self.machine_.decision_function(X))
+        return shares
+
+
+class QueryStrategy(SingleAnnotatorPoolQueryStrategy or object):  # type: ignore[misc]
+    """A strategy of this library where scikit-activeml takes one of its own.
+
+    Parameters
+    ----------
+    strategy : Strategy
+        One of :mod:`fewlabels.querying`.
+    missing_label : scalar, default=nan
+        Value of y that marks rows without a label.
+    random_state : int or RandomState, default=None
+        Not used: chance is the strategy's own.
+    """
+
+    def __init__(self, strategy, missing_label=np.nan, random_state=None):
+        _check_there()
+        super().__init__(missing_label=missing_label, random_state=random_state)
+        self.strategy = strategy
+
+    def query(self, X, y, clf=None, candidates=None, batch_size=1, return_utilities=False):
+        """Choose rows, as :meth:`fewlabels.querying.Strategy.query` does.
+
+        Parameters
+        ----------
+        X, y, clf, candidates, batch_size, return_utilities
+            As there; ``clf`` is fitted, and candidates are rows of X.
+        """
+        X, y, candidates, batch_size, return_utilities = self._validate_data(
+            X, y, candidates, batch_size, return_utilities, reset=True
+        )
+        _X_candidates, mapping = self._transform_candidates(candidates, X, y)
+        if mapping is None:
+            raise ValueError("candidates must be positions of rows of X.")
+        clf = getattr(clf, "machine_", None) or clf
+        return self.strategy.query(
+            X, y, clf, mapping, batch_size=batch_size, return_utilities=return_utilities
+        )
+
+
+class Theirs(Strategy):
+    """A strategy of scikit-activeml where this library takes one of its own.
+
+    Parameters
+    ----------
+    strategy : SingleAnnotatorPoolQueryStrategy
+        Theirs, with ``missing_label=nan``; those that ask for ``clf`` get the one passed.
+    missing_label : scalar, default=nan
+        Value of y that marks rows without a label, besides missing ones.
+    random_state : int, RandomState or None, default=None
+        Not used: chance is the strategy's own.
+    """
+
+    def __init__(self, strategy, missing_label=np.nan, random_state=None):
+        _check_there()
+        super().__init__(missing_label, random_state)
+        self.strategy = strategy
+        self.why = f"chosen by {type(strategy).__name__}"
+
+    def choose(self, question, batch_size):
+        y = np.full(len(question.y), np.nan)
+        names, codes = np.unique(question.y[question.labeled], return_inverse=True)
+        y[question.labeled] = codes
+        given = {}
+        if question.clf is not None:
+            given = {"clf": _Standing(question, names), "fit_clf": False}
+        rows, values = self.strategy.query(
+            X=question.X, y=y, candidates=question.candidates, batch_size=batch_size,
+            return_utilities=True, **given,
+        )  # fmt: skip
+        for row, one in zip(rows, values, strict=True):
+            yield int(row), one, self.why
+
+    def utilities(self, question):
+        return next(iter(self.choose(question, 1)))[1]
+
+
+class _Standing(SkactivemlClassifier or object):  # type: ignore[misc]
+    """What a fitted machine says, as a classifier that scikit-activeml does not fit again."""
+
+    def __init__(self, question, names):
+        super().__init__(list(range(len(names))), np.nan, None, None)
+        self.question = question
+        self.classes_ = np.arange(len(names))
+
+    def fit(self, X, y, sample_weight=None):
+        return self
+
+    def predict_proba(self, X):
+        return shares_of(decisions_of(self.question.clf, X))
+
+
+def _check_there():
+    if SkactivemlClassifier is None:
+        raise ImportError("This needs scikit-activeml; pip install scikit-activeml.")

@@ -1,0 +1,56 @@
+"""Figures over random rows hold: against sums over all samples, and against the truth."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from fewlabels.labelling.estimates import advice_on, positives_at, share_of, shares_of
+
+
+@pytest.mark.parametrize("n", [1, 7, 30, 120])
+def test_intervals_hold_for_every_share(n):
+    intervals = [share_of(hits, n) for hits in range(n + 1)]
+    for p in np.linspace(0.001, 0.999, 60):
+        held = [p >= one.low and p <= one.high for one in intervals]
+        assert binom.pmf(np.arange(n + 1), n, p)[held].sum() >= 0.95
+    assert all(one.low <= one.value <= one.high for one in intervals)
+
+
+def test_nothing_is_known_of_no_rows():
+    nothing = share_of(0, 0)
+    assert nothing.value is None and (nothing.low, nothing.high) == (0.0, 1.0)
+    shares = shares_of(["a", "b", "a"], ["a", "b", "c"])
+    assert [shares[name].hits for name in "abc"] == [2, 1, 0]
+
+
+@pytest.mark.parametrize("separation", [0.0, 2.0, 4.0])
+def test_lists_keep_their_rate(separation):
+    rng, rate, wrong, lengths = np.random.default_rng(0), 0.2, [], []
+    for _ in range(60):
+        positive = rng.random(3000) < 0.2
+        scores = rng.normal(size=3000) + separation * positive
+        sample = rng.choice(3000, 300, replace=False)
+        free = np.setdiff1d(np.arange(3000), sample)
+        found = positives_at(scores, free, scores[sample], positive[sample], 3000, rate)
+        lengths.append(len(found.rows))
+        wrong.append(np.mean(~positive[found.rows]) if found.rows else 0.0)
+        assert found.rows == free[np.argsort(-scores[free], kind="stable")][: lengths[-1]].tolist()
+        assert bool(found.why) == (not found.rows)
+    assert np.mean(wrong) <= rate
+    assert np.median(lengths) > 200 if separation == 4.0 else True
+    assert np.mean(np.array(lengths) > 0) < 0.3 if separation == 0.0 else True
+
+
+def test_few_rows_promise_nothing():
+    scores = np.arange(100.0)
+    assert positives_at(scores, np.arange(100), [], [], 100, 0.1).rows == []
+    assert positives_at(scores, np.arange(100), [99.0], [True], 100, 0.1).rows == []
+
+
+def test_advice():
+    low, high = share_of(2, 50), share_of(0, 10)
+    assert not advice_on(None, 50, low).stop
+    assert not advice_on(0.001, 10, high).stop and "20 random" in advice_on(0.0, 10, high).words
+    assert not advice_on(0.05, 50, low).stop
+    advice = advice_on(0.004, 50, low)
+    assert advice.stop and "0.4 points" in advice.words
