@@ -77,3 +77,8 @@ def test_programs_meet_everything(seed):
     assert {p.machine for p in programs} == set(MACHINES)
     assert {p.data for p in programs} == set(DATA)
     assert {p.sparse for p in programs} == {True, False}
+
+
+def test_a_virtual_row_that_is_set_to_zero_takes_h_with_it():
+    # Its variable was 1.5e5, so that 1e-9 of it passed for nothing, and 2e-8 of h was lost.
+    assert Program(312796).run(25) < 1e-9

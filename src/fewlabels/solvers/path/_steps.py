@@ -198,9 +198,10 @@ def adopt(F, S, rows, found):
 def arrive(F, S, moving, n_moving, rtol, atol, tol, arrived):
     """Hold moving rows at the breakpoint that they have reached, or let them pass it.
 
-    Returns how many move on, and how many are held: the first ones of ``arrived``.
+    Returns how many move on, how many are held, the first ones of ``arrived``, and the largest
+    way that was missing to a breakpoint, times ROOT.
     """
-    left_over, n_arrived = 0, 0
+    left_over, n_arrived, missing = 0, 0, 0.0
     for k in range(n_moving):
         i = moving[k]
         line = next_breakpoint(F, S, i)
@@ -209,6 +210,7 @@ def arrive(F, S, moving, n_moving, rtol, atol, tol, arrived):
             if abs(F[other, i]) < np.inf:
                 size = max(size, abs(F[other, i]))
         if S[DIR, i] * (F[line, i] - F[A, i]) <= max(rtol * size, atol):
+            missing = max(missing, abs(F[line, i] - F[A, i]) * F[ROOT, i])
             F[A, i] = F[line, i]
             left, right = slopes(F, i)
             if (S[DIR, i] > 0 and F[H, i] + right >= -tol) or (
@@ -221,7 +223,7 @@ def arrive(F, S, moving, n_moving, rtol, atol, tol, arrived):
             S[REGION, i] = beside(F, i, S[DIR, i])
         moving[left_over] = i
         left_over += 1
-    return left_over, n_arrived
+    return left_over, n_arrived, missing
 
 
 @jit()

@@ -74,11 +74,16 @@ class Placement:
         """Moving rows at their next breakpoint are held there or go on beyond it."""
         if not self.n_moving:
             return
-        state, arrived = self.state, np.empty(self.n_moving, np.int64)
-        self.n_moving, n_arrived = st.arrive(
-            state.F, state.S, self._moving, self.n_moving, _REACHED, RESIDUE * state.largest_a,
+        state, moving, arrived = self.state, self.moving.copy(), np.empty(self.n_moving, np.int64)
+        F, before = state.F, state.F[st.A].take(moving)
+        self.n_moving, n_arrived, missing = st.arrive(
+            F, state.S, self._moving, self.n_moving, _REACHED, RESIDUE * state.largest_a,
             state.tol(_ON), arrived,
         )  # fmt: skip
+        if state.is_seen(missing):  # h goes with the variables
+            F[st.D, moving] = F[st.A, moving] - before
+            state.add_product(moving, F[st.H, : state.n])
+            F[st.D, moving] = 0.0
         if self.clock.drift is not None:
             for i in arrived[:n_arrived].tolist():
                 self.clock.follow(i)

@@ -34,7 +34,7 @@ class State:
         self.n_steps = self.n_flips = self.n_exchanges = 0
         self.rounding = 0.0
         # Sizes that tolerances are relative to: of slopes, bounds, a, and the rounding in h.
-        self.unit = self.largest_bound = self.largest_a = self._floor = 0.0
+        self.unit = self.largest_bound = self.largest_a = self._floor = self._weighted = 0.0
         if bordered:
             st.release(self.F, self.S, 0, st.ABSENT)
 
@@ -152,9 +152,14 @@ class State:
         """Find the sizes that tolerances are relative to, for variables that sum to ``total``."""
         largest_a, root, weighted = st.sizes(self.F, self.n)
         self.largest_a = max(largest_a, self.largest_a)
+        self._weighted = weighted
         self._floor = EPS * root * weighted
         if not self.unit:
             self._floor = max(self._floor, EPS * root**2 * abs(total))
+
+    def is_seen(self, change):
+        """Whether a change of a variable, times its ROOT, is more than the rounding in h."""
+        return change > EPS * self._weighted
 
     def tol(self, relative):
         """A tolerance of h, never below the rounding in it."""
