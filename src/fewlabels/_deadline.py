@@ -3,12 +3,16 @@
 import math
 import time
 
+# Seconds beyond which nobody waits; numbers of Python have no end, those of clocks do.
+_A_LIFE = 1e10
+
 
 class Deadline:
     """A point in time; ``cut`` says, in sentences, what was given up because it had come."""
 
     def __init__(self, seconds=None):
-        self._end = math.inf if seconds is None else time.perf_counter() + seconds
+        endless = seconds is None or seconds > _A_LIFE
+        self._end = math.inf if endless else time.perf_counter() + seconds
         self.cut = []
 
     @property

@@ -66,3 +66,11 @@ def test_a_threshold_of_its_own_is_refused(run, table, tmp_path):
                  "--target-fpr", "none")  # fmt: skip
     assert result.code == 2
     assert "svdd-ensemble has none; pass a rate, or --machine svdd." in result.err
+
+
+def test_few_different_rows_leave_no_threshold(run, tmp_path):
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(4, 2)), columns=["a", "b"])
+    pd.concat([rows] * 50).to_csv(tmp_path / "d.csv", index=False)
+    refused = run("fit", tmp_path / "d.csv", "-o", tmp_path / "m", "--time-budget", 0)
+    assert refused.code == 2 and not (tmp_path / "m").exists()
+    assert "too small for 4 different rows to calibrate with" in refused.err

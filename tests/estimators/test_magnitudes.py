@@ -80,3 +80,33 @@ def test_kernels_without_a_right_digit(X):
     # One odd row does not refuse the others.
     X[0, 0] = 1e9
     SVDD(gamma=1.0).fit(X)
+
+
+@pytest.mark.parametrize("far", [1e9, 1e30, 1e120])
+def test_a_row_far_away_takes_no_digits_from_the_others(X, far):
+    # It is like itself and like no other, whatever the order in which squares are summed.
+    rows = np.vstack([X, far * X[:2], far * X[:1]])
+    for machine, y in problems(gamma=0.3)[:4]:
+        y = None if y is None else np.r_[y, [0, 0, 0] if y.min() == 0 else [-1, -1, -1]]
+        machine.fit(rows, y)
+        for way in ("fit", "partial_fit"):
+            if way == "partial_fit":
+                machine.fit(X, None if y is None else y[:N])
+                machine.partial_fit(rows[N:], None if y is None else y[N:])
+            function = machine.function_
+            vectors = np.vstack([function.vectors, X])
+            square = ((vectors[:, None] - vectors[None, : len(function.vectors)]) ** 2).sum(2)
+            expected = np.exp(-0.3 * square) @ function.coef.sum(axis=0) + function.bias
+            np.testing.assert_allclose(function(vectors), expected, atol=1e-5)
+
+
+def test_whole_numbers_that_are_no_floats(X):
+    with pytest.raises(ValueError, match="C is too large for double precision"):
+        SVDD(slack="linear", C=10**400).fit(X)
+    assert SVDD(max_time=10**400).fit(X).fit_status_ == 0
+
+
+def test_infinite_labels_between_texts(X):
+    y = np.array(["a", "b", *[None] * (N - 3), np.inf], dtype=object)
+    with pytest.raises(ValueError, match="y holds infinity, which is no class"):
+        S3VM().fit(X, y)

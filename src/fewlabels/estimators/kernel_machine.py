@@ -55,6 +55,7 @@ COMMON: dict = {
     "random_state": ["random_state"],
     "verbose": ["verbose"],
 }
+_ANY_NUMBER = 1e300  # whole numbers of Python go on
 # Types of parameters that say all about them.
 _PLAIN = {str, int, float, bool, type(None), np.float64}
 _ADVICE = {
@@ -121,6 +122,10 @@ class KernelMachine(BaseEstimator):
             _check_plain(type(self), *values)
         else:
             super()._validate_params()
+        for name in ("C", "C_star", "lam", "gamma", "coef0"):
+            value = getattr(self, name, None)
+            if isinstance(value, int) and abs(value) > _ANY_NUMBER:
+                raise ValueError(f"{name} is too large for double precision; pass a smaller one.")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, validate_data
 
+from ..gram import middle
 from ..kernels import Polynomial
 from ..kernels.base import squared_norms
 
@@ -167,7 +168,7 @@ def check_width(kernel, X):
     together = float(np.einsum("i,i->", entries, entries))  # without the threads of BLAS
     if _digits_left(kernel, together, X):
         return
-    norms = squared_norms(X if sp.issparse(X) else X - X.mean(axis=0, dtype=np.float64))
+    norms = squared_norms(X if sp.issparse(X) else X - middle(X))
     if not _digits_left(kernel, float(np.median(norms)), X):
         raise ValueError(
             f"gamma={kernel.gamma:g} is so large that kernel values of these rows are rounding "

@@ -20,7 +20,8 @@ def with_missing(y):
     y = column_or_1d(y, warn=True)
     if y.dtype == object and not all(map(pd.api.types.is_scalar, y)):
         raise ValueError(_NO_LABEL)
-    if y.dtype.kind == "f" and np.isinf(y).any():
+    numbers = y if y.dtype.kind == "f" else [v for v in y if isinstance(v, float)]
+    if np.isinf(numbers).any():
         raise ValueError("y holds infinity, which is no class; pass NaN for rows without a label.")
     return y, np.asarray(pd.isna(y), dtype=bool)
 

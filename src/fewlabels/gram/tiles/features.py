@@ -13,8 +13,12 @@ import scipy.sparse as sp
 from ...kernels import MappedKernel
 from ...kernels.base import squared_norms
 
-# Half the largest squared norm: float32 ends at 3e38.
-_FARTHEST = 1e36
+# Half the largest squared norm: float32 ends at 3e38, float64 at 2e308.
+_FARTHEST = {np.dtype(np.float32): 1e36, np.dtype(np.float64): 1e290}
+# Half the squared norm beyond which sums of float64 round exponents by more than a hundredth.
+_FAR = 1e14
+# Share of K(x, x) that the farthest row loses by rounding, from which the centre is a median.
+_LOST = 1e-6
 
 
 class RowMap:
@@ -32,6 +36,8 @@ class RowMap:
         if kernel.of_distance and not sp.issparse(X):
             self.center = X.mean(axis=0, dtype=np.float64)
         self.error_units, fits = self._examined(X)
+        if self.center is not None and 4.5e-16 * self.error_units > _LOST:
+            self.center = middle(X)
         self.dtype = np.dtype(dtype or (np.float32 if fits else np.float64))
 
     @property
@@ -97,13 +103,31 @@ class RowMap:
         if not self.kernel.of_distance:
             return np.zeros(rows.shape[0], self.dtype)
         # From the rounded rows, so that K(x, x) is 1 to the last bit that matters.
-        term = -0.5 * squared_norms(rows)
-        if term.min(initial=0.0) < -_FARTHEST:
+        term, farthest = -0.5 * squared_norms(rows), _FARTHEST[self.dtype]
+        least = term.min(initial=0.0)
+        if least < -farthest:
             # Nothing is near such a row; its norm would overflow.
             entries = rows.data if sp.issparse(rows) else rows
-            np.clip(entries, -(_FARTHEST**0.5), _FARTHEST**0.5, out=entries)
-            term = np.maximum(term, -_FARTHEST)
+            np.clip(entries, -(farthest**0.5), farthest**0.5, out=entries)
+            term = np.maximum(term, -farthest)
+        elif least < -_FAR and self.dtype == np.float64:
+            _shorten(rows, term)
         return term.astype(self.dtype)
+
+
+def middle(X):
+    """A row that is not far from most rows, where the mean may be: a median of every column."""
+    return np.quantile(X, 0.5, axis=0, method="lower").astype(np.float64)
+
+
+def _shorten(rows, term):
+    """Give far rows so few digits that sums of their products do not round: K(x, x) stays 1."""
+    bits = 26 - int(np.ceil(0.5 * np.log2(max(1, _row_length(rows)))))
+    for i in np.flatnonzero(term < -_FAR):
+        row = rows.data[rows.indptr[i] : rows.indptr[i + 1]] if sp.issparse(rows) else rows[i]
+        unit = np.ldexp(1.0, int(np.frexp(np.abs(row).max())[1]) - bits)
+        row[:] = np.round(row / unit) * unit
+        term[i] = -0.5 * np.dot(row, row)
 
 
 def _parts(X):

@@ -231,7 +231,7 @@ def _check_scoring(pipeline, schema):
             machine.curve_(scores)
         if getattr(machine, "target_fpr", None) is not None:
             machine.p_values(X)
-        if X is own and not np.isfinite(scores).all():
+        if X is own and np.isnan(scores).any():
             raise ValueError("scores")
 
 

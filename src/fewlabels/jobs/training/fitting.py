@@ -5,7 +5,9 @@ import inspect
 import time
 from typing import Any, NamedTuple
 
-from ...io.errors import UserError
+import numpy as np
+
+from ...io.errors import UserError, plural
 from ..observer import interruptible
 from ..wording import as_options, listening
 from .search import CHOSEN
@@ -50,6 +52,13 @@ def fit_machine(estimator, X, y, *, given, model, search, observer):
             "There is not enough memory to fit this model; use fewer rows or a smaller "
             "--cache-size."
         ) from error
+    if np.isneginf(getattr(estimator, "offset_", 0.0)):
+        rows = plural(len(estimator.conformal_.scores), "different row")
+        raise UserError(
+            f"--target-fpr {estimator.target_fpr:g} is too small for {rows} to calibrate with: no "
+            "row could be called outside; pass a greater rate, or --machine svdd --target-fpr "
+            "none for the machine's own threshold."
+        )
     if tuning is not None and tuning.stopped == "Ctrl-C":
         messages.append("Ctrl-C ended the search; the best settings until then are taken")
     stopped = any(" stopped early (" in message for message in messages)
