@@ -3,6 +3,7 @@
     python benchmarks/labelling.py drive --data FOLDER --out OUT   three sets, pictures
     python benchmarks/labelling.py kill --out OUT                  kill -9 at fifty random moments
     python benchmarks/labelling.py latency --out OUT --rows 10000  from a key to the next card
+    python benchmarks/labelling.py work --out OUT --rows 10000     the same in CPU time, in process
 
 It takes Chromium and ``pip install websockets``. What was measured is
 printed as JSON.
@@ -25,6 +26,7 @@ from labelling_bench.chromium import Chromium
 from sklearn.datasets import load_breast_cancer
 
 from fewlabels.io.answers.file import read_answers
+from fewlabels.labelling.session import Session
 
 WIDE, PHONE = 1280, 390
 
@@ -166,10 +168,11 @@ def kill(args):
     for number in range(args.times):
         server, url = serve(data, ["yes", "no"])
         presser = subprocess.Popen([*command, url, str(number)], stdout=subprocess.PIPE, text=True)
-        time.sleep(0.3 + 1.5 * rng.random())
+        first = presser.stdout.readline()
+        time.sleep(1.5 * rng.random())
         server.kill()
         server.wait()
-        for line in presser.communicate()[0].splitlines():
+        for line in [first, *presser.communicate()[0].splitlines()]:
             what, id, row, label = line.split()
             sent[id] = int(row), label
             if what == "confirmed":
@@ -209,6 +212,31 @@ def latency(args):
     return found
 
 
+def work(args):
+    """CPU time between an answer and the next card, where wall times of a busy machine mislead."""
+    rng, found = np.random.default_rng(0), []
+    for kernel in ("linear", "rbf"):
+        truth = rng.integers(0, 2, args.rows)
+        X = rng.normal(size=(args.rows, 20)) + truth[:, None] - 0.5
+        frame = pd.DataFrame(X.round(4)).add_prefix("x")
+        data = write_table(args.out / f"work-{kernel}.csv", frame)
+        session, waits = Session(data, classes=["a", "b"], kernel=kernel), []
+        try:
+            for number in range(args.answers):
+                row = session.card("me")["row"]
+                since = time.thread_time()
+                session.answer(id=str(number), annotator="me", row=row, kind="label",
+                               label="ab"[truth[row]])  # fmt: skip
+                session.card("me")
+                waits.append(1e3 * (time.thread_time() - since))
+                session.catch_up(leave_out=False)
+        finally:
+            session.close()
+        found.append({"rows": args.rows, "kernel": kernel, **told(waits),
+                      "MB": peak_memory("self")})  # fmt: skip
+    return found
+
+
 def peak_memory(pid):
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM"):
@@ -216,9 +244,12 @@ def peak_memory(pid):
     return None
 
 
+PROGRAMS = {"drive": drive, "kill": kill, "latency": latency, "work": work}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["drive", "kill", "latency"])
+    parser.add_argument("what", choices=list(PROGRAMS))
     parser.add_argument("--data", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--answers", type=int, default=200)
@@ -230,9 +261,7 @@ def main():
     if args.what == "drive" and shutil.which("chromium") is None:
         raise SystemExit("Chromium is not installed.")
     args.out.mkdir(parents=True, exist_ok=True)
-    print(
-        json.dumps({"drive": drive, "kill": kill, "latency": latency}[args.what](args), indent=1)
-    )
+    print(json.dumps(PROGRAMS[args.what](args), indent=1))
 
 
 if __name__ == "__main__":

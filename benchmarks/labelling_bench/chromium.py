@@ -17,7 +17,7 @@ class Chromium:
     def __init__(self, program="chromium"):
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.process = subprocess.Popen(
-            [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-extensions",
+            [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
              "--remote-debugging-port=0", "--no-first-run", "--disable-background-networking",
              f"--user-data-dir={self._folder.name}", "about:blank"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

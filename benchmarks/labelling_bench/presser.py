@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 import urllib.error
 import urllib.request
 
@@ -15,7 +16,7 @@ def call(path, body=None):
         return json.load(answer)
 
 
-card, count = None, 0
+card, count, started = None, 0, time.monotonic()
 while True:
     try:
         card = card or call("api/state?annotator=me")["card"]
@@ -26,5 +27,5 @@ while True:
         print("confirmed", id, row, label, flush=True)
         count += 1
     except (OSError, urllib.error.URLError, json.JSONDecodeError):
-        if count or card:
+        if card or time.monotonic() > started + 30:
             break

@@ -28,6 +28,47 @@ def test_the_machine_follows_the_labels(session, person):
     assert np.allclose(learner.decisions, learner.machine.decision_function(session.rows.X))
 
 
+def test_the_second_class_is_looked_for(session, person):
+    (first,) = person.answer()
+    assert session.learner.kind == "pusvm"
+    for _ in range(3):  # at most every fourth one is random
+        card = session.card("me")
+        if "least like the only class" in card["why"]:
+            decisions = session.learner.decisions
+            assert card["row"] == np.argmin(np.where(session.learner.codes < 0, decisions, np.inf))
+            assert decisions[card["row"]] < decisions[first]
+            return
+        session.answer(id=f"s{card['row']}", annotator="me", row=card["row"], kind="skip")
+    raise AssertionError("the other class was not looked for")
+
+
+@pytest.mark.parametrize("ask", ["typical", "diverse", "positives", "random", "uncertain"])
+def test_every_way_of_asking(table, ask):
+    session = Session(table[0], classes=["spam", "ham"], ask=ask)
+    try:
+        asked = []
+        for number in range(10):
+            card = session.card("me")
+            asked.append(card["row"])
+            label = str(table[1][card["row"]])
+            session.answer(
+                id=f"{number}", annotator="me", row=asked[-1], kind="label", label=label
+            )
+            session.catch_up(leave_out=False)
+        assert len(set(asked)) == 10
+        if ask == "positives":
+            assert np.mean(table[1][asked[4:]] == "spam") > 0.6
+    finally:
+        session.close()
+
+
+def test_curves_go_back_with_an_undo(session, person):
+    person.answer(10)
+    person.undo()
+    answers = [point["answers"] for point in session.curve]
+    assert answers == sorted(set(answers)) and answers[-1] == 9
+
+
 @pytest.mark.parametrize("steps", [1, 3, 7])
 def test_undo_is_exact(session, person, steps):
     person.answer(24)
@@ -43,6 +84,31 @@ def test_undo_is_exact(session, person, steps):
         assert np.abs(session.learner.decisions - before).max() < 1e-9
     else:
         assert session.learner.machine.kkt_violation_ < 1e-6
+
+
+def test_answers_after_an_undo_are_followed_from_where_it_leads(session, person, table):
+    person.answer(24)
+    learner = session.learner
+    row = session.card("me")["row"]
+    session.answer(id="wrong", annotator="me", row=row, kind="label", label="spam")
+    session.undo(id="back", annotator="me")
+    assert learner.busy
+    session.answer(id="right", annotator="me", row=row, kind="label", label=str(table[1][row]))
+    session.catch_up(leave_out=False)
+    held = learner.machine.training_rows_.label
+    assert np.array_equal(np.where(held == 0, -1, held > 0), learner.codes)
+    assert not learner.busy and learner.machine.kkt_violation_ < 1e-6
+
+
+def test_a_fit_that_saw_a_label_taken_back_is_dropped(session, person):
+    person.answer(12)
+    session.learner._due = "fit"
+    plan, fits = session.learner.plan(), session.learner.n_fits
+    session.undo(id="back", annotator="me")
+    session.run(plan)
+    assert session.learner.n_fits == fits and session.learner.busy
+    session.catch_up(leave_out=False)
+    assert session.learner.n_fits == fits + 1
 
 
 def test_undo_back_to_nothing(session, person):

@@ -50,13 +50,13 @@ class Learner:
         self.codes[row] = code
         self.n_told += 1
         self._since.append((row, code))
-        if self._follows() and self._due != "replay":
+        if not self._follows():
+            self._due = "fit"
+        elif self._due != "replay":  # which will follow it, too
             _relabel(self.machine, row, code)
             self.decisions = self.machine.training_decisions_
             if len(self._since) >= max(_FEW_ANSWERS, _SHARE * np.sum(self.codes >= 0)):
                 self._due = "fit"
-        else:
-            self._due = "fit"
         self._due_left_out = True
 
     def take_back(self, row, code):
@@ -173,6 +173,9 @@ class Learner:
         before = np.unique(then[then >= 0])
         if len(changed) and not np.array_equal(before, np.unique(self.codes[self.codes >= 0])):
             return  # another machine is needed by now
+        if np.any(then[changed] >= 0):
+            self._due = "fit"
+            return  # it has learnt from a label that was taken back
         self.machine, self.decisions, self.classes = machine, decisions, classes
         self.n_fits += 1
         self._due, self._due_left_out = "", True
@@ -201,8 +204,7 @@ def fitted(X, codes, kernel, shares=None):
         else:
             named = shares is not None and set(shares) == set(known.tolist())
             machine = S3VM(kernel=kernel, balance=shares if named else True).fit(X, codes)
-            row = int(np.flatnonzero(codes >= 0)[0])
-            _relabel(machine, row, int(codes[row]))  # the path begins, which takes its time
+            machine.resume()  # the path begins, which takes its time
             return machine, machine.training_decisions_, tuple(known.tolist())
         return machine, machine.decision_function(X), tuple(known.tolist())
 
@@ -212,6 +214,7 @@ def replayed(anchor, since):
     machine = pickle.loads(anchor)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        machine.resume()  # the path begins, which takes its time
         for row, code in since:
             _relabel(machine, row, code)
     return machine

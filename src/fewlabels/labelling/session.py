@@ -290,6 +290,8 @@ class Session:
         self._past.append(before)
         changed = None if before is None or after is None else float(np.mean(before != after))
         error = overview(self, lists=False)["error"]
+        while self.curve and self.curve[-1]["answers"] >= self.n_labels:
+            self.curve.pop()  # an undo
         self.curve.append({"answers": self.n_labels, "changed": changed, "error": error})
         self.lock.notify_all()
 
