@@ -99,10 +99,22 @@ def _tuned(task):
     return _learned(model.fit(task.X, task.y))
 
 
-def _ensemble(task):
-    from fewlabels import PUEnsemble
+def _ensemble(kernel):
+    def fit(task):
+        from fewlabels import PUEnsemble
 
-    model = PUEnsemble(prior=task.prior, gamma=task.gamma, random_state=task.seed)
+        model = PUEnsemble(
+            prior=task.prior, kernel=kernel, gamma=task.gamma, random_state=task.seed
+        )
+        return _learned(model.fit(task.X, task.y))
+
+    return fit
+
+
+def _forest(task):
+    from fewlabels.baselines import PUBaseline
+
+    model = PUBaseline("forest", prior=task.prior, random_state=task.seed)
     return _learned(model.fit(task.X, task.y))
 
 
@@ -212,7 +224,9 @@ METHODS = {
     "PUSVM, threshold prior": Method(_pusvm("prior"), "ours", uses_prior=True),
     "PUSVM, risk's threshold": Method(_pusvm("risk"), "ours", uses_prior=True),
     "PUSVMCV": Method(_tuned, "ours", uses_prior=True),
-    "PUEnsemble": Method(_ensemble, "ours", uses_prior=True),
+    "PUEnsemble": Method(_ensemble("rbf"), "ours", uses_prior=True),
+    "PUEnsemble, trees": Method(_ensemble("trees"), "ours", uses_prior=True),
+    "tuned forest, prior's cut": Method(_forest, uses_prior=True),
     "SVC, unlabelled = negative": Method(_svc()),
     "SVC, balanced": Method(_svc(class_weight="balanced")),
     "PU bagging": Method(_bagging),

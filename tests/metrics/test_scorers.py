@@ -20,7 +20,7 @@ from fewlabels.model_selection import PUKFold
 
 METRICS = [
     "pu-risk", "nn-pu-risk", "pu-auc", "auc-risk", "lee-liu",
-    "pu-recall", "pu-precision", "pu-f1", "pu-accuracy",
+    "pu-recall", "pu-precision", "pu-f1", "pu-accuracy", "proxy-accuracy", "proxy-auc",
 ]  # fmt: skip
 
 
@@ -220,3 +220,19 @@ def test_estimators_without_decisions(pu_data):
     assert make_pu_scorer("lee-liu")(machine, X, y) > 0
     with pytest.raises(ValueError, match="neither decision_function nor predict_proba"):
         make_pu_scorer("pu-auc")(machine, X, y)
+
+
+@pytest.mark.parametrize("convention", ["unlabeled", "pooled"])
+def test_proxies_are_what_they_are_defined_as(pu_data, convention):
+    # Definitions 1 and 2 of arXiv 2509.24228; "pooled" is their one-sample setting.
+    X, y = pu_data
+    machine, prior = LogisticRegression(class_weight="balanced").fit(X, y), 0.45
+    f, positive = machine.decision_function(X), y == 1
+    population = f[~positive] if convention == "unlabeled" else f
+    accuracy = 2 * prior * np.mean(f[positive] > 0) + np.mean(population <= 0)
+    made = {"prior": prior, "convention": convention}
+    found = make_pu_scorer("proxy-accuracy", **made)(machine, X, y)
+    assert found == pytest.approx(accuracy, abs=1e-12)
+    ours, others = f[positive][:, None], f[~positive]
+    area = np.mean((ours > others) + 0.5 * (ours == others))
+    assert make_pu_scorer("proxy-auc", **made)(machine, X, y) == pytest.approx(area, abs=1e-12)

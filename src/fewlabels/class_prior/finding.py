@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from .._deadline import ENDLESS
 from .._warn import warn
-from ..kernels import Precomputed
+from ..kernels import Precomputed, SharedLeaves
 from ..training.row_order import value_order
 from .estimate import estimate_within
 
@@ -36,7 +36,8 @@ def check_prior(prior):
 def find_prior(data, prior, seed, n_jobs, deadline):
     """The Prior of PUData: estimated, or as given, with a warning where rows contradict it."""
     if prior != "estimate":
-        largest = data.largest_prior()
+        # A forest has seen the labels, and takes labelled rows for too much alike.
+        largest = 1.0 if isinstance(data.kernel, SharedLeaves) else data.largest_prior()
         if prior > largest:
             warn(
                 f"prior={float(prior):g} contradicts the data, and is used as it was given: too "

@@ -28,6 +28,7 @@ from ..kernels import (
     Manifold,
     MappedKernel,
     Precomputed,
+    Trees,
     kind_of,
     make_kernel,
 )
@@ -152,6 +153,8 @@ class KernelMachine(BaseEstimator):
             by_norms = self.gamma == "distance" and not kind.is_similarity
             gamma = "scale" if by_norms else self.gamma
             self.gamma_ = resolve_gamma(gamma, rows.X, rows.weight)
+        if isinstance(kind, Trees):
+            return  # it is grown when labels have been read
         kernel = self._set_kernel(rows.X)
         kernel = kernel.base if isinstance(kernel, Deformed) else kernel
         check_powers(kernel, rows.X)
@@ -307,7 +310,7 @@ class KernelMachine(BaseEstimator):
         """Hold a stream from now on, or none (None)."""
         self._stream = stream
         self._fixed = {name: getattr(self, name) for name in self._FIXED}
-        if isinstance(self.kernel, Manifold):  # whose parameters may be set one by one
+        if isinstance(self.kernel, Manifold | Trees):  # whose parameters may be set one by one
             self._fixed["kernel"] = replace(self.kernel)
 
     def _catch_up(self, stream, name, max_steps):

@@ -9,6 +9,7 @@ from ..class_prior.finding import check_prior, find_prior
 from ..fitted import PUSVMFit
 from ..fitted.solution import ROUNDING, function_of, largest_value, run_by
 from ..gram import row_products
+from ..kernels import Trees, kind_of
 from ..labels.positive_unlabelled import are_ambiguous, read_labels
 from ..training.grams import shift_of
 from ..training.positive_unlabelled.data import PUData, PURows
@@ -48,6 +49,9 @@ def read(self, X, y, sample_weight=None, *, gathered=False):
             "sample_weight leaves one class only; give some positive rows and some "
             "unlabelled rows a weight > 0."
         )
+    kind = kind_of(self.kernel)
+    if isinstance(kind, Trees):
+        self._deformed = kind.over(rows.X, counted, gamma=self.gamma_, random_state=self._seed())
     kernel = self._make_kernel()
     shift = shift_of(kernel, rows.X)
     centred = rows.X if shift is None else rows.X - shift

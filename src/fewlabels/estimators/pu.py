@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..class_prior.finding import check_prior
+from ..kernels import SharedLeaves, Trees
 from ..labels.arrays import check_classes
 from ..labels.positive_unlabelled import read_more_labels
 from ..problem.positive_unlabelled import DoubleHinge, weight_of_norm
@@ -34,6 +35,7 @@ from .two_classes import PROBABILITY, TwoClassMachine
 
 CONSTRAINTS: dict = {
     **COMMON,
+    "kernel": [*COMMON["kernel"], StrOptions({Trees.name}), Trees, SharedLeaves],
     "prior": [StrOptions({"estimate"}), Real],
     "lam": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither")],
     "loss": [StrOptions({"double-hinge", "ramp"})],
@@ -84,7 +86,8 @@ class PUSVM(TwoClassMachine):
         for new rows. "risk": where the risk is smallest (eq. (16)), which moves all rows
         to one side when lambda is large.
     kernel, gamma, degree, coef0
-        As in :class:`SVDD`.
+        As in :class:`SVDD`; and "trees", half Gaussian, half leaves that rows share in a forest
+        grown on labelled against unlabelled rows (:class:`fewlabels.kernels.Trees`).
     solver : {"auto", "decomposition", "usmo", "qp"}, default="auto"
         "decomposition" (which "auto" takes) is exact and needs no n x n matrix. "usmo"
         is the paper's Algorithm 1 with its initialisation (double hinge only); with

@@ -12,7 +12,16 @@ from .._threads import one_blas_thread, resolve_n_jobs
 from ..class_prior.finding import check_prior
 from ..fitted import PUEnsembleFit
 from ..fitted.solution import ROUNDING, function_of, largest_value, run_by
-from ..kernels import Deformed, Linear, Manifold, MappedKernel, kind_of, make_kernel
+from ..kernels import (
+    Deformed,
+    Linear,
+    Manifold,
+    MappedKernel,
+    SharedLeaves,
+    Trees,
+    kind_of,
+    make_kernel,
+)
 from ..kernels.width import resolve_gamma
 from ..problem.convexity import curvature_missing
 from ..solvers import Settings
@@ -58,11 +67,13 @@ class PUEnsemble(TwoClassMachine):
         Share of positives among the *unlabelled* rows, in (0, 1). "estimate" takes
         :func:`fewlabels.class_prior.estimate_prior`. Members and their weights do not
         depend on it.
-    kernel : {"rbf", "linear", "poly", "precomputed", "manifold"} or Manifold, default="rbf"
+    kernel : str, Manifold or Trees, default="rbf"
         Kernel, as in :class:`SVDD`. "rbf" takes five: ``gamma`` times 1/8, 1/4, 1/2, 1 and 2,
         with costs 1 and 10. The others are one kernel, with costs 0.1, 1 and 10, divided by the
         mean of K(x, x) (with "linear" around the mean row). With "linear" the decision is that of
-        the second stage alone.
+        the second stage alone. "trees" is half Gaussian, half leaves that rows share in a forest
+        grown on labelled against unlabelled rows, :class:`fewlabels.kernels.Trees`: often more
+        accurate on tables whose columns differ in kind.
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of "poly", and the one around which "rbf" takes five, >= 0. "scale" is
         ``1 / (n_features * X.var())``, "auto" is ``1 / n_features``.
@@ -152,10 +163,12 @@ class PUEnsemble(TwoClassMachine):
         **{name: COMMON[name] for name in _COMMON},
         "prior": [StrOptions({"estimate"}), Real],
         "kernel": [
-            StrOptions({"linear", "poly", "rbf", "precomputed", "manifold"}),
+            StrOptions({"linear", "poly", "rbf", "precomputed", "manifold", "trees"}),
             Manifold,
             Deformed,
             MappedKernel,
+            Trees,
+            SharedLeaves,
         ],
         "n_bags": [Interval(Integral, 1, None, closed="left")],
         "pos_label": "no_validation",
@@ -228,6 +241,8 @@ class PUEnsemble(TwoClassMachine):
         self.gammas_ = self.gamma_ * _FACTORS if several else np.array([self.gamma_])
         if several:
             kernels = tuple(make_kernel(self.kernel, gamma) for gamma in self.gammas_)
+        elif isinstance(kind, Trees):
+            kernels = (self._make_kernel(),)  # grown when the labels were read
         else:
             kernels = (self._set_kernel(vectors),)
         shift = shift_of(kernels[0], vectors)

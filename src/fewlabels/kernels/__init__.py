@@ -5,6 +5,7 @@ from .given import Callable, Precomputed
 from .inner_products import Linear, Polynomial, Sigmoid
 from .manifold import Deformed, Manifold
 from .rbf import RBF
+from .trees import SharedLeaves, Trees
 
 # What users may name. A new kernel is a file and its place here.
 KERNELS: dict[str, type[Kernel] | type[Manifold]] = {
@@ -14,14 +15,17 @@ KERNELS: dict[str, type[Kernel] | type[Manifold]] = {
 
 __all__ = [
     "KERNELS", "RBF", "Callable", "Deformed", "FormedKernel", "Kernel", "Linear", "Manifold",
-    "Map", "MappedKernel", "Polynomial", "Precomputed", "Sigmoid", "kind_of", "make_kernel",
+    "Map", "MappedKernel", "Polynomial", "Precomputed", "SharedLeaves", "Sigmoid", "Trees",
+    "kind_of", "make_kernel",
 ]  # fmt: skip
 
 
 def kind_of(kernel):
     """What a parameter ``kernel`` stands for, to ask for ``takes`` and ``is_similarity``."""
-    if isinstance(kernel, Manifold):
+    if isinstance(kernel, Manifold | Trees):
         return kernel
+    if isinstance(kernel, str) and kernel == Trees.name:
+        return Trees()
     if isinstance(kernel, Kernel) or callable(kernel):
         return Callable  # it has its numbers, or needs none
     if kernel not in KERNELS:

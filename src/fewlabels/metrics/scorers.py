@@ -32,6 +32,17 @@ def _auc_less_risk(y_true, decision, prior, **options):
     return pu_auc(y_true, decision, **options) - risk
 
 
+def _proxy_accuracy(y_true, prediction, prior, **options):
+    """Twice the prior times recall, plus the share of the population called negative."""
+    return pu_accuracy(y_true, prediction, prior, **options) + prior
+
+
+def _proxy_auc(y_true, decision, **options):
+    """Positive against unlabelled rows, in either setting."""
+    options.pop("convention")
+    return pu_auc(y_true, decision, **options)
+
+
 # What a scorer needs: decisions or predicted classes; and whether a prior.
 _METRICS = {
     "pu-risk": _Metric(pu_risk, -1, "decision", "needed", {"non_negative": False}),
@@ -43,6 +54,8 @@ _METRICS = {
     "pu-precision": _Metric(pu_precision, 1, "prediction", "needed", {}),
     "pu-f1": _Metric(pu_f1, 1, "prediction", "needed", {}),
     "pu-accuracy": _Metric(pu_accuracy, 1, "prediction", "needed", {}),
+    "proxy-accuracy": _Metric(_proxy_accuracy, 1, "prediction", "needed", {}),
+    "proxy-auc": _Metric(_proxy_auc, 1, "decision", "none", {}),
 }
 
 
@@ -55,10 +68,11 @@ def make_pu_scorer(metric, *, prior=None, convention="unlabeled", pos_label=None
     Parameters
     ----------
     metric : {"pu-risk", "nn-pu-risk", "pu-auc", "auc-risk", "lee-liu", "pu-recall", \
-            "pu-precision", "pu-f1", "pu-accuracy"}
+            "pu-precision", "pu-f1", "pu-accuracy", "proxy-accuracy", "proxy-auc"}
         Which of this module's metrics; risks are negated, "nn-pu-risk" is the non-negative
-        one. "auc-risk" is the area of positive against unlabelled rows less the
-        non-negative zero-one risk.
+        one. "proxy-accuracy" and "proxy-auc" are PA and PAUC of Wang et al. (2025): accuracy
+        plus the prior, and the area of positive against unlabelled rows. "auc-risk" is that
+        area less the non-negative zero-one risk.
     prior : float or None, default=None
         Share of positives in the population, in (0, 1). None takes the fitted estimator's
         ``prior_``, a share of the unlabelled rows, converted where ``convention`` asks for
@@ -79,6 +93,11 @@ def make_pu_scorer(metric, *, prior=None, convention="unlabeled", pos_label=None
         ``scorer(estimator, X, y, sample_weight=None)`` gives a float. It can be pickled.
         Estimators without ``decision_function`` are judged by ``2 p - 1`` of their
         ``predict_proba``, by the log-odds for ``loss="logistic"``.
+
+    References
+    ----------
+    Wang, W., et al. (2025). Accessible, realistic, and fair evaluation of positive-unlabeled
+    learning algorithms. arXiv 2509.24228.
 
     Examples
     --------

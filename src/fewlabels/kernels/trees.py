@@ -1,0 +1,121 @@
+"""A kernel of trees: rows are alike that fall into the same leaves of a forest."""
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+
+from .base import FormedKernel
+from .forest import Forest
+from .rbf import RBF
+
+_COUNT = [Interval(Integral, 1, None, closed="left")]
+_SHARE = [Interval(Real, 0.0, 1.0, closed="right")]
+_CONSTRAINTS = {
+    "n_trees": _COUNT, "min_samples_leaf": _COUNT, "max_samples": _SHARE, "share": _SHARE,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class SharedLeaves(FormedKernel):
+    """``(1 - share) K(x, z) + share`` times the share of trees in which x and z share a leaf.
+
+    K is the ``base``, and the ``forest`` is frozen, as :class:`Trees` grew it.
+    """
+
+    base: RBF
+    forest: Forest
+    share: float
+
+    name: ClassVar = "trees"
+    is_inner_product = True
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def _leaves(self, X):
+        """Of every row its leaves, as a sparse 0/1 row."""
+        leaves = self.forest.leaves(X)
+        n, n_trees = leaves.shape
+        entries = np.ones(leaves.size), leaves.ravel(), np.arange(0, leaves.size + 1, n_trees)
+        return sp.csr_array(entries, shape=(n, len(self.forest.value)))
+
+    def values(self, X, Z):
+        common = (self._leaves(X) @ self._leaves(Z).T).toarray() / len(self.forest.roots)
+        return (1.0 - self.share) * self.base.values(X, Z) + self.share * common
+
+    def diagonal(self, X):
+        return np.ones(X.shape[0])
+
+
+@dataclass(repr=False)
+class Trees(BaseEstimator):
+    """A kernel of trees, for positive and unlabelled rows, beside the Gaussian one.
+
+    A forest is grown on labelled against unlabelled rows. Two rows are as alike as the share of
+    its trees in which they fall into the same leaf, which knows which columns matter and where,
+    and no scale of these; half of the kernel's value is that, half the Gaussian kernel's.
+
+    Parameters
+    ----------
+    n_trees : int, default=200
+        Trees.
+    min_samples_leaf : int, default=3
+        Rows in a leaf at least.
+    max_samples : float, default=0.3
+        Share of the rows that each tree is grown on, drawn with replacement, in (0, 1]. The
+        smaller, the fewer trees know the label of a row that others are compared with.
+    share : float, default=0.5
+        Share of the leaves in the kernel's value, in (0, 1]; the rest is the Gaussian kernel's
+        with the machine's ``gamma``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels import PUEnsemble
+    >>> from fewlabels.kernels import Trees
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(2, 1, (80, 2)), rng.normal(-2, 1, (120, 2))])
+    >>> y = np.r_[np.ones(40), np.zeros(160)]
+    >>> PUEnsemble(prior=0.25, kernel=Trees(n_trees=50)).fit(X, y).predict([[2.0, 2.0]])
+    array([1.])
+    """
+
+    n_trees: int = 200
+    min_samples_leaf: int = 3
+    max_samples: float = 0.3
+    share: float = 0.5
+
+    name: ClassVar = "trees"
+    takes: ClassVar = ("gamma",)
+    is_similarity: ClassVar = False
+
+    def over(self, X, positive, *, gamma=1.0, random_state=0) -> SharedLeaves:
+        """The kernel of a forest grown on rows: what a machine's ``fit`` makes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+        positive : array-like of bool of shape (n_samples,)
+            Which rows are labelled; classes are weighted.
+        gamma : float, default=1.0
+            Coefficient of the Gaussian kernel.
+        random_state : int, default=0
+            Seed of the forest.
+        """
+        from sklearn.ensemble import RandomForestClassifier  # slow to import
+
+        validate_parameter_constraints(
+            _CONSTRAINTS, self.get_params(deep=False), caller_name=type(self).__name__
+        )
+        forest = RandomForestClassifier(
+            self.n_trees, min_samples_leaf=self.min_samples_leaf, max_samples=self.max_samples,
+            class_weight="balanced_subsample", random_state=random_state,
+        ).fit(X, np.asarray(positive))  # fmt: skip
+        grown = Forest.of(forest.estimators_, lambda nodes: np.zeros(nodes.node_count))
+        return SharedLeaves(RBF(float(gamma)), grown, float(self.share))

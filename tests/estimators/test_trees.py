@@ -1,0 +1,104 @@
+"""The kernel of trees: what it is, and the machines of positive and unlabelled rows with it."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from fewlabels import PUSVM, S3VM, SVDD, PUEnsemble
+from fewlabels.inspection import explain
+from fewlabels.io.models.files import describe, load_model, save_model
+from fewlabels.io.tables.schema import Schema
+from fewlabels.kernels import RBF, SharedLeaves, Trees
+from fewlabels.onnx import to_onnx
+
+FEW = Trees(n_trees=30)
+MACHINES = [PUSVM(prior=0.3, kernel=FEW), PUEnsemble(prior=0.3, kernel=FEW, n_bags=4)]
+
+
+@pytest.fixture
+def rows(seed):
+    """Boxes that columns of different kinds cut out: trees find these, distances do not."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(500, 6)) * np.array([1, 50, 1, 1, 1, 1])
+    truth = (np.abs(X[:, 0]) < 0.6) & (X[:, 2] > -0.5)
+    ours = np.flatnonzero(truth)
+    known = np.zeros(500, bool)
+    known[rng.choice(ours, 50, replace=False)] = True
+    return X, truth, known
+
+
+def test_values_are_the_definition(rows):
+    X, _, known = rows
+    kernel = Trees(n_trees=25, share=0.25).over(X[:300], known[:300], gamma=0.1, random_state=7)
+    forest = RandomForestClassifier(
+        25, min_samples_leaf=3, max_samples=0.3, class_weight="balanced_subsample", random_state=7
+    ).fit(X[:300], known[:300])
+    a, b = forest.apply(X[:40]), forest.apply(X[250:])
+    common = np.mean(a[:, None] == b[None], axis=2)
+    expected = 0.75 * RBF(0.1).values(X[:40], X[250:]) + 0.25 * common
+    np.testing.assert_allclose(kernel.values(X[:40], X[250:]), expected, atol=1e-14)
+    np.testing.assert_array_equal(kernel.diagonal(X), 1.0)
+    np.testing.assert_allclose(
+        kernel.values(sp.csr_array(X[:40]), sp.csr_array(X[250:])), expected, atol=1e-9
+    )
+    assert np.linalg.eigvalsh(kernel.values(X, X)).min() > -1e-9
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: type(machine).__name__)
+def test_a_machine_of_it(rows, machine, tmp_path):
+    X, truth, known = rows
+    machine = clone(machine).fit(X, known)
+    plain = clone(machine).set_params(kernel="rbf").fit(X, known)
+    right = [np.mean(m.predict(X[~known]) == truth[~known]) for m in (machine, plain)]
+    assert right[0] > right[1] + 0.02, right
+    again = clone(machine).fit(X, known)
+    np.testing.assert_array_equal(again.decision_function(X), machine.decision_function(X))
+    (kernel,) = machine.function_.kernels
+    assert isinstance(kernel, SharedLeaves)
+    frozen = clone(machine).set_params(kernel=kernel).fit(X, known)
+    np.testing.assert_allclose(
+        frozen.decision_function(X), machine.decision_function(X), atol=1e-9
+    )
+    told = explain(machine, X[:2], background=X[:10], n_samples=20)
+    np.testing.assert_allclose(
+        told.contributions.sum(axis=1), told.decision - told.base, atol=1e-9
+    )
+    metadata = describe("pusvm", {}, Schema("dense", 6), {})
+    metadata["machine"] = "pusvm" if isinstance(machine, PUSVM) else "pu-ensemble"
+    save_model(tmp_path / "m", make_pipeline(StandardScaler(with_std=False).fit(0 * X), machine),
+               metadata)  # fmt: skip
+    loaded = load_model(tmp_path / "m")[0][-1]
+    np.testing.assert_array_equal(loaded.decision_function(X), machine.decision_function(X))
+    with pytest.raises((ValueError, TypeError)):
+        to_onnx(machine)
+
+
+def test_updates_follow_the_problem_of_the_frozen_kernel(rows):
+    X, _, known = rows
+    machine = PUSVM(prior=0.3, kernel=FEW, lam=0.01, tol=1e-8).fit(X[:300], known[:300])
+    kernel = machine.function_.kernel
+    machine.partial_fit(X[300:310], known[300:310]).forget([3, 4])
+    kept = np.delete(np.arange(310), [3, 4])
+    anew = PUSVM(prior=0.3, kernel=kernel, lam=0.01, tol=1e-8).fit(X[kept], known[kept])
+    np.testing.assert_allclose(machine.decision_function(X), anew.decision_function(X), atol=1e-5)
+
+
+def test_named_and_refused(rows):
+    X, _, known = rows
+    machine = PUEnsemble(prior=0.3, kernel="trees", n_bags=2).fit(X[:200], known[:200])
+    assert len(machine.function_.kernels[0].forest.roots) == Trees().n_trees
+    for other in (SVDD(kernel=FEW), SVDD(kernel="trees"), S3VM(kernel=FEW)):
+        with pytest.raises(ValueError, match="kernel"):
+            other.fit(X, known.astype(int))
+    with pytest.raises(ValueError, match="'max_samples' parameter of Trees"):
+        PUSVM(kernel=Trees(max_samples=2.0)).fit(X, known)
+
+
+def test_the_true_prior_is_not_called_a_contradiction(rows, recwarn):
+    X, truth, known = rows
+    PUSVM(prior=float(truth[~known].mean()), kernel=FEW).fit(X, known)
+    assert not [w for w in recwarn if "contradicts the data" in str(w.message)]
