@@ -112,3 +112,13 @@ def test_nothing_is_offered_where_nothing_is_clear(seed):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(80, 2)), (np.arange(80) < 20).astype(int)
     assert compare_with_baselines(PUSVM(prior=0.3), X, y, time_budget=5).offer == ""
+
+
+def test_the_kernel_of_trees(run, tables):
+    command = ["fit", tables / "forest.csv", "--target", "kind", "-o", tables / "m", *QUICK]
+    done = run(*command, "--machine", "pu-ensemble", "--kernel", "trees", "--bags", 2)
+    assert done.code == 0 and "kernel trees" in done.out, done.err
+    assert run("predict", tables / "m", tables / "forest.csv", "-o", tables / "o.csv").code == 0
+    command[1] = tables / "logistic.csv"
+    refused = run(*command, "--kernel", "trees")
+    assert refused.code == 2 and "belongs to --machine pusvm or pu-ensemble" in refused.err

@@ -159,7 +159,10 @@ class MachineOptions(NamedTuple):
         "(default: leave-one-out)",
     )
     kernel: str | None = _machine(
-        None, help="rbf, linear, poly or sigmoid. (default: rbf)", callback=options.check_kernel
+        None,
+        help="rbf, linear, poly, sigmoid, manifold, with pusvm and pu-ensemble also trees. "
+        "(default: rbf)",
+        callback=options.check_kernel,
     )
     gamma: str | None = _machine(
         None,

@@ -142,8 +142,9 @@ def parse_number(name, text, words):
 def check_kernel(name):
     """The name of a kernel between rows; the list is read only where one is named."""
     if name is not None:
-        from ..kernels import KERNELS
+        from ..kernels import KERNELS, Trees
 
-        if name not in (names := [known for known in KERNELS if known != "precomputed"]):
+        names = [*(known for known in KERNELS if known != "precomputed"), Trees.name]
+        if name not in names:
             raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, names))}.")
     return name

@@ -112,6 +112,11 @@ def machine_parameters(choice, given):
                 f"{option(name)} belongs to --machine {' or '.join(machines)}, but the machine is "
                 f"{choice.machine}, {choice.why}; leave the option out or pass another --machine."
             )
+    if parameters.get("kernel") == "trees" and MACHINES[choice.machine].learns_from != "positive":
+        raise UserError(
+            "--kernel trees belongs to --machine pusvm or pu-ensemble, but the machine is "
+            f"{choice.machine}, {choice.why}; leave the option out or take another kernel."
+        )
     if MACHINES[choice.machine].is_baseline:
         parameters["method"] = choice.machine
     if choice.machine in PROBABILITY:
