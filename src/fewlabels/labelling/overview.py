@@ -38,7 +38,7 @@ def overview(session, rate=0.1, lists=True):
 
 
 def _error(session, sample):
-    """Errors over the random rows, each by the machine of all other rows; None if not known."""
+    """Errors over the random rows, each by a machine without its label; None if not known."""
     learner = session.learner
     if learner.kind != "s3vm" or not learner.left_out:
         return None
