@@ -66,6 +66,13 @@ class RowOptions(NamedTuple):
     categorical: list[str] | None = options.CATEGORICAL
     keep: list[str] | None = options.KEEP
     text: list[str] | None = options.TEXT
+    text_weight: float | None = _rows(
+        None,
+        metavar="RATIO",
+        help="Variance of all texts together in terms of that of all other columns. (default: "
+        "chosen by labels held out, which may leave columns out; 1 without labels)",
+        show_default=False,
+    )
     dates: list[str] | None = options.DATES
     missing: Missing = _rows(
         Missing.impute,

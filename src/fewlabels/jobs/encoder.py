@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..io.encoding.fit import feature_names, fit_encoder, weigh_by_labels, weigh_texts
+from ..io.encoding.fit import feature_names
 from ..io.errors import UserError
 from ..io.memory import InMemory, source_of
 from ..io.tables.chunks import iterate_chunks
@@ -19,6 +19,7 @@ from ..io.tables.target import every_row
 from ..io.tables.training import read_training
 from .observer import Observer, in_words_of
 from .training.parameters import names_of
+from .training.texts import encode
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -47,8 +48,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Whether numbers are scaled to mean 0 and variance 1.
     text_weight : "auto" or float, default="auto"
         Variance of all columns of texts together in terms of that of all other columns. "auto"
-        takes the one of six by which rows held out are told best from those of other classes, or
-        1 without ``y``.
+        takes the one of six by which rows held out are told best from those of other classes, and
+        leaves out numbers, categories or texts without which they are told better; 1 without
+        ``y``.
     weigh_rare : {"auto", True, False}, default="auto"
         Whether 0/1 columns are multiplied by sqrt(10 p), at most 1, with p the share of ones, so
         that rare categories do not make a row odd by themselves. "auto": without ``y``, where rows
@@ -65,7 +67,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     notes_ : list of str
         What the user should know.
     text_weight_ : float
-        The weight of the texts.
+        The weight of the texts; inf where all other columns were left out.
     feature_names_in_ : ndarray of str
         Names of the columns of the table.
     n_features_in_ : int
@@ -205,17 +207,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                      for name in ("text", "drop", "keep", "categorical")}  # fmt: skip
             file = read_training(source, **asked)
             labels = None if y is None else _codes(y, file.n_rows)
-            found = file.choose(every_row(file.n_rows), self.missing)
             rare = y is None if self.weigh_rare == "auto" else bool(self.weigh_rare)
-            encoder, X, schema = fit_encoder(found.schema, found.rows, source, self.scale, rare)
-        self.text_weight_ = 1.0
-        if weight == "auto":
-            weighing = weigh_by_labels(encoder, X, labels)[1]
-            self.text_weight_ = 1.0 if weighing is None else weighing.ratio
-        elif weight != 1.0:
-            weigh_texts(encoder, X, weight)
-            self.text_weight_ = float(weight)
-        self.encoder_, self.schema_ = encoder, schema
+            encoded = encode(
+                file, every_row(file.n_rows), self.missing, self.scale, y=labels, weigh_rare=rare,
+                weight=None if weight == "auto" else float(weight),
+            )  # fmt: skip
+        found, schema, weighing = encoded.found, encoded.schema, encoded.weighing
+        self.text_weight_ = 1.0 if weight == "auto" else float(weight)
+        if weighing is not None:
+            self.text_weight_ = np.inf if schema.only_texts else weighing.ratio
+        self.encoder_, self.schema_ = encoded.encoder, schema
         self.notes_ = [Observer().words(note) for note in found.notes]
         names = [field.name for field in dataclasses.fields(Column)]
         self.profile_ = pd.DataFrame([dataclasses.asdict(c) for c in found.profile], columns=names)

@@ -5,7 +5,6 @@ import time
 import numpy as np
 
 from ..class_prior import METHODS, estimate_prior
-from ..io.encoding.fit import fit_encoder
 from ..io.errors import UserError, listing, quoted
 from ..io.memory import source_of
 from ..io.tables.training import read_training
@@ -14,7 +13,7 @@ from .observer import job
 from .settings import check_ranges
 from .training.choice import check_options, choose_roles
 from .training.figures import finite
-from .training.texts import weigh
+from .training.texts import encode
 from .wording import as_options, listening
 
 
@@ -58,9 +57,7 @@ def prior(
         merge_case=merge_case, dates=dates,
     )  # fmt: skip
     roles = choose_roles(file, "pusvm", positive=positive)
-    found = file.choose(roles, missing)
-    encoder, X, _ = fit_encoder(schema=found.schema, rows=found.rows, source=data, scale=scale)
-    X, _, told = weigh(encoder, X, found.y)
+    _, found, _, X, _, _, told = encode(file, roles, missing, scale)
     # As a fit gives them to the estimator, so that both find the same prior.
     order = value_order(X, found.y > 0, np.ones(X.shape[0]))
     try:

@@ -93,6 +93,7 @@ _OTHERS = {
     "time_budget": Setting(
         (), lambda value: 0 <= value < _INF, "0 (settings as given) or a number of seconds"
     ),
+    "text_weight": Setting((), _positive, "greater than 0 (--drop COLUMN leaves texts out)"),
     "confidence": Setting((), _share, "between 0 and 1"),
     "pos_label": Setting(option="--positive"),
 }

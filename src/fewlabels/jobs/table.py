@@ -138,6 +138,7 @@ def fit_table(
     categorical=(),
     keep=(),
     text=(),
+    text_weight=None,
     missing="impute",
     scale=True,
     clean=None,
@@ -185,6 +186,9 @@ def fit_table(
         Columns to leave out; columns of categories although they hold numbers; columns to learn
         from although they look like an identifier, a date or a constant; columns whose words are
         learnt from although their texts are short (sentences are found by themselves).
+    text_weight : float, default=None
+        Variance of all texts together in terms of that of all other columns. None: by labels held
+        out, which may leave columns out; 1 without labels.
     missing : {"impute", "skip", "refuse"}, default="impute"
         Missing numbers: filled in with the median, and the machine is told where; or their rows
         are left out; or they are refused.
@@ -253,9 +257,9 @@ def fit_table(
     training = train(
         data, target, reported=report, observer=observer, normal=normal, positive=positive,
         unlabeled=unlabeled, machine=machine, drop=drop, categorical=categorical, keep=keep,
-        text=text, missing=missing, scale=scale, clean=clean, time_budget=time_budget,
-        baselines=baselines, rows=rows, merge_case=merge_case, sep=sep, decimal=decimal,
-        encoding=encoding, header=header, features=features, labels=labels,
+        text=text, text_weight=text_weight, missing=missing, scale=scale, clean=clean,
+        time_budget=time_budget, baselines=baselines, rows=rows, merge_case=merge_case, sep=sep,
+        decimal=decimal, encoding=encoding, header=header, features=features, labels=labels,
         dates=dates, **parameters,
     )  # fmt: skip
     names = [field.name for field in dataclasses.fields(Column)]

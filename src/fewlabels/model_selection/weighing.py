@@ -1,31 +1,80 @@
-"""How much some columns count beside the others, by labels that are held out."""
+"""What columns of texts count beside the others, and which do not help, by labels held out."""
 
-from typing import NamedTuple
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._threads import one_blas_thread
+from ..kernels.width import total_variance
 from .signal import FREEDOM, MOST_ROWS, areas, pairs_left_out, smoother, weighed
 
 # Times the variance of the other columns; 1, the first, is what is taken without labels.
 RATIOS = (1.0, 4.0, 16.0, 64.0, 0.25, 1.0 / 16.0)
-# Standard errors that another ratio must be ahead.
+# Standard errors that a choice must be ahead.
 _AHEAD = 1.0
 
 
 class Weighing(NamedTuple):
-    """The ratio taken, and areas under the ROC curve of held-out rows by ratio."""
+    """The ratio taken, and areas under the ROC curve of held-out rows by ratio, of all columns.
+
+    ``left_out`` are names of columns without which the ``area`` is greater. ``rows`` are those the
+    choice was made for, and ``weights`` multiply their columns by what does not hang on labels: by
+    each ratio, and without all but the texts.
+    """
 
     ratio: float
     areas: dict[float, float]
+    left_out: tuple[str, ...]
+    area: float
+    rows: Any
+    weights: list[np.ndarray]
 
 
-def weigh_columns(X, y, columns, random_state=0):
-    """Choose the variance of some columns in terms of that of all others, which X has equal.
+class Blocks:
+    """Columns of rows in blocks, known by the names of what they come from.
+
+    ``places`` are which columns, by these names; ``texts`` and ``fixed`` those which are texts,
+    and which may not be left out.
+    """
+
+    def __init__(self, X, places, texts, fixed=()):
+        self.places = places
+        self.texts = [names for names in places if names in texts]
+        self.others = [names for names in places if names not in texts]
+        self.fixed = set(fixed)
+        self._width = X.shape[1]
+        self._variance = {names: total_variance(X[:, place]) for names, place in places.items()}
+
+    def choices(self):
+        """Ratios, and blocks left out of those that are no texts."""
+        free = [names for names in self.others if names not in self.fixed]
+        outs = [out for n in range(len(free) + 1) for out in combinations(free, n)]
+        for out in outs:
+            yield from ((r, out) for r in (RATIOS if len(out) < len(self.others) else (1.0,)))
+
+    def weights(self, ratio, out):
+        """What to multiply columns with, so that the variance of all of them stays."""
+        kept = [
+            sum(self._variance[names] for names in kind if names not in out)
+            for kind in (self.texts, self.others)
+        ]
+        share = (ratio / (1.0 + ratio), 1.0 / (1.0 + ratio)) if all(kept) else (1.0, 1.0)
+        total, found = sum(self._variance.values()), np.zeros(self._width)
+        for kind, variance, part in zip((self.texts, self.others), kept, share, strict=True):
+            for names in kind:
+                if names not in out and variance:
+                    found[self.places[names]] = np.sqrt(total * part / variance)
+        return found
+
+
+def weigh_columns(X, y, blocks, random_state=0):
+    """Choose the variance of texts in terms of that of all other columns, and what to leave out.
 
     Rows of every class of ``y`` are told from those of the others (negative: without a label) by
     the regression of :mod:`fewlabels.model_selection.signal`, each pair by that of all other rows.
-    None where no pair can be held out.
+    Blocks of other columns may be left out together, then single texts. None where no pair can be
+    held out.
     """
     classes, counts = np.unique(y[y >= 0], return_counts=True)
     if len(classes) < 2 or counts.min() < 2:
@@ -36,28 +85,34 @@ def weigh_columns(X, y, columns, random_state=0):
     labels = np.repeat(classes, [len(rows) for rows in drawn])
     others = np.flatnonzero(y < 0)
     drawn.append(rng.choice(others, min(len(others), MOST_ROWS), replace=False))
-    rows = X[np.concatenate(drawn)]
+    rows, of = X[np.concatenate(drawn)], [labels == k for k in classes]
     found = {}
+
+    def best_of(choices, usual):
+        for choice in choices:
+            found[choice] = _held_out(weighed(rows, blocks.weights(*choice)), labels, classes)
+        best = max(found, key=lambda choice: _mean(found[choice], of))
+        ahead = found[best] - found[usual]
+        error = float(np.sqrt(sum(np.var(ahead[kind]) / kind.sum() for kind in of)))
+        return best if _mean(ahead, of) > _AHEAD * error else usual
+
     with one_blas_thread():
-        for ratio in RATIOS:
-            weights = multipliers(columns, ratio)
-            found[ratio] = _held_out(weighed(rows, weights), labels, classes)
-    of = [labels == k for k in classes]
-    means = {
-        ratio: float(np.mean([right[rows].mean() for rows in of]))
-        for ratio, right in found.items()
-    }
-    best = max(means, key=means.__getitem__)
-    ahead = found[best] - found[1.0]
-    error = float(np.sqrt(sum(np.var(ahead[rows]) / rows.sum() for rows in of)))
-    if means[best] - means[1.0] <= _AHEAD * error:
-        best = 1.0
-    return Weighing(best, means)
+        ratio, out = best_of(blocks.choices(), (1.0, ()))
+        if len(blocks.texts) > 1:
+            free = [names for names in blocks.texts if names not in blocks.fixed]
+            ratio, out = best_of([(ratio, (*out, names)) for names in free], (ratio, out))
+    return Weighing(
+        ratio,
+        {one: _mean(found[one, ()], of) for one in RATIOS},
+        tuple(name for names in out for name in names),
+        _mean(found[ratio, out], of),
+        X,
+        [blocks.weights(one, ()) for one in RATIOS] + [blocks.weights(1.0, tuple(blocks.others))],
+    )
 
 
-def multipliers(columns, ratio):
-    """What to multiply columns with that have the variance of all others, which then stays."""
-    return np.sqrt(np.where(columns, ratio, 1.0) * 2.0 / (1.0 + ratio))
+def _mean(right, of):
+    return float(np.mean([right[rows].mean() for rows in of]))
 
 
 def _held_out(rows, labels, classes):
@@ -67,7 +122,7 @@ def _held_out(rows, labels, classes):
     weight = pairs_left_out(smooth)
     of_rows = np.zeros(len(labels))
     for k in classes[1:] if len(classes) == 2 else classes:
-        # The same pairs whatever the ratio.
+        # The same pairs whatever the choice.
         right, _ = areas(smooth, weight, (labels == k).astype(float), np.random.default_rng(0))
         of_rows += right
     return of_rows / (1 if len(classes) == 2 else len(classes))

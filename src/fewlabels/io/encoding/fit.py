@@ -151,20 +151,29 @@ def feature_names(encoder, schema):
     return names
 
 
-def weigh_by_labels(encoder, X, y):
-    """Rows and encoder with the weight of texts by which rows held out are told apart best.
+def weigh_by_labels(encoder, schema, X, y, asked=()):
+    """The ``Weighing`` of columns by which rows held out are told apart best.
 
-    With the choice; None where there is none, so that texts count as much as all other columns.
+    Blocks are numbers, categories, and each column of texts; those that hold a column ``asked``
+    for by name are not left out. None where there is nothing to choose.
     """
     texts = text_columns(encoder, X.shape[1])
     if y is None or texts.all() or not texts.any():
-        return X, None
-    from ...model_selection.weighing import weigh_columns
+        return None
+    from ...model_selection.weighing import Blocks, weigh_columns
 
-    weighing = weigh_columns(X, y, texts)
-    if weighing is None or weighing.ratio == 1.0:
-        return X, weighing
-    return weigh_texts(encoder, X, weighing.ratio), weighing
+    steps, places = encoder.output_indices_, {}
+    numbers = [steps[name] for name in ("numbers", "missing") if name in steps]
+    for names, found in (
+        (schema.names("number", "date"), numbers),
+        (schema.names("category"), [steps.get("categories")]),
+        *(([name], [steps[f"{_TEXT}{k}"]]) for k, name in enumerate(schema.names("text"))),
+    ):
+        if names:
+            places[tuple(names)] = np.r_[tuple(found)]
+    of_texts = {(name,) for name in schema.names("text")}
+    fixed = [names for names in places if {*names} & {*asked}]
+    return weigh_columns(X, y, Blocks(X, places, of_texts, fixed))
 
 
 def weigh_texts(encoder, X, ratio=1.0):

@@ -88,6 +88,8 @@ class Verdict(NamedTuple):
 
 
 _AS_IT_IS = Verdict("", "")
+#: On a column that could be learnt from.
+UNHELPFUL = Verdict("left out", "held-out labels are told better without")
 
 
 def judge_columns(table, training, kept=()):

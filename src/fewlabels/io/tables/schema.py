@@ -63,6 +63,11 @@ class Schema:
         cells = {c.name: "" if c.kind in texts else 0.0 for c in self.columns}
         return pd.DataFrame(cells, index=range(count))
 
+    @property
+    def only_texts(self):
+        """Whether all columns are texts."""
+        return bool(self.columns) and self.names() == self.names("text")
+
     def with_counts(self, known, words):
         """Copy with numbers filled in, given the categories and numbers of words by column."""
         columns = (

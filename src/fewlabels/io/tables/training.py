@@ -20,7 +20,7 @@ from .columns import text
 from .dates import days_of, with_dates
 from .features import array_features, table_features, table_schema
 from .notation import Notation, as_numbers, find_notations, is_written, notation_words
-from .profile import Column, describe_columns, judge_columns, notes_on
+from .profile import UNHELPFUL, Column, describe_columns, judge_columns, notes_on
 from .read import read_table, remark_on
 from .schema import IMPUTE, REFUSE, Schema
 from .tally import Tally, filled_words
@@ -51,7 +51,7 @@ class TrainingFile:
     ``content`` are the columns to learn from, ``values`` the target as text, ``unlabeled`` its
     value that counts as blank, ``categorical``, ``keep`` and ``texts`` columns as
     :func:`fewlabels.fit_table` has them. ``notations`` say how numbers were written that are not
-    plain, by column.
+    plain, by column; ``unhelpful`` are columns without which labels are told better.
     """
 
     path: Path
@@ -65,6 +65,7 @@ class TrainingFile:
     merge_case: bool | None = None
     texts: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
+    unhelpful: tuple[str, ...] = ()
 
     @property
     def name(self):
@@ -74,6 +75,12 @@ class TrainingFile:
     def n_rows(self):
         table = isinstance(self.content, pa.Table)
         return self.content.num_rows if table else self.content.X.shape[0]
+
+    @property
+    def asked(self):
+        """Columns that the user wants."""
+        beside = [name for name in self.content.column_names if is_beside(name)]
+        return {*self.keep, *self.categorical, *self.texts, *beside}
 
     @property
     def remarks(self):
@@ -233,8 +240,9 @@ def _choose_table(file, keep, row_numbers, tally, missing):
     _check_enough(file.path, int(keep.sum()), None, {})
     table = file.content
     beside = [name for name in table.column_names if is_beside(name)]
-    wanted = {*file.keep, *file.categorical, *file.texts, *beside}
+    wanted = file.asked
     verdicts = judge_columns(table, keep, wanted)
+    verdicts |= dict.fromkeys(file.unhelpful, UNHELPFUL)
     for name in (*file.categorical, *file.texts):
         verdicts.pop(name, None)
     out, as_category, as_text = (

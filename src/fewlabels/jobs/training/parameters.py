@@ -37,6 +37,7 @@ class Request:
     categorical: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
+    text_weight: float | None = None
     dates: tuple[str, ...] = ()
     missing: str = "impute"
     scale: bool = True
@@ -65,7 +66,7 @@ def request_of(options):
     _check_names(given)
     asked = _of_label_file(asked)
     request = Request(**asked, parameters=given)
-    check_ranges({**given, "time_budget": request.time_budget})
+    check_ranges({**given, "time_budget": request.time_budget, "text_weight": request.text_weight})
     check_options(
         request.machine, request.target, request.normal, request.positive, request.unlabeled
     )

@@ -1,48 +1,93 @@
-"""Columns of texts in a training: what they count beside the others, and what is said of them."""
+"""From rows of a file to numbers: what texts count beside other columns, and what is left out."""
 
-from ...io.encoding.fit import text_columns, text_encoders, weigh_by_labels
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from ...io.encoding.fit import fit_encoder, text_encoders, weigh_by_labels, weigh_texts
+from ...io.tables.schema import Schema
+from ...io.tables.training import TrainingFile, TrainingRows
 
 
-def weigh(encoder, X, y):
-    """Rows, and the encoder, with texts weighed by labels; the choice, and notes on it."""
-    X, weighing = weigh_by_labels(encoder, X, y)
+class Encoded(NamedTuple):
+    """Rows ``found`` in a ``file``, and as ``X`` by an ``encoder`` of the columns in ``schema``.
+
+    ``weighing`` says what texts count beside other columns, if labels chose that; ``notes``: for
+    the user.
+    """
+
+    file: TrainingFile
+    found: TrainingRows
+    encoder: Any
+    X: Any
+    schema: Schema
+    weighing: Any
+    notes: list[str]
+
+
+def encode(file, roles, missing, scale, *, weight=None, y=None, by_labels=True, weigh_rare=None):
+    """Choose rows, and encode them, with texts weighed by labels or as the user says.
+
+    Labels are those of the rows, or ``y``; without any, rare categories count less, unless
+    ``weigh_rare`` says otherwise. Columns without which held-out labels are told better are left
+    out.
+    """
+    found = file.choose(roles, missing)
+    y = found.y if y is None else y
+    rare = y is None if weigh_rare is None else weigh_rare
+    encoder, X, schema = fit_encoder(found.schema, found.rows, file.path, scale, rare)
+    if weight is not None or not by_labels:
+        X = X if weight in (None, 1.0) else weigh_texts(encoder, X, weight)
+        return Encoded(file, found, encoder, X, schema, None, [])
+    asked = file.asked if schema.names("text") else ()
+    weighing = weigh_by_labels(encoder, schema, X, y, asked)
     if weighing is None:
-        return X, None, []
-    ratio, areas = weighing
-    told = f"texts count {_times(ratio)} all other columns together"
-    if ratio == 1.0:
-        told += f" (held-out area {areas[1.0]:.3f}; no other weight is clearly better)"
-    else:
-        told += f" (held-out area {areas[ratio]:.3f}, {areas[1.0]:.3f} if they counted the same)"
-    return X, weighing, [told]
+        return Encoded(file, found, encoder, X, schema, None, [])
+    if weighing.left_out:
+        file = replace(file, unhelpful=weighing.left_out)
+        found = file.choose(roles, missing)
+        encoder, X, schema = fit_encoder(found.schema, found.rows, file.path, scale, rare)
+    if weighing.ratio != 1.0:
+        X = weigh_texts(encoder, X, weighing.ratio)
+    return Encoded(file, found, encoder, X, schema, weighing, [_told(weighing, schema)])
 
 
-def weights_tried(encoder, X, weighing):
-    """What columns of the rows would be multiplied with by every choice there was."""
-    if weighing is None:
-        return (1.0,)
-    from ...model_selection.weighing import multipliers
+def text_facts(encoder, schema, weighing, weight=None):
+    """What a model keeps of its columns of texts, plain values only; None without any.
 
-    columns = text_columns(encoder, X.shape[1])
-    taken = multipliers(columns, weighing.ratio)
-    return [multipliers(columns, ratio) / taken for ratio in weighing.areas]
-
-
-def text_facts(encoder, schema, weighing):
-    """What a model keeps of its columns of texts, plain values only; None without any."""
+    The weight of texts beside no other columns is None.
+    """
     encoders = text_encoders(encoder, schema)
     if not encoders:
         return None
+    if weighing is not None:
+        weight = None if schema.only_texts else weighing.ratio
+    elif weight is None:
+        weight = 1.0
     return {
         "columns": {
             name: {"unit": texts.unit_, "words": len(texts.words())}
             for name, texts in encoders.items()
         },
-        "weight": 1.0 if weighing is None else weighing.ratio,
+        "weight": weight,
         "areas": None
         if weighing is None
         else [{"weight": ratio, "area": area} for ratio, area in weighing.areas.items()],
+        "left_out": [] if weighing is None else list(weighing.left_out),
     }
+
+
+def _told(weighing, schema):
+    usual = weighing.areas[1.0]
+    if schema.only_texts:
+        told = "texts alone are learnt from"
+    else:
+        told = f"texts count {_times(weighing.ratio)} all other columns together"
+    if weighing.area == usual:
+        return f"{told} (held-out area {usual:.3f}; no other weight is clearly better)"
+    same = "if they counted the same"
+    if weighing.left_out:
+        same = "with all columns, counting the same"
+    return f"{told} (held-out area {weighing.area:.3f}, {usual:.3f} {same})"
 
 
 def _times(ratio):

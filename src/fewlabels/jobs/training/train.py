@@ -7,8 +7,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from ...io.encoding.fit import fit_encoder
-from ...io.errors import listing
+from ...io.errors import UserError, listing
 from ...io.memory import source_of
 from ...io.models.files import describe, save_model
 from ...io.models.machines import added_columns, machine_class
@@ -30,7 +29,7 @@ from .fitting import Fitted, find_signal, fit_machine
 from .outputs import check_model_output, check_report_output, write_report_of
 from .parameters import machine_parameters, request_of, with_target_fpr
 from .search import Search, odd_rows, plan_search, tuning_facts, why_settings
-from .texts import text_facts, weigh, weights_tried
+from .texts import encode, text_facts
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +39,7 @@ class Prepared:
     ``choice`` is the machine with ``settings``, ``roles`` say which rows of the ``file`` it learns
     from, ``found`` are these rows, ``encoder`` makes ``X`` of them. ``search``: whether settings
     are searched for; ``keeps_rows``: whether the model will hold its rows; ``notes``: for the
-    user; ``weighing`` says what texts count beside other columns, if that was chosen.
+    user; ``weighing`` says what texts count beside other columns, if labels chose that.
     """
 
     file: TrainingFile
@@ -120,8 +119,9 @@ def train(data, target=None, *, reported=False, model=None, save=None, observer=
     y = prepared.found.y
     signal = None
     if y is not None:
-        weights = weights_tried(prepared.encoder, prepared.X, prepared.weighing)
-        signal = find_signal(fitted.estimator, prepared.X, y, weights)
+        tried = prepared.weighing
+        rows, weights = (prepared.X, (1.0,)) if tried is None else (tried.rows, tried.weights)
+        signal = find_signal(fitted.estimator, rows, y, weights)
     metadata = _described(prepared, fitted, request, observer, signal)
     training = Training(prepared, fitted, metadata, signal=signal)
     if save:
@@ -200,18 +200,19 @@ def prepare(data, request, reported=False):
     settings |= search.settings
     held = keeps_rows(choice, request.rows)
     roles = choose_roles(file, choice.machine, normal, positive)
-    found = file.choose(roles, request.missing)
+    encoded = encode(
+        file, roles, request.missing, request.scale, weight=request.text_weight,
+        by_labels=search.seconds > 0,
+    )  # fmt: skip
+    file, found, encoder, X, schema, weighing, told = encoded
+    if request.text_weight is not None and not schema.names("text"):
+        raise UserError(
+            f"--text-weight is for columns of texts, and none of {data} is taken as text; leave "
+            "the option out, or name one with --text COLUMN."
+        )
     settings, more = with_target_fpr(
-        choice.machine, settings, found.rows.shape[0], searched=search.seconds > 0
+        choice.machine, settings, X.shape[0], searched=search.seconds > 0
     )
-    encoder, X, schema = fit_encoder(
-        schema=found.schema,
-        rows=found.rows,
-        source=data,
-        scale=request.scale,
-        weigh_rare=found.y is None,
-    )
-    X, weighing, told = weigh(encoder, X, found.y if search.seconds else None)
     return Prepared(
         file, choice, roles, found, encoder, X, schema, settings, search, held,
         notes + found.notes + more + _taken_names(file, choice) + told, weighing,
@@ -257,7 +258,9 @@ def _described(prepared, fitted, request, observer, signal):
         **figures_of(machine, estimator, X, count_labels(facts, prepared.found.y)),
         **({"converged": False} if fitted.stopped else {}),
         "profile": [asdict(column) for column in prepared.found.profile],
-        "texts": text_facts(prepared.encoder, prepared.schema, prepared.weighing),
+        "texts": text_facts(
+            prepared.encoder, prepared.schema, prepared.weighing, request.text_weight
+        ),
         "tuning": tuning_facts(fitted.tuning),
         "signal": signal_facts(signal, facts),
         "baselines": None,
