@@ -73,6 +73,19 @@ def test_scores_in_pieces_are_those_of_the_frame(model, files, run, monkeypatch)
         assert back["review"].fillna("").tolist() == TEXTS
 
 
+def test_texts_without_a_known_word_are_counted(model, files, run, monkeypatch):
+    texts = ["Qwertz yxcv!", "great qwertz", "", " ", "nan", "asdf"]
+    pd.DataFrame({"size": 0.1, "review": texts}).to_csv(files / "odd.csv", index=False)
+    monkeypatch.setattr(chunks, "_ROWS", 2)
+    for name in ("all.csv", "odd.csv"):
+        result = run("predict", model, files / name, "-o", files / "odd-out.csv", "--json")
+        told = json.loads(result.out)["texts_without_known_words"]
+        # Blank texts are no such texts.
+        assert told == ({"review": 2} if name == "odd.csv" else {})
+        words = "some texts hold no word that the model knows, so that they count as blank (rows: "
+        assert (f"{words}2 in 'review')" in result.err) == (name == "odd.csv")
+
+
 def test_new_words_are_counted(model, files, run):
     more = pd.DataFrame(
         {"size": [0.1, 0.2], "review": ["great and shiny", "a wobbly, shiny room"]}

@@ -76,7 +76,7 @@ def predict(
     CSV, TSV and Parquet files are read and written piece by piece, however large they are. A
     matrix gives a table of the new columns only.
     """
-    from ..io.tables.tally import filled_words, unseen_words
+    from ..io.tables.tally import filled_words, unseen_words, wordless_words
     from ..jobs.scoring import score_file
 
     with progress.observing("reading the model", quiet, timed=True) as observer:
@@ -90,6 +90,8 @@ def predict(
         notes.append(filled_words(summary["filled"]))
     if summary["unseen_categories"]:
         notes.append(unseen_words(summary["unseen_categories"]))
+    if summary["texts_without_known_words"]:
+        notes.append(wordless_words(summary["texts_without_known_words"]))
     if show.told(summary, json, quiet, notes):
         rows = summary["rows"]
         answers = () if "no_signal" in summary else summary["answers"]

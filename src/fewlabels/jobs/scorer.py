@@ -2,6 +2,7 @@
 
 import copy
 import os
+from collections import Counter
 from functools import partial
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from sklearn.pipeline import Pipeline
 
-from ..io.encoding.fit import known_categories
+from ..io.encoding.fit import count_wordless, known_categories
 from ..io.errors import UserError
 from ..io.models.files import damaged_model, load_model
 from ..io.models.machines import MACHINES, no_signal
@@ -133,6 +134,7 @@ class Scorer:
 
     Has what the file holds (``pipeline``, ``schema``, ``metadata``), its name ``source``, what
     scores mean (``answer``), and the categories seen in training by column (``known``).
+    ``wordless`` counts texts without a known word, by column.
     """
 
     def __init__(self, model, n_jobs=None):
@@ -147,6 +149,7 @@ class Scorer:
             self._machine = copy.copy(self._machine).set_params(n_jobs=n_jobs)
             self.pipeline = Pipeline([*self.pipeline.steps[:-1], ("machine", self._machine)])
         self.known = known_categories(self.pipeline[0], self.schema)
+        self.wordless = Counter()
         silent = no_signal(self.metadata["training"])
         more = None if silent else _more(self._machine)
         self._scores = partial(_SCORES[more], self._machine)
@@ -183,7 +186,9 @@ class Scorer:
 
         The kernel is evaluated once for both, but for a PUEnsemble.
         """
-        return self._scores(self.pipeline[:-1].transform(rows))
+        X = self.pipeline[:-1].transform(rows)
+        self.wordless.update(count_wordless(self.pipeline[0], self.schema, rows, X))
+        return self._scores(X)
 
 
 def _more(machine):

@@ -120,6 +120,7 @@ def score_file(
         "filled": pieces.tally.filled,
         "notes": pieces.tally.remarks,
         "unseen_categories": {name: n for name, n in pieces.unseen.items() if n},
+        "texts_without_known_words": {name: n for name, n in scorer.wordless.items() if n},
         "seconds": time.perf_counter() - started,
     }
 

@@ -32,7 +32,7 @@ def collect(*, model_path=None, command="", **parts):
     Notes
     -----
     Machines are trained anew to score rows they have not seen: up to five (ten for two classes) of
-    the size of the fit, no further one after a minute.
+    the size of the fit, no further one after a minute, or where the deadline would be missed.
     """
     fit = Fit(**parts)
     file, estimator, metadata, compared = fit.file, fit.estimator, fit.metadata, fit.comparison
@@ -40,6 +40,12 @@ def collect(*, model_path=None, command="", **parts):
     situation = machine.learns_from
     findings = nothing.find(fit) or _SITUATIONS[situation](fit)
     notes = [_sentence(note) for note in training["notes"]] + list(findings.notes)
+    if fit.deadline.cut:
+        cut = words.listing(fit.deadline.cut)
+        notes.append(
+            f"The time budget was used up, so there are {cut}; a greater one (--time-budget) "
+            "brings all of them."
+        )
     if fit.is_sampled:
         notes.append(
             f"Scores and rows are those of a random sample of {words.rows(len(fit.scored))}; "

@@ -1,6 +1,6 @@
 """A fit as the collector gets it, and what all situations ask of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from .._deadline import Deadline
 from ..io.tables.columns import numbers
 from ..io.tables.schema import Schema
 from ..io.tables.training import rows_for
@@ -29,7 +30,8 @@ class Fit:
     """A machine fitted to rows ``found`` in a ``file``, which the ``encoder`` turned into ``X``.
 
     ``y`` are labels as the machine got them, ``metadata`` what the model file says; there may be a
-    ``profile`` of the columns, a ``tuning`` and a ``comparison`` with other methods.
+    ``profile`` of the columns, a ``tuning`` and a ``comparison`` with other methods. What takes
+    long ends with the ``deadline``.
     """
 
     file: Any
@@ -42,6 +44,7 @@ class Fit:
     profile: list | None = None
     tuning: Any = None
     comparison: Any = None
+    deadline: Deadline = field(default_factory=Deadline)
 
     @property
     def training(self):

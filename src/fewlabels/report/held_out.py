@@ -7,15 +7,17 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from .._deadline import Deadline
 from ..model_selection import LabeledKFold, PUKFold
 from ..training.cross_fitting import Sample, left_out_scores
 from .contents import Group, Rate
 from .intervals import counted_interval
 from .page import words
 
-# Machines of a cross-fit, and seconds after which no further one is begun.
+# Machines of a cross-fit; seconds after which no further one is begun, and their share of those
+# that are left for a report.
 _FOLDS = 5
-_MOST_SECONDS = 60.0
+_MOST_SECONDS, _SHARE = 60.0, 0.6
 
 
 class HeldOut(NamedTuple):
@@ -43,7 +45,7 @@ class HeldOut(NamedTuple):
         return f"Scored by {self.folds}{many}, each trained without the rows that it scores."
 
 
-def cross_fit_positive(estimator, X, y):
+def cross_fit_positive(estimator, X, y, deadline):
     """Cross-fit a fitted machine of positive (y = 1) and unlabelled rows, both kinds held out.
 
     Its prior is taken, not estimated anew.
@@ -52,10 +54,11 @@ def cross_fit_positive(estimator, X, y):
     if fewest < 2:
         return _none("no row can be held out: there is one row of a kind only.")
     folds = PUKFold(min(_FOLDS, fewest), shuffle=True, random_state=0)
-    return _cross_fit(clone(estimator).set_params(prior=estimator.prior_), X, y, folds)
+    machine = clone(estimator).set_params(prior=estimator.prior_)
+    return _cross_fit(machine, X, y, folds, deadline)
 
 
-def cross_fit_classes(estimator, X, y, others):
+def cross_fit_classes(estimator, X, y, others, deadline):
     """Cross-fit a fitted machine of classes; unlabelled rows (y = -1) are always trained on.
 
     All machines are asked about the rows ``others``. Of several classes those with one labelled
@@ -69,18 +72,19 @@ def cross_fit_classes(estimator, X, y, others):
     if fewest < 2:
         return _none("no row can be held out: a class has one labelled row only.")
     folds = LabeledKFold(min(2 * _FOLDS, fewest), shuffle=True, random_state=0)
-    return _cross_fit(clone(estimator), X, y, folds, others, held)
+    return _cross_fit(clone(estimator), X, y, folds, deadline, others, held)
 
 
-def _cross_fit(machine, X, y, folds, others=None, held=None):
-    started = time.perf_counter()
+def _cross_fit(machine, X, y, folds, deadline, others=None, held=None):
+    end = Deadline(min(_MOST_SECONDS, _SHARE * deadline.left()))
     sample, splits = Sample(X, y), list(folds.split(X, y if held is None else held))
     n_classes = len(np.unique(y[y >= 0]))
     failed, votes = "", []
-    done = 0
+    done, longest = 0, 0.0
 
     def score(train, test):
-        nonlocal done, failed
+        nonlocal done, failed, longest
+        since = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -91,15 +95,19 @@ def _cross_fit(machine, X, y, folds, others=None, held=None):
         done += 1
         if others is not None and len(others):
             votes.append(part.decision_function(X[others]))
-        return part.decision_function(X[test])
+        found = part.decision_function(X[test])
+        longest = max(longest, time.perf_counter() - since)
+        return found
 
     scores = left_out_scores(
         len(y), splits, score,
-        is_over=lambda: done and time.perf_counter() - started > _MOST_SECONDS,
+        is_over=lambda: done and end.left() < longest,
         n_scores=n_classes if n_classes > 2 else None,
     )  # fmt: skip
     if not done:
         return _none(f"no row could be held out: {failed}")
+    if done < len(splits) and not failed:
+        deadline.cut.append(f"{done} of {len(splits)} machines trained without some of the labels")
     missing = np.isnan(scores)
     rows = np.flatnonzero(~(missing if scores.ndim == 1 else missing.any(axis=1)))
     votes = np.array(votes) if votes else None

@@ -24,6 +24,10 @@ _WIDEST = 10_000
 _NAMED_WORDS, _MARKED, _EXCERPT = 4, 6, 180
 
 
+# What is given up when the time for a report is up.
+_NO_REASONS = "no reasons for the scores of some rows"
+
+
 class Why(str):
     """Columns that drive a score, and excerpts of the row's texts by column."""
 
@@ -39,8 +43,12 @@ def reasons(fit, rows, order, direction):
     """Name up to three columns per row that push it towards one side, and their values.
 
     ``direction`` is 1 for what raises the score, -1 for what lowers it, 0 for both. Of texts the
-    words are named that do.
+    words are named that do. None are given when the time for the report is up.
     """
+    if len(order) and fit.deadline.is_over():
+        if _NO_REASONS not in fit.deadline.cut:
+            fit.deadline.cut.append(_NO_REASONS)
+        return [Why("")] * len(order)
     if not len(order) or fit.found.rows.shape[1] > _WIDEST:
         return [Why("")] * len(order)
     model = Pipeline([("columns", fit.encoder), ("machine", fit.estimator)])

@@ -5,6 +5,7 @@ import scipy.sparse as sp
 
 from ...kernels.width import total_variance
 from ..errors import UserError
+from ..tables.columns import blank
 from ..tables.schema import IMPUTE
 from .rare import RareColumns
 from .texts import TextEncoder
@@ -126,6 +127,16 @@ def text_encoders(encoder, schema):
     """The fitted ``TextEncoder`` of every column of texts."""
     names = enumerate(schema.names("text"))
     return {name: encoder.named_transformers_[f"{_TEXT}{k}"] for k, name in names}
+
+
+def count_wordless(encoder, schema, rows, X):
+    """Texts that are not blank but hold no word that is known, by column, given encoded rows."""
+    counts = {}
+    for k, name in enumerate(schema.names("text")):
+        words = X[:, encoder.output_indices_[f"{_TEXT}{k}"]] != 0
+        none = np.asarray(words.sum(axis=1)).ravel() == 0
+        counts[name] = int(np.count_nonzero(~blank(rows[name][none])))
+    return counts
 
 
 def text_columns(encoder, width):

@@ -87,6 +87,15 @@ def unseen_words(unseen):
     )
 
 
+def wordless_words(wordless):
+    """What to say of texts without a word that the model knows, by column."""
+    counts = ", ".join(f"{count} in '{name}'" for name, count in wordless.items())
+    return (
+        "some texts hold no word that the model knows, so that they count as blank (rows: "
+        f"{counts})"
+    )
+
+
 def _shown(counts):
     shown = ", ".join(f"{quoted(name)}: {count}" for name, count in list(counts.items())[:8])
     return shown if len(counts) <= 8 else f"{shown}, and {len(counts) - 8} more"

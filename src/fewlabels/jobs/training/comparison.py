@@ -4,14 +4,17 @@ import json
 
 import numpy as np
 
+from ..._deadline import Deadline
 from ...io.errors import UserError, quoted
 from ...io.models.machines import MACHINES
 from ...io.tables.training import rows_for
 from ..wording import as_options, listening
 
 # Shares of the time budget: of the choice of settings (alone, and with a comparison to follow),
-# the least of the comparison, and of the report. Seconds of a comparison that is asked for.
-_CHOICE_ALONE, _CHOICE, _COMPARISON, _REPORT, _LEAST = 0.8, 0.45, 0.1, 0.15, 10.0
+# the least of these and of the comparison, and of the report, which takes so many seconds at
+# least. Seconds of a comparison that is asked for.
+_CHOICE_ALONE, _CHOICE, _LEAST_CHOICE, _COMPARISON = 0.8, 0.45, 0.2, 0.1
+_REPORT, _LEAST_REPORT, _LEAST = 0.15, 2.0, 10.0
 
 
 def is_compared(asked, reported):
@@ -19,17 +22,29 @@ def is_compared(asked, reported):
     return reported if asked is None else asked
 
 
-def seconds_to_choose(asked, reported, time_budget):
-    """Seconds for the choice of settings and the fit."""
-    return time_budget * (_CHOICE if is_compared(asked, reported) else _CHOICE_ALONE)
+def seconds_to_choose(asked, reported, time_budget, used=0.0):
+    """Seconds for the choice of settings and the fit, what was ``used`` before taken off."""
+    share = _CHOICE if is_compared(asked, reported) else _CHOICE_ALONE
+    return max(_LEAST_CHOICE * time_budget, share * time_budget - used)
 
 
 def comparison_seconds(asked, reported, time_budget, used):
     """Seconds for the comparison with other methods, what was ``used`` taken off; 0 for none."""
     if not is_compared(asked, reported):
         return 0.0
-    left = time_budget - used - (_REPORT * time_budget if reported else 0.0)
+    left = time_budget - used - (_of_report(time_budget) if reported else 0.0)
     return max(_LEAST if asked else 0.0, _COMPARISON * time_budget, left)
+
+
+def report_deadline(time_budget, used):
+    """When what takes long in a report has to end, if settings were chosen in a time budget."""
+    if not time_budget:
+        return Deadline()
+    return Deadline(max(_of_report(time_budget), time_budget - used))
+
+
+def _of_report(time_budget):
+    return max(_LEAST_REPORT, _REPORT * time_budget)
 
 
 def compare(estimator, X, y, *, others, classes, seconds, seed, observer):

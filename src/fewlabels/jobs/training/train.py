@@ -21,6 +21,7 @@ from .comparison import (
     compare,
     comparison_facts,
     comparison_seconds,
+    report_deadline,
     rows_of_others,
     seconds_to_choose,
 )
@@ -61,6 +62,7 @@ class Training:
     """A machine that has learnt from a table, and what its model file says of it.
 
     ``signal`` is whether the columns tell its labels better than chance; None without any to ask.
+    ``budget`` are the seconds of the whole job (0: no limit), which ``started`` then.
     """
 
     prepared: Prepared
@@ -68,6 +70,8 @@ class Training:
     metadata: dict[str, Any]
     comparison: Any = None
     signal: Any = None
+    budget: float = 0.0
+    started: float = 0.0
 
     @property
     def pipeline(self):
@@ -78,10 +82,12 @@ class Training:
     def parts_of_report(self):
         """What :func:`fewlabels.report.collect` asks for of a training."""
         prepared, found = self.prepared, self.prepared.found
+        used = time.perf_counter() - self.started
         return dict(
             file=prepared.file, found=found, encoder=prepared.encoder, X=prepared.X, y=found.y,
             estimator=self.fitted.estimator, metadata=self.metadata, profile=found.profile,
             tuning=self.fitted.tuning, comparison=self.comparison,
+            deadline=report_deadline(self.budget, used),
         )  # fmt: skip
 
 
@@ -111,10 +117,14 @@ def train(data, target=None, *, reported=False, model=None, save=None, observer=
     input_format(data)
     observer.step("reading")
     prepared = prepare(data, request, reported)
-    machine = machine_class(prepared.choice.machine)(**prepared.settings)
+    machine, search = machine_class(prepared.choice.machine)(**prepared.settings), prepared.search
+    if search.seconds:
+        used = time.perf_counter() - started
+        seconds = seconds_to_choose(request.baselines, reported, request.time_budget, used)
+        search = search._replace(seconds=seconds)
     fitted = fit_machine(
         machine, prepared.X, prepared.found.y, given=request.parameters, model=model,
-        search=prepared.search, observer=observer,
+        search=search, observer=observer,
     )  # fmt: skip
     y = prepared.found.y
     signal = None
@@ -123,7 +133,9 @@ def train(data, target=None, *, reported=False, model=None, save=None, observer=
         rows, weights = (prepared.X, (1.0,)) if tried is None else (tried.rows, tried.weights)
         signal = find_signal(fitted.estimator, rows, y, weights)
     metadata = _described(prepared, fitted, request, observer, signal)
-    training = Training(prepared, fitted, metadata, signal=signal)
+    training = Training(
+        prepared, fitted, metadata, signal=signal, budget=request.time_budget, started=started
+    )
     if save:
         save(training)
     used = time.perf_counter() - started
