@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from scipy.stats import binom
 from sklearn.pipeline import make_pipeline
 
+from fewlabels._deadline import Deadline
 from fewlabels.io.models.files import save_model
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.report import collect
@@ -278,3 +279,18 @@ def test_no_reasons_where_columns_are_too_many():
     rows = sp.csr_array((3, 10_001))
     fit = SimpleNamespace(found=SimpleNamespace(rows=rows))
     assert reasons(fit, None, np.array([2, 0]), 1.0) == ["", ""]
+
+
+@pytest.mark.parametrize("parts", ["positive_parts", "class_parts"])
+def test_a_deadline_ends_what_takes_long_and_is_said(request, parts):
+    parts = request.getfixturevalue(parts)
+    contents = collect(**parts, deadline=Deadline(0.0))
+    told = [note for note in contents.notes if note.startswith("The time budget was used up")]
+    assert len(told) == 1
+    n, planned = re.search(r"there are (\d+) of (\d+) machines trained without", told[0]).groups()
+    assert int(n) == 1 < int(planned)  # one is always fitted, so that rates can be counted
+    assert "no reasons for the scores of some rows" in told[0]
+    assert contents.findings.rates
+    assert not any(ranking.rows["why"].any() for ranking in contents.findings.rankings)
+    endless = collect(**parts)
+    assert not any("time budget was used up" in note for note in endless.notes)

@@ -45,11 +45,11 @@ def reasons(fit, rows, order, direction):
     ``direction`` is 1 for what raises the score, -1 for what lowers it, 0 for both. Of texts the
     words are named that do. None are given when the time for the report is up.
     """
-    if len(order) and fit.deadline.is_over():
+    if not len(order) or fit.found.rows.shape[1] > _WIDEST:
+        return [Why("")] * len(order)
+    if fit.deadline.is_over():
         if _NO_REASONS not in fit.deadline.cut:
             fit.deadline.cut.append(_NO_REASONS)
-        return [Why("")] * len(order)
-    if not len(order) or fit.found.rows.shape[1] > _WIDEST:
         return [Why("")] * len(order)
     model = Pipeline([("columns", fit.encoder), ("machine", fit.estimator)])
     trained = fit.found.rows

@@ -36,7 +36,7 @@ def comparison_seconds(asked, reported, time_budget, used):
     return max(_LEAST if asked else 0.0, _COMPARISON * time_budget, left)
 
 
-def report_deadline(time_budget, used):
+def deadline_of_report(time_budget, used):
     """When what takes long in a report has to end, if settings were chosen in a time budget."""
     if not time_budget:
         return Deadline()

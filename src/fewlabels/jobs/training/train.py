@@ -21,7 +21,7 @@ from .comparison import (
     compare,
     comparison_facts,
     comparison_seconds,
-    report_deadline,
+    deadline_of_report,
     rows_of_others,
     seconds_to_choose,
 )
@@ -87,7 +87,7 @@ class Training:
             file=prepared.file, found=found, encoder=prepared.encoder, X=prepared.X, y=found.y,
             estimator=self.fitted.estimator, metadata=self.metadata, profile=found.profile,
             tuning=self.fitted.tuning, comparison=self.comparison,
-            deadline=report_deadline(self.budget, used),
+            deadline=deadline_of_report(self.budget, used),
         )  # fmt: skip
 
 
