@@ -48,8 +48,24 @@ def test_odd_rows_are_no_longer_those_of_rare_categories():
         areas.append(roc_auc_score(truth, -scores))
         oddest = np.argsort(scores)[:30]
         shares.append(float((rare[oddest] & ~truth[oddest]).mean()))
-    print(areas, shares)
     assert shares[1] < shares[0] and areas[1] > areas[0] + 0.02
+
+
+def test_flags_of_missing_numbers_cost_less():
+    gains = []
+    for _ in range(3):
+        table, odd = _machine_table()
+        table = table.drop(columns="site")
+        areas = [
+            roc_auc_score(
+                odd[300:],
+                -tune(make_pipeline(TableEncoder(weigh_rare=weigh), SVDD()), table[~odd][:300],
+                      time_budget=0.01).decision_function(table[300:]),
+            )
+            for weigh in (False, True)
+        ]  # fmt: skip
+        gains.append(areas[1] - areas[0])
+    assert np.mean(gains) > 0.005
 
 
 def test_a_category_that_was_never_seen_counts():

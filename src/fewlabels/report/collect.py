@@ -70,7 +70,7 @@ def collect(*, model_path=None, command="", **parts):
         history=list(getattr(estimator, "history_", ())),
         converged=training["converged"],
         certificate=_certificate(training, estimator, fit.X),
-        **({} if compared is None else _comparison(compared, training["baselines"])),
+        **({} if compared is None else _comparison(compared, training.get("baselines"))),
         notes=list(dict.fromkeys(notes)),
         usage=usage(metadata, model_path, file, findings),
     )

@@ -118,4 +118,6 @@ class Fit:
             # What the reasons show of texts stands before them.
             shown = {name: [one.excerpts[name] for one in columns["why"]] for name in why.excerpts}
             columns = {**shown, **columns}
+        if not any(columns.get("why", ())):
+            columns = {name: values for name, values in columns.items() if name != "why"}
         return pd.DataFrame({**data, **columns})

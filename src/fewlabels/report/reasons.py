@@ -50,7 +50,11 @@ def reasons(fit, rows, order, direction):
     if fit.deadline.is_over():
         if _NO_REASONS not in fit.deadline.cut:
             fit.deadline.cut.append(_NO_REASONS)
-        return [Why("")] * len(order)
+        rows, names = _take(rows.inputs, order), _names_of_texts(fit)
+        return [
+            Why("", {name: excerpt(rows[name].iloc[k], []) for name in names})
+            for k in range(len(order))
+        ]
     model = Pipeline([("columns", fit.encoder), ("machine", fit.estimator)])
     trained = fit.found.rows
     background = _take(trained, _background(trained))
@@ -85,9 +89,14 @@ def reasons(fit, rows, order, direction):
 
 def _texts(fit, model, rows):
     """What the words of texts change, by column and row."""
-    columns = fit.metadata["schema"]["columns"]
-    names = [column["name"] for column in columns if column["kind"] == "text"]
-    return {name: word_changes(model.decision_function, rows, name, spans) for name in names}
+    return {
+        name: word_changes(model.decision_function, rows, name, spans)
+        for name in _names_of_texts(fit)
+    }
+
+
+def _names_of_texts(fit):
+    return [c["name"] for c in fit.metadata["schema"]["columns"] if c["kind"] == "text"]
 
 
 def _words(name, changes, side):
