@@ -32,7 +32,7 @@ class Compared:
     table = pd.DataFrame(
         {"name": ["ours", "nought"], "ours": [True, False], "score": [0.9, np.nan]}
     )
-    measure, verdict, worse_than = "area", "Ours is ahead.", []
+    measure, verdict, worse_than, offer = "area", "Ours is ahead.", [], ""
 
     def __init__(self, estimator, X, y, **options):
         Compared.estimator, Compared.X, Compared.options = estimator, X, options

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..kernels import Deformed, FormedKernel, Linear, Precomputed
+from ..kernels import Deformed, FormedKernel, Linear, Precomputed, SharedLeaves
 from .base import GramOperator
 from .equal_rows import equal_rows, row_keys
 from .expansion import Expansion, row_products
@@ -37,6 +37,11 @@ def make_gram(kernel, X, *, dtype=None, n_jobs=1, exact=0):
         rows = X if copies is None else X[copies.first]
         if isinstance(kernel, Deformed):
             gram = _deformed(kernel, rows, n_jobs)
+        elif isinstance(kernel, SharedLeaves):
+            base = make_gram(kernel.base, rows, dtype=np.float64, n_jobs=n_jobs)
+            leaves = LinearGram(kernel.features(rows), n_jobs)
+            shares = [1.0 - kernel.share, kernel.share]
+            gram = SumGram([base, leaves], shares, is_inner_product=True)
         elif isinstance(kernel, FormedKernel):
             gram = FormedGram(kernel, rows, n_jobs)
         elif isinstance(kernel, Linear):

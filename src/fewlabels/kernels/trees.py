@@ -37,15 +37,16 @@ class SharedLeaves(FormedKernel):
     def __deepcopy__(self, memo):
         return self
 
-    def _leaves(self, X):
-        """Of every row its leaves, as a sparse 0/1 row."""
+    def features(self, X):
+        """Of every row its leaves, as a sparse row of norm 1."""
         leaves = self.forest.leaves(X)
         n, n_trees = leaves.shape
-        entries = np.ones(leaves.size), leaves.ravel(), np.arange(0, leaves.size + 1, n_trees)
-        return sp.csr_array(entries, shape=(n, len(self.forest.value)))
+        entries = np.full(leaves.size, n_trees**-0.5), leaves.ravel()
+        ends = np.arange(0, leaves.size + 1, n_trees)
+        return sp.csr_array((*entries, ends), shape=(n, len(self.forest.value)))
 
     def values(self, X, Z):
-        common = (self._leaves(X) @ self._leaves(Z).T).toarray() / len(self.forest.roots)
+        common = (self.features(X) @ self.features(Z).T).toarray()
         return (1.0 - self.share) * self.base.values(X, Z) + self.share * common
 
     def diagonal(self, X):
