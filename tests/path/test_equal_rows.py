@@ -1,10 +1,14 @@
 """Rows that are equal, many times over: exact, and in a few steps for each."""
 
+import time
+
 import numpy as np
 import pytest
 from reference import kernel_matrix, kkt_residual
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM
+from fewlabels.gram.growing.columns import make_growing
+from fewlabels.gram.growing.repeated import RepeatedStore
 from fewlabels.kernels import RBF, Linear
 from fewlabels.problem import Penalty
 from fewlabels.solvers.path import PathFollower, RowPenalties
@@ -84,3 +88,51 @@ def test_hundreds_of_copies_come_and_go(machine, rng):
             assert machine.kkt_violation_ < 1e-8
         else:
             assert abs(machine.duality_gap_) <= 1e-9 * max(1.0, abs(machine.objective_))
+
+
+def test_rows_that_are_mostly_copies_are_stored_once(rng):
+    distinct = rng.normal(size=(6, 3))
+    X = distinct[rng.integers(0, 6, 400)]
+    growing = make_growing(RBF(0.4), X)
+    assert isinstance(growing.store, RepeatedStore)
+    more = np.vstack(
+        [distinct[:2], rng.normal(size=(3, 3)), -0.0 * distinct[:1], distinct[:1] * 0]
+    )
+    for part in (X, more, more[3:4]):
+        diagonal = growing.append(part)
+        np.testing.assert_allclose(diagonal, 1.0)
+    rows = np.vstack([X, more, more[3:4]])
+    assert growing.store.store.n == len(np.unique(rows + 0.0, axis=0)) == 10
+    for kept in (np.arange(len(rows)), np.r_[3:90, 400:408], np.r_[1, 5, 88:95]):
+        growing.keep(kept)
+        rows = rows[kept]
+        K = kernel_matrix(("rbf", 0.4), rows)
+        some, others = rng.integers(0, len(rows), (2, 7))
+        coef = rng.normal(size=7)
+        for limit in (growing.cache, None):  # columns that are held, and none
+            if limit is None:
+                growing = make_growing(RBF(0.4), X, cache_size=0)
+                growing.append(rows)
+            np.testing.assert_allclose(
+                growing.block(some, others), K[np.ix_(some, others)], atol=1e-12
+            )
+            out = np.ones(len(rows))
+            growing.apply(others, coef, out)
+            np.testing.assert_allclose(out, 1.0 + K[:, others] @ coef, atol=1e-12)
+            product = growing.product_at(some, others, coef)
+            np.testing.assert_allclose(product, K[np.ix_(some, others)] @ coef, atol=1e-12)
+
+
+def test_streams_that_begin_with_many_copies(rng):
+    distinct = rng.normal(size=(125, 4))
+    X = distinct[rng.integers(0, 125, 20_000)]
+    y = np.where(np.arange(len(X)) < 60, X[:, 0] > 0, -1)
+    started = time.process_time()
+    machine = S3VM().fit(X, y)
+    machine.partial_fit(distinct[:3]).partial_fit(rng.normal(size=(3, 4))).forget([5, 9000])
+    assert machine.kkt_violation_ < 1e-9
+    for one in (SVDD(slack="linear", nu=0.1), OneClassSVM(nu=0.1)):
+        one.fit(X).partial_fit(distinct[:3])
+        left_out = one.leave_one_out_decisions()
+        assert len(left_out) == len(X) + 3 and len(np.unique(left_out.round(6))) <= 130
+    assert time.process_time() - started < 30.0  # many times what it takes

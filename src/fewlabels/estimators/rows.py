@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, validate_data
 
-from ..gram import middle
+from ..gram.tiles.features import middle
 from ..kernels import Polynomial
 from ..kernels.base import squared_norms
 

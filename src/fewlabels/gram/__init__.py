@@ -13,13 +13,13 @@ from .static.explicit import FormedGram, PrecomputedGram
 from .static.linear import LinearGram
 from .static.repeated import RepeatedGram
 from .static.weighted import SumGram
-from .tiles.features import RowMap, middle
+from .tiles.features import RowMap
 from .tiles.rows import RowsGram
 
 __all__ = [
     "BorderedGram", "CachedGram", "Columns", "Expansion", "FormedGram", "GramOperator",
     "LinearGram", "PrecomputedGram", "RepeatedGram", "RowMap", "RowsGram", "SumGram", "equal_rows",
-    "make_gram", "middle", "row_keys", "row_products",
+    "make_gram", "row_keys", "row_products",
 ]  # fmt: skip
 
 

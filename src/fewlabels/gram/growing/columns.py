@@ -18,8 +18,10 @@ import scipy.sparse as sp
 
 from ...kernels import Deformed, FormedKernel, Linear, Precomputed
 from ..column_cache import VALUES_AT_A_TIME, ColumnCache
+from ..equal_rows import equal_rows
 from ..static.linear import add_products, products, weights
 from ..tiles import _columns
+from .repeated import RepeatedStore
 from .rows import DeformedStore, FeatureStore, FormedStore, MatrixStore, check_width, grown
 
 # From so many new rows on, their own columns are evaluated only when they are needed.
@@ -43,7 +45,15 @@ def make_growing(kernel, X, *, cache_size=200e6, n_jobs=1):
         store = FormedStore(kernel)
     else:
         store = FeatureStore(kernel, X)
+    if isinstance(store, FeatureStore) and not store.sparse and _are_few(X):
+        store = RepeatedStore(store)
     return GrowingColumns(store, cache_size, n_jobs)
+
+
+def _are_few(X):
+    """Whether half of some rows at least are copies of others."""
+    copies = equal_rows(X)
+    return copies is not None and 2 * len(copies.first) <= X.shape[0]
 
 
 class GrowingLinear:

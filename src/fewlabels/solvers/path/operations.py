@@ -44,7 +44,7 @@ def load(path, X, rows, a, multiplier, negative, virtual=0.0, target=None):
         balanced = clock.target is not None
     if balanced:
         path.virtual.prepare(virtual)
-    state.refresh_h()
+    state.refresh_h(border=False)
     found = np.empty(len(new), np.int64)
     st.adopt(F, S, new, found)
     inside = new[found == st.FREE]

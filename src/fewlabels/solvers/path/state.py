@@ -129,10 +129,10 @@ class State:
         support = np.flatnonzero(self.F[st.A, : self.n])
         return self.gram.product_at(rows, support, self.F[st.A, support]) + self.shift
 
-    def refresh_h(self):
-        """h from a."""
+    def refresh_h(self, border=True):
+        """h from a; ``border``: and the kernel values of the virtual row."""
         F, n = self.F, self.n
-        if self.bordered:
+        if self.bordered and border:
             self.gram.refresh()
             F[st.ROOT, 0] = np.sqrt(max(0.0, self.gram.border[0]))
         support = np.flatnonzero(F[st.A, :n])
