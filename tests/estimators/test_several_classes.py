@@ -37,6 +37,11 @@ def against(y, name):
     return np.array([np.nan if pd.isna(value) else float(value == name) for value in y])
 
 
+def priced(n_classes):
+    """What a row without a label costs the machine of one of so many classes: 5 of two."""
+    return 10.0 / n_classes
+
+
 def spread(model, n):
     """Coefficients of all rows, and constants."""
     coef = np.zeros((len(model.dual_coef_), n))
@@ -47,6 +52,7 @@ def spread(model, n):
 def agrees(model, X, y, parameters):
     """The machine of each class is that of two classes, the class and the rest."""
     f, found = model.decision_function(X), spread(model, len(X))
+    parameters = {**parameters, "C_star": priced(len(model.classes_))}
     assert f.shape == (len(X), len(model.classes_))
     for place, name in enumerate(model.classes_):
         twin = S3VM(**parameters).fit(X, against(y, name))
@@ -137,7 +143,8 @@ def test_a_stream_follows_every_machine_exactly(rng, kernel, balance, update):
         "kernel": kernel, "gamma": 0.3, "balance": balance, "balance_update": update,
     }  # fmt: skip
     model = S3VM(**parameters).fit(X[:60], y[:60])
-    twins = {name: S3VM(**parameters).fit(X[:60], against(y[:60], name)) for name in NAMES[:3]}
+    one = S3VM(**parameters, C_star=priced(3))
+    twins = {name: clone(one).fit(X[:60], against(y[:60], name)) for name in NAMES[:3]}
     rows, label = list(range(60)), y[:60].copy()
     for start in range(60, 80, 4):
         new = np.arange(start, start + 4)
@@ -156,7 +163,8 @@ def test_a_stream_follows_every_machine_exactly(rng, kernel, balance, update):
         np.testing.assert_allclose(f[:, place], twin.decision_function(X), rtol=0, atol=1e-9)
         assert model.kkt_violation_[place] < 1e-9
         judged = ("rbf", 0.3) if kernel == "rbf" else ("linear",)
-        judge(twin, X[rows], against(label, name), judged, balance)
+        by_definition = against(label, name)
+        judge(twin, X[rows], by_definition, judged, balance, prices=(10.0, priced(3)))
     assert np.array_equal(model.training_rows_.X, X[rows])
     numbers = model.training_rows_.label
     assert np.array_equal(numbers > 0, ~pd.isna(label))
@@ -197,12 +205,13 @@ def test_a_class_arrives_in_the_middle_of_a_stream(rng, before):
     # Machines of known classes have gone on from where they were, ...
     f = model.decision_function(X)
     for name in known:
-        twin = S3VM(gamma=0.3).fit(X[rows], against(y[rows], name))
-        twin.partial_fit(X[late], against(y[late], name))
+        twin = S3VM(gamma=0.3, C_star=priced(before)).fit(X[rows], against(y[rows], name))
+        twin.reprice(C_star=priced(k)).partial_fit(X[late], against(y[late], name))
         column = model.classes_.tolist().index(name)
         np.testing.assert_allclose(f[:, column], twin.decision_function(X), rtol=0, atol=1e-9)
     # ... that of the new one was trained on all rows.
-    fresh = S3VM(gamma=0.3, tol=1e-9).fit(X[everything], against(y[everything], new))
+    fresh = S3VM(gamma=0.3, tol=1e-9, C_star=priced(k))
+    fresh.fit(X[everything], against(y[everything], new))
     np.testing.assert_allclose(f[:, 1], fresh.decision_function(X), rtol=0, atol=1e-5)
     assert np.all(model.kkt_violation_ < 1e-9) and np.mean(model.predict(X) == truth) > 0.8
     assert len(model.objectives_) == k and len(model.objectives_[1]) > 0
@@ -335,6 +344,9 @@ def test_steps_in_pieces_prices_and_widening(rng):
     )
     whole.reprice(C_star=2.0)
     assert np.all(whole.kkt_violation_ < 1e-9) and whole.C_star == 2.0
+    twin = S3VM(gamma=0.3, C_star=priced(3)).fit(X[:80], against(y[:80], "bee"))
+    twin.partial_fit(X[80:], against(y[80:], "bee")).reprice(C_star=2.0 * 2 / 3)
+    assert whole.objective_[1] == pytest.approx(twin.objective_, rel=1e-9)
     f = whole.decision_function(X)
     whole.widen(5)
     wider = np.pad(X, ((0, 0), (0, 2)))

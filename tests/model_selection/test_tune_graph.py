@@ -1,16 +1,17 @@
-"""Whether the graph of all rows is taken for S3VM: by the likelihood of the labels."""
+"""Whether the graph of all rows is taken for S3VM: by labels left out, and steadiness."""
 
 import json
 import warnings
+from itertools import combinations
 
 import numpy as np
 import pytest
-from reference.kernels import manifold_matrix
-from scipy.stats import multivariate_normal
+from sklearn.model_selection import StratifiedKFold
 
 from fewlabels import S3VM, fit_table, tune
-from fewlabels.kernels import RBF, Manifold
-from fewlabels.model_selection.tuning.graph import graph_evidence, log_likelihood
+from fewlabels.kernels import Manifold
+from fewlabels.model_selection.tuning.graph import choose_graph, deformed_values
+from fewlabels.model_selection.tuning.search import Search
 
 
 def moons(rng, n=200):
@@ -36,51 +37,64 @@ def some(positive, rng, n):
     return y
 
 
-def test_likelihoods_are_those_of_gaussian_processes(rng):
+@pytest.mark.parametrize("base", ["rbf", "poly"])
+def test_values_compared_are_those_of_the_kernel_chosen(base, rng):
     X = moons(rng, 60)[0]
-    label = np.zeros(60)
-    label[:12] = rng.choice([-1.0, 1.0], 12)
-    label[:2] = -1.0, 1.0
-    table = graph_evidence(RBF(0.7), X, label)
-    assert list(table.columns) == ["r", "n_neighbors", "log_likelihood", "probability"]
-    assert table["r"][0] == 0.0 and len(table) == 11
-    for _, row in table.iterrows():
-        K = np.exp(-0.7 * np.sum((X[:, None] - X[None]) ** 2, axis=2))
-        if row["r"]:
-            K = manifold_matrix(("rbf", 0.7), row["r"], int(row["n_neighbors"]), 2, X, X)
-        K = K[:12, :12] / np.mean(np.diag(K[:12, :12]))
-        expected = max(
-            multivariate_normal.logpdf(label[:12], cov=s * K + q * np.eye(12) + 10.0)
-            for s in (0.3, 1.0, 3.0, 10.0, 30.0)
-            for q in (0.03, 0.1, 0.3, 1.0)
-        ) + 6.0 * np.log(2.0 * np.pi)
-        assert row["log_likelihood"] == pytest.approx(expected, abs=1e-6)
-    share = np.exp(table["log_likelihood"]) * np.array([0.5] + [0.05] * 10)
-    np.testing.assert_allclose(table["probability"], share / share.sum(), rtol=1e-9)
+    plain = Manifold(r=0.0, base=base).over(X, gamma=0.7)
+    for share in (1.0, 0.4):
+        graph = Manifold(r=30.0, n_neighbors=5, base=base, share=share)
+        found = deformed_values(plain.values(X, X), X, graph)
+        expected = graph.over(X, gamma=0.7).values(X, X)
+        np.testing.assert_allclose(found, expected, atol=1e-9 * abs(expected).max())
 
 
-def test_of_two_classes_it_does_not_matter_which_is_which(rng):
-    K = np.eye(6) + 0.1
-    y = np.array([1.0, 1, -1, -1, 1, -1])[:, None]
-    assert log_likelihood(K, y) == pytest.approx(log_likelihood(K, -y))
-    assert log_likelihood(5.0 * K, y) == pytest.approx(log_likelihood(K, y))
+def test_scores_are_of_labels_left_out_and_of_machines_that_disagree(rng):
+    X, positive = moons(rng)
+    y = some(positive, rng, 40)
+    found = choose_graph(S3VM(), X, y, None, Search(1000.0, False, None))[2]
+    gamma = S3VM().fit(X, y).gamma_
+    told = np.flatnonzero(~np.isnan(y))
+    seed = Search(1.0, False, None).seed
+    folds = StratifiedKFold(5, shuffle=True, random_state=seed).split(told, y[told])
+    machines, wrong = [], 0
+    for _, test in folds:
+        left = y.copy()
+        left[told[test]] = np.nan
+        machine = S3VM(gamma=gamma, tol=1e-2, balance=0.0).fit(X, left)  # 20 labels of each
+        wrong += np.sum(machine.transduction_[told[test]] != y[told[test]])
+        machines.append(machine.transduction_[np.isnan(y)])
+    apart = np.mean([np.mean(a != b) for a, b in combinations(machines, 2)])
+    assert found["accuracy"][0] == pytest.approx(1.0 - wrong / 40)
+    assert found["disagreement"][0] == pytest.approx(apart)
+    assert found["score"][0] == pytest.approx(wrong / 40 + apart / 2)
+    assert found["probability"][0] == 0.5 and found["chosen"].sum() == 1
 
 
 def test_the_graph_is_taken_where_rows_lie_on_threads(rng):
-    X, positive = moons(rng)
-    y = some(positive, rng, 30)
+    lane = np.arange(240) % 4  # four threads, of one class and the other in turn
+    X = np.stack([10.0 * rng.random(240), lane + 0.03 * rng.normal(size=240)], axis=1)
+    positive = lane % 2 == 1
+    y = some(positive, rng, 40)
     tuned = tune(S3VM(), X, y, time_budget=1000)
-    assert isinstance(tuned.kernel, Manifold) and tuned.kernel.r > 0
-    assert "a probability of" in tuned.tuning_.reason
+    assert isinstance(tuned.kernel, Manifold) and tuned.kernel.r > 10
+    assert tuned.tuning_.candidates["clear"].any()
+    assert "has a probability of" in tuned.tuning_.reason
     assert tuned.tuning_.chosen["kernel"] == tuned.kernel
     assert np.mean(tuned.predict(X) == positive) > 0.97
 
 
-def test_and_left_out_where_it_says_nothing(rng):
-    X, positive = clouds(rng)
-    tuned = tune(S3VM(), X, some(positive, rng, 80))
-    assert not isinstance(tuned.kernel, Manifold)
-    assert "so it is left out" in tuned.tuning_.reason
+def test_and_where_it_says_nothing_it_does_no_harm():
+    errors = np.empty((2, 2))
+    for draw in range(2):
+        rng = np.random.default_rng(draw)
+        X, positive = clouds(rng)
+        y = some(positive, rng, 80)
+        graph, told, _ = choose_graph(S3VM(), X, y, None, Search(1000.0, False, None))
+        assert ("so the graph is left out" in told) == (graph is None)
+        for place, kernel in enumerate(("rbf", graph or "rbf")):
+            found = S3VM(kernel=kernel).fit(X, y).predict(X)
+            errors[place, draw] = np.mean(found != positive)
+    assert np.all(errors[1] - errors[0] < 0.06) and np.mean(errors[1] - errors[0]) < 0.02
 
 
 def test_what_was_asked_for_stays(rng):
@@ -95,27 +109,32 @@ def test_what_was_asked_for_stays(rng):
         )
 
 
-def test_few_labels_of_three_classes(rng):
+def test_few_labels_take_an_average_where_there_are_rows_for_a_graph(rng):
+    X, positive = moons(rng)
+    y = some(positive, rng, 10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tuned = tune(S3VM(), X, y)
+    assert tuned.kernel.share == 0.5 and "not sure" in tuned.tuning_.reason
+    assert tuned.tuning_.candidates["chosen"].tolist() == [False, True]
+    with pytest.warns(UserWarning, match="too few"):
+        assert tune(S3VM(), X[:90], y[:90]).kernel == "rbf"
+
+
+def test_three_classes_and_weights(rng):
     kinds = np.repeat([0, 1, 2], 50)
     X = 0.3 * rng.normal(size=(150, 2)) + np.array([[0, 0], [4, 0], [0, 4]])[kinds]
-    label = np.zeros(150)
-    label[::25] = kinds[::25] + 1.0
-    table = graph_evidence(RBF(0.1), X, label)
-    known = np.flatnonzero(label)
-    K = np.exp(-0.1 * np.sum((X[known][:, None] - X[known]) ** 2, axis=2))
-    of_each = [
-        log_likelihood(K, np.where(label[known] == c, 1.0, -1.0)[:, None]) for c in (1, 2, 3)
-    ]
-    assert table["log_likelihood"][0] <= sum(of_each) + 1e-9  # sizes and noises are common
-    assert table["log_likelihood"][0] > sum(of_each) - 5.0
-    assert table["probability"].sum() == pytest.approx(1.0)
+    y = np.where(np.arange(150) % 4 == 0, kinds, np.nan)
+    weight = np.where(np.arange(150) % 10 == 3, 0.0, 1.0)
+    table = tune(S3VM(), X, y, sample_weight=weight).tuning_.candidates
+    assert table["accuracy"][0] == 1.0  # the kernel as it is
 
 
 def test_a_table_says_why(rng, tmp_path):
     import pandas as pd
 
     X, positive = moons(rng)
-    y = some(positive, rng, 40)
+    y = some(positive, rng, 10)
     frame = pd.DataFrame(X, columns=["a", "b"])
     frame["kind"] = np.where(np.isnan(y), None, np.where(y == 1, "up", "down"))
     with warnings.catch_warnings():
@@ -128,7 +147,7 @@ def test_a_table_says_why(rng, tmp_path):
     from fewlabels.io.models.files import load_model
 
     loaded, _, metadata = load_model(path)
-    assert "a probability of" in json.dumps(metadata["training"])
+    assert "too few to tell" in json.dumps(metadata["training"])
     assert "the graph of the rows" in metadata["training"]["settings"]
     encoded = loaded[:-1].transform(frame[["a", "b"]])
     np.testing.assert_array_equal(

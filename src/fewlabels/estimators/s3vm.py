@@ -58,7 +58,8 @@ class S3VM(TwoClassMachine):
     C : float, default=10.0
         Price of labelled rows inside the margin, > 0.
     C_star : float, default=5.0
-        Price of unlabelled rows inside the margin, > 0.
+        Price of unlabelled rows inside the margin, > 0. Of k > 2 classes each machine takes
+        2 / k of it, so that a row costs all of them together what it would cost two.
     balance : bool, float or dict, default=True
         Mean of f over the unlabelled rows: True for the mean of the labels (+1, -1), a
         number, or False for no constraint. Without one, few labels often end with all

@@ -32,6 +32,7 @@ _CONSTRAINTS = {
     "n_neighbors": [Interval(Integral, 1, None, closed="left")],
     "power": [Interval(Integral, 1, None, closed="left")],
     "base": [StrOptions(set(_BASES))],
+    "share": [Interval(Real, 0.0, 1.0, closed="right")],
     "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
 }
 
@@ -126,6 +127,9 @@ class Manifold(BaseEstimator):
         Power of the Laplacian, >= 1.
     base : {"rbf", "poly", "linear"}, default="rbf"
         The kernel that is deformed.
+    share : float, default=1.0
+        Share of the deformed kernel, > 0; the rest is the base kernel as it is, scaled to a mean
+        of 1 over the diagonal too. An average of both does less harm where the graph misleads.
     n_landmarks : int or "auto", default="auto"
         Where there are more distinct rows than this, K is replaced by its approximation from so
         many of them, drawn at random, while the graph remains that of all; the kernel is then one
@@ -151,6 +155,7 @@ class Manifold(BaseEstimator):
     power: int = 2
     base: str = "rbf"
     n_landmarks: int | str = "auto"
+    share: float = 1.0
 
     name: ClassVar = "manifold"
 
@@ -208,16 +213,16 @@ class Manifold(BaseEstimator):
         n_points = auto if isinstance(self.n_landmarks, str) else self.n_landmarks
         if n_points >= n:
             points = X
-            factor, diagonal = self._exact(base, X, laplacian)
+            factor, scale = self._exact(base, X, laplacian)
         else:
             points = X[np.sort(np.random.default_rng(0).choice(n, n_points, replace=False))]
-            factor, diagonal = self._low_rank(base, X, points, laplacian)
-        if not diagonal > 0.0:
+            factor, scale = self._low_rank(base, X, points, laplacian)
+        if not np.isfinite(scale):
             return base  # all its values are 0
-        return Deformed(base, points, factor, 1.0 / diagonal, n_points < n)
+        return Deformed(base, points, factor, scale, n_points < n)
 
     def _exact(self, base, X, laplacian):
-        """``factor`` and the mean diagonal, where all rows are points.
+        """``factor`` and ``scale``, where all rows are points.
 
         With L = S S', ``(I + r L K)^-1 r L = r S (I + r S' K S)^-1 S'``, whose inner matrix has
         no eigenvalue below 1.
@@ -228,10 +233,13 @@ class Manifold(BaseEstimator):
         inner[np.diag_indices_from(inner)] += 1.0
         lower = cholesky(0.5 * (inner + inner.T), lower=True)
         factor = solve_triangular(lower, root.toarray() if sp.issparse(root) else root, lower=True)
-        removed = np.einsum("ij,ij->", *2 * [values @ factor.T])
-        return np.ascontiguousarray(factor.T), float(base.diagonal(X).sum() - removed) / len(
-            values
-        )
+        removed = np.einsum("ij,ij->", *2 * [values @ factor.T]) / len(values)
+        plain = float(base.diagonal(X).mean())
+        if not plain > removed:
+            return factor, np.inf
+        of_deformed = self.share / (plain - removed)
+        scale = of_deformed + (1.0 - self.share) / plain
+        return np.ascontiguousarray(factor.T) * np.sqrt(of_deformed / scale), scale
 
     def _low_rank(self, base, X, points, laplacian):
         """The same with K the approximation from points, as features: ``F (I + r F'LF)^-1 F'``."""
@@ -245,8 +253,13 @@ class Manifold(BaseEstimator):
             smoothed = laplacian @ smoothed
         rough = smoothed.T @ (laplacian @ smoothed if self.power % 2 else smoothed)
         price, turn = eigh(0.5 * (rough + rough.T))
-        turn /= np.sqrt(1.0 + self.r * np.maximum(price, 0.0))
-        return root @ turn, float(np.einsum("ij,ij->", turn, inner @ turn))
+        kept = 1.0 / (1.0 + self.r * np.maximum(price, 0.0))
+        along = np.einsum("ij,ij->j", turn, inner @ turn)
+        deformed, plain = float(kept @ along), float(along.sum())
+        if not deformed > 0.0:
+            return root, np.inf
+        kept = self.share * kept + (1.0 - self.share) * deformed / plain
+        return root @ (turn * np.sqrt(kept)), 1.0 / deformed
 
 
 def graph_laplacian(X, n_neighbors):

@@ -28,6 +28,7 @@ from ..rows import check_weight
 from .solution import (
     held_gram,
     keep_bound,
+    price_of_unlabelled,
     problems_of,
     train_each,
     training_of,
@@ -127,7 +128,7 @@ def reprice(self, C=None, C_star=None):
             raise ValueError(f"{name}={value!r} is no price; pass a number > 0.")
 
     def change():
-        stream.reprice(C, C_star)
+        stream.reprice(C, price_of_unlabelled(C_star, len(self.classes_)))
         self.C, self.C_star = C, C_star
         self._fixed = {**self._fixed, "C": C, "C_star": C_star}
 
@@ -215,6 +216,7 @@ def with_classes(self, stream, named):
         self.objectives_[place] = objectives
     problem = problems_of(self, named)[0]
     self._stream = begun(ClassStreams.of(stream, named.tolist(), before, problem))
+    self._stream.reprice(problem.C, problem.C_star)
     self.classes_ = named
     return self._stream
 

@@ -41,7 +41,13 @@ def problems_of(self, classes):
             f"balance={balance!r} is a mean of f, and of {n} classes each has its own; pass True "
             "for the shares of the labels, False, or a dict {class: share}."
         )
-    return [SemiSupervised(float(self.C), float(self.C_star), mean) for mean in means]
+    C_star = price_of_unlabelled(self.C_star, len(classes))
+    return [SemiSupervised(float(self.C), C_star, mean) for mean in means]
+
+
+def price_of_unlabelled(C_star, n_classes):
+    """C* of the machine of each class: so many together charge a row as two do."""
+    return float(C_star) * min(1.0, 2.0 / n_classes)
 
 
 def check_each_has_labels(label, classes):

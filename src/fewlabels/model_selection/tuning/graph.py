@@ -1,96 +1,174 @@
-"""Whether the graph of all rows helps, and how much of it: by the likelihood of the labels."""
+"""Whether the graph of all rows helps, and how much of it: by labels left out, and steadiness."""
 
 from collections.abc import Mapping
-from itertools import product
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 from scipy.linalg import cholesky, solve_triangular
+from scipy.stats import norm
+from sklearn.model_selection import StratifiedKFold
 
 from ...kernels import Manifold, make_kernel
 from ...kernels.manifold import graph_laplacian
 from ...kernels.width import resolve_gamma
 from ...labels.semi_supervised import read_semi_labels
-from ..splitters import LabeledKFold
 from .few_labels import CURVE, tune_s3vm
 from .search import Plan
 
-# What is compared with the kernel as it is, which is as likely as all of these together.
-_STRENGTHS, _NEIGHBORS, _POWER = (1.0, 10.0, 100.0, 1000.0, 1e5), (5, 10), 2
-_PLAIN = 0.5
-# The graph is taken where it is likelier than this: with labels that say nothing it is about even.
-_LIKELY = 0.55
-# Rows of the graph, and labelled rows among them, that the likelihoods are computed from.
-_ROWS, _LABELLED = 2000, 500
-# Size of functions and noise of labels, of which the likeliest are taken; and that of a constant.
-_SIZES, _NOISES, _CONSTANT = (0.3, 1.0, 3.0, 10.0, 30.0), (0.03, 0.1, 0.3, 1.0), 10.0
+# Strength (where the kernel's diagonal is 1), neighbours and share of the graphs that are compared
+# with the kernel as it is. The first is an average of both, which rarely does harm.
+_GRAPHS = ((10.0, 10, 0.5), (100.0, 10, 1.0), (1000.0, 5, 1.0), (1e5, 5, 1.0))
+# Labels of a class from which labels left out tell kernels apart (else the average is taken), and
+# rows from which there is a graph to speak of.
+_FEW, _FEW_ROWS = 8, 100
+# What disagreement counts beside labels told wrongly; and how probable it has to be that a graph
+# is better, the average and the others.
+_STEADY, _PROBABLE = 0.5, (0.75, 0.9)
+# Rows that are compared on, of two classes; and the share of the time that this may take.
+_ROWS, _FOLDS, _TIME, _TOL = 1500, 5, 0.5, 1e-2
+# Probability from which a choice is called clear.
+_CLEAR = 0.95
 # Bases that the choice is made for.
 _BASES = ("rbf", "poly", "linear")
-# Labels of every class from which held-out ones are asked too, and into how many parts they go.
-_COMPARABLE, _FOLDS = 8, 5
 
 
 def tune_with_graph(estimator, X, y, weight, search):
-    """The plan for an S3VM: its kernel with a graph where labels and held-out labels are for it.
-
-    Else its settings are chosen as without one.
-    """
-    chosen, told = choose_graph(estimator, X, y, weight, search)
+    """The plan for an S3VM: its kernel with a graph where that is better, or else as without."""
+    chosen, told, table = choose_graph(estimator, X, y, weight, search)
     if chosen is None:
         plan = tune_s3vm(estimator, X, y, weight, search)
         return plan._replace(reason=plan.reason + told)
-    label = _labels(estimator, y, weight)
-    first = {"machine": "S3VM", "kernel": str(estimator.kernel), "gamma": np.nan}
-    first |= {"C": estimator.C, "C_star": estimator.C_star}
-    table = pd.DataFrame([first, {**first, "kernel": str(chosen)}])
-    table = table.assign(accuracy=np.nan, chosen=[False, True], clear=True)
-    sizes = np.unique(label[np.abs(label) > 0], return_counts=True)[1]
-    if sizes.min() >= _COMPARABLE:
-        hits = _held_out(estimator, chosen, X, label, weight, search)
-        if hits is None or not _is_ahead(hits):
-            against = "Held-out labels are for" if hits is not None else "No time was left but for"
-            told += f" {against} the kernel as it is."
-            plan = tune_s3vm(estimator, X, y, weight, search)
-            return plan._replace(reason=plan.reason + told)
-        table["accuracy"] = hits.mean(axis=1)
-        told += (
-            f" Held-out accuracy is {hits[1].mean():.3f} with it and {hits[0].mean():.3f} without."
-        )
     told += f" The kernel is deformed by it: {chosen}."
     return Plan({"kernel": chosen}, told.strip() + search.ended_early, table, CURVE)
 
 
-def _is_ahead(hits):
-    """Whether the graph is right about more rows left out, by a standard error, or about the same.
-
-    What is level only on balance is left: at Text it then misled S3VM.
-    """
-    more = hits[1] - hits[0]
-    return not more.any() or more.mean() > np.std(more, ddof=1) / np.sqrt(len(more))
-
-
 def choose_graph(estimator, X, y, weight, search):
-    """The ``Manifold`` that makes the labels of an S3VM likelier, or None; and words about it."""
+    """The ``Manifold`` that an S3VM is better with, or None; words about it, and a table.
+
+    Five times a fifth of the labels is left out, under every kernel. What counts is the share of
+    these labels that machines are wrong about, and how much the five disagree about other rows:
+    half of that is a lower bound of their mean error, and it needs no labels.
+    """
     label, base = _labels(estimator, y, weight), estimator.kernel
     rows = _rows_of_graph(label, search.seed)
     is_known = (
         isinstance(base, str) and base in _BASES and not isinstance(estimator.balance, Mapping)
     )
-    if not is_known or len(rows) < 3:
-        return None, ""
+    sizes = np.unique(label[np.abs(label) > 0], return_counts=True)[1]
+    if not is_known or len(rows) < _FEW_ROWS or sizes.sum() == len(rows):
+        return None, "", None
     gamma = _gamma(estimator, X[~np.isnan(label)])
     kernel = make_kernel(base, gamma, estimator.degree, estimator.coef0)
     if not kernel.is_inner_product:
-        return None, ""
-    table = graph_evidence(kernel, X[rows], label[rows], search.is_over)
-    if len(table) < 2 or search.is_over():
-        return None, ""
-    share = 1.0 - float(table["probability"].iloc[0])
-    told = f" The labels give the graph of all rows a probability of {share:.2f} to matter"
-    if share <= _LIKELY:
-        return None, f"{told}, so it is left out."
-    best = table.loc[1 + int(table["probability"].iloc[1:].argmax())]
-    return Manifold(float(best["r"]), int(best["n_neighbors"]), base=base), told + "."
+        return None, "", None
+    size = float(np.mean(kernel.diagonal(X[rows])))
+    if not size > 0.0:
+        return None, "", None
+    graphs = [Manifold(float(f"{r / size:.3g}"), k, base=base, share=s) for r, k, s in _GRAPHS]
+    if sizes.min() < _FEW:
+        told = " Labels are too few to tell whether the graph of all rows helps: not sure at all."
+        return graphs[0], told, _table(estimator, graphs[:1], [])
+    values = kernel.values(X[rows], X[rows])
+    trial = _Trial(estimator, label[rows], None if weight is None else weight[rows], search)
+    found = [trial.of(values)]
+    with search.running("S3VM and the graph", len(graphs)):
+        for graph in graphs:
+            if found[-1] is None or search.seconds > _TIME * search.time_budget:
+                break
+            found.append(trial.of(deformed_values(values, X[rows], graph)))
+            search.advance()
+    found = [one for one in found if one is not None]
+    if len(found) < 2:
+        return None, " No time was left to ask whether the graph of all rows helps.", None
+    table = _table(estimator, graphs, found)
+    asked = np.where(table.index == 1, *_PROBABLE)
+    asked[0] = 0.0
+    best = int(table["score"].where(table["probability"] > asked).argmin())
+    table["chosen"] = table.index == best
+    return ([None, *graphs])[best], _words(table, best, trial), table
+
+
+def _table(estimator, graphs, found):
+    """A row for each kernel; ``probability`` that it is better than the kernel as it is."""
+    first = {"machine": "S3VM", "gamma": np.nan, "C": estimator.C, "C_star": estimator.C_star}
+    kernels = [str(kernel) for kernel in (estimator.kernel, *graphs)]
+    table = pd.DataFrame([{**first, "kernel": kernel} for kernel in kernels])
+    names = ["accuracy", "disagreement", "score", "probability"]
+    table[names] = np.nan
+    table["chosen"], table["clear"] = table.index == 1, False
+    if not found:
+        return table
+    table = table.iloc[: len(found)]
+    wrong, apart = np.array([one[0] for one in found]), np.array([one[1] for one in found])
+    score = wrong.mean(axis=1) + _STEADY * apart
+    # As if one label more had been told differently, so that few are never sure.
+    changed = np.sum(wrong != wrong[0], axis=1) + 1.0
+    sure = norm.cdf((score[0] - score) * wrong.shape[1] / np.sqrt(changed))
+    table = table.assign(accuracy=1.0 - wrong.mean(axis=1), disagreement=apart, score=score)
+    return table.assign(probability=sure, clear=sure > _CLEAR)
+
+
+def _words(table, best, trial):
+    one, plain = table.loc[best or 1 + int(table["score"].iloc[1:].argmin())], table.loc[0]
+    share = one["probability"] if best else 1.0 - one["probability"]
+    return (
+        f" Of {len(trial.folds)} machines that each lack some of the labels, those with the graph "
+        f"of all rows are wrong about {1.0 - one['accuracy']:.3f} of these and disagree about "
+        f"{one['disagreement']:.3f} of the other rows, those with the kernel as it is about "
+        f"{1.0 - plain['accuracy']:.3f} and {plain['disagreement']:.3f}, so the graph is "
+        f"{'taken' if best else 'left out'}; that this is better has a probability of about "
+        f"{share:.2f}."
+    )
+
+
+class _Trial:
+    """Machines under kernels, each without some of the labels."""
+
+    def __init__(self, estimator, label, weight, search):
+        self.estimator, self.weight, self.search = estimator, weight, search
+        self.known = np.where(label == 0, np.nan, label)
+        told = np.flatnonzero(label)
+        classes, counts = np.unique(label[told], return_counts=True)
+        splitter = StratifiedKFold(_FOLDS, shuffle=True, random_state=search.seed % 2**32)
+        self.folds = [told[test] for _, test in splitter.split(told, label[told])]
+        self.free = label == 0
+        self.balance = estimator.balance
+        if self.balance is True:  # of all labels: it is not what is compared
+            shares = counts / counts.sum()
+            self.balance = dict(zip(classes.tolist(), shares.tolist(), strict=True))
+
+    def of(self, values):
+        """Whether labels left out are told wrongly, and the mean disagreement; None in no time."""
+        wrong, told = [], []
+        for fold in self.folds:
+            left = self.known.copy()
+            left[fold] = np.nan
+            machine = self.search.fitted(
+                self.estimator, values, left, self.weight, kernel="precomputed", solver="auto",
+                unlabeled=None, balance=self.balance, tol=max(_TOL, self.estimator.tol),
+            )  # fmt: skip
+            if machine is None:
+                return None
+            told.append(machine.transduction_)
+            wrong.append(told[-1][fold] != self.known[fold])
+        apart = [np.mean(a[self.free] != b[self.free]) for a, b in combinations(told, 2)]
+        return np.concatenate(wrong), float(np.mean(apart))
+
+
+def deformed_values(values, X, graph):
+    """Values over the rows X of a ``Manifold`` of power 2, from those of its base kernel."""
+    laplacian, r = graph_laplacian(X, graph.n_neighbors), graph.r
+    smooth = laplacian @ values
+    lower = r * (laplacian @ smooth.T)
+    lower[np.diag_indices_from(lower)] += 1.0
+    lower = cholesky(lower, lower=True, overwrite_a=True, check_finite=False)
+    taken = solve_triangular(lower, np.sqrt(r) * smooth, lower=True, check_finite=False)
+    deformed = values - taken.T @ taken
+    deformed *= graph.share / np.mean(np.diag(deformed))
+    if graph.share < 1.0:
+        deformed += (1.0 - graph.share) / np.mean(np.diag(values)) * values
+    return deformed
 
 
 def _gamma(estimator, X):
@@ -104,84 +182,14 @@ def _labels(estimator, y, weight):
     return label if weight is None else np.where(weight > 0, label, np.nan)
 
 
-def _held_out(estimator, chosen, X, label, weight, search):
-    """Hits on labelled rows left out, (kernel as it is and with the graph, rows); None in no time.
-
-    The graph is that of all rows, as it does not know labels.
-    """
-    rows = np.flatnonzero(~np.isnan(label))
-    X, label = X[rows], label[rows]
-    weight = None if weight is None else weight[rows]
-    known = np.where(label == 0, np.nan, label)
-    numbers = {"degree": estimator.degree, "coef0": estimator.coef0}
-    kernels = estimator.kernel, chosen.over(X, gamma=_gamma(estimator, X), **numbers)
-    splitter = LabeledKFold(_FOLDS, shuffle=True, random_state=search.seed, unlabeled=None)
-    hits = np.full((2, len(label)), np.nan)
-    with search.running("S3VM and the graph", 2 * _FOLDS):
-        for _, test in splitter.split(X, known):
-            left = known.copy()
-            left[test] = np.nan
-            for place, kernel in enumerate(kernels):
-                machine = search.fitted(estimator, X, left, weight, unlabeled=None, kernel=kernel)
-                if machine is None:
-                    return None
-                hits[place, test] = machine.predict(X[test]) == known[test]
-                search.advance()
-    return hits[:, np.isfinite(hits[0])]
-
-
-def graph_evidence(kernel, X, label, is_over=lambda: False):
-    """Log likelihood of labels, and the probability of each kernel; the plain one comes first.
-
-    Labels, +1 for a class and -1 for the others, are taken for noisy values of a Gaussian process
-    with the kernel and a constant, at the likeliest of some sizes and noises.
-    """
-    known = np.flatnonzero(label != 0)
-    classes = np.unique(label[known])
-    counted = classes[:1] if len(classes) == 2 else classes  # of two, one says all
-    y = np.where(label[known][:, None] == counted, 1.0, -1.0)
-    values = kernel.values(X, X)
-    own = values[np.ix_(known, known)]
-    found = [(0.0, 0, log_likelihood(own, y))]
-    for n_neighbors in _NEIGHBORS:
-        laplacian = graph_laplacian(X, n_neighbors)
-        to_known = laplacian @ values[:, known]
-        inner = laplacian @ (laplacian @ values).T
-        for r in _STRENGTHS:
-            if is_over():
-                break
-            lower = r * inner
-            lower[np.diag_indices_from(lower)] += 1.0
-            lower = cholesky(lower, lower=True, overwrite_a=True, check_finite=False)
-            taken = solve_triangular(lower, np.sqrt(r) * to_known, lower=True)
-            found.append((r, n_neighbors, log_likelihood(own - taken.T @ taken, y)))
-    table = pd.DataFrame(found, columns=["r", "n_neighbors", "log_likelihood"])
-    prior = np.full(len(table), (1.0 - _PLAIN) / max(1, len(table) - 1))
-    prior[0] = _PLAIN
-    share = prior * np.exp(table["log_likelihood"] - table["log_likelihood"].max())
-    table["probability"] = share / share.sum()
-    return table
-
-
-def log_likelihood(K, y):
-    """Of the columns of ``y`` under a Gaussian process with the kernel matrix K, scaled."""
-    size = float(np.mean(np.diag(K)))
-    K = K / size if size > 0.0 else K
-    best, eye = -np.inf, np.eye(len(K))
-    for scale, noise in product(_SIZES, _NOISES):
-        lower = cholesky(scale * K + noise * eye + _CONSTANT, lower=True)
-        z = solve_triangular(lower, y, lower=True)
-        determinant = y.shape[1] * np.log(np.diag(lower)).sum()
-        best = max(best, -0.5 * float(np.sum(z**2)) - float(determinant))
-    return best
-
-
 def _rows_of_graph(label, seed):
     """The labelled rows, or some of them, and as many of the others as there is room for."""
     rng = np.random.default_rng(seed)
     known, free = np.flatnonzero(np.abs(label) > 0), np.flatnonzero(label == 0)
-    if len(known) > _LABELLED:
-        known = rng.choice(known, _LABELLED, replace=False)
-    if len(free) > _ROWS - len(known):
-        free = rng.choice(free, _ROWS - len(known), replace=False)
+    n_classes = len(np.unique(label[known]))
+    room = int(_ROWS * (2.0 / max(2, n_classes)) ** 0.25)
+    if len(known) > room // 2:
+        known = rng.choice(known, room // 2, replace=False)
+    if len(free) > room - len(known):
+        free = rng.choice(free, room - len(known), replace=False)
     return np.sort(np.concatenate([known, free]))

@@ -46,10 +46,11 @@ def tune(
     * ``S3VM`` (``kernel``, ``gamma`` and ``C_star``): accuracy on held-out labelled rows, with
       the unlabelled ones kept in training. Other settings must be better than those given by
       more than 1.5 standard errors. With fewer than 8 labels of a class nothing is chosen, and a
-      UserWarning says so. But first the kernel is deformed by the graph of the rows
-      (:class:`fewlabels.kernels.Manifold`), if the labels, as values of a Gaussian process, give
-      the graph a probability above 0.55 (it is 0.5 before), and, with 8 labels of each class,
-      held-out ones are for it by a standard error, or told alike; then nothing else is searched.
+      UserWarning says so. But first the kernel may be deformed by the graph of the rows
+      (:class:`fewlabels.kernels.Manifold`): where five machines that each lack some of the
+      labels are right about more of these and agree more about other rows, with a probability
+      above 0.9. With fewer than 8 labels of a class it is the average of both kernels that is
+      taken. Nothing else is searched then. It takes 100 rows.
 
     Parameters
     ----------
