@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import RepeatedStratifiedKFold
 
 from fewlabels import S3VM, fit_table, tune
 from fewlabels.kernels import Manifold
@@ -55,18 +55,18 @@ def test_scores_are_of_labels_left_out_and_of_machines_that_disagree(rng):
     gamma = S3VM().fit(X, y).gamma_
     told = np.flatnonzero(~np.isnan(y))
     seed = Search(1.0, False, None).seed
-    folds = StratifiedKFold(5, shuffle=True, random_state=seed).split(told, y[told])
+    folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=seed)
     machines, wrong = [], 0
-    for _, test in folds:
+    for _, test in folds.split(told, y[told]):
         left = y.copy()
         left[told[test]] = np.nan
         machine = S3VM(gamma=gamma, tol=1e-2, balance=0.0).fit(X, left)  # 20 labels of each
         wrong += np.sum(machine.transduction_[told[test]] != y[told[test]])
         machines.append(machine.transduction_[np.isnan(y)])
     apart = np.mean([np.mean(a != b) for a, b in combinations(machines, 2)])
-    assert found["accuracy"][0] == pytest.approx(1.0 - wrong / 40)
+    assert found["accuracy"][0] == pytest.approx(1.0 - wrong / 80)
     assert found["disagreement"][0] == pytest.approx(apart)
-    assert found["score"][0] == pytest.approx(wrong / 40 + apart / 2)
+    assert found["score"][0] == pytest.approx(wrong / 80 + apart / 2)
     assert found["probability"][0] == 0.5 and found["chosen"].sum() == 1
 
 
@@ -77,10 +77,10 @@ def test_the_graph_is_taken_where_rows_lie_on_threads(rng):
     y = some(positive, rng, 40)
     tuned = tune(S3VM(), X, y, time_budget=1000)
     assert isinstance(tuned.kernel, Manifold) and tuned.kernel.r > 10
-    assert tuned.tuning_.candidates["clear"].any()
     assert "has a probability of" in tuned.tuning_.reason
     assert tuned.tuning_.chosen["kernel"] == tuned.kernel
-    assert np.mean(tuned.predict(X) == positive) > 0.97
+    plain = np.mean(S3VM().fit(X, y).predict(X) == positive)
+    assert np.mean(tuned.predict(X) == positive) > plain + 0.1
 
 
 def test_and_where_it_says_nothing_it_does_no_harm():

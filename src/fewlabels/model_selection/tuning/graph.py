@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy.linalg import cholesky, solve_triangular
 from scipy.stats import norm
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import RepeatedStratifiedKFold
 
 from ...kernels import Manifold, make_kernel
 from ...kernels.manifold import graph_laplacian
@@ -26,7 +26,7 @@ _FEW, _FEW_ROWS = 8, 100
 # is better, the average and the others.
 _STEADY, _PROBABLE = 0.5, (0.75, 0.9)
 # Rows that are compared on, of two classes; and the share of the time that this may take.
-_ROWS, _FOLDS, _TIME, _TOL = 1500, 5, 0.5, 1e-2
+_ROWS, _FOLDS, _REPEATS, _TIME, _TOL = 1500, 5, 2, 0.5, 1e-2
 # Probability from which a choice is called clear.
 _CLEAR = 0.95
 # Bases that the choice is made for.
@@ -46,8 +46,8 @@ def tune_with_graph(estimator, X, y, weight, search):
 def choose_graph(estimator, X, y, weight, search):
     """The ``Manifold`` that an S3VM is better with, or None; words about it, and a table.
 
-    Five times a fifth of the labels is left out, under every kernel. What counts is the share of
-    these labels that machines are wrong about, and how much the five disagree about other rows:
+    Ten times a fifth of the labels is left out, under every kernel. What counts is the share of
+    these labels that machines are wrong about, and how much the ten disagree about other rows:
     half of that is a lower bound of their mean error, and it needs no labels.
     """
     label, base = _labels(estimator, y, weight), estimator.kernel
@@ -103,7 +103,7 @@ def _table(estimator, graphs, found):
     wrong, apart = np.array([one[0] for one in found]), np.array([one[1] for one in found])
     score = wrong.mean(axis=1) + _STEADY * apart
     # As if one label more had been told differently, so that few are never sure.
-    changed = np.sum(wrong != wrong[0], axis=1) + 1.0
+    changed = np.sum((wrong - wrong[0]) ** 2, axis=1) + 1.0
     sure = norm.cdf((score[0] - score) * wrong.shape[1] / np.sqrt(changed))
     table = table.assign(accuracy=1.0 - wrong.mean(axis=1), disagreement=apart, score=score)
     return table.assign(probability=sure, clear=sure > _CLEAR)
@@ -130,8 +130,11 @@ class _Trial:
         self.known = np.where(label == 0, np.nan, label)
         told = np.flatnonzero(label)
         classes, counts = np.unique(label[told], return_counts=True)
-        splitter = StratifiedKFold(_FOLDS, shuffle=True, random_state=search.seed % 2**32)
-        self.folds = [told[test] for _, test in splitter.split(told, label[told])]
+        splitter = RepeatedStratifiedKFold(
+            n_splits=_FOLDS, n_repeats=_REPEATS, random_state=search.seed % 2**32
+        )
+        self.told = told
+        self.folds = [test for _, test in splitter.split(told, label[told])]
         self.free = label == 0
         self.balance = estimator.balance
         if self.balance is True:  # of all labels: it is not what is compared
@@ -139,11 +142,11 @@ class _Trial:
             self.balance = dict(zip(classes.tolist(), shares.tolist(), strict=True))
 
     def of(self, values):
-        """Whether labels left out are told wrongly, and the mean disagreement; None in no time."""
-        wrong, told = [], []
+        """How often each label is told wrongly, and the mean disagreement; None in no time."""
+        wrong, told = np.zeros(len(self.told)), []
         for fold in self.folds:
-            left = self.known.copy()
-            left[fold] = np.nan
+            rows, left = self.told[fold], self.known.copy()
+            left[rows] = np.nan
             machine = self.search.fitted(
                 self.estimator, values, left, self.weight, kernel="precomputed", solver="auto",
                 unlabeled=None, balance=self.balance, tol=max(_TOL, self.estimator.tol),
@@ -151,9 +154,9 @@ class _Trial:
             if machine is None:
                 return None
             told.append(machine.transduction_)
-            wrong.append(told[-1][fold] != self.known[fold])
+            wrong[fold] += (told[-1][rows] != self.known[rows]) / _REPEATS
         apart = [np.mean(a[self.free] != b[self.free]) for a, b in combinations(told, 2)]
-        return np.concatenate(wrong), float(np.mean(apart))
+        return wrong, float(np.mean(apart))
 
 
 def deformed_values(values, X, graph):

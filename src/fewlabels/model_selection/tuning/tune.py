@@ -47,7 +47,7 @@ def tune(
       the unlabelled ones kept in training. Other settings must be better than those given by
       more than 1.5 standard errors. With fewer than 8 labels of a class nothing is chosen, and a
       UserWarning says so. But first the kernel may be deformed by the graph of the rows
-      (:class:`fewlabels.kernels.Manifold`): where five machines that each lack some of the
+      (:class:`fewlabels.kernels.Manifold`): where ten machines that each lack some of the
       labels are right about more of these and agree more about other rows, with a probability
       above 0.9. With fewer than 8 labels of a class it is the average of both kernels that is
       taken. Nothing else is searched then. It takes 100 rows.
