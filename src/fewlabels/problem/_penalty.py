@@ -1,8 +1,7 @@
 """The compiled twin of ``Penalty``: every pass over variables and their breakpoints.
 
-Compiled code calls functions of its own file only, so that all that depends on slopes and
-breakpoints is here. The arrays ``lower, kink, upper, slope_left, slope_right`` are the penalty,
-in the order of ``Penalty.arrays``.
+All that depends on slopes and breakpoints is here, as compiled code calls its own file only.
+``lower, kink, upper, slope_left, slope_right`` are the penalty, as in ``Penalty.arrays``.
 """
 
 import numpy as np
