@@ -57,6 +57,8 @@ def compare_pu(machine, rows, search, rng):
         for k, (_, recall, predicted) in zip(running, outputs.mean(axis=1), strict=True):
             accuracy = 1.0 - prior - predicted + 2.0 * prior * recall
             f1 = 2.0 * prior * recall / (prior + predicted)
+            # Of few rows the estimates may lie beyond what there is.
+            accuracy, f1 = np.clip((accuracy, f1), 0.0, 1.0)
             found.notes[k] = f"expected accuracy {accuracy:.3f}, F1 {f1:.3f}"
     found.protocol = (
         f"Held-out positive against held-out unlabelled rows, {len(common)} folds ({folds} parts, "
