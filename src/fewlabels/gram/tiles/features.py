@@ -116,7 +116,18 @@ class RowMap:
 
 
 def middle(X):
-    """A row that is not far from most rows, where the mean may be: a median of every column."""
+    """A row that is not far from most rows, where the mean may be: a median of every column.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+        Rows.
+
+    Returns
+    -------
+    ndarray of shape (n_columns,)
+        In float64.
+    """
     return np.quantile(X, 0.5, axis=0, method="lower").astype(np.float64)
 
 
