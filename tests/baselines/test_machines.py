@@ -192,5 +192,5 @@ def test_explained_and_not_exported(rows):
     assert told.method == "permutations"
     added = told.contributions.sum(axis=1)
     np.testing.assert_allclose(added, told.decision - told.base, atol=1e-9)
-    with pytest.raises(ValueError, match="takes a kernel machine"):
+    with pytest.raises(ValueError, match="takes a machine of fewlabels with a kernel"):
         to_onnx(machine)

@@ -51,7 +51,7 @@ def test_fit_predict_explain_and_inspect(run, tables, name):
     refused = run("update", model, table)
     assert refused.code == 2 and "cannot be updated; fit a new model to all rows" in refused.err
     refused = run("export", model, "-o", tables / "m.onnx")
-    assert refused.code == 2 and "takes a kernel machine" in refused.err
+    assert refused.code == 2 and "takes a machine of fewlabels with a kernel" in refused.err
 
 
 @pytest.mark.parametrize(

@@ -234,5 +234,8 @@ def test_two_rows_are_told_of_no_option_that_was_not_given(run, tmp_path):
     assert "--C" not in result.err and "--target-fpr" not in result.err
     assert " C 0.1 is so small" in result.err
     assert "no row is called outside: 2 rows are too few for 5 %" in result.out
+    scored = run("predict", tmp_path / "m", tmp_path / "d.csv", "-o", tmp_path / "scores.csv")
+    assert scored.code == 2 and not (tmp_path / "scores.csv").exists()
+    assert "calls no row outside: it was calibrated with too few" in scored.err
     given = run("fit", tmp_path / "d.csv", "-o", tmp_path / "m", "--no-report", "--C", 0.1)
     assert "--C 0.1 is so small" in given.err

@@ -73,8 +73,8 @@ def _beside(data, beside):
     """A data frame with what stands beside it."""
     if data.form != "frame":
         raise UserError(
-            "--features and --labels stand beside a table; give a matrix as one, with its numbers "
-            "in it."
+            "--features stand beside a table, and so do --labels; give a matrix as one, with its "
+            "numbers in it."
         )
     table = beside.add(data.content)
     beside.check()

@@ -174,6 +174,11 @@ class Scorer:
                 more[complete] = found
         finite = np.isfinite(scores).all(axis=1) if of_class else np.isfinite(scores)
         failed = np.flatnonzero(complete & ~finite)
+        if failed.size and np.isneginf(getattr(self._machine, "offset_", 0.0)):
+            raise UserError(
+                f"{self.source} calls no row outside: it was calibrated with too few different "
+                "rows, and has no scores; fit it again with a greater --target-fpr, or with none."
+            )
         if failed.size:
             raise UserError(
                 f"Row {done + failed[0] + 1} of {data} is too far from the training rows for a "

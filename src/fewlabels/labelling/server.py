@@ -257,6 +257,7 @@ def state_of(session, annotator):
             "data": str(session.rows.source), "target": session.target,
             "file": str(session.file.path), "classes": session.classes, "counts": counts,
             "n_rows": len(session.rows), "n_labels": session.n_labels,
+            "n_known": len(session.labels),
             "notes": session.notes, "trouble": session.trouble,
             "can_undo": any(one.annotator == annotator for one in session.standing),
             "card": session.card(annotator),

@@ -94,8 +94,8 @@ def to_onnx(
     known = hasattr(kind, "function_") and isinstance(machine, BaseEstimator)
     if not known or not hasattr(kind, "offset_" if is_outlier_detector(machine) else "has_curve_"):
         raise ValueError(
-            f"to_onnx takes a kernel machine of fewlabels or a pipeline that ends in one, not "
-            f"{kind.__name__}."
+            "to_onnx takes a machine of fewlabels with a kernel, or a pipeline that ends in one, "
+            f"not {kind.__name__}."
         )
     check_is_fitted(machine)
     _check_texts(model)

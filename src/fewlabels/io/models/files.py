@@ -221,7 +221,9 @@ def _check_scoring(pipeline, schema):
     machine = pipeline[-1]
     known_categories(pipeline[0], schema)
     text_encoders(pipeline[0], schema)
-    rows = pipeline[:-1].transform(schema.blank_rows(_TRIED))
+    rows = np.zeros((_TRIED, machine.n_features_in_))
+    if len(pipeline) > 1:
+        rows = pipeline[:-1].transform(schema.blank_rows(_TRIED))
     if rows.shape != (_TRIED, machine.n_features_in_):
         raise ValueError("columns")
     own = getattr(machine, "support_vectors_", rows[:0])[:1]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...estimators import SVDDEnsemble
 from ...io.errors import UserError, plural
 from ..observer import interruptible
 from ..wording import as_options, listening
@@ -52,7 +53,7 @@ def fit_machine(estimator, X, y, *, given, model, search, observer):
             "There is not enough memory to fit this model; use fewer rows or a smaller "
             "--cache-size."
         ) from error
-    if np.isneginf(getattr(estimator, "offset_", 0.0)):
+    if np.isneginf(getattr(estimator, "offset_", 0.0)) and not _is_told_so(estimator, given):
         rows = plural(len(estimator.conformal_.scores), "different row")
         raise UserError(
             f"--target-fpr {estimator.target_fpr:g} is too small for {rows} to calibrate with: no "
@@ -64,6 +65,11 @@ def fit_machine(estimator, X, y, *, given, model, search, observer):
     stopped = any(" stopped early (" in message for message in messages)
     messages += _calibrate(estimator, X, observer)
     return Fitted(estimator, tuning, seconds, messages, stopped)
+
+
+def _is_told_so(estimator, given):
+    """Whether a threshold that no row misses is only noted: nobody asked for its rate."""
+    return "target_fpr" not in given and not isinstance(estimator, SVDDEnsemble)
 
 
 def find_signal(estimator, X, y, weights):

@@ -50,7 +50,7 @@ function showState(next) {
   state = next;
   el("data").textContent = state.data.split(/[\\/]/).pop();
   document.title = `Label ${el("data").textContent}`;
-  el("count").textContent = `${state.n_labels} labelled of ${state.n_rows} rows`;
+  el("count").textContent = `${state.n_known} of ${state.n_rows} rows have a label`;
   trouble(state.trouble);
   const classes = el("classes");
   classes.replaceChildren();
