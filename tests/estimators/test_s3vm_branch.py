@@ -194,6 +194,8 @@ def test_the_gap_is_of_these_rows_only(rng):
         _ = model.optimality_gap_
     model.consolidate()
     assert model.optimality_gap_ == 0.0
+    model.set_params(max_nodes=1).consolidate()  # finds no better minimum, and proves less
+    assert model.optimality_gap_ == 0.0
     model.relabel([-1], [1.0])
     assert not hasattr(model, "optimality_gap_")
     assert not hasattr(S3VM().fit(X, y), "optimality_gap_")

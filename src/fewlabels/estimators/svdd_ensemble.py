@@ -1,6 +1,5 @@
 """Bags of small balls around rows of one class."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._deadline import ENDLESS, Deadline
 from .._threads import one_blas_thread, resolve_n_jobs
 from .._warn import warn
 from ..fitted import BagsSolution
@@ -219,7 +219,7 @@ class SVDDEnsemble(OneClassMachine):
             kernel=partial(_kernel, self.kernel, self.degree, self.coef0),
             gamma=None if by_neighbors else self.gamma_, tol=self.tol, seed=seed,
             n_jobs=resolve_n_jobs(self.n_jobs),
-            deadline=np.inf if self.max_time is None else time.perf_counter() + self.max_time,
+            deadline=Deadline(self.max_time) if self._deadline is ENDLESS else self._deadline,
             report=self._reporter(callback),
         )  # fmt: skip
         with one_blas_thread():

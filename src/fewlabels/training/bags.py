@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 
+from .._deadline import Deadline
 from ..fitted import Bag, BaggedFunction, Function
 from ..fitted.bags import level
 from ..fitted.function import TAIL
@@ -51,7 +52,7 @@ class BagSettings:
     tol: float
     seed: int
     n_jobs: int
-    deadline: float  # on time.perf_counter's clock
+    deadline: Deadline
     report: Any  # called with every entry of the history; True stops
 
 
@@ -146,7 +147,7 @@ def fit_bags(X, weight, settings, known=()):
             found.append(references.standardised(bag, settings.n_jobs))
             if settings.report is not None and settings.report(entry):
                 stopped = Status.STOPPED
-            elif time.perf_counter() >= settings.deadline:
+            elif settings.deadline.is_over():
                 stopped = Status.MAX_TIME
     except KeyboardInterrupt:
         if not found:

@@ -68,7 +68,8 @@ def consolidate(self, strategies=None) -> bool:
 
 def renew_graph(self, stream):
     """Train under the kernel with the graph of the rows of now; whether that is another one."""
-    before = self._deformed
+    before, bound = self._deformed, self._lower_bound
+    self._lower_bound = None  # of another problem
     try:
         trained = trained_on_new_graph(self, stream)
     except BREAKDOWNS:
@@ -76,6 +77,7 @@ def renew_graph(self, stream):
     finally:  # as it was, until all machines have come to their end
         kernel, self._deformed = self._deformed, before
     if not trained:
+        self._lower_bound = bound
         return False
     self._deformed = kernel
     for place, (part, (fresh, objectives)) in enumerate(zip(stream.parts, trained, strict=True)):
@@ -114,8 +116,9 @@ def better_minimum(self, place, value, strategies, make_gram):
             if name == "anneal":
                 fresh, objectives = part.annealed(), kept
             else:
-                fresh = part.fresh()
+                fresh, bound = part.fresh(), self._lower_bound
                 objectives = train_afresh(self, fresh, place, name, make_gram)
+                self._lower_bound = highest(bound, self._lower_bound)
         except BREAKDOWNS:
             continue
         if not fresh.done:
@@ -137,6 +140,11 @@ def train_afresh(self, fresh, place, strategy, make_gram):
         objectives = train_batch(self, fresh, place, make_gram, signs)
         fresh.begin()
         return objectives
-    self._lower_bound = None
     fresh.begin(_BUILDS[strategy])
     return []
+
+
+def highest(*bounds):
+    """The best of lower bounds of one problem, None for none; NaN where a machine has none."""
+    known = [bound for bound in bounds if bound is not None]
+    return None if not known else np.fmax.reduce(np.array(known, dtype=float))
