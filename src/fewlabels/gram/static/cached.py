@@ -44,6 +44,9 @@ class CachedGram(WrappedGram):
 
         # They may belong to rows that lie elsewhere.
         self.cache.allow(int(columns.ids.max(initial=-1)) + 1)
-        left = self.cache.add_product(columns.ids, coef, out, evaluate, self.n_jobs)
-        if left is not None:  # columns for which there is never room
+        # Of more columns than there is room for, only those that are there: the others would
+        # drive each other out.
+        fetch = evaluate if len(columns) <= len(self.cache.storage) else None
+        left = self.cache.add_product(columns.ids, coef, out, fetch, self.n_jobs)
+        if left is not None:  # columns for which there is no room
             self.inner.add_columns(columns.take(left), coef[left], out)
