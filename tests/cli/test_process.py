@@ -18,8 +18,9 @@ def _python(*arguments):
     )
 
 
-def test_exit_code_and_streams(tmp_path):
-    done = _python("-m", "fewlabels.cli", "inspect", tmp_path / "none")
+@pytest.mark.parametrize("name", ["fewlabels", "fewlabels.cli"])
+def test_exit_code_and_streams(name, tmp_path):
+    done = _python("-m", name, "inspect", tmp_path / "none")
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith("Error: The model file")
