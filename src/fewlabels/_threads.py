@@ -2,7 +2,7 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 
 from threadpoolctl import ThreadpoolController
@@ -54,14 +54,20 @@ def run_ranges(function, n_items, n_jobs):
         return
     n_ranges = min(n_items, 4 * n_jobs)
     edges = [n_items * k // n_ranges for k in range(n_ranges + 1)]
+    run_each([partial(function, start, stop) for start, stop in pairwise(edges)], n_jobs)
+
+
+def run_each(calls, n_jobs):
+    """The results of functions without arguments, which threads call side by side."""
+    if n_jobs == 1 or len(calls) <= 1:
+        return [call() for call in calls]
     # A forked child inherits the dictionary but not the threads: key by process.
     key = (os.getpid(), n_jobs)
     if key not in _pools:
         _pools[key] = ThreadPoolExecutor(n_jobs, thread_name_prefix="fewlabels")
-    futures = [_pools[key].submit(function, start, stop) for start, stop in pairwise(edges)]
+    futures = [_pools[key].submit(call) for call in calls]
     try:
-        for future in futures:
-            future.result()
+        return [future.result() for future in futures]
     except BaseException:
         # Ctrl-C: never return while a thread still writes to the caller's arrays.
         for future in futures:

@@ -1,7 +1,7 @@
 """What every kernel machine is: parameters and rows in, the engine run, values out, updates."""
 
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -39,6 +39,7 @@ from ..streams.rows import read_indices
 from ..training.grams import gram_over
 from . import earlier
 from .calls import one_at_a_time
+from .elsewhere import in_pieces
 from .rows import check_powers, check_rows, check_width, fit_rows
 
 # What parameters that machines have in common may be.
@@ -292,6 +293,9 @@ class KernelMachine(BaseEstimator):
 
     def _value(self, X, **options):
         """The function at rows that users pass."""
+        values = in_pieces(self, X, partial(self._value, **options))
+        if values is not None:
+            return values
         function, X = self._found.function, self._rows_to_score(X)
         with np.errstate(over="ignore", invalid="ignore"):  # far rows are evaluated again
             return function(X, n_jobs=self.n_jobs, **options)

@@ -25,8 +25,12 @@ from ..training.calibration import (
 )
 from ..training.leave_one_out import decisions_without
 from .calls import fitted_or_not, fitting
+from .elsewhere import fit_elsewhere, place_of
 from .kernel_machine import KernelMachine
 from .rows import FitRows, check_weight, fit_rows
+
+# Rows that the spread of all is estimated from.
+_SAMPLE = 256
 
 CALIBRATION = {
     "target_fpr": [Interval(Real, 0.0, 1.0, closed="neither"), None],
@@ -37,8 +41,10 @@ CALIBRATION = {
 class OneClassMachine(OutlierMixin, KernelMachine):
     """A machine of one class: it says how rows are fitted (``_fit_rows``) and what they give.
 
-    ``_fit_rows(rows, callback, held_out)`` ends in ``_settle``, and
-    ``_solution(X, numbers, problem, result, shift, unit)`` describes what was found.
+    ``_fit_rows(rows, callback, held_out)`` ends in ``_settle`` and ``_tell``, and
+    ``_solution(X, numbers, problem, result, shift, unit)`` describes what was found. For rows
+    that are not in memory, ``_formulation(n, mass)`` states the problem and ``_tolerances`` says
+    how exactly it is solved (tol, rtol), from the operator of a few rows and the mean ridge.
     """
 
     learns_from: ClassVar[str] = "normal"
@@ -67,6 +73,9 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         """
         rate, calibration = self.target_fpr, self.calibration
         is_matrix = self.kernel == "precomputed"
+        place = place_of(self, X, sample_weight)
+        if place is not None and (rate is None or calibration != "leave-one-out"):
+            return fit_elsewhere(self, place, callback)
         if rate is not None and is_matrix and calibration == "leave-one-out":
             raise ValueError(
                 "calibration='leave-one-out' needs rows, and kernel='precomputed' has none; pass "
@@ -120,6 +129,15 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         self._hold(stream)
         self._keep(solution)
         return solution
+
+    def _tell(self, result, tol, solution):
+        """Warn of what a user should know."""
+        self._report_status(result, tol, solution.duality_gap)
+
+    @staticmethod
+    def _spread_over(n):
+        """Numbers of a few of n rows, from the first to the last."""
+        return np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.intp))
 
     def _describe(self):
         stream = self._stream

@@ -140,18 +140,24 @@ class OneClassSVM(OneClassMachine):
 
     def _fit_rows(self, rows, callback, held_out):
         self._set_gamma(rows)
-        formulation, weight = OneClass(float(self.nu)), rows.weights
+        weight = rows.weights
         mass = float(weight.sum())
+        formulation = self._formulation(len(weight), mass)
+        problem = formulation.problem(self._gram(rows.X), {"weight": weight}, mass)
+        tol, rtol = self._tolerances(formulation, mass, None, None)
+        result = self._solve(problem, tol, rtol, callback)
+        self._tell(result, tol, self._settle(rows, held_out, formulation, problem, result))
+
+    def _formulation(self, n, mass):
         if not 1e-140 < self.nu * mass < 1e140:
             raise ValueError(
                 f"nu times the sum of weights is {self.nu * mass:.3g}, and its square no number; "
                 "scale the weights, or raise nu."
             )
-        problem = formulation.problem(self._gram(rows.X), {"weight": weight}, mass)
-        tol = self.tol / max(1.0, formulation.unit(mass))
-        result = self._solve(problem, tol, 0.1 * self.tol, callback)
-        self._settle(rows, held_out, formulation, problem, result)
-        self._report_status(result, tol, self.duality_gap_)
+        return OneClass(float(self.nu))
+
+    def _tolerances(self, formulation, mass, sample, ridge):
+        return self.tol / max(1.0, formulation.unit(mass)), 0.1 * self.tol
 
     def _solution(self, X, numbers, problem, result, shift, unit):
         """From duals that sum to one back to LIBSVM's."""

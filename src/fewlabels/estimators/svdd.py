@@ -20,8 +20,6 @@ from ..training.grams import shift_of
 from .kernel_machine import COMMON, KernelMachine, shown
 from .normal_rows import CALIBRATION, OneClassMachine
 
-# Rows that the spread is estimated from.
-_SAMPLE = 256
 # What tol = 1 means, as a share of the total variance: a row's slack is a small share of
 # it, and its sign decides on which side of the ball the row is.
 _SHARE = 0.01
@@ -211,15 +209,19 @@ class SVDD(OneClassMachine):
         # The ball moves with the rows: under the linear kernel too, centre them first.
         shift = shift_of(kernel, X)
         gram = self._gram(X if shift is None else X - shift)
-        formulation = self._formulation(gram.n, rows)
+        formulation = self._formulation(gram.n, float(rows.weights.sum()))
         problem = formulation.problem(gram, {"weight": rows.weights, "diagonal": gram.diagonal()})
         if self.solver in REFERENCE_SOLVERS:
             result = self._solve_by_reference(problem, callback)
             tol = self.tol
         else:
-            tol = self._absolute_tol(problem)
+            sample, ridge = gram.take(self._spread_over(gram.n)), float(problem.ridge.mean())
+            tol, _ = self._tolerances(formulation, None, sample, ridge)
             result = self._solve(problem, tol, 0.0, callback)
         solution = self._settle(rows, held_out, formulation, problem, result, shift)
+        self._tell(result, tol, solution)
+
+    def _tell(self, result, tol, solution):
         if result.converged and solution.is_point:
             warn(
                 f"the ball shrank to a point (radius 0): C={self.C:g} is so small that slack "
@@ -227,22 +229,17 @@ class SVDD(OneClassMachine):
                 "rows; raise C for a ball.",
                 ConvergenceWarning,
             )
-        self._report_status(result, tol, solution.duality_gap)
+        super()._tell(result, tol, solution)
 
-    def _absolute_tol(self, problem):
-        """``tol`` in units of the gradient, from the total variance in feature space.
-
-        Estimated from a sample. Unlike K(x, x) it does not change when all rows move.
-        """
-        gram = problem.gram
-        sample = np.unique(np.linspace(0, gram.n - 1, min(gram.n, _SAMPLE)).astype(np.intp))
-        block = gram.block(sample)
+    def _tolerances(self, formulation, mass, sample, ridge):
+        # In units of the gradient, from the total variance in feature space, which unlike
+        # K(x, x) does not change when all rows move.
+        block = sample.block(np.arange(sample.n))
         size = float(np.abs(np.diag(block)).mean())
         spread = float(np.diag(block).mean() - block.mean())
-        rounding = _ROUNDING * (size + float(problem.ridge.mean()))
-        return max(_SHARE * self.tol * spread, rounding, 1e-300)
+        return max(_SHARE * self.tol * spread, _ROUNDING * (size + ridge), 1e-300), 0.0
 
-    def _formulation(self, n, rows):
+    def _formulation(self, n, mass):
         if self.slack == "squared":
             if self.nu is not None:
                 raise ValueError(
@@ -250,7 +247,6 @@ class SVDD(OneClassMachine):
                 )
             return SquaredSlackBall(float(self.C))
         formulation = LinearSlackBall(float(self.C), nu=self.nu)
-        mass = float(rows.weights.sum())
         if not formulation.has_solution(mass):
             raise ValueError(
                 f"C={self.C:g} leaves no solution for {n} rows with slack='linear': C times "

@@ -33,7 +33,24 @@ def resolve_gamma(gamma, X, weight):
         share = weight / weight.sum() / X.shape[1]
         squares = X.multiply(X) if sp.issparse(X) else X * X
         variance = float(np.sum(share @ squares) - np.sum(share @ X) ** 2)
-    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+    return _scale(X.shape[1], variance)
+
+
+def gamma_of_moments(gamma, n_columns, variance, total, mean, sample):
+    """The same of rows that lie elsewhere.
+
+    From the variance of all entries, the sum of the columns' variances, their means, and, for
+    "distance", so many rows as distances are measured between.
+    """
+    if gamma == "auto":
+        return 1.0 / n_columns
+    if gamma == "scale":
+        return _scale(n_columns, variance)
+    return _distance(total if total > _EQUAL * float(mean @ mean) else 0.0, sample)
+
+
+def _scale(n_columns, variance):
+    return 1.0 / (n_columns * variance) if variance > 0 else 1.0
 
 
 def distance_gamma(X, weight=None):
@@ -49,7 +66,11 @@ def distance_gamma(X, weight=None):
 
     1.0 when all rows are equal to rounding, or too near to each other for a finite gamma.
     """
-    mean_distance = 2.0 * total_variance(X, weight)
+    return _distance(total_variance(X, weight), X)
+
+
+def _distance(total, X):
+    mean_distance = 2.0 * total
     if not mean_distance > 0:
         return 1.0
     wide = min(_WIDTH, _MANY / _effective_dimension(X))

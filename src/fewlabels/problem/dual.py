@@ -61,18 +61,18 @@ class DualProblem:
         ridge = np.ascontiguousarray(np.broadcast_to(self.ridge, self.n), dtype=float)
         object.__setattr__(self, "ridge", ridge)
         largest = float(np.abs(self.scale * self.gram.diagonal()).max(initial=0.0))
+        self.check_size(largest)
+        check_costs(self.penalty, largest)
+        object.__setattr__(self, "extent", Extent.of(self.penalty))
+        self.extent.check(self.total)
+
+    @staticmethod
+    def check_size(largest):
+        """Refuse kernel values that cannot be squared."""
         if not largest <= _LARGEST:  # also refuses NaN
             raise ValueError(
                 f"kernel values reach {largest:.3g}, beyond what can be squared in double "
                 "precision; scale the columns."
-            )
-        check_costs(self.penalty, largest)
-        extent = Extent.of(self.penalty)
-        object.__setattr__(self, "extent", extent)
-        if not extent.allows(self.total):
-            raise ValueError(
-                f"the problem is infeasible: the variables can sum to [{extent.lowest:g}, "
-                f"{extent.highest:g}], but must sum to {self.total:g}."
             )
 
     @property

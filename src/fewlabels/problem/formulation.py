@@ -31,6 +31,8 @@ class Formulation(ABC):
     moves_slopes: Any = False
     #: Taken from all slopes on a path, per unit of the total: its multiplier grows by that.
     origin: Any = 0.0
+    #: Whether moving all rows alike under the linear kernel changes nothing.
+    moves_with_rows = True
     #: Whether rows need their K(x, x), as "diagonal".
     needs_diagonal = False
 
@@ -50,17 +52,18 @@ class Formulation(ABC):
         """Diagonal of Q besides that of the kernel, >= 0."""
         return 0.0
 
+    def stated(self, rows: Rows, mass):
+        """Penalties and the sum of the machine's own variables ``a``."""
+        unit, penalty = self.unit(mass), self.penalty(rows, mass)
+        if unit != 1.0:
+            penalty = penalty.scaled(1.0 / unit, 1.0 / unit)
+        return penalty, self.total(mass) / unit
+
     def problem(self, gram, rows: Rows, mass=None) -> DualProblem:
         """The machine's problem over rows, in its own variables ``a``."""
         mass = float(np.sum(rows["weight"])) if mass is None else mass
-        unit, penalty = self.unit(mass), self.penalty(rows, mass)
-        return DualProblem(
-            gram,
-            penalty if unit == 1.0 else penalty.scaled(1.0 / unit, 1.0 / unit),
-            self.total(mass) / unit,
-            scale=self.scale,
-            ridge=self.ridge(rows),
-        )
+        penalty, total = self.stated(rows, mass)
+        return DualProblem(gram, penalty, total, scale=self.scale, ridge=self.ridge(rows))
 
     # -- on a path -------------------------------------------------------------------------------
 

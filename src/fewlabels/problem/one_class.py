@@ -117,6 +117,8 @@ class OneClass(Formulation):
 
     nu: float  # bound on the share of margin errors, in (0, 1]
 
+    moves_with_rows = False
+
     def unit(self, mass):
         return self.nu * mass
 

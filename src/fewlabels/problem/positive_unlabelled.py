@@ -62,12 +62,10 @@ class DoubleHinge(Formulation):
     def penalty(self, rows, mass):
         return self._penalty(rows, self.total(mass), rows["weight"], self.unit(mass), self.origin)
 
-    def problem(self, gram, rows, mass=None):
+    def stated(self, rows, mass):
         # By its own formulas, and not by the path's and a division, which would round.
-        weight = rows["weight"]
-        mass = weight.sum() if mass is None else mass
-        total, reach = self.prior / (2.0 * self.lam), weight / (2.0 * self.lam * mass)
-        return DualProblem(gram, self._penalty(rows, total, reach, 1.0, 0.0), total)
+        total, reach = self.prior / (2.0 * self.lam), rows["weight"] / (2.0 * self.lam * mass)
+        return self._penalty(rows, total, reach, 1.0, 0.0), total
 
     # -- on a path, where rows have the mark "positive" ----------------------------------------
 

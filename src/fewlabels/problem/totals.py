@@ -143,6 +143,14 @@ class Extent(NamedTuple):
         above = rtol * max(self.upper_size, abs(total))
         return math.isfinite(total) and self.lowest - below <= total <= self.highest + above
 
+    def check(self, total):
+        """Refuse a sum that the variables cannot have."""
+        if not self.allows(total):
+            raise ValueError(
+                f"the problem is infeasible: the variables can sum to [{self.lowest:g}, "
+                f"{self.highest:g}], but must sum to {total:g}."
+            )
+
     def implied(self, total):
         """What ``sum a = total`` implies for infinite ends: low, low_free, high, high_free.
 

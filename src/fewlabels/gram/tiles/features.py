@@ -40,6 +40,14 @@ class RowMap:
             self.center = middle(X)
         self.dtype = np.dtype(dtype or (np.float32 if fits else np.float64))
 
+    @classmethod
+    def known(cls, kernel, center, farthest, row_length, dtype=None):
+        """The map of rows that lie elsewhere: the largest squared norm around the centre."""
+        row_map = cls.restored(kernel, center, np.float64)
+        row_map.error_units, fits = kernel.rounding(farthest, row_length)
+        row_map.dtype = np.dtype(dtype or (np.float32 if fits else np.float64))
+        return row_map
+
     @property
     def value_error(self):
         """Rounding error of a kernel value, relative to ``sqrt(K(x, x) K(z, z))``."""

@@ -17,14 +17,15 @@ _FIRST_STEP, _NARROW, _HALVINGS, _RIGHT = 1e-4, 1e-10, 100, 1e-12
 def sample_of(rows, seed):
     """A random sample as a problem of its own, whose rows stand for all of them.
 
-    Free variables stand for themselves and are always in it.
+    Variables that are free, or fixed but not at 0, stand for themselves and are always in it.
     """
-    counts = rows.ask(methodcaller("draw", rows.n, rows.n // SAMPLE, seed))
-    n_free = rows.facts.n_free
-    share = (rows.n - n_free) / max(1, sum(counts) - n_free)
+    size = min(rows.n // SAMPLE, rows.most_sampled)
+    counts = rows.ask(methodcaller("draw", rows.n, size, seed))
+    n_kept = rows.facts.n_kept
+    share = (rows.n - n_kept) / max(1, sum(counts) - n_kept)
     firsts = [sum(counts[:k]) for k in range(len(counts))]
     parts = rows.tell([methodcaller("sample", share, first) for first in firsts])
-    sample = Rows(parts, rows.total, rows.scale)
+    sample = Rows(parts, rows.total, rows.scale, rows.n_jobs)
     # Where intervals differ, those of the sample may not reach the total.
     extent = sample.facts.extent
     sample.total = min(max(rows.total, extent.lowest), extent.highest)

@@ -1,5 +1,6 @@
 """Rows in memory: the first implementation of a Partition."""
 
+import threading
 from dataclasses import replace
 from itertools import pairwise
 
@@ -16,21 +17,35 @@ from .sampling import drawn
 _ROUNDING = 1e-12
 
 
+class Scratch(threading.local):
+    """Rates of change of the variables that were surveyed last, in every thread."""
+
+    def __init__(self):
+        self.belongs_to = None  # the Totals that were found with them
+        self._room = np.empty(0)
+
+    def rates(self, n):
+        """Room for 2 n numbers, whatever they are."""
+        if len(self._room) < 2 * n:
+            self._room = np.empty(2 * n)
+        return self._room[: 2 * n].reshape(2, n)
+
+
 class MemoryPartition(Partition):
     """Consecutive rows of a problem, in memory, the first of which has the number ``first``.
 
     ``gram`` is K at these rows, for columns of any; ``penalty``, ``ridge`` and ``scale`` are as of
     ``DualProblem``. A sample has the numbers of its rows among those that it was drawn from,
-    ``origin``.
+    ``origin``. Partitions that share a ``scratch`` need no room for rates of change each.
     """
 
-    def __init__(self, gram, penalty, ridge, scale, first=0, origin=None):
+    def __init__(self, gram, penalty, ridge, scale, first=0, origin=None, scratch=None):
         self.gram, self.penalty, self.ridge, self.scale = gram, penalty, ridge, scale
         self.first, self.n, self.origin = first, gram.n, origin
         self.size = gram.diagonal()
         self.a, self.g = np.zeros(self.n), np.zeros(self.n)
         self._sound = False
-        self._rates = np.empty((2, self.n))
+        self._scratch = scratch or Scratch()
         self._totals = None
         self._values_before = -gram.n_values
         self._max_bytes = 0.0
@@ -51,9 +66,14 @@ class MemoryPartition(Partition):
     # -- what is ------------------------------------------------------------------------------
 
     def facts(self):
-        n_free = int(np.count_nonzero(self.penalty.is_free))
+        n_kept = int(np.count_nonzero(self._is_kept()))
         largest = float(np.abs(self.size).max(initial=0.0))
-        return Facts(self.n, n_free, Extent.of(self.penalty), largest)
+        return Facts(self.n, n_kept, Extent.of(self.penalty), largest)
+
+    def _is_kept(self):
+        """Variables that are free, or fixed but not at 0."""
+        fixed = (self.penalty.lower == self.penalty.upper) & (self.penalty.lower != 0.0)
+        return self.penalty.is_free | fixed
 
     def accuracy(self):
         exact = self.gram.dtype == np.float64
@@ -61,8 +81,21 @@ class MemoryPartition(Partition):
 
     def totals(self):
         if self._totals is None:
-            self._totals = self.penalty.survey(self.a, self.g, self.size, self._rates)
+            self._survey()
         return self._totals
+
+    def _survey(self):
+        """Compute totals and rates of change; the latter."""
+        rates = self._scratch.rates(self.n)
+        self._totals = self.penalty.survey(self.a, self.g, self.size, rates)
+        self._scratch.belongs_to = self._totals
+        return rates
+
+    def _rates(self):
+        """Rates of change when variables grow, and when they shrink."""
+        if self._totals is None or self._scratch.belongs_to is not self._totals:
+            return self._survey()
+        return self._scratch.rates(self.n)
 
     def gap(self, multiplier, implied):
         return self.penalty.gap(self.a, self.g, self.ridge, multiplier, implied)
@@ -76,12 +109,14 @@ class MemoryPartition(Partition):
     # -- rounds -------------------------------------------------------------------------------
 
     def propose(self, count):
-        self.totals()
-        up, down = self._rates
+        up, down = self._rates()
         return Ranked.of(up, count, self.first), Ranked.of(-down, count, self.first)
 
     def between(self, count):
         return np.flatnonzero(self.penalty.between(self.a))[:count] + self.first
+
+    def used(self):
+        return np.flatnonzero(self.a) + self.first
 
     def _own(self, ids):
         """Which of some numbers in ascending order are of rows here, and these rows' places."""
@@ -205,9 +240,9 @@ class MemoryPartition(Partition):
         self.a = self.penalty.filled(self.a, amount)
 
     def line_up(self, amount):
-        self.totals()
+        up, down = self._rates()
         below, above = self.penalty.neighbours(self.a)
-        cost, to = (self._rates[0], above) if amount > 0 else (-self._rates[1], below)
+        cost, to = (up, above) if amount > 0 else (-down, below)
         rows = np.flatnonzero(np.isfinite(cost))
         rows = rows[np.argsort(cost[rows], kind="stable")]
         room = np.abs(to[rows] - self.a[rows])
@@ -236,13 +271,13 @@ class MemoryPartition(Partition):
 
     def draw(self, n, size, seed):
         chosen = drawn(self.first, self.first + self.n, n, size, seed)
-        self._drawn = np.flatnonzero(chosen | self.penalty.is_free)
+        self._drawn = np.flatnonzero(chosen | self._is_kept())
         return len(self._drawn)
 
     def sample(self, share, first):
         rows = self._drawn
         penalty = self.penalty.take(rows)
-        share = np.where(penalty.is_free, 1.0, share)
+        share = np.where(self._is_kept()[rows], 1.0, share)
         self._sample = MemoryPartition(
             self.gram.some(rows),
             penalty.scaled(share, 1.0),

@@ -14,14 +14,14 @@ class Facts(NamedTuple):
     """What does not change while a problem is solved."""
 
     n: int  # rows
-    n_free: int  # variables with neither a lower nor an upper bound
+    n_kept: int  # variables that stand for themselves in every sample
     extent: Extent  # how far the variables reach together
     largest: float  # max |K_ii|
 
     @classmethod
     def combined(cls, parts):
         """Of the rows of all parts."""
-        return merged(parts, n=sum, n_free=sum, extent=Extent.combined, largest=max)
+        return merged(parts, n=sum, n_kept=sum, extent=Extent.combined, largest=max)
 
 
 class Accuracy(NamedTuple):

@@ -49,6 +49,10 @@ class Partition(ABC):
         """Numbers of the first ``count`` rows strictly between breakpoints."""
 
     @abstractmethod
+    def used(self):
+        """Numbers of the rows whose variables are not zero."""
+
+    @abstractmethod
     def fetch(self, ids):
         """A WorkingSet: those of the rows ``ids`` that are here."""
 

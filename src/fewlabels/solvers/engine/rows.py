@@ -1,10 +1,13 @@
 """All rows of a problem: partitions asked together, their answers put together."""
 
 import math
+import sys
+from functools import partial
 from operator import methodcaller
 
 import numpy as np
 
+from ..._threads import run_each
 from ...gram import Columns
 from ...problem import Totals
 from .messages import Accuracy, Facts, Ranked, Room, WorkingSet
@@ -20,11 +23,15 @@ _ACCURACY, _N_VALUES = methodcaller("accuracy"), methodcaller("n_values")
 
 
 class Rows:
-    """The rows of a problem (P), wherever they are: partitions of consecutive rows, in order."""
+    """The rows of a problem (P), wherever they are: partitions of consecutive rows, in order.
 
-    def __init__(self, partitions, total, scale):
+    So many threads as ``n_jobs`` ask them. A coarse start takes ``most_sampled`` rows at most.
+    """
+
+    def __init__(self, partitions, total, scale, n_jobs=1, most_sampled=sys.maxsize):
         self.partitions = partitions
         self.total, self.scale = total, scale
+        self.n_jobs, self.most_sampled = n_jobs, most_sampled
         self.facts = Facts.combined(self.ask(_FACTS))
 
     @property
@@ -34,11 +41,12 @@ class Rows:
 
     def ask(self, message):
         """The answers of all partitions; others may ask them at the same time."""
-        return [message(partition) for partition in self.partitions]
+        return run_each([partial(message, place) for place in self.partitions], self.n_jobs)
 
     def tell(self, messages):
         """Each partition its own message."""
-        return [message(p) for message, p in zip(messages, self.partitions, strict=True)]
+        pairs = zip(messages, self.partitions, strict=True)
+        return run_each([partial(message, place) for message, place in pairs], self.n_jobs)
 
     # -- what is ------------------------------------------------------------------------------
 

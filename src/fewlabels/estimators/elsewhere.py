@@ -1,0 +1,138 @@
+"""Fits of rows that are not in memory: in files that are mapped, or wherever a ``Place`` is."""
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._threads import resolve_n_jobs
+from ..kernels import RBF, Linear, Polynomial, kind_of, make_kernel
+from ..training.calibration import draw_held_out, is_split
+from ..training.elsewhere.files import FilePlace, file_of
+from ..training.elsewhere.moments import SAMPLE, Moments, found_gamma
+from ..training.elsewhere.recipe import Recipe, solve_elsewhere
+from .rows import check_weight, check_width
+
+# Rows of a piece that is scored at a time.
+_SCORED = 250_000
+
+
+def what_is_missing(machine):
+    """Why a machine needs its rows in memory, in one sentence; None where it does not."""
+    kernel, name = machine.kernel, type(machine).__name__
+    if not isinstance(kernel, str) or kind_of(kernel) not in (RBF, Linear, Polynomial):
+        return "rows that are not in memory take kernel='rbf', 'poly' or 'linear'"
+    if kind_of(kernel) is Polynomial and machine.coef0 < 0.0:
+        return "rows that are not in memory take a kernel='poly' of coef0 >= 0"
+    if machine.get_params(deep=False).get("solver", "auto") not in ("auto", "decomposition"):
+        return f"rows that are not in memory take solver='auto', not {machine.solver!r}"
+    return None
+
+
+def check_possible(machine):
+    """Refuse a machine that needs its rows in memory."""
+    missing = what_is_missing(machine)
+    if missing is not None:
+        raise ValueError(f"{missing}; change that, or pass rows in memory.")
+
+
+def place_of(machine, X, sample_weight=None, **marks):
+    """The ``FilePlace`` of mapped rows of more than ``cache_size``; None for any others.
+
+    Rows for which a machine has to hold them are read as any others, and so are mapped rows that
+    do not follow each other in their file.
+    """
+    file = file_of(X)
+    if file is None or may_hold(machine, file) or what_is_missing(machine):
+        return None
+    weight = None
+    if sample_weight is not None:
+        weight, kept = check_weight(sample_weight, X)
+        if kept is not None:
+            weight = np.zeros(X.shape[0])
+            weight[kept] = 1.0 if weight is None else weight
+    jobs = resolve_n_jobs(machine.n_jobs)
+    return FilePlace(file, weight, marks, n_jobs=jobs, cache_size=1e6 * machine.cache_size)
+
+
+def may_hold(machine, file):
+    """Whether rows of a file fit the machine's ``cache_size``."""
+    return file.row_bytes * file.shape[0] <= 1e6 * machine.cache_size
+
+
+def read_place(machine, place):
+    """Set what follows from rows alone, as ``fit`` does; their ``Moments`` and the kernel."""
+    machine._validate_params()
+    check_possible(machine)
+    moments = Moments.combined(place.ask(Moments.of))
+    machine.shape_fit_ = tuple(place.shape)
+    machine.n_features_in_ = place.shape[1]
+    machine._deformed, machine.gamma_ = None, 0.0
+    kind = kind_of(machine.kernel)
+    if "gamma" in kind.takes:
+        by_norms = machine.gamma == "distance" and not kind.is_similarity
+        gamma = "scale" if by_norms else machine.gamma
+        machine.gamma_ = found_gamma(gamma, moments, place)
+    kernel = make_kernel(machine.kernel, machine.gamma_, machine.degree, machine.coef0, None)
+    if isinstance(kernel, RBF) and not isinstance(machine.gamma, str):
+        check_width(kernel, place.sample(SAMPLE))
+    return moments, kernel
+
+
+def fit_elsewhere(machine, place, callback=None):
+    """Fit a machine of one class to the rows of a place, as its ``fit`` does to rows in memory.
+
+    The rows are not held: the machine cannot be updated.
+    """
+    held_out = _held_out(machine, place)
+    moments, kernel = read_place(machine, place)
+    formulation = machine._formulation(moments.n, moments.weight)
+    recipe = Recipe.over(
+        place, moments, kernel, formulation, moments.weight, moves=formulation.moves_with_rows
+    )
+    sample = recipe.gram(place.take(machine._spread_over(place.shape[0])))
+    ridge = formulation.ridge({"weight": np.array([moments.weight / moments.n])})
+    tol, rtol = machine._tolerances(formulation, moments.weight, sample, float(np.mean(ridge)))
+    found = solve_elsewhere(place, recipe, machine._settings(tol, rtol, callback))
+    solution = machine._solution(
+        found.X, found.ids, found.problem, found.result, recipe.shift,
+        formulation.unit(moments.weight),
+    )  # fmt: skip
+    machine._hold(None)
+    machine._keep(solution)
+    machine._tell(found.result, tol, solution)
+    if held_out is not None:
+        rows = place.take(np.flatnonzero(held_out))
+        score = solution.function(rows, n_jobs=machine.n_jobs)
+        machine._calibrate(np.sort(solution.comparable(score)))
+    return machine._with_threshold() if machine.target_fpr is not None else machine
+
+
+def _held_out(machine, place):
+    """Mask of the rows that are held out to calibrate, which get the weight 0; None for none."""
+    rate, n = machine.target_fpr, place.shape[0]
+    if rate is None:
+        return None
+    if not is_split(machine.calibration, True, n):
+        raise ValueError(
+            "calibration='leave-one-out' needs rows in memory; pass calibration='split', which "
+            "holds rows out."
+        )
+    mask = draw_held_out(n, rate, machine._seed())
+    place.leave_out(mask)
+    return mask
+
+
+def in_pieces(machine, X, values):
+    """``values`` of rows, those of a file that is mapped and larger than ``cache_size`` in pieces.
+
+    None for any others.
+    """
+    file = file_of(X)
+    if file is None or may_hold(machine, file):
+        return None
+    place = FilePlace(file, n_parts=max(1, -(-file.shape[0] // _SCORED)))
+    parts = place.ask(lambda part: [values(_plain(rows)) for _, rows in part.pieces()])
+    return np.concatenate([piece for part in parts for piece in part])
+
+
+def _plain(rows):
+    return sp.csr_array(rows) if sp.issparse(rows) else rows

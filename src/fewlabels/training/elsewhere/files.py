@@ -1,0 +1,230 @@
+"""Rows in files: read in pieces, never held."""
+
+import math
+import mmap
+import os
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..._threads import run_each
+from ...solvers.engine.memory import Scratch
+from ...solvers.engine.rows import Rows
+from .place import Part, Place, stacked
+
+# Bytes that are read at a time, and rows of a part at most.
+_PIECE, _ROWS_OF_A_PART = 2_000_000, 1_000_000
+# Parts for each thread, of no fewer rows.
+_PARTS_OF_A_THREAD, _FEWEST = 4, 50_000
+# Of so large a share of its rows a part is read from one end to the other.
+_MANY = 1 / 64
+# Bytes that a row of a sample takes beside its numbers, twice: as given, and packed.
+_BESIDE = 120
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+@dataclass(frozen=True)
+class ArrayFile:
+    """A C-ordered array in a file, from ``offset`` on; ``stamp`` tells whether it has changed."""
+
+    path: str
+    offset: int
+    dtype: np.dtype
+    shape: tuple
+    stamp: tuple
+
+    @classmethod
+    def of(cls, array):
+        """The file of a memory-mapped array; None where it is none, or not in that order."""
+        holder, mapped = array, None
+        while isinstance(holder, np.ndarray):
+            mapped = holder if isinstance(holder, np.memmap) else mapped
+            holder = holder.base
+        plain = isinstance(holder, mmap.mmap) and mapped is not None and mapped.mode != "c"
+        if not plain or mapped.filename is None or not array.flags.c_contiguous:
+            return None
+        begins = np.frombuffer(holder, np.uint8).ctypes.data
+        start = mapped.offset - mapped.offset % mmap.ALLOCATIONGRANULARITY
+        path = os.fspath(mapped.filename)
+        offset = start + array.ctypes.data - begins
+        return cls(path, offset, array.dtype, array.shape, _stamp(path))
+
+    @property
+    def row_bytes(self):
+        return self.dtype.itemsize * math.prod(self.shape[1:])
+
+    def open(self):
+        """The file, as long as nobody has touched it."""
+        try:
+            file = open(self.path, "rb", buffering=0)
+        except FileNotFoundError:
+            raise self._changed("is gone") from None
+        if _stamp(file.fileno()) != self.stamp:
+            file.close()
+            raise self._changed("has changed")
+        return file
+
+    def _changed(self, what):
+        return OSError(
+            f"{self.path} {what} since the fit began to read it; leave the file alone while a "
+            "fit runs, and fit again."
+        )
+
+    def read(self, file, start, stop):
+        """Rows ``start`` to ``stop`` of the array, from the opened file."""
+        rows = np.empty((max(0, stop - start), *self.shape[1:]), self.dtype)
+        room = memoryview(rows.reshape(-1).view(np.uint8))
+        file.seek(self.offset + start * self.row_bytes)
+        done = 0
+        while done < len(room):
+            count = file.readinto(room[done:])
+            if not count:
+                raise self._changed("has become shorter")
+            done += count
+        return rows
+
+
+def _stamp(path):
+    found = os.stat(path)
+    return found.st_size, found.st_mtime_ns
+
+
+class DenseFile:
+    """Rows of one array."""
+
+    is_sparse = False
+
+    def __init__(self, array):
+        self.array = array
+        self.shape, self.row_bytes = array.shape, array.row_bytes
+        self.dtype = array.dtype if array.dtype in _FLOATS else np.dtype(np.float64)
+
+    def reader(self):
+        """A function of (start, stop) that reads rows, and the files to close."""
+        file = self.array.open()
+        return partial(self.array.read, file), [file]
+
+
+class SparseFile:
+    """CSR rows of three arrays: data, indices and indptr."""
+
+    is_sparse = True
+
+    def __init__(self, arrays, n_columns):
+        self.arrays = arrays
+        n, data = arrays[2].shape[0] - 1, arrays[0]
+        self.shape = (n, n_columns)
+        entry = data.dtype.itemsize + arrays[1].dtype.itemsize
+        self.row_bytes = 8 + entry * data.shape[0] / max(1, n)
+        self.dtype = data.dtype if data.dtype in _FLOATS else np.dtype(np.float64)
+
+    def reader(self):
+        files = [array.open() for array in self.arrays]
+        return partial(self._read, files), files
+
+    def _read(self, files, start, stop):
+        data, indices, indptr = self.arrays
+        ends = indptr.read(files[2], start, stop + 1)
+        low, high = int(ends[0]), int(ends[-1])
+        entries = data.read(files[0], low, high), indices.read(files[1], low, high), ends - low
+        return sp.csr_array(entries, shape=(stop - start, self.shape[1]))
+
+
+def file_of(X):
+    """The ``DenseFile`` or ``SparseFile`` of memory-mapped rows; None where they are none."""
+    if sp.issparse(X):
+        if X.format != "csr":
+            return None
+        arrays = [ArrayFile.of(array) for array in (X.data, X.indices, X.indptr)]
+        return None if None in arrays else SparseFile(arrays, X.shape[1])
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "fiub":
+        return None
+    array = ArrayFile.of(X)
+    return None if array is None or not X.size else DenseFile(array)
+
+
+class FilePart(Part):
+    """Rows of a file from the number ``first`` on."""
+
+    def __init__(self, place, n, first, weight, marks):
+        own = slice(first, first + n)
+        super().__init__(
+            n, first, None if weight is None else weight[own],
+            **{name: values[own] for name, values in marks.items()},
+        )  # fmt: skip
+        self.place = place
+
+    def pieces(self):
+        step = self.place.rows_of_a_piece
+        read, files = self.place.file.reader()
+        try:
+            for start in range(0, self.n, step):
+                stop = min(self.n, start + step)
+                yield slice(start, stop), self._read(read, start, stop)
+        finally:
+            for file in files:
+                file.close()
+
+    def _read(self, read, start, stop):
+        rows = read(self.first + start, self.first + stop)
+        self.place.rows_read += stop - start
+        return rows.astype(self.place.dtype, copy=False)
+
+    def take(self, places):
+        places = np.asarray(places)
+        if len(places) > _MANY * self.n:
+            found = []
+            for where, rows in self.pieces():
+                low, high = np.searchsorted(places, (where.start, where.stop))
+                found.append(rows[places[low:high] - where.start])
+            return stacked(found)
+        read, files = self.place.file.reader()
+        try:
+            # Rows that follow each other are read together.
+            edges = np.flatnonzero(np.diff(places) != 1) + 1
+            runs = np.split(places, edges) if len(places) else [np.zeros(1, int)]
+            found = [self._read(read, int(run[0]), int(run[-1]) + 1) for run in runs]
+        finally:
+            for file in files:
+                file.close()
+        return stacked(found)[: len(places)]
+
+
+class FilePlace(Place):
+    """Rows of a file in parts, which ``n_jobs`` threads read and evaluate side by side.
+
+    ``rows_read`` counts them; a sample that stands for them all takes about ``cache_size``.
+    """
+
+    def __init__(self, file, weight=None, marks=None, *, n_jobs=1, cache_size=200e6, n_parts=None):
+        self.file, self.shape, self.is_sparse = file, file.shape, file.is_sparse
+        self.dtype, self.n_jobs = file.dtype, n_jobs
+        self.rows_of_a_piece = max(256, int(_PIECE // file.row_bytes) // 256 * 256)
+        self.most_sampled = max(1024, int(cache_size / (2 * file.row_bytes + _BESIDE)))
+        self.rows_read = 0
+        n = self.shape[0]
+        if n_parts is None:
+            n_parts = max(
+                -(-n // _ROWS_OF_A_PART), min(_PARTS_OF_A_THREAD * n_jobs, n // _FEWEST), 1
+            )
+        ends = [n * k // n_parts for k in range(n_parts + 1)]
+        pairs = [(ends[k], ends[k + 1]) for k in range(n_parts) if ends[k] < ends[k + 1]]
+        self.parts = [FilePart(self, b - a, a, weight, marks or {}) for a, b in pairs]
+
+    def ask(self, question):
+        return run_each([partial(question, part) for part in self.parts], self.n_jobs)
+
+    def leave_out(self, mask):
+        for part in self.parts:
+            own = mask[part.first : part.first + part.n]
+            part.weight = np.where(own, 0.0, 1.0 if part.weight is None else part.weight)
+
+    def rows(self, recipe):
+        scratch = Scratch()
+        make = partial(recipe.partition, scratch=scratch)
+        return Rows(
+            self.ask(make), recipe.total(), recipe.formulation.scale,
+            self.n_jobs, self.most_sampled,
+        )  # fmt: skip
