@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from fewlabels import SVDD, OneClassSVM
-from fewlabels.estimators import elsewhere
+from fewlabels.estimators.elsewhere import places as elsewhere
 
 MACHINES = {
     "ball": SVDD(tol=1e-7),

@@ -39,7 +39,7 @@ from ..streams.rows import read_indices
 from ..training.grams import gram_over
 from . import earlier
 from .calls import one_at_a_time
-from .elsewhere import in_pieces
+from .elsewhere.places import in_pieces
 from .rows import check_powers, check_rows, check_width, fit_rows
 
 # What parameters that machines have in common may be.

@@ -25,7 +25,8 @@ from ..training.calibration import (
 )
 from ..training.leave_one_out import decisions_without
 from .calls import fitted_or_not, fitting
-from .elsewhere import fit_elsewhere, place_of
+from .elsewhere.one_class import fit_elsewhere
+from .elsewhere.places import place_of
 from .kernel_machine import KernelMachine
 from .rows import FitRows, check_weight, fit_rows
 

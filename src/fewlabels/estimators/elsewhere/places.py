@@ -1,15 +1,13 @@
-"""Fits of rows that are not in memory: in files that are mapped, or wherever a ``Place`` is."""
+"""Rows that are not in memory, as estimators find and read them."""
 
 import numpy as np
 import scipy.sparse as sp
 
-from .._threads import resolve_n_jobs
-from ..kernels import RBF, Linear, Polynomial, kind_of, make_kernel
-from ..training.calibration import draw_held_out, is_split
-from ..training.elsewhere.files import FilePlace, file_of
-from ..training.elsewhere.moments import SAMPLE, Moments, found_gamma
-from ..training.elsewhere.recipe import Recipe, solve_elsewhere
-from .rows import check_weight, check_width
+from ..._threads import resolve_n_jobs
+from ...kernels import RBF, Linear, Polynomial, kind_of, make_kernel
+from ...training.elsewhere.files import FilePlace, file_of
+from ...training.elsewhere.moments import SAMPLE, Moments, found_gamma
+from ..rows import check_weight, check_width
 
 # Rows of a piece that is scored at a time.
 _SCORED = 250_000
@@ -17,7 +15,7 @@ _SCORED = 250_000
 
 def what_is_missing(machine):
     """Why a machine needs its rows in memory, in one sentence; None where it does not."""
-    kernel, name = machine.kernel, type(machine).__name__
+    kernel = machine.kernel
     if not isinstance(kernel, str) or kind_of(kernel) not in (RBF, Linear, Polynomial):
         return "rows that are not in memory take kernel='rbf', 'poly' or 'linear'"
     if kind_of(kernel) is Polynomial and machine.coef0 < 0.0:
@@ -75,50 +73,6 @@ def read_place(machine, place):
     if isinstance(kernel, RBF) and not isinstance(machine.gamma, str):
         check_width(kernel, place.sample(SAMPLE))
     return moments, kernel
-
-
-def fit_elsewhere(machine, place, callback=None):
-    """Fit a machine of one class to the rows of a place, as its ``fit`` does to rows in memory.
-
-    The rows are not held: the machine cannot be updated.
-    """
-    held_out = _held_out(machine, place)
-    moments, kernel = read_place(machine, place)
-    formulation = machine._formulation(moments.n, moments.weight)
-    recipe = Recipe.over(
-        place, moments, kernel, formulation, moments.weight, moves=formulation.moves_with_rows
-    )
-    sample = recipe.gram(place.take(machine._spread_over(place.shape[0])))
-    ridge = formulation.ridge({"weight": np.array([moments.weight / moments.n])})
-    tol, rtol = machine._tolerances(formulation, moments.weight, sample, float(np.mean(ridge)))
-    found = solve_elsewhere(place, recipe, machine._settings(tol, rtol, callback))
-    solution = machine._solution(
-        found.X, found.ids, found.problem, found.result, recipe.shift,
-        formulation.unit(moments.weight),
-    )  # fmt: skip
-    machine._hold(None)
-    machine._keep(solution)
-    machine._tell(found.result, tol, solution)
-    if held_out is not None:
-        rows = place.take(np.flatnonzero(held_out))
-        score = solution.function(rows, n_jobs=machine.n_jobs)
-        machine._calibrate(np.sort(solution.comparable(score)))
-    return machine._with_threshold() if machine.target_fpr is not None else machine
-
-
-def _held_out(machine, place):
-    """Mask of the rows that are held out to calibrate, which get the weight 0; None for none."""
-    rate, n = machine.target_fpr, place.shape[0]
-    if rate is None:
-        return None
-    if not is_split(machine.calibration, True, n):
-        raise ValueError(
-            "calibration='leave-one-out' needs rows in memory; pass calibration='split', which "
-            "holds rows out."
-        )
-    mask = draw_held_out(n, rate, machine._seed())
-    place.leave_out(mask)
-    return mask
 
 
 def in_pieces(machine, X, values):
