@@ -75,7 +75,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         rate, calibration = self.target_fpr, self.calibration
         is_matrix = self.kernel == "precomputed"
         place = place_of(self, X, sample_weight)
-        if place is not None and (rate is None or calibration != "leave-one-out"):
+        if place is not None:
             return fit_elsewhere(self, place, callback)
         if rate is not None and is_matrix and calibration == "leave-one-out":
             raise ValueError(

@@ -81,7 +81,12 @@ def found_prior(self, rows):
 
 def transduction(self):
     """Labels of the training rows: the positives' own, predictions for the others."""
-    return self.classes_[self._found.is_positive.astype(np.intp)]
+    is_positive = self._found.is_positive
+    if is_positive is None:
+        raise AttributeError(
+            "transduction_ needs rows in memory; predict(X) gives the labels of rows in a file."
+        )
+    return self.classes_[is_positive.astype(np.intp)]
 
 
 def described(self, rows, found, lam, is_held):

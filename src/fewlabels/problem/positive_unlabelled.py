@@ -95,6 +95,26 @@ class DoubleHinge(Formulation):
         return Penalty.kinked(0.0, 0.5 * reach, reach, linear - bend, linear + bend, len(reach))
 
 
+@dataclass(frozen=True)
+class DoubleHingeOverAll(DoubleHinge):
+    """The same over all rows: those of the positive ones, marked so, are fixed.
+
+    ``min_s s'Ks/2 - sum_u min(s_u, c2_u - s_u)``, ``sum s = 0``, ``s_i = -c1 p w_i / W`` for
+    positive rows, which weigh ``weight_positive``, W, together. The mass is that of the others.
+    No mean kernel value has to be known first.
+    """
+
+    weight_positive: float = 1.0
+
+    def stated(self, rows, mass):
+        weight, fixed = rows["weight"], np.asarray(rows["positive"], dtype=bool)
+        half = weight / (4.0 * self.lam * mass)
+        at = -self.prior / (2.0 * self.lam) * weight / self.weight_positive
+        ends = (np.where(fixed, at, end) for end in (0.0, half, 2.0 * half))
+        bend = np.where(fixed, 0.0, 1.0)
+        return Penalty.kinked(*ends, -bend, bend, len(weight)), 0.0
+
+
 def pu_double_hinge(gram, similarity, prior, lam, weight=None):
     """The problem of :class:`DoubleHinge`.
 

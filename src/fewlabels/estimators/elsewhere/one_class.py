@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ...training.calibration import draw_held_out, is_split
+from ...training.calibration import draw_held_out
 from ...training.elsewhere.recipe import Recipe, solve_elsewhere
-from .places import read_place
+from .places import check_possible, read_place
 
 
 def fit_elsewhere(machine, place, callback=None):
@@ -12,6 +12,7 @@ def fit_elsewhere(machine, place, callback=None):
 
     The rows are not held: the machine cannot be updated.
     """
+    check_possible(machine)
     held_out = _held_out(machine, place)
     moments, kernel = read_place(machine, place)
     formulation = machine._formulation(moments.n, moments.weight)
@@ -38,14 +39,8 @@ def fit_elsewhere(machine, place, callback=None):
 
 def _held_out(machine, place):
     """Mask of the rows that are held out to calibrate, which get the weight 0; None for none."""
-    rate, n = machine.target_fpr, place.shape[0]
-    if rate is None:
+    if machine.target_fpr is None:
         return None
-    if not is_split(machine.calibration, True, n):
-        raise ValueError(
-            "calibration='leave-one-out' needs rows in memory; pass calibration='split', which "
-            "holds rows out."
-        )
-    mask = draw_held_out(n, rate, machine._seed())
+    mask = draw_held_out(place.shape[0], machine.target_fpr, machine._seed())
     place.leave_out(mask)
     return mask

@@ -9,19 +9,31 @@ from ...training.elsewhere.files import FilePlace, file_of
 from ...training.elsewhere.moments import SAMPLE, Moments, found_gamma
 from ..rows import check_weight, check_width
 
+# What parameters may be where rows are not in memory; the first is what to change them to.
+_ALLOWED = {
+    "solver": ("auto", "decomposition"),
+    "calibration": ("split", "auto"),
+    "loss": ("double-hinge",),
+    "probability": (None,),
+}
 # Rows of a piece that is scored at a time.
 _SCORED = 250_000
 
 
 def what_is_missing(machine):
-    """Why a machine needs its rows in memory, in one sentence; None where it does not."""
-    kernel = machine.kernel
-    if not isinstance(kernel, str) or kind_of(kernel) not in (RBF, Linear, Polynomial):
+    """What a machine needs its rows in memory for, in one sentence; None for nothing."""
+    parameters = machine.get_params(deep=False)
+    kernel, kind = parameters["kernel"], kind_of(parameters["kernel"])
+    if not isinstance(kernel, str) or kind not in (RBF, Linear, Polynomial):
         return "rows that are not in memory take kernel='rbf', 'poly' or 'linear'"
-    if kind_of(kernel) is Polynomial and machine.coef0 < 0.0:
-        return "rows that are not in memory take a kernel='poly' of coef0 >= 0"
-    if machine.get_params(deep=False).get("solver", "auto") not in ("auto", "decomposition"):
-        return f"rows that are not in memory take solver='auto', not {machine.solver!r}"
+    if kind is Polynomial and parameters["coef0"] < 0.0:
+        return "rows that are not in memory take kernel='poly' with coef0 >= 0 only"
+    if parameters.get("target_fpr") is None:
+        parameters.pop("calibration", None)
+    for name, allowed in _ALLOWED.items():
+        value = parameters.get(name, allowed[0])
+        if value not in allowed:
+            return f"{name}={value!r} needs rows in memory; {name}={allowed[0]!r} does not"
     return None
 
 
@@ -29,10 +41,10 @@ def check_possible(machine):
     """Refuse a machine that needs its rows in memory."""
     missing = what_is_missing(machine)
     if missing is not None:
-        raise ValueError(f"{missing}; change that, or pass rows in memory.")
+        raise ValueError(f"{missing}: change that, or pass rows in memory.")
 
 
-def place_of(machine, X, sample_weight=None, **marks):
+def place_of(machine, X, sample_weight=None):
     """The ``FilePlace`` of mapped rows of more than ``cache_size``; None for any others.
 
     Rows for which a machine has to hold them are read as any others, and so are mapped rows that
@@ -45,10 +57,11 @@ def place_of(machine, X, sample_weight=None, **marks):
     if sample_weight is not None:
         weight, kept = check_weight(sample_weight, X)
         if kept is not None:
-            weight = np.zeros(X.shape[0])
-            weight[kept] = 1.0 if weight is None else weight
+            everywhere = np.zeros(X.shape[0])
+            everywhere[kept] = 1.0 if weight is None else weight
+            weight = everywhere
     jobs = resolve_n_jobs(machine.n_jobs)
-    return FilePlace(file, weight, marks, n_jobs=jobs, cache_size=1e6 * machine.cache_size)
+    return FilePlace(file, weight, n_jobs=jobs, cache_size=1e6 * machine.cache_size)
 
 
 def may_hold(machine, file):

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...gram import CachedGram
 from ...problem import Extent
-from .messages import Accuracy, Facts, Ranked, Room, WorkingSet
+from .messages import Accuracy, Facts, Ranked, Room, SpreadOf, WorkingSet
 from .partition import Partition
 from .rows import Rows
 from .sampling import drawn
@@ -117,6 +117,21 @@ class MemoryPartition(Partition):
 
     def used(self):
         return np.flatnonzero(self.a) + self.first
+
+    def spread(self, edges, ids, g):
+        return SpreadOf.of(*self._by_width(ids, g), edges)
+
+    def within(self, low, high, ids, g):
+        values, width = self._by_width(ids, g)
+        inside = (values >= low) & (values < high)
+        return values[inside], width[inside]
+
+    def _by_width(self, ids, g):
+        """The gradient of rows whose intervals have a width, and these."""
+        where, rows = self._own(ids)
+        values, width = self.g.copy(), self.penalty.upper - self.penalty.lower
+        values[rows] = g[where]
+        return values[width > 0.0], width[width > 0.0]
 
     def _own(self, ids):
         """Which of some numbers in ascending order are of rows here, and these rows' places."""

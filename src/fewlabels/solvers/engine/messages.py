@@ -51,6 +51,31 @@ class Room(NamedTuple):
         return merged(parts, reached=max, following=min)
 
 
+class SpreadOf(NamedTuple):
+    """How numbers are spread over intervals, the first of which has no lower end."""
+
+    weight: np.ndarray  # of the rows in each interval,
+    count: np.ndarray  # and how many
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, numbers, weight, edges):
+        """Of numbers of some weights."""
+        place, size = np.searchsorted(edges, numbers, "right"), len(edges) + 1
+        return cls(
+            np.bincount(place, weight, size),
+            np.bincount(place, minlength=size),
+            float(numbers.min(initial=np.inf)),
+            float(numbers.max(initial=-np.inf)),
+        )
+
+    @classmethod
+    def combined(cls, parts):
+        """Of the rows of all parts."""
+        return merged(parts, weight=sum, count=sum, least=min, most=max)
+
+
 class Ranked(NamedTuple):
     """Rows with the lowest keys, those of lower number first among equals."""
 

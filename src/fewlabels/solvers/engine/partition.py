@@ -53,6 +53,20 @@ class Partition(ABC):
         """Numbers of the rows whose variables are not zero."""
 
     @abstractmethod
+    def spread(self, edges, ids, g):
+        """The SpreadOf the gradient over ascending ``edges``, that of the rows ``ids`` as given.
+
+        Rows count as wide as their intervals are.
+        """
+
+    @abstractmethod
+    def within(self, low, high, ids, g):
+        """Gradients from ``low`` to below ``high``, and how wide the rows' intervals are.
+
+        Rows whose interval has no width are left out; ``ids`` and ``g`` as above.
+        """
+
+    @abstractmethod
     def fetch(self, ids):
         """A WorkingSet: those of the rows ``ids`` that are here."""
 

@@ -148,12 +148,9 @@ def file_of(X):
 class FilePart(Part):
     """Rows of a file from the number ``first`` on."""
 
-    def __init__(self, place, n, first, weight, marks):
+    def __init__(self, place, n, first, weight):
         own = slice(first, first + n)
-        super().__init__(
-            n, first, None if weight is None else weight[own],
-            **{name: values[own] for name, values in marks.items()},
-        )  # fmt: skip
+        super().__init__(n, first, None if weight is None else weight[own])
         self.place = place
 
     def pieces(self):
@@ -198,7 +195,7 @@ class FilePlace(Place):
     ``rows_read`` counts them; a sample that stands for them all takes about ``cache_size``.
     """
 
-    def __init__(self, file, weight=None, marks=None, *, n_jobs=1, cache_size=200e6, n_parts=None):
+    def __init__(self, file, weight=None, *, n_jobs=1, cache_size=200e6, n_parts=None):
         self.file, self.shape, self.is_sparse = file, file.shape, file.is_sparse
         self.dtype, self.n_jobs = file.dtype, n_jobs
         self.rows_of_a_piece = max(256, int(_PIECE // file.row_bytes) // 256 * 256)
@@ -211,10 +208,20 @@ class FilePlace(Place):
             )
         ends = [n * k // n_parts for k in range(n_parts + 1)]
         pairs = [(ends[k], ends[k + 1]) for k in range(n_parts) if ends[k] < ends[k + 1]]
-        self.parts = [FilePart(self, b - a, a, weight, marks or {}) for a, b in pairs]
+        self.parts = [FilePart(self, b - a, a, weight) for a, b in pairs]
+
+    def marked(self, **marks):
+        """The same rows with marks: arrays of an entry a row."""
+        for part in self.parts:
+            own = slice(part.first, part.first + part.n)
+            part.marks.update({name: values[own] for name, values in marks.items()})
+        return self
 
     def ask(self, question):
         return run_each([partial(question, part) for part in self.parts], self.n_jobs)
+
+    def spent(self):
+        return {"rows_read": self.rows_read}
 
     def leave_out(self, mask):
         for part in self.parts:

@@ -78,6 +78,10 @@ class Place(ABC):
     def leave_out(self, mask):
         """Give the rows of a mask the weight 0."""
 
+    def spent(self):
+        """What entries of the history tell of the place so far, by name."""
+        return {}
+
     def take(self, ids):
         """Rows by their numbers, in ascending order."""
         return stacked(self.ask(Taken(np.asarray(ids))))

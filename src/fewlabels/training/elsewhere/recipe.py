@@ -1,6 +1,7 @@
 """The problem of a machine over rows that are not in memory, and its solution."""
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import methodcaller
 from typing import Any
 
@@ -49,6 +50,10 @@ class Recipe:
             row_map = RowMap.known(kernel, center, norm, moments.row_length, dtype)
         return cls(kernel, formulation, float(mass), row_map, shift, place.n_jobs_of_part)
 
+    def stating(self, formulation):
+        """The same rows in another formulation."""
+        return replace(self, formulation=formulation, _alike={})
+
     def gram(self, X):
         """The operator of some rows in memory."""
         if self.row_map is None:
@@ -88,10 +93,8 @@ class Recipe:
 
     def total(self):
         """Sum of the variables."""
-        return self.formulation.stated({name: np.empty(0) for name in _NUMBERS}, self.mass)[1]
-
-
-_NUMBERS = ("weight", "diagonal", "positive")
+        nothing = dict.fromkeys(("weight", "diagonal", "positive"), np.empty(0))
+        return self.formulation.stated(nothing, self.mass)[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +112,18 @@ class Found:
     all_rows: Any
 
 
+def _noted(place, callback, entry):
+    """Note in a round's entry of the history what the place has to say, and tell the callback."""
+    entry.update(place.spent())
+    return callback is not None and callback(entry)
+
+
 def solve_elsewhere(place, recipe, settings):
     """Solve the problem of a ``Recipe`` over the rows of a place: ``Found``."""
     rows = place.rows(recipe)
     DualProblem.check_size(rows.scale * rows.facts.largest)
     rows.facts.extent.check(rows.total)
+    settings = replace(settings, callback=partial(_noted, place, settings.callback))
     engine = Engine(rows, settings, Record(settings))
     status = engine.run(cold=True)
     rows.snap()
