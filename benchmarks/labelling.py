@@ -159,12 +159,16 @@ def drive(args):
 
 
 def kill(args):
-    """Answers over HTTP, and kill -9 at random moments: what was confirmed has to be there."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(500, 4))
+    """Answers over HTTP and kill -9 at random moments; the file is looked at after each.
+
+    What was confirmed has to be there, nothing that was not sent, and the next server has to know
+    it: it never asks for a row that has a confirmed answer.
+    """
+    rng = np.random.default_rng(args.seed)
+    X = rng.normal(size=(5000, 4))
     data = write_table(args.out / "killed.csv", pd.DataFrame(X, columns=list("abcd")))
     command = [sys.executable, str(Path(__file__).parent / "labelling_bench" / "presser.py")]
-    confirmed, sent = {}, {}
+    confirmed, sent, kills = {}, {}, []
     for number in range(args.times):
         server, url = serve(data, ["yes", "no"])
         presser = subprocess.Popen([*command, url, str(number)], stdout=subprocess.PIPE, text=True)
@@ -172,16 +176,24 @@ def kill(args):
         time.sleep(1.5 * rng.random())
         server.kill()
         server.wait()
+        before = {row for row, _ in confirmed.values()}
         for line in [first, *presser.communicate()[0].splitlines()]:
             what, id, row, label = line.split()
             sent[id] = int(row), label
             if what == "confirmed":
                 confirmed[id] = int(row), label
-    kept = {a.id: (a.row, a.label) for a in read_answers(f"{data}.labels").answers}
+        kept = {a.id: (a.row, a.label) for a in read_answers(f"{data}.labels").answers}
+        kills.append({
+            "kept": len(kept), "lost": sum(kept.get(id) != one for id, one in confirmed.items()),
+            "invented": sum(sent.get(id) != one for id, one in kept.items()),
+            "asked again": sum(one[0] in before for id, one in sent.items()
+                               if id.split(".")[0] == str(number)),
+        })  # fmt: skip
+        print(number + 1, kills[-1], flush=True)
     return {
-        "kills": args.times, "sent": len(sent), "confirmed": len(confirmed), "kept": len(kept),
-        "lost": sum(kept.get(id) != one for id, one in confirmed.items()),
-        "invented": sum(sent.get(id) != one for id, one in kept.items()),
+        "kills": args.times, "sent": len(sent), "confirmed": len(confirmed),
+        "kept": kills[-1]["kept"],
+        **{what: sum(one[what] for one in kills) for what in ("lost", "invented", "asked again")},
     }  # fmt: skip
 
 
@@ -254,6 +266,7 @@ def main():
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--answers", type=int, default=200)
     parser.add_argument("--times", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--pause", type=float, default=0.3, help="seconds between keys")
     parser.add_argument("--sets", nargs="*", default=list(SETS))

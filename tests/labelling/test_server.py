@@ -9,12 +9,15 @@ import sys
 import time
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 
 pytest.importorskip("starlette", reason="the page takes fewlabels[label]")
 pytest.importorskip("uvicorn", reason="the page takes fewlabels[label]")
 
 from fewlabels.io.answers.file import read_answers
+from fewlabels.io.models.files import load_model
+from fewlabels.labelling import learner as learner_module
 from fewlabels.labelling.running import Running
 from fewlabels.labelling.session import Session
 
@@ -92,6 +95,65 @@ def test_answers_and_undo(client, session, table):
     assert set(view) >= {"shares", "error", "advice", "doubt", "wrong", "positives", "curve"}
     assert client.json("api/class", {"name": "eggs"})["classes"] == ["ham", "spam", "eggs"]
     assert client.json(f"api/row/{row}")["card"]["cells"][3]["text"].startswith("<script>")
+
+
+def test_the_page_does_not_wait_for_long(client, session, table, monkeypatch):
+    """A machine that is slow to follow is not waited for, and has followed all in the end."""
+    slow = learner_module.followed
+
+    def followed(machine, since):
+        time.sleep(0.2)
+        return slow(machine, since)
+
+    state, n = client.json("api/state?annotator=me"), 0
+    while session.learner.kind != "s3vm" or session.learner.busy:
+        if n < 12:
+            row = state["card"]["row"]
+            state = client.json("api/answer", answer(row, n, label=str(table[1][row])))
+            n += 1
+        time.sleep(0.05)
+    monkeypatch.setattr(learner_module, "followed", followed)
+    waits, rows = [], []
+    for number in range(n, n + 4):
+        row = state["card"]["row"]
+        since = time.monotonic()
+        state = client.json("api/answer", answer(row, number, label=str(table[1][row])))
+        waits.append(time.monotonic() - since)
+        rows.append(row)
+    assert len(set(rows)) == 4 and min(waits) < 0.15
+    deadline = time.monotonic() + 30
+    while not session.learner.up_to_date and time.monotonic() < deadline:
+        time.sleep(0.05)
+    held = session.learner.machine.training_rows_.label
+    assert np.array_equal(np.where(held == 0, -1, held > 0), session.learner.codes)
+
+
+def test_finish(client, session, table, monkeypatch):
+    assert "No row has a label" in client.json("api/finish", {}, status=400)["error"]
+    assert "no report yet" in client.json("report", status=404)["error"]
+    for number, row in enumerate([0, 1, 70, 71, 2, 80]):
+        client.json("api/answer", answer(row, number, label=str(table[1][row])))
+    session.options |= {"time_budget": 0}
+    told = client.json("api/finish", {})
+    assert told["state"] == "running" and told["n_labels"] == 6
+    assert "being made already" in client.json("api/finish", {}, status=400)["error"]
+    deadline = time.monotonic() + 100
+    while told["state"] == "running" and time.monotonic() < deadline:
+        time.sleep(0.2)
+        told = client.json("api/finish")
+    assert told["state"] == "done" and told["words"] == "s3vm", told
+    pipeline = load_model(told["model"])[0]
+    assert pipeline.named_steps["machine"].training_rows_.label.astype(bool).sum() == 6
+    status, text, headers = client.call("report")
+    assert status == 200 and text.startswith(b"<!doctype html>")
+    assert "sandbox" in headers["content-security-policy"]
+    fails = [sys.executable, "-c", "raise SystemExit('Error: no room')"]
+    start = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda _, **given: start(fails, **given))
+    client.json("api/finish", {})
+    while (told := client.json("api/finish"))["state"] == "running":
+        time.sleep(0.05)
+    assert told["state"] == "failed" and told["words"] == "Error: no room"  # what fails is said
 
 
 def test_search(client):

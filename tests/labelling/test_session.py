@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewlabels import S3VM
+from fewlabels import S3VM, fit_table
 from fewlabels.io.answers.file import read_answers
 from fewlabels.io.errors import UserError
 from fewlabels.labelling.exporting import export_labels
+from fewlabels.labelling.finishing import Finishing, arguments_of
 from fewlabels.labelling.overview import overview
 from fewlabels.labelling.session import Session
 
@@ -275,6 +276,53 @@ def test_pictures_lie_below_the_data(session, tmp_path):
         assert rows.picture(text) is None
     (tmp_path / "link.png").symlink_to(tmp_path.parent / "out.png")
     assert rows.picture("link.png") is None
+
+
+def test_a_table_of_pictures(tmp_path):
+    """Numbers that describe pictures are learnt from, and are neither on cards nor exported."""
+    rng, truth = np.random.default_rng(0), np.repeat([0, 1], 20)
+    for k in range(40):
+        (tmp_path / f"{k}.png").write_bytes(b"x")
+    frame = pd.DataFrame({"picture": [f"{k}.png" for k in range(40)]})
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    with pytest.raises(UserError, match="'picture' show is not learnt from; pass --features"):
+        Session(tmp_path / "p.csv")
+    frame.assign(size=rng.normal(size=40)).to_csv(tmp_path / "q.csv", index=False)
+    session = Session(tmp_path / "q.csv")
+    assert any("pass --features" in note for note in session.notes)
+    session.close()
+    np.save(tmp_path / "e.npy", rng.normal(size=(40, 3)) + 5.0 * truth[:, None])
+    given = {"features": tmp_path / "e.npy"}
+    session = Session(tmp_path / "p.csv", classes=["a", "b"], reading=given)
+    try:
+        assert not any("--features" in note for note in session.notes)
+        (cell,) = session.card("me")["cells"]
+        assert cell["picture"] and session.rows.X.shape == (40, 3)
+        for k in (0, 1, 30, 31):
+            session.answer(id=f"{k}", annotator="me", row=k, kind="label", label="ab"[truth[k]])
+        session.catch_up(leave_out=False)
+        assert np.mean(session.learner.predictions == truth) > 0.9
+        export_labels(session, tmp_path / "out.csv")
+        assert pd.read_csv(tmp_path / "out.csv").columns.tolist() == ["picture", "label"]
+    finally:
+        session.close()
+    found = fit_table(tmp_path / "p.csv", labels=tmp_path / "p.csv.labels", time_budget=0, **given)
+    assert found.metadata["training"]["rows"] == 40
+
+
+def test_a_fit_is_told_what_the_session_was(table, tmp_path):
+    session = Session(
+        table[0], drop=["town"], reading={"sep": ",", "header": True, "decimal": None}
+    )
+    assert arguments_of(session, "m") == [
+        "fit", str(table[0]), "--labels", f"{table[0]}.labels", "-o", "m", "--sep", ",",
+        "--header", "--drop", "town",
+    ]  # fmt: skip
+    session.close()
+    framed = Session(pd.read_csv(table[0]), labels=tmp_path / "f.labels")
+    with pytest.raises(UserError, match="call fewlabels"):
+        Finishing(framed).start()
+    framed.close()
 
 
 def test_bad_input_is_refused(table, tmp_path):

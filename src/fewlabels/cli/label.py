@@ -96,6 +96,7 @@ def _serve(session, data, port, url, browser, quiet):
     """Show the page until Ctrl-C."""
     import webbrowser
 
+    from ..labelling.finishing import command_of
     from ..labelling.running import Running
 
     try:
@@ -114,4 +115,4 @@ def _serve(session, data, port, url, browser, quiet):
     running.run()
     if not quiet:
         typer.echo(f"{session.n_labels} rows labelled; to learn from them:")
-        typer.echo(f"  fewlabels fit {data} --labels {session.file.path} -o MODEL.fewlabels")
+        typer.echo(f"  {command_of(session, 'MODEL.fewlabels')}")

@@ -1,11 +1,13 @@
-"""The machine behind the page: it follows every answer, and heavier work runs beside."""
+"""The machine behind the page: it follows every answer, and heavier work is given away."""
 
 import pickle
 import warnings
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from .._threads import resolve_n_jobs
 from ..estimators import PUSVM, S3VM, SVDD
 
 # Answers after which a fit from scratch is worth its time: so many, and this share of the labels.
@@ -16,14 +18,18 @@ _LEFT_OUT, _FOLDS = 150, 5
 # Share of positives that a PUSVM takes until this many are known, from which it can be estimated.
 _PRIOR, _FEW_POSITIVES = 0.1, 10
 UNKNOWN = -1
+# Cores that learn: one is left for whoever waits for a card.
+_JOBS = max(1, resolve_n_jobs(None) - 1)
 
 
 class Learner:
     """Rows, the codes of their labels (``UNKNOWN`` for none), and what has learnt from them.
 
-    Only ``tell``, ``take_back`` and ``take`` change it; ``plan`` gives heavier work as a function
-    without arguments, which may run in another thread and whose result ``take`` takes. Whoever
-    calls sees to it that no two of these run at once.
+    What is told is noted at once. The work that follows from it is given as functions without
+    arguments, which may run in other threads while more is told, and whose results ``take`` takes:
+    ``following`` brings the machine up to what was told, by exact updates, ``undoing`` to what was
+    taken back, and ``plan`` is heavier. One of the first two may run at a time, and one of
+    ``plan`` beside it; all other calls are one at a time.
 
     ``decisions`` are those of all rows, for each of the ``classes`` (codes), or (n,) where there
     is one number a row: of two classes positive for the second, of one for it, of none for rows
@@ -33,46 +39,49 @@ class Learner:
     def __init__(self, X, codes, kernel=None):
         self.X, self.codes = X, np.array(codes)
         self.kernel = kernel or ("linear" if sp.issparse(X) else "rbf")
-        self.machine = self.decisions = None
+        self.machine = self.decisions = self._function = None
         self.classes = ()
         self.left_out = {}  # row: (code predicted without it, decisions without it)
         self.left_out_at = 0
         self.n_told = self.n_fits = 0
-        self._anchor, self._since = None, []  # a machine pickled, and what it was told since
+        # A machine pickled, what was told since, and how much of that the machine has followed.
+        self._anchor, self._since, self._followed = None, [], 0
         self._due, self._due_left_out = "fit", False
         self._shares = None
+        self._means = np.asarray(X.mean(axis=0)).ravel()
         self.first_left_out = ()  # rows that are left out before others
 
     # -- answers ----------------------------------------------------------------------------------
 
     def tell(self, row, code):
-        """A row got a label, another one, or (``UNKNOWN``) none; the machine follows at once."""
-        self.codes[row] = code
-        self.n_told += 1
+        """A row got a label, another one, or (``UNKNOWN``) none."""
+        self._noted(row, code)
         self._since.append((row, code))
         if not self._follows():
             self._due = "fit"
-        elif self._due != "replay":  # which will follow it, too
-            _relabel(self.machine, row, code)
-            self.decisions = self.machine.training_decisions_
-            if len(self._since) >= max(_FEW_ANSWERS, _SHARE * np.sum(self.codes >= 0)):
-                self._due = "fit"
-        self._due_left_out = self.n_told - self.left_out_at >= _FEW_ANSWERS
+        elif self._due != "undoing" and len(self._since) >= max(
+            _FEW_ANSWERS, _SHARE * np.sum(self.codes >= 0)
+        ):
+            self._due = "fit"
 
     def take_back(self, row, code):
         """The newest label of a row goes, and the one before it comes back.
 
         The machine becomes the one that the other answers lead to, from the last fit on.
         """
+        self._noted(row, code)
+        told = [k for k, (one, _) in enumerate(self._since) if one == row]
+        if told:
+            del self._since[told[-1]]
+        if not told or not self._follows():
+            self._due = "fit"
+        else:
+            self._due = "undoing"
+
+    def _noted(self, row, code):
         self.codes[row] = code
         self.n_told += 1
         self._due_left_out = self.n_told - self.left_out_at >= _FEW_ANSWERS
-        told = [k for k, (one, _) in enumerate(self._since) if one == row]
-        if not told or not self._follows():
-            self._due = "fit"
-            return
-        del self._since[told[-1]]
-        self._due = "replay"
 
     def share(self, shares):
         """Say what share of the rows each class (by code) seems to have; None for unknown."""
@@ -107,38 +116,52 @@ class Learner:
         feature. None of them where there is no machine.
         """
         names = [name for name in dict.fromkeys(columns) if name]
-        if self.machine is None or not 1 < len(names) <= 100 or self._due == "replay":
+        if self._function is None or not 1 < len(names) <= 100:
             return []
         one = self.X[[row]].toarray()[0] if sp.issparse(self.X) else self.X[row]
         without = np.tile(one, (len(names) + 1, 1))
-        means = np.asarray(self.X.mean(axis=0)).ravel()
         for k, name in enumerate(names):
-            without[k, columns == name] = means[columns == name]
+            without[k, columns == name] = self._means[columns == name]
         without = sp.csr_array(without) if sp.issparse(self.X) else without
-        values = self.machine.decision_function(without).reshape(len(names) + 1, -1)
+        values = self._function(without, n_jobs=1).reshape(len(names) + 1, -1)
         place = int(np.argmax(values[-1]))
         change = np.abs(values[:-1, place] - values[-1, place])
         first = np.argsort(-change)[:most]
         return [names[k] for k in first if change[k] > 0.1 * max(change.max(), 1e-12)]
 
-    # -- heavier work -----------------------------------------------------------------------------
+    # -- work -------------------------------------------------------------------------------------
+
+    @property
+    def up_to_date(self):
+        """Whether the machine has followed all that it can follow."""
+        return self.following() is None
+
+    def following(self):
+        """What the machine was told and has not followed, as a function; None if nothing."""
+        if self._due == "undoing" or self._followed >= len(self._since) or not self._follows():
+            return None
+        machine, since, first = self.machine, list(self._since), self._followed
+        return lambda: ("followed", since, followed(machine, since[first:]))
+
+    def undoing(self):
+        """A machine without what was taken back, as a function; None if that is not due."""
+        if self._due != "undoing":
+            return None
+        anchor, since = self._anchor, list(self._since)
+        return lambda: ("undone", since, replayed(anchor, since))
 
     def plan(self, leave_out=True):
-        """What is due, as a function; None if nothing is.
+        """What is due besides, as a function; None if nothing is.
 
         ``leave_out``: whether that is due as well.
         """
-        codes, n_told = self.codes.copy(), self.n_told
-        if self._due == "replay":
-            anchor, since = self._anchor, list(self._since)
-            return lambda: ("replay", n_told, since, replayed(anchor, since))
+        codes, n_told, shares = self.codes.copy(), self.n_told, self._shares
         if self._due == "fit":
-            shares = self._shares
-            return lambda: ("fit", n_told, codes, fitted(self.X, codes, self.kernel, shares))
-        if leave_out and self._due_left_out and self._follows():
-            rows, shares = self._to_leave_out(), self._shares
+            return lambda: ("fit", codes, fitted(self.X, codes, self.kernel, shares))
+        if leave_out and not self._due and self._due_left_out and self._follows():
+            rows = self._to_leave_out()
             return lambda: (
-                "left out", n_told, codes, left_out(self.X, codes, self.kernel, shares, rows)
+                "left out", n_told, left_out(self.X, codes, self.kernel, shares, rows)
             )  # fmt: skip
         return None
 
@@ -146,31 +169,36 @@ class Learner:
         """Labelled rows that are left out: those asked for at random come first."""
         labelled = np.flatnonzero(self.codes >= 0)
         first = [row for row in self.first_left_out if self.codes[row] >= 0]
-        rest = [row for row in labelled.tolist() if row not in set(first)]
+        rest = np.setdiff1d(labelled, first).tolist()
         return first + rest[-max(0, _LEFT_OUT - len(first)) :]
 
-    def give_up(self):
-        """Leave what is due until the next answer: it failed."""
-        self._due, self._due_left_out = "", False
+    def give_up(self, *, refit):
+        """Something failed: a fit is due (``refit``), or nothing until the next answer."""
+        self._due, self._due_left_out = "fit" if refit else "", False
+        self._followed = len(self._since)
 
     def take(self, result):
-        """Take what ``plan``'s function gave, brought up to the answers since."""
-        what, n_told, then, made = result
-        if what == "left out":
-            self.left_out, self.left_out_at = made, n_told
-            self._due_left_out = self.n_told - n_told >= _FEW_ANSWERS
-        elif what == "replay":
-            if self._due != "replay" or self._since[: len(then)] != then:
-                return  # taken back again meanwhile, or a fit is due
-            for row, code in self._since[len(then) :]:
-                _relabel(made, row, code)
-            self.machine, self._due = made, ""
-            self.decisions = made.training_decisions_
-        else:
+        """Take what a function gave that was made here."""
+        what, then, made = result
+        if what == "fit":
             self._take_fit(then, made)
+        elif what == "left out":
+            self.left_out, self.left_out_at = made, then
+            self._due_left_out = self.n_told - then >= _FEW_ANSWERS
+        elif what == "undone" and self._due == "undoing" and self._since[: len(then)] == then:
+            self._due = ""
+            self._show(made, len(then))
+        elif what == "followed" and made.machine is self.machine:
+            if self._since[: len(then)] != then:  # some of it was taken back meanwhile
+                self._due = self._due or "undoing"
+            else:
+                self._show(made, len(then))
+
+    def _show(self, made, n_followed):
+        self.machine, self.decisions, self.classes, self._function = made[:4]
+        self._followed = n_followed
 
     def _take_fit(self, then, made):
-        machine, decisions, classes = made
         changed = np.flatnonzero(then != self.codes)
         before = np.unique(then[then >= 0])
         if len(changed) and not np.array_equal(before, np.unique(self.codes[self.codes >= 0])):
@@ -178,18 +206,23 @@ class Learner:
         if np.any(then[changed] >= 0):
             self._due = "fit"
             return  # it has learnt from a label that was taken back
-        self.machine, self.decisions, self.classes = machine, decisions, classes
+        self._show(made, 0)
+        self._anchor, self._since = made.anchor, [(int(r), int(self.codes[r])) for r in changed]
         self.n_fits += 1
-        self._due = ""
-        self._anchor, self._since = None, []
-        if isinstance(machine, S3VM):
-            self._anchor = pickle.dumps(machine)
-            for row in changed.tolist():
-                self._since.append((row, int(self.codes[row])))
-                _relabel(machine, *self._since[-1])
-            self.decisions = machine.training_decisions_
-        elif len(changed):
-            self._due = "fit"
+        self._due = "fit" if len(changed) and not self._follows() else ""
+
+
+class Learnt(NamedTuple):
+    """A machine, its decisions at all rows, codes of its classes, its function, itself pickled.
+
+    The function is a value: it may be asked while the machine is told more.
+    """
+
+    machine: Any
+    decisions: np.ndarray
+    classes: tuple
+    function: Any
+    anchor: bytes | None = None
 
 
 def fitted(X, codes, kernel, shares=None):
@@ -198,28 +231,43 @@ def fitted(X, codes, kernel, shares=None):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # limits and ties: the page says what it is sure of
         if len(known) == 0:
-            machine = SVDD(slack="linear", nu=0.05).fit(X)
+            machine = SVDD(slack="linear", nu=0.05, n_jobs=_JOBS).fit(X)
         elif len(known) == 1:
             few = np.sum(codes >= 0) < _FEW_POSITIVES
             prior = _PRIOR if few else "estimate"
-            machine = PUSVM(prior=prior, threshold="prior", random_state=0).fit(X, codes >= 0)
+            machine = PUSVM(prior=prior, threshold="prior", random_state=0, n_jobs=_JOBS)
+            machine.fit(X, codes >= 0)
         else:
             named = shares is not None and set(shares) == set(known.tolist())
-            machine = S3VM(kernel=kernel, balance=shares if named else True).fit(X, codes)
+            balance = shares if named else True
+            machine = S3VM(kernel=kernel, balance=balance, n_jobs=_JOBS).fit(X, codes)
             machine.resume()  # the path begins, which takes its time
-            return machine, machine.training_decisions_, tuple(known.tolist())
-        return machine, machine.decision_function(X), tuple(known.tolist())
+            return _learnt(machine)._replace(anchor=pickle.dumps(machine))
+        decisions = machine.decision_function(X)
+        return Learnt(machine, decisions, tuple(known.tolist()), machine.function_)
+
+
+def followed(machine, since):
+    """The machine once it was told answers, one after the other."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for row, code in since:
+            machine.relabel([row], None if code == UNKNOWN else [code])
+    return _learnt(machine)
 
 
 def replayed(anchor, since):
-    """A pickled machine that was told answers, one after the other."""
+    """A pickled machine that was told answers."""
     machine = pickle.loads(anchor)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         machine.resume()  # the path begins, which takes its time
-        for row, code in since:
-            _relabel(machine, row, code)
-    return machine
+    return followed(machine, since)
+
+
+def _learnt(machine):
+    classes = tuple(machine.classes_.tolist())
+    return Learnt(machine, machine.training_decisions_, classes, machine.function_)
 
 
 def left_out(X, codes, kernel, shares, rows):
@@ -236,18 +284,13 @@ def left_out(X, codes, kernel, shares, rows):
                 hidden[row] = UNKNOWN
                 fold.append(row)
         if fold:
-            _, decisions, classes = fitted(X, hidden, kernel, shares)
-            predicted = _codes(decisions[fold], classes)
+            made = fitted(X, hidden, kernel, shares)
+            predicted = _codes(made.decisions[fold], made.classes)
             found |= {
-                row: (int(code), decisions[row]) for row, code in zip(fold, predicted, strict=True)
+                row: (int(code), made.decisions[row])
+                for row, code in zip(fold, predicted, strict=True)
             }
     return found
-
-
-def _relabel(machine, row, code):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        machine.relabel([row], None if code == UNKNOWN else [code])
 
 
 def _codes(decisions, classes):

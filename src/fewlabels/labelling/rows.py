@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 
 from ..io.answers.keys import RowKeys, cells_of, fingerprint
 from ..io.encoding.fit import feature_names, fit_encoder
-from ..io.errors import UserError
+from ..io.errors import UserError, listing
+from ..io.formats.beside import is_beside
 from ..io.memory import InMemory
 from ..io.paths import TABLES, input_format
 from ..io.tables.read import read_table
@@ -22,7 +23,7 @@ PICTURES = {
     ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
     ".webp": "image/webp",
 }  # fmt: skip
-_FOUND = 100
+_FOUND, _LOOKED_AT = 100, 20
 
 
 class Rows:
@@ -41,20 +42,29 @@ class Rows:
                 "a table (.csv, .parquet, ... or a data frame)."
             )
         self.source, self.seed = source, seed
-        self.table = read_table(source, input_format(source))
+        table = read_table(source, input_format(source))
+        beside = [name for name in table.column_names if is_beside(name)]
+        # Numbers beside the table are learnt from, but are no cells of its rows.
+        self.table = table.drop_columns(beside)
         held = target in self.table.column_names
         self.given = cells_of(self.table.column(target)) if held else None
         self.shown = [name for name in self.table.column_names if name != target]
         self.keys = RowKeys(without=target).of(self.table)
         self.fingerprint = fingerprint(self.keys)
-        file = read_training(
-            source, target=target if held else None, drop=drop, keep=keep, text=text,
-            categorical=categorical,
-        )  # fmt: skip
-        found = file.choose(every_row(file.n_rows))
+        pictures = [] if beside else self._columns_of_pictures()
+        try:
+            file = read_training(
+                source, target=target if held else None, drop=drop, keep=keep, text=text,
+                categorical=categorical,
+            )  # fmt: skip
+            found = file.choose(every_row(file.n_rows))
+        except UserError as error:
+            if pictures:
+                raise UserError(f"{error} {_unseen(pictures)}") from error
+            raise
         encoder, self.X, schema = fit_encoder(found.schema, found.rows, source)
         self.columns = _columns_of(feature_names(encoder, schema), self.shown)
-        self.notes = found.notes
+        self.notes = found.notes + ([_unseen(pictures)] if pictures else [])
         self.order = np.argsort([_place(seed, key) for key in self.keys], kind="stable")
 
     def __len__(self):
@@ -89,6 +99,14 @@ class Rows:
             return None
         return path if inside else None
 
+    def _columns_of_pictures(self):
+        """Names of columns whose first cells name pictures."""
+        first = self.table.slice(0, _LOOKED_AT)
+        cells = {name: [str(cell) for cell in cells_of(first.column(name)) if cell]
+                 for name in self.shown}  # fmt: skip
+        return [name for name, some in cells.items()
+                if some and all(self.picture(cell) is not None for cell in some)]  # fmt: skip
+
     def search(self, words):
         """Rows in whose cells the words stand, the first hundred."""
         hits = np.zeros(len(self), bool)
@@ -110,6 +128,13 @@ class Rows:
             place = self.table.column_names.index(target)
             return self.table.set_column(place, target, column)
         return self.table.append_column(target, column)
+
+
+def _unseen(pictures):
+    return (
+        f"What the pictures in {listing(pictures)} show is not learnt from; pass --features with "
+        "an .npy file of numbers that describe them, such as embeddings, a row for each."
+    )
 
 
 def _place(seed, key):

@@ -2,12 +2,16 @@
 
 import contextlib
 import socket
+import sys
 import threading
 
 from ..io.errors import UserError
+from .finishing import Finishing
 from .server import check_extra, make_app, new_token
 
 _HOST = "127.0.0.1"
+# Seconds after which a fit lets a request have the interpreter.
+_SWITCH = 0.001
 
 
 class Running:
@@ -20,14 +24,15 @@ class Running:
 
     def __init__(self, session, port=0, public=None, framed=False):
         uvicorn = check_extra()[1]
-        self.session, token = session, new_token()
+        self.session, self.finishing, token = session, Finishing(session), new_token()
         self._socket = _listening(port)
         own = f"http://{_HOST}:{self._socket.getsockname()[1]}"
         urls = [own, own.replace(_HOST, "localhost")] + ([public] if public else [])
         self.url = f"{(public or own).rstrip('/')}/{token}/"
+        app = make_app(session, token, urls, framed, self.finishing)
         config = uvicorn.Config(
-            make_app(session, token, urls, framed), log_level="warning", access_log=False,
-            lifespan="off", ws="none", h11_max_incomplete_event_size=65_536,
+            app, log_level="warning", access_log=False, lifespan="off", ws="none",
+            h11_max_incomplete_event_size=65_536,
         )  # fmt: skip
         self._server = uvicorn.Server(config)
         self._thread = None
@@ -35,8 +40,10 @@ class Running:
     def run(self):
         """Serve until Ctrl-C."""
         self.session.start()
+        sys.setswitchinterval(_SWITCH)
         with contextlib.suppress(KeyboardInterrupt):
             self._server.run(sockets=[self._socket])
+        self.finishing.stop()
         self.session.close()
 
     def start(self):
@@ -54,6 +61,7 @@ class Running:
         if self._thread is not None:
             self._thread.join(timeout=10)
         self._socket.close()
+        self.finishing.stop()
         self.session.close()
 
 

@@ -8,6 +8,7 @@ from importlib.resources import files
 from urllib.parse import urlsplit
 
 from ..io.errors import UserError
+from .finishing import Finishing
 from .overview import overview
 from .rows import PICTURES
 
@@ -44,15 +45,15 @@ def check_extra():
     return starlette, uvicorn
 
 
-def make_app(session, token, urls, framed=False):
-    """The application for a session.
+def make_app(session, token, urls, framed=False, finishing=None):
+    """The application for a session, which ``finishing`` ends.
 
     ``token`` is the first part of every path, ``urls`` the addresses under which the page is
     reached; all others are refused. ``framed``: whether pages of this machine may show it in a
     frame, as notebooks do.
     """
     check_extra()
-    page = _Page(session, token, urls, framed)
+    page = _Page(session, token, urls, framed, finishing or Finishing(session))
     routes = [
         Route("/", page.page, methods=["GET"]),
         Route("/api/state", page.state, methods=["GET"]),
@@ -63,6 +64,9 @@ def make_app(session, token, urls, framed=False):
         Route("/api/answer", page.answer, methods=["POST"]),
         Route("/api/undo", page.undo, methods=["POST"]),
         Route("/api/class", page.new_class, methods=["POST"]),
+        Route("/api/finish", page.finishing, methods=["GET"]),
+        Route("/api/finish", page.finish, methods=["POST"]),
+        Route("/report", page.made_report, methods=["GET"]),
     ]
     return page.guarded(Starlette(routes=[Mount(f"/{token}", routes=routes)]))
 
@@ -70,8 +74,8 @@ def make_app(session, token, urls, framed=False):
 class _Page:
     """The calls; what can be refused is refused here, in a sentence."""
 
-    def __init__(self, session, token, urls, framed):
-        self.session, self.token = session, token
+    def __init__(self, session, token, urls, framed, finishing):
+        self.session, self.token, self.ending = session, token, finishing
         self.origins = {f"{u.scheme}://{u.netloc}" for u in map(urlsplit, urls)}
         self.hosts = {urlsplit(url).netloc for url in urls}
         self.ancestors = "http://localhost:* http://127.0.0.1:*" if framed else "'none'"
@@ -176,6 +180,15 @@ class _Page:
             return self._refused(_Stop(404, "There is no such picture."))
         return FileResponse(path, media_type=PICTURES[path.suffix.lower()])
 
+    async def finishing(self, request):
+        return await self._answered(self.ending.plain)
+
+    async def made_report(self, request):
+        ending = self.ending
+        if ending.state != "done" or not ending.report.is_file():
+            return self._refused(_Stop(404, "There is no report yet; finish first."))
+        return FileResponse(ending.report, headers={"content-security-policy": _OF_REPORT})
+
     # -- changing ---------------------------------------------------------------------------------
 
     async def answer(self, request):
@@ -199,6 +212,13 @@ class _Page:
         def call(given):
             self.session.add_class(given.get("name"))
             return self._state(given.get("annotator", "me"))
+
+        return await self._changed(request, call)
+
+    async def finish(self, request):
+        def call(given):
+            self.ending.start()
+            return self.ending.plain()
 
         return await self._changed(request, call)
 
@@ -235,6 +255,8 @@ class _Page:
             return self._refused(_Stop(_FULL, words))
 
 
+# A report is a document of its own: it reaches nothing of the page.
+_OF_REPORT = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 _HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",

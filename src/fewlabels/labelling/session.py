@@ -27,6 +27,8 @@ _UNLIKE = {
     "pusvm": "it looks least like the only class that has labels",
     "s3vm": "it looks least like the classes that have labels",
 }
+# Seconds for which a card waits for the machine to follow; later it is chosen by what was known.
+_PATIENCE = 0.03
 _LEASE = 900.0  # seconds for which a row that somebody sees is asked of nobody else
 
 
@@ -63,6 +65,10 @@ class Session:
     ):  # fmt: skip
         if ask not in ASK:
             raise UserError(f"--ask '{ask}' is not known; it can be {', '.join(ASK)}.")
+        columns = {"drop": drop, "keep": keep, "text": text, "categorical": categorical}
+        # What a fit of the answers has to be told, too.
+        self.options = {k: v for k, v in (reading or {}).items() if v is not None}
+        self.options |= {name: list(value) for name, value in columns.items() if value}
         source = source_of(data, **(reading or {}))
         path = Path(labels) if labels is not None else default_file(source)
         check_folder(path)
@@ -78,17 +84,14 @@ class Session:
                     f"{path} holds labels of the column '{self.target}', not of '{target}'; leave "
                     "--target out, or name another file with --labels."
                 )
-            self.rows = Rows(
-                source, self.target, self.file.about["seed"], drop=drop, keep=keep, text=text,
-                categorical=categorical,
-            )  # fmt: skip
+            self.rows = Rows(source, self.target, self.file.about["seed"], **columns)
         except BaseException:
             self.file.close()
             raise
         self.lock = threading.Condition(threading.RLock())
         self.ask, self.notes, self.trouble = ask, list(self.rows.notes), ""
         self._place = {key: row for row, key in enumerate(self.rows.keys)}
-        self._leases, self._closing, self._worker = {}, False, None
+        self._leases, self._closing, self._workers = {}, False, []
         self._read(classes)
         self.learner = Learner(self.rows.X, self._codes(), kernel)
         self._strategy = self._strategies()
@@ -246,7 +249,8 @@ class Session:
             self.standing.append(answer)
             self._leases.pop(annotator, None)
             if kind == "label":
-                self._told(lambda: self.learner.tell(row, self.classes.index(label)))
+                self.learner.tell(row, self.classes.index(label))
+                self._told()
             return answer
 
     def undo(self, *, id, annotator):
@@ -266,7 +270,8 @@ class Session:
             row = self._place[last.row_key]
             self._leases[annotator] = (row, last.asked, time.monotonic())
             if last.kind == "label":
-                self._told(lambda: self.learner.take_back(row, self._code(row)))
+                self.learner.take_back(row, self._code(row))
+                self._told()
             return last
 
     def _code(self, row):
@@ -275,10 +280,8 @@ class Session:
         labels = [a.label for a in self.standing if a.row_key == key and a.kind == "label"]
         return self.classes.index(labels[-1]) if labels else int(self._given[row])
 
-    def _told(self, change):
-        """Let the machine follow, and note how much it changed."""
-        before = self.learner.predictions
-        change()
+    def _told(self):
+        """Note what is known by now, and let the machine follow; wait for it, if not for long."""
         random = self.random_rows
         self.learner.first_left_out = tuple(random)
         if len(random) >= 8:
@@ -286,14 +289,16 @@ class Session:
             present = np.unique(self.learner.codes[self.learner.codes >= 0]).tolist()
             shares = (counts[present] + 1.0) / (counts[present] + 1.0).sum()
             self.learner.share(dict(zip(present, shares.tolist(), strict=True)))
-        after = self.learner.predictions
-        self._past.append(before)
-        changed = None if before is None or after is None else float(np.mean(before != after))
+        self._past.append(self.learner.predictions)
         error = overview(self, lists=False)["error"]
         while self.curve and self.curve[-1]["answers"] >= self.n_labels:
             self.curve.pop()  # an undo
-        self.curve.append({"answers": self.n_labels, "changed": changed, "error": error})
-        self.lock.notify_all()
+        self.curve.append({"answers": self.n_labels, "changed": None, "error": error})
+        if self._workers:
+            self.lock.notify_all()
+            self.lock.wait_for(lambda: self.learner.up_to_date, timeout=_PATIENCE)
+        else:
+            self._follow_now()
 
     def _check(self, id, annotator, row, kind, label):
         check_text("id", id)
@@ -341,37 +346,57 @@ class Session:
     # -- work beside ------------------------------------------------------------------------------
 
     def start(self):
-        """Let heavier work run in a thread of its own."""
-        self._worker = threading.Thread(target=self._work, name="labelling", daemon=True)
-        self._worker.start()
+        """Let machines follow in a thread of their own, and heavier work run in another."""
+        learner = self.learner
+        for work in (lambda: learner.undoing() or learner.following(), learner.plan):
+            thread = threading.Thread(target=self._work, args=(work,), daemon=True)
+            self._workers.append(thread)
+        for thread in self._workers:
+            thread.start()
 
-    def _work(self):
+    def _work(self, work):
         while True:
             with self.lock:
-                while not self._closing and (plan := self.learner.plan()) is None:
+                while not self._closing and (plan := work()) is None:
                     self.lock.wait()
                 if self._closing:
                     return
-            self.run(plan)
+            self.run(plan, refit=work != self.learner.plan)
 
-    def run(self, plan):
-        """Do a piece of heavier work, and take what it gives."""
+    def run(self, plan, refit=False):
+        """Do a piece of work, and take what it gives; ``refit``: whether a fit would do, too."""
         try:
             result, trouble = plan(), ""
         except (ValueError, ArithmeticError, MemoryError, np.linalg.LinAlgError) as error:
             result, trouble = None, f"the machine could not learn from these labels: {error}"
         with self.lock:
             self.trouble = trouble
+            before = self.learner.predictions
             if result is None:
-                self.learner.give_up()
+                self.learner.give_up(refit=refit)
             else:
                 self.learner.take(result)
+                self._note_change(result[0], before, self.learner.predictions)
+            self.lock.notify_all()
+        if not self._workers:
+            self._follow_now()
+
+    def _note_change(self, what, before, now):
+        """How much of the predictions the last answer has changed."""
+        known = before is not None and now is not None
+        if what in ("followed", "undone") and known and self.curve:
+            self.curve[-1]["changed"] = float(np.mean(before != now))
+
+    def _follow_now(self):
+        while (plan := self.learner.following()) is not None:
+            self.run(plan, refit=True)
 
     def catch_up(self, leave_out=True):
         """Do all work that is due, here and now; ``leave_out``: estimates of errors, too."""
         while True:
             with self.lock:
-                plan = self.learner.plan(leave_out)
+                undoing = self.learner.undoing()
+                plan = undoing or self.learner.following() or self.learner.plan(leave_out)
             if plan is None:
                 return
             self.run(plan)
@@ -381,8 +406,8 @@ class Session:
         with self.lock:
             self._closing = True
             self.lock.notify_all()
-        if self._worker is not None:
-            self._worker.join(timeout=60)
+        for thread in self._workers:
+            thread.join(timeout=5)  # what they give is not wanted any more
         with self.lock:
             self.file.close()
 

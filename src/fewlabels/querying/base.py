@@ -91,14 +91,15 @@ class Strategy(ABC):
         """
         question = self._question(X, y, clf, candidates, decisions)
         batch_size = min(_whole(batch_size), len(question.candidates))
-        utilities = np.full((batch_size, len(question.y)), np.nan)
+        utilities = np.full((batch_size if return_utilities else 0, len(question.y)), np.nan)
         indices = np.empty(batch_size, dtype=np.intp)
         reasons = []
         for k, (row, values, why) in zip(
             range(batch_size), self.choose(question, batch_size), strict=False
         ):
-            left = np.setdiff1d(question.candidates, indices[:k])
-            utilities[k, left] = values[left]
+            if return_utilities:
+                left = np.setdiff1d(question.candidates, indices[:k])
+                utilities[k, left] = values[left]
             indices[k] = row
             reasons.append(why)
         found = [indices]
@@ -136,8 +137,12 @@ class Strategy(ABC):
         Chance decides between equal ones: a table may be sorted by what is asked.
         """
         values, candidates = self.utilities(question), question.candidates
+        order = values[candidates]
+        if len(order) > batch_size:  # the others need not be put into order
+            least = np.partition(order, -batch_size)[-batch_size]
+            candidates, order = candidates[order >= least], order[order >= least]
         chance = self._rng.random_sample(len(candidates))
-        for place in np.lexsort((chance, -values[candidates]))[:batch_size]:
+        for place in np.lexsort((chance, -order))[:batch_size]:
             yield int(candidates[place]), values, self.why
 
     @abstractmethod

@@ -193,8 +193,32 @@ async function showProgress() {
     heading("Predictions changed by each answer"),
     curve(o.curve.map((p) => [p.answers, p.changed]), "Share of predictions changed by each answer"),
     ...state.notes.map((note) => make("p", note, { class: "note" })),
-    make("p", `Answers are in ${state.file}. To learn from them: fewlabels fit ${state.data} --labels ${state.file} -o MODEL.fewlabels`, { class: "note" }),
+    heading("Finish"), make("div", null, { id: "finish" }),
   );
+  showFinish(await call("finish"));
+}
+
+// -- the end ---------------------------------------------------------------------------------
+
+function showFinish(f) {
+  if (!el("finish")) return;
+  const running = f.state === "running";
+  const button = make("button", f.state === "done" ? "Finish again" : "Finish with a model file and the report");
+  button.disabled = running || !state.n_known;
+  button.addEventListener("click", async () => {
+    try { showFinish(await call("finish", { annotator: who() })); el("finish").focus(); } catch (error) { trouble(error.message); }
+  });
+  const parts = [make("p", `Answers are in ${state.file}. This makes a model of them, as does: ${f.command}`, { class: "note" })];
+  if (running) {
+    parts.push(make("p", `A model of ${f.n_labels} labels is being made, which takes a minute or two; labelling goes on.`, { role: "status" }));
+    setTimeout(async () => { try { showFinish(await call("finish")); } catch (error) { trouble(error.message); } }, 1000);
+  } else if (f.state === "failed") parts.push(make("p", `No model was made: ${f.words}`, { role: "alert" }));
+  else if (f.state === "done") {
+    const since = state.n_known - f.n_labels, line = make("p", null, { role: "status" });
+    line.append(`The model is in ${f.model} (${f.words}, ${f.n_labels} labels). `, make("a", "Open the report", { href: `${base}report`, target: "_blank", rel: "noopener" }), ` (${f.report}).${since > 0 ? ` ${since} labels have come since.` : ""}`);
+    parts.push(line);
+  }
+  el("finish").replaceChildren(...parts, button);
 }
 
 async function showRows() {

@@ -1,0 +1,90 @@
+"""The end of labelling: a model file and its report, made while the page stays open."""
+
+import json
+import shlex
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from ..io.errors import UserError
+from ..io.memory import InMemory
+
+_NOT_CONVERGED = 3  # the model is written all the same
+_COLUMNS = ("drop", "keep", "text", "categorical")
+
+
+def arguments_of(session, model):
+    """What ``fewlabels`` is called with to learn from a session's answers."""
+    found = ["fit", str(session.rows.source), "--labels", str(session.file.path), "-o", str(model)]
+    for name, value in session.options.items():
+        option = f"--{name.replace(chr(95), chr(45))}"
+        if isinstance(value, bool):
+            found.append(option if value else f"--no-{name}")
+        else:
+            for one in value if name in _COLUMNS else [value]:
+                found += [option, str(one)]
+    return found
+
+
+def command_of(session, model):
+    """The same as somebody would type it."""
+    return shlex.join(["fewlabels", *arguments_of(session, model)])
+
+
+class Finishing:
+    """Fits to the answers of a session: ``fewlabels fit DATA --labels FILE``, in another process.
+
+    ``model`` and ``report`` are the files that it writes, beside the answers; ``state`` is "",
+    "running", "done" or "failed", and ``words`` are the machine's name, or why there is none.
+    """
+
+    def __init__(self, session):
+        self.session, self.state, self.words, self.n_labels = session, "", "", 0
+        self.model = Path(f"{str(session.file.path).removesuffix('.labels')}.fewlabels")
+        self.report = self.model.with_suffix(".html")
+        self._lock, self._process = threading.Lock(), None
+
+    def start(self):
+        """Begin; what cannot be begun is refused."""
+        with self._lock:
+            if self.state == "running":
+                raise UserError("The model is being made already; wait for it.")
+            if isinstance(self.session.rows.source, InMemory):
+                raise UserError(
+                    "A data frame has no file that a model could be made from here; call "
+                    f"fewlabels.fit_table(frame, labels={str(self.session.file.path)!r})."
+                )
+            self.n_labels = len(self.session.labels)
+            if not self.n_labels:
+                raise UserError("No row has a label yet; answer for some first.")
+            command = [sys.executable, "-m", "fewlabels.cli"]
+            self._process = subprocess.Popen(
+                [*command, *arguments_of(self.session, self.model), "--json"], text=True,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            )  # fmt: skip
+            self.state, self.words = "running", ""
+            threading.Thread(target=self._wait, args=(self._process,), daemon=True).start()
+
+    def _wait(self, process):
+        out, said = process.communicate()
+        with self._lock:
+            if process.returncode in (0, _NOT_CONVERGED):
+                self.state, self.words = "done", json.loads(out)["machine"]
+            else:
+                told = said.strip().splitlines() or [f"it ended with {process.returncode}"]
+                self.state, self.words = "failed", told[-1]
+
+    def stop(self):
+        """Let what runs be."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+
+    def plain(self):
+        """For JSON."""
+        with self._lock:
+            return {
+                "state": self.state, "words": self.words, "model": str(self.model),
+                "report": str(self.report), "n_labels": self.n_labels,
+                "command": command_of(self.session, self.model),
+            }  # fmt: skip
