@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from fewlabels import PUSVM, SVDD, OneClassSVM
+from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM
 from fewlabels.estimators.elsewhere import places as elsewhere
 from fewlabels.gram import make_gram
 from fewlabels.kernels import RBF
@@ -250,3 +250,21 @@ def test_cuts_by_narrowing(share, rng, monkeypatch):
         expected[ids] = known
         cut = quantiles.cut_elsewhere(rows, ids, known, share, 1e-9)
         assert cut == pytest.approx(quantile_cut(-expected, width, share, 1e-9), abs=1e-12)
+
+
+@pytest.mark.parametrize("balance", [True, False])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_semi_supervised(balance, n_classes, rng, stored, monkeypatch):
+    in_parts(monkeypatch, 3)
+    centers = rng.normal(size=(n_classes, 4)) * 3.0
+    side = rng.integers(0, n_classes, 1500)
+    X = rng.normal(size=(1500, 4)) + centers[side]
+    y = np.where(rng.random(1500) < 0.03, side, -1)
+    machine = S3VM(kernel="linear", balance=balance, tol=1e-6)
+    here, there = both(machine, X, stored(X), y=y)
+    assert np.allclose(here.objective_, there.objective_, rtol=1e-9)
+    assert np.allclose(here.coef_, there.coef_, atol=1e-5)
+    assert np.allclose(here.intercept_, there.intercept_, atol=1e-5)
+    assert np.array_equal(here.predict(X), there.predict(X))
+    assert np.array_equal(here.transduction_, there.transduction_)
+    assert (there.support_[-1] == -1) == balance and len(there.support_) <= 1501

@@ -9,12 +9,14 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ..labels.semi_supervised import read_semi_labels, sides
+from ..labels.semi_supervised import sides
 from ..training.cross_fitting import Sample
 from ..training.grams import shift_of
 from ..training.semi_supervised.branching import PROVEN
 from ..training.semi_supervised.data import S3VMData
 from .calls import fitting
+from .elsewhere.places import place_of
+from .elsewhere.semi_supervised import fit_semi_elsewhere
 from .kernel_machine import COMMON, KernelMachine
 from .semi_supervised import changes, consolidation
 from .semi_supervised import solution as solutions
@@ -306,11 +308,12 @@ class S3VM(TwoClassMachine):
                 f"{type(self).__name__} requires y to be passed, but the target y is None: pass "
                 "the classes of the labelled rows, missing for the others."
             )
+        place = place_of(self, X, sample_weight)
+        if place is not None:
+            return fit_semi_elsewhere(self, place, y, callback)
         rows = self._read_rows(X, sample_weight)
         check_consistent_length(rows.everything, y)
-        given, classes, doubtful = read_semi_labels(y, self.unlabeled)
-        if doubtful:
-            solutions.warn_doubtful(classes)
+        given, classes = solutions.read_labels(self, y)
         label, problems = given[rows.indices], solutions.problems_of(self, classes)
         solutions.check_each_has_labels(label, classes)
         self.classes_ = classes

@@ -22,6 +22,9 @@ class Settings:
     block_size : int or None
         Variables in a working set to begin with; doubled while progress is slow.
         None takes 256 (128 where kernel values are dear), and 1024 from 20 000 rows on.
+    share : float
+        A working set is solved until this share of the violation is left, or half of what the
+        tolerance allows; little, where it costs much to tell the rows of the changes.
     cache_size : float
         Bytes for the block and for stored columns.
     polish : int
@@ -41,6 +44,7 @@ class Settings:
     max_iter: int = -1
     max_time: float = np.inf
     block_size: int | None = None
+    share: float = 0.1
     cache_size: float = 200e6
     polish: int = 1024
     coarse: bool = True
@@ -54,6 +58,7 @@ class Settings:
             ("max_iter", self.max_iter >= -1, "-1 or a number of steps"),
             ("max_time", self.max_time >= 0, "a number of seconds >= 0"),
             ("block_size", self.block_size is None or self.block_size >= 2, "None or at least 2"),
+            ("share", 0 < self.share < 1, "a number between 0 and 1"),
             ("cache_size", self.cache_size > 0, "a number of bytes > 0"),
             ("polish", self.polish >= 0, "a number of variables >= 0"),
         ]

@@ -11,7 +11,7 @@ from ..rows import check_weight, check_width
 
 # What parameters may be where rows are not in memory; the first is what to change them to.
 _ALLOWED = {
-    "solver": ("auto", "decomposition"),
+    "solver": ("auto", "decomposition", "cccp"),
     "calibration": ("split", "auto"),
     "loss": ("double-hinge",),
     "probability": (None,),
@@ -26,6 +26,8 @@ def what_is_missing(machine):
     kernel, kind = parameters["kernel"], kind_of(parameters["kernel"])
     if not isinstance(kernel, str) or kind not in (RBF, Linear, Polynomial):
         return "rows that are not in memory take kernel='rbf', 'poly' or 'linear'"
+    if parameters.get("C_star") is not None and kind is not Linear:
+        return "a semi-supervised machine of rows that are not in memory takes kernel='linear'"
     if kind is Polynomial and parameters["coef0"] < 0.0:
         return "rows that are not in memory take kernel='poly' with coef0 >= 0 only"
     if parameters.get("target_fpr") is None:

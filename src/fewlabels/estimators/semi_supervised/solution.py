@@ -13,7 +13,7 @@ from ..._warn import warn
 from ...fitted import Solution
 from ...fitted.solution import ROUNDING, Certificate, function_of, largest_value, run_by
 from ...gram import PrecomputedGram, RepeatedGram, make_gram
-from ...labels.semi_supervised import places_of, read_shares
+from ...labels.semi_supervised import places_of, read_semi_labels, read_shares
 from ...problem.convexity import curvature_missing
 from ...problem.semi_supervised import SemiSupervised
 from ...streams.classes import histories
@@ -28,6 +28,14 @@ from ...training.semi_supervised.data import S3VMSettings
 _WORTH_HOLDING = 48
 # Machines of a cross-fit.
 _FOLDS = 5
+
+
+def read_labels(self, y):
+    """Labels of rows by number, and the classes."""
+    given, classes, doubtful = read_semi_labels(y, self.unlabeled)
+    if doubtful:
+        warn_doubtful(classes)
+    return given, classes
 
 
 def problems_of(self, classes):
@@ -171,10 +179,10 @@ def certificate_of(self, found, function, rows, label):
         of_others = function(rows.everything[out], n_jobs=self.n_jobs)
         decision[out] = of_others.reshape(len(out), -1)
     objectives, violations = [one.objective for one in found], [one.violation for one in found]
-    return _certified(self, objectives, violations, decision, function, label)
+    return certified(self, objectives, violations, decision, function, label)
 
 
-def _certified(self, objectives, violations, decision, function, label):
+def certified(self, objectives, violations, decision, function, label):
     if len(objectives) == 1:
         positive = np.where(label, label > 0, decision[:, 0] > function.rounding)
         return Certificate(objectives[0], violations[0], positive)
@@ -213,7 +221,7 @@ def certify_stream(self):
             f[:, column] = at.f[places]
     found = [part.certificate(at) for part, at in zip(stream.parts, stands, strict=True)]
     objectives, violations = zip(*found, strict=True)
-    return _certified(self, objectives, violations, f, function, stream.label(places))
+    return certified(self, objectives, violations, f, function, stream.label(places))
 
 
 def one_sided(stream):

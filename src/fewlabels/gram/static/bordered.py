@@ -87,6 +87,14 @@ class BorderedGram(WrappedGram):
         if virtual.any():
             out[: self.inner.n] += self.border * coef[virtual].sum()
 
+    def apply(self, indices, coef, out):
+        indices, coef = np.asarray(indices), np.asarray(coef, dtype=float)
+        real = indices < self.inner.n
+        out[self.inner.n :] += self._edge(indices) @ coef
+        self.inner.apply(indices[real], coef[real], out[: self.inner.n])
+        if not real.all():
+            out[: self.inner.n] += self.border * coef[~real].sum()
+
     def refined(self):
         inner = self.inner.refined()
         return None if inner is None else self._around(inner, slice(None), self.n > inner.n)

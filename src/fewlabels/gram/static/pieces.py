@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..base import GramOperator
+from .linear import LinearGram, add_products, weights
 
 
 class PieceGram(GramOperator):
@@ -62,3 +63,26 @@ class PieceGram(GramOperator):
         if self._refined is None or self.dtype == np.float64:
             return None
         return PieceGram(self._part, self._refined, None, self._diagonal)
+
+
+class LinearPieceGram(PieceGram):
+    """The same of the linear kernel, of rows from which ``shift`` (or None) is taken."""
+
+    def __init__(self, part, shift):
+        def over(rows):
+            return LinearGram(rows if shift is None else rows - shift)
+
+        super().__init__(part, over)
+
+    def sum_of(self, indices, coef):
+        """``sum_i coef_i x_i`` over some rows, by one pass over all."""
+        everywhere, total = np.zeros(self.n), 0.0
+        everywhere[indices] = coef
+        for where, gram in self._grams():
+            total = total + weights(gram.X, everywhere[where])
+        return total
+
+    def apply(self, indices, coef, out):
+        total = self.sum_of(indices, coef)
+        for where, gram in self._grams():
+            add_products(gram.X, total, out[where])

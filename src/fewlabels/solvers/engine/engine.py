@@ -235,7 +235,7 @@ class Engine:
     def _round(self, view):
         """Propose, fetch, solve, update."""
         working, Q = self._fetch(self._proposed)
-        share = 0.0 if self._is_whole else 0.1
+        share = 0.0 if self._is_whole else self.settings.share
         target = max(share * view.violation, 0.5 * view.goal)
         a, g = working.a.copy(), working.g.copy()
         limit = min(self.record.steps_left(), _STEPS_PER_CALL)

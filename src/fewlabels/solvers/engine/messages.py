@@ -55,7 +55,7 @@ class SpreadOf(NamedTuple):
     """How numbers are spread over intervals, the first of which has no lower end."""
 
     weight: np.ndarray  # of the rows in each interval,
-    count: np.ndarray  # and how many
+    rows: np.ndarray  # and how many
     least: float
     most: float
 
@@ -73,7 +73,7 @@ class SpreadOf(NamedTuple):
     @classmethod
     def combined(cls, parts):
         """Of the rows of all parts."""
-        return merged(parts, weight=sum, count=sum, least=min, most=max)
+        return merged(parts, weight=sum, rows=sum, least=min, most=max)
 
 
 class Ranked(NamedTuple):

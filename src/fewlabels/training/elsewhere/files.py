@@ -171,6 +171,9 @@ class FilePart(Part):
 
     def take(self, places):
         places = np.asarray(places)
+        if np.any(np.diff(places) <= 0):  # in any order, or the same row again
+            places, where = np.unique(places, return_inverse=True)
+            return self.take(places)[where]
         if len(places) > _MANY * self.n:
             found = []
             for where, rows in self.pieces():
@@ -209,6 +212,12 @@ class FilePlace(Place):
         ends = [n * k // n_parts for k in range(n_parts + 1)]
         pairs = [(ends[k], ends[k + 1]) for k in range(n_parts) if ends[k] < ends[k + 1]]
         self.parts = [FilePart(self, b - a, a, weight) for a, b in pairs]
+
+    def whole(self):
+        """All rows as one part."""
+        weights = [part.weight for part in self.parts]
+        weight = None if weights[0] is None else np.concatenate(weights)
+        return FilePart(self, self.shape[0], 0, weight)
 
     def marked(self, **marks):
         """The same rows with marks: arrays of an entry a row."""

@@ -23,7 +23,7 @@ def cut_elsewhere(rows, ids, g, share, rounding):
     whole = spread(np.empty(0))
     low, high = whole.least, np.nextafter(whole.most, np.inf)
     target, weight = share * float(whole.weight[0]), float(whole.weight[0])
-    below, count = 0.0, int(whole.count[0])
+    below, count = 0.0, int(whole.rows[0])
     while count > _GATHERED and high - low > 8.0 * rounding:
         edges = np.linspace(low, high, _INTERVALS + 1)
         found = spread(edges)
@@ -31,7 +31,7 @@ def cut_elsewhere(rows, ids, g, share, rounding):
         up_to = np.cumsum(found.weight)
         place = int(np.clip(np.searchsorted(up_to, target), 1, _INTERVALS))
         first, last = max(1, place - 1), min(_INTERVALS, place + 1)
-        inside = int(found.count[first : last + 1].sum())
+        inside = int(found.rows[first : last + 1].sum())
         if inside == count:
             break
         low, high, below, count = edges[first - 1], edges[last], float(up_to[first - 1]), inside

@@ -20,6 +20,10 @@ from ..grams import ALWAYS_FLOAT64
 from .moments import farthest
 
 
+# Share of the violation that a working set is solved to: every round takes a pass over the rows.
+_SHARE = 1e-3
+
+
 @dataclass(frozen=True, eq=False)
 class Recipe:
     """How rows, wherever they are, become a ``Partition`` of the problem of a machine.
@@ -123,7 +127,8 @@ def solve_elsewhere(place, recipe, settings):
     rows = place.rows(recipe)
     DualProblem.check_size(rows.scale * rows.facts.largest)
     rows.facts.extent.check(rows.total)
-    settings = replace(settings, callback=partial(_noted, place, settings.callback))
+    note = partial(_noted, place, settings.callback)
+    settings = replace(settings, share=_SHARE, callback=note)
     engine = Engine(rows, settings, Record(settings))
     status = engine.run(cold=True)
     rows.snap()

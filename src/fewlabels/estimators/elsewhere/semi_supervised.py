@@ -1,0 +1,74 @@
+"""An S3VM with the linear kernel over rows in a file."""
+
+import numpy as np
+from sklearn.utils.validation import check_consistent_length
+
+from ...gram import LinearGram, LinearPieceGram
+from ...labels.semi_supervised import sides
+from ...streams.classes import histories
+from ...training.elsewhere.place import stacked
+from ...training.semi_supervised.data import S3VMData
+from ..semi_supervised import solution as solutions
+from .places import read_place
+
+
+def fit_semi_elsewhere(machine, place, y, callback=None):
+    """Fit an S3VM with the linear kernel to the rows of a ``FilePlace``, as ``fit`` does.
+
+    What is of the number of rows, but for the rows, is in memory. The mean of the unlabelled rows,
+    which a balancing constraint makes a part of the function, is a support vector of its own, the
+    last one, whose number in ``support_`` is -1.
+    """
+    n = place.shape[0]
+    part = place.whole()
+    moments, kernel = read_place(machine, place)
+    check_consistent_length(np.empty(n), y)
+    weight = np.ones(n) if part.weight is None else part.weight
+    if not np.all(weight > 0):
+        raise ValueError(
+            "an S3VM of rows that are not in memory takes sample_weight > 0; leave the others out."
+        )
+    label, classes = solutions.read_labels(machine, y)
+    problems = solutions.problems_of(machine, classes)
+    solutions.check_each_has_labels(label, classes)
+    machine.classes_ = classes
+    shift = None if place.is_sparse else moments.center
+    gram = LinearPieceGram(part, shift)
+    data = S3VMData.each(gram, problems, sides(label, len(classes)), weight)
+    found = solutions.train_each(machine, data, callback)
+    machine._hold(None)
+    machine._sample = machine._kept = None
+    machine.objectives_ = solutions.one_or_all(machine, [one.objectives for one in found])
+    solutions.keep_bound(machine, found)
+    solution = _solution(machine, place, gram, (data, found), label, shift)
+    decision = np.column_stack([one.f for one in found])
+    objectives, violations = [one.objective for one in found], [one.violation for one in found]
+    certificate = solutions.certified(
+        machine, objectives, violations, decision, solution.function, label
+    )
+    machine._keep(solution, certificate=certificate)
+    solutions.warn_of_training(machine, found, data[0].gram)
+    return machine
+
+
+def _solution(machine, place, gram, trained, label, shift):
+    data, found = trained
+    results = [one.result for one in found]
+    n = place.shape[0]
+    coefs = np.stack([result.a[:n] for result in results])
+    ids = np.flatnonzero(coefs.any(axis=0))
+    X, coefs, numbers, label = place.take(ids), coefs[:, ids], ids, label[ids]
+    if data[0].target is not None:
+        mean = gram.sum_of(data[0].unlabeled, data[0].share)
+        mean = (mean if shift is None else mean + shift)[None].astype(X.dtype)
+        X = stacked([X, type(X)(mean)]) if place.is_sparse else np.concatenate([X, mean])
+        coefs = np.column_stack([coefs, [result.a[-1] for result in results]])
+        numbers, label = np.append(ids, -1), np.append(label, 0)
+    history = results[0].history
+    if len(found) > 1:
+        history = histories(result.history for result in results)
+    run = sum(r.n_iter for r in results), history, all(r.converged for r in results)
+    return solutions.solution_of(
+        machine, LinearGram(X if shift is None else X - shift), X, list(coefs),
+        [-float(result.multiplier) for result in results], numbers, label, run, shift,
+    )  # fmt: skip
