@@ -1,10 +1,13 @@
 """Rows that occur many times: without one of them the machine is that of the other copies."""
 
+import pickle
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from fewlabels import PUSVM, SVDD, OneClassSVM
-from fewlabels.training import leave_one_out
+from fewlabels.solvers.path import PathFollower
 
 MACHINES = {
     "linear slack": SVDD(nu=0.3, slack="linear", tol=1e-10),
@@ -42,20 +45,87 @@ def test_what_is_held_are_columns_of_distinct_rows(name, rng, monkeypatch):
     model = MACHINES[name].fit(X[:100]).partial_fit(X[100:])
     sizes = []
 
-    def watched(tell, path, *arguments):
-        one_less = path.one_less
+    one_less = PathFollower.one_less
 
-        def noted(*args):
-            sizes.append(one_less(*args))
-            return sizes[-1]
+    def noted(self, *args):
+        sizes.append(one_less(self, *args))
+        return sizes[-1]
 
-        path.one_less = noted
-        return solve(tell, path, *arguments)
-
-    solve = leave_one_out._solved_values
-    monkeypatch.setattr(leave_one_out, "_solved_values", watched)
+    monkeypatch.setattr(PathFollower, "one_less", noted)
     found = model.leave_one_out_decisions()
+    assert sizes or name != "squared slack"
     assert all(one.n <= 30 and one.Q.shape[0] <= 30 for one in sizes)
     apart = model.decision_function(X)
     assert len(np.unique(found.round(9))) <= 15
     assert np.abs(found - apart).max() < 0.1 * np.abs(apart).max()
+
+
+def _rows(rng, n):
+    X = rng.normal(size=(9, 2))[rng.integers(0, 9, n)] + 1.0
+    X[rng.random(n) < 0.2] += rng.normal(size=2)
+    return X
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("paused", [False, True])
+@pytest.mark.parametrize("name", MACHINES)
+def test_copies_that_come_and_go_are_as_a_fit_to_what_is_there(name, paused, rng):
+    is_pu = name == "positive-unlabelled"
+    X, y = _rows(rng, 60), (np.arange(60) < 15).astype(int)
+    weight = rng.choice([0.1, 0.3, 1.0, 2.5], 60)
+    more = {"y": y} if is_pu else {}
+    model = clone(MACHINES[name]).set_params(gamma=0.4).fit(X, sample_weight=weight, **more)
+    for turn in range(12):
+        if paused:
+            model.set_params(max_steps=int(rng.integers(1, 4)))
+        if turn % 3 < 2:
+            n = int(rng.integers(1, 12))
+            new, new_y = X[rng.integers(0, len(X), n)].copy(), (rng.random(n) < 0.3).astype(int)
+            new[: n // 4] += 0.1 * turn
+            new_weight = rng.choice([0.1, 0.3, 1.0], n)
+            more = {"y": new_y} if is_pu else {}
+            model.partial_fit(new, sample_weight=new_weight, **more)
+            X, y = np.vstack([X, new]), np.append(y, new_y)
+            weight = np.append(weight, new_weight)
+        else:
+            gone = rng.choice(np.arange(4, len(X)), 14, replace=False)
+            model.forget(gone)
+            X, y, weight = (np.delete(values, gone, axis=0) for values in (X, y, weight))
+        if turn == 5:
+            model = pickle.loads(pickle.dumps(model))
+        if paused and turn % 2:
+            assert np.isfinite(model.decision_function(X)).all()  # wherever the path stands
+            continue
+        if paused:
+            model.resume(None)
+        more = {"y": y} if is_pu else {}
+        apart = clone(model).set_params(max_steps=None).fit(X, sample_weight=weight, **more)
+        np.testing.assert_allclose(
+            model.decision_function(X), apart.decision_function(X), atol=1e-8
+        )
+        assert model.objective_ == pytest.approx(apart.objective_, rel=1e-9)
+        assert abs(model.duality_gap_) < 1e-8 and model.shape_fit_ == X.shape
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["squared slack", "one class", "positive-unlabelled"])
+def test_a_path_has_a_row_for_every_distinct_one(name, rng):
+    grid = np.array([[i, j, k] for i in range(5) for j in range(5) for k in range(5)], float)
+    X = grid[rng.integers(0, 125, 30_000)]
+    is_pu = name == "positive-unlabelled"
+    y = (X.sum(axis=1) > 8) & (np.arange(len(X)) % 3 == 0)
+
+    def given(rows):
+        return {"X": X[rows], **({"y": y[rows].astype(int)} if is_pu else {})}
+
+    model = clone(MACHINES[name]).fit(**given(slice(29_000)))
+    before = len(model.history_)
+    model.partial_fit(**given(slice(29_000, None))).forget(np.arange(500))
+    operations = model.history_[before:]
+    assert operations[-1]["margin"] <= 125 and sum(one["steps"] for one in operations) < 3000
+    found = model.leave_one_out_decisions(np.arange(0, 29_500, 100))
+    assert np.isfinite(found).all()
+    apart = clone(model).set_params(gamma=model.gamma_).fit(**given(slice(500, None)))
+    np.testing.assert_allclose(
+        model.decision_function(grid), apart.decision_function(grid), atol=1e-7
+    )

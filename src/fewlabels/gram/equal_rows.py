@@ -32,6 +32,18 @@ class Copies:
         number = np.cumsum(is_first) - 1
         return cls(number[first_equal], np.flatnonzero(is_first))
 
+    @classmethod
+    def among(cls, X, keys):
+        """Of rows ``X`` with their ``row_keys``."""
+        if len(keys) < 2:
+            return cls(np.arange(len(keys)), np.arange(len(keys)))
+        _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+        first_equal = first[group]
+        doubtful = np.flatnonzero(first_equal != np.arange(len(keys)))
+        unlike = ~_are_equal(X, doubtful, first_equal[doubtful])
+        first_equal[doubtful[unlike]] = doubtful[unlike]
+        return cls.by_first(first_equal)
+
     def take(self, rows):
         """The copies among some of the rows; ``first`` are places among these."""
         of = self.of[rows]
@@ -66,12 +78,7 @@ def equal_rows(X, *, is_matrix=False):
     keys = row_keys(seen)
     if _all_differ(keys):
         return None
-    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-    first_equal = first[group]
-    doubtful = np.flatnonzero(first_equal != np.arange(n))
-    unlike = ~_are_equal(X, doubtful, first_equal[doubtful])
-    first_equal[doubtful[unlike]] = doubtful[unlike]
-    copies = Copies.by_first(first_equal)
+    copies = Copies.among(X, keys)
     few = len(copies.first) > _MOST * n if n > _SAMPLE else len(copies.first) == n
     return None if few else copies
 

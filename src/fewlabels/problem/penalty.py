@@ -158,6 +158,12 @@ class Penalty:
         """Mask of the variables strictly between two breakpoints."""
         return (a > self.lower) & (a < self.upper) & (a != self.kink)
 
+    def fits_into(self, narrower, a):
+        """Mask of the variables that lie on the same piece of penalties with the same slopes."""
+        is_below = (a < self.kink) & (a <= narrower.kink)
+        is_above = (a > self.kink) & (a >= narrower.kink) & (a <= narrower.upper)
+        return is_below | is_above
+
     def slope_at(self, a):
         """Slope of the piece that holds a variable between breakpoints."""
         return np.where(a > self.kink, self.slope_right, self.slope_left)

@@ -7,7 +7,9 @@ import numpy as np
 from .._deadline import ENDLESS
 from ..fitted import TrainingRows
 from ..gram import make_gram
+from ..gram.equal_rows import Copies, row_keys
 from ..problem import RowPenalties
+from ..problem.penalty import group_sums
 from ..solvers import Status
 from ..solvers.path import PathFollower
 from ..solvers.result import certify
@@ -37,7 +39,7 @@ class ConvexStream:
 
     cache_size, n_jobs, deadline = 200e6, 1, ENDLESS
     # Numbers of rows that follow from the others, and are not saved.
-    derived_values: tuple[str, ...] = ("diagonal",)
+    derived_values: tuple[str, ...] = ("diagonal", "key")
 
     def __init__(self, formulation, kernel, rows, start, *, shift=None, n_steps=0, history=()):
         self.stated = self.formulation = formulation
@@ -45,7 +47,8 @@ class ConvexStream:
         self.version, self.done = 0, True
         self._start = start  # the machine's, until a path has begun: then that of the path
         self._steps_before, self._history_before = n_steps, list(history)
-        self.path, self.on_path, self.mass = None, None, None
+        self.path, self.mass = None, None
+        self.on_path, self.of, self.heads = None, None, None
         self.stale = False  # whether slopes have yet to move
         self._leaving = np.zeros(0, np.int64)
 
@@ -54,6 +57,7 @@ class ConvexStream:
         if self.on_path is not None:
             return
         rows = self.rows
+        rows["key"] = row_keys(rows.X)
         if self.formulation.needs_diagonal:
             rows["diagonal"] = self._diagonal(rows.X)
         self.formulation = self.stated.on_path(rows)
@@ -106,7 +110,7 @@ class ConvexStream:
             values["diagonal"] = self._diagonal(X)
         self.formulation = self.formulation.joined_by(values)
         self.version += 1
-        return self.rows.append(X, **values)
+        return self.rows.append(X, key=row_keys(X), **values)
 
     def remove(self, indices):
         """Let rows go, by what users call them."""
@@ -155,28 +159,61 @@ class ConvexStream:
         self._notice()
         wanted, there = self._wanted(), np.zeros(self.rows.n_places, bool)
         there[self.on_path] = True
-        weight = self.rows["weight"]
-        joining, leaving = np.flatnonzero(wanted & ~there), np.flatnonzero(there & ~wanted)
+        joining, stays = np.flatnonzero(wanted & ~there), wanted[self.on_path]
         if len(joining):
-            mass = self._set_mass(weight[wanted | there].sum())
-            rows, penalties = self.kernel_rows(joining), self.penalties(joining, mass)
-            self.on_path = np.concatenate([self.on_path, joining])
-            total = self.formulation.total(mass)
-            return self.path.add(rows, penalties, total=total, max_steps=max_steps)
-        if len(leaving):
-            mass = self._set_mass(weight[wanted].sum())
-            self._leaving = leaving
-            where = np.flatnonzero(~wanted[self.on_path])
-            total = self.formulation.total(mass)
-            return self.path.remove(where, total=total, max_steps=max_steps)
+            return self._join(joining, max_steps)
+        if not stays.all():
+            return self._leave(stays, max_steps)
         if self.stale:
             self.stale = False
             return self.move_to(self.path, self.mass, max_steps)
         self._check_rounding()
         moved = self.rows.compact()
         if moved is not None:
-            self.on_path = moved[self.on_path]
+            self.on_path, self.heads = moved[self.on_path], moved[self.heads]
         return None
+
+    def _join(self, joining, max_steps):
+        """Let rows join the path: those that equal rows on it, or else the others."""
+        heads, key, weight = self.heads, self.rows["key"], self.rows["weight"]
+        here = key[heads]
+        is_alike = here == key[joining] if len(joining) == 1 else np.isin(here, key[joining])
+        alike = np.flatnonzero(is_alike)
+        places = np.append(heads[alike], joining)
+        copies = Copies.among(self.rows.rows(places), key[places])
+        first = copies.first[copies.of[len(alike) :]]
+        known = first < len(alike)
+        if known.any():
+            joining, of = joining[known], alike[first[known]]
+            changed = np.unique(of)
+        else:
+            new, of = np.unique(first, return_inverse=True)
+            changed, of = len(heads) + np.arange(len(new)), len(heads) + of
+            self.heads = np.append(heads, joining[new - len(alike)])
+        on_path, of = np.append(self.on_path, joining), np.append(self.of, of)
+        if np.any(on_path[1:] < on_path[:-1]):
+            order = np.argsort(on_path)
+            on_path, of = on_path[order], of[order]
+        self.on_path, self.of = on_path, of
+        mass = self._set_mass(weight[on_path].sum())
+        penalties, total = self.penalties(self.merged(changed), mass), self.formulation.total(mass)
+        if known.any():
+            return self.path.change(changed, penalties, total=total, max_steps=max_steps)
+        rows = self.kernel_rows(self.heads[changed])
+        return self.path.add(rows, penalties, total=total, max_steps=max_steps)
+
+    def _leave(self, stays, max_steps):
+        """Let rows leave the path: those that equal rows which stay, or else the others."""
+        left = np.bincount(self.of[stays], minlength=len(self.path)) > 0
+        is_copy = ~stays & left[self.of]
+        stays = ~is_copy if is_copy.any() else stays
+        self._leaving = self.on_path[~stays]
+        mass = self._set_mass(self.rows["weight"][self.on_path[stays]].sum())
+        changed, total = np.unique(self.of[~stays]), self.formulation.total(mass)
+        if not is_copy.any():
+            return self.path.remove(changed, total=total, max_steps=max_steps)
+        penalties = self.penalties(self.merged(changed, stays), mass)
+        return self.path.change(changed, penalties, total=total, max_steps=max_steps)
 
     def _set_mass(self, mass):
         self.stale |= self.formulation.moves_slopes and mass != self.mass
@@ -184,21 +221,39 @@ class ConvexStream:
         return self.mass
 
     def _notice(self):
-        """See whether rows that were leaving have left the path."""
-        if len(self.on_path) > len(self.path):
-            gone = np.isin(self.on_path, self._leaving)
-            self.on_path = self.on_path[~gone] if gone.any() else self.on_path[: len(self.path)]
+        """See whether rows that were leaving have left the path, and others never joined it."""
+        n = len(self.path)
+        stays = self.of < n
+        if len(self._leaving):
+            others = ~np.isin(self.on_path, self._leaving)
+            is_off = len(np.unique(self.of[others])) == n
+            if is_off and (self.path.finished or not stays.all()):
+                stays, self._leaving = others, self._leaving[:0]
+        if not stays.all():
+            of = np.unique(self.of[stays], return_inverse=True)[1]
+            self._keep(self.on_path[stays], of)
 
-    def penalties(self, places, mass):
-        """RowPenalties of rows on the path."""
-        rows = self.rows.at(places)
+    def _keep(self, on_path, of):
+        """Rows that are on the path, and a place of every row of it (``heads``)."""
+        self.on_path, self.of = on_path, of
+        self.heads = np.empty(int(of.max(initial=-1)) + 1, np.int64)
+        self.heads[of[::-1]] = on_path[::-1]
+
+    def merged(self, numbers=slice(None), stays=slice(None)):
+        """Numbers of rows of the path by name, with the weights of the rows that stay together."""
+        heads, weight = self.heads, self.rows["weight"][self.on_path[stays]]
+        weight = np.bincount(self.of[stays], weight, minlength=len(heads))
+        return self.rows.at(heads[numbers]) | {"weight": weight[numbers]}
+
+    def penalties(self, rows, mass):
+        """RowPenalties of rows of the path, from their numbers."""
         penalty = self.formulation.penalty(rows, mass)
         return RowPenalties.convex(penalty, self.formulation.ridge(rows))
 
     def move_to(self, path, mass, max_steps=None):
         """Move a path over the present rows to the problem of a mass."""
         return path.move(
-            np.arange(len(self.on_path)), self.penalties(self.on_path, mass),
+            np.arange(len(path)), self.penalties(self.merged(), mass),
             total=self.formulation.total(mass), max_steps=max_steps,
         )  # fmt: skip
 
@@ -215,12 +270,15 @@ class ConvexStream:
     def _begin(self):
         """Begin the path at a solution, and make that exact."""
         places = np.flatnonzero(self._wanted())
-        self.mass = float(self.rows["weight"][places].sum())
-        penalties = self.penalties(places, self.mass)
+        copies = Copies.among(self.rows.rows(places), self.rows["key"][places])
+        self._keep(places, copies.of)
+        self._leaving = self._leaving[:0]
+        self.mass, self.stale = float(self.rows["weight"][places].sum()), False
+        penalties = self.penalties(self.merged(), self.mass)
         a = np.zeros(self.rows.n_places)
         known, multiplier = self._start
         a[: len(known)] = known
-        a = penalties.penalty.rounded(a[places], _ON_AT_FIRST)
+        a = penalties.penalty.rounded(group_sums(copies, a[places]), _ON_AT_FIRST)
         members = int(penalties.penalty.between(a).sum())
         if members > _MOST_MEMBERS:
             raise ValueError(
@@ -232,8 +290,7 @@ class ConvexStream:
             self.kernel, scale=self.formulation.scale, total=self.formulation.total(self.mass),
             cache_size=self.cache_size, n_jobs=self.n_jobs, deadline=self.deadline,
         )  # fmt: skip
-        self.on_path, self.stale = places, False
-        self.path.load(self.kernel_rows(places), penalties, a, multiplier)
+        self.path.load(self.kernel_rows(places[copies.first]), penalties, a, multiplier)
 
     def _begin_again(self):
         """After an exception: let another path begin where this one ended."""
@@ -243,8 +300,20 @@ class ConvexStream:
         self._steps_before, self._history_before = self.n_steps, self.history
         if len(path):
             self._notice()
-            self._start = self._spread(path.a), path.multiplier
+            self._start = self._spread(self._variables()), path.multiplier
         self.path = None
+
+    def _variables(self):
+        """The variables of the rows on the path, those of equal rows shared out."""
+        a, of = self.path.a, self.of
+        if len(a) < len(of):
+            rows = self.rows.at(self.on_path)
+            penalties = self.penalties(rows, self.mass)
+            if penalties.ridge.any():
+                return a[of] * (rows["weight"] / self.merged()["weight"][of])
+            first = np.searchsorted(self.on_path, self.heads)
+            return penalties.penalty.shared_out(a, Copies(of, first))
+        return a[of]
 
     def _spread(self, a):
         """Numbers of the rows on the path, at all places."""
@@ -265,7 +334,7 @@ class ConvexStream:
     # -- what the machine is --------------------------------------------------------------------
 
     def solution(self, gram=None):
-        """The machine's problem over the rows on the path, and its Result."""
+        """The machine's problem over the rows on the path, equal ones each, and its Result."""
         self._prepare()
         path, unit = self.path, self.formulation.unit(self.mass)
         if path is not None:
@@ -274,9 +343,12 @@ class ConvexStream:
             X = self.kernel_rows(self.on_path)
             gram = make_gram(self.kernel, X, dtype=np.float64, n_jobs=self.n_jobs)
         problem = self.stated.problem(gram, self.rows.at(self.on_path))
-        a = self._start[0][self.on_path] if path is None else path.a
+        a = self._start[0][self.on_path] if path is None else self._variables()
         a = problem.penalty.rounded(a / unit)
-        gradient = problem.gradient(a) if path is None else (path.h + path.multiplier) / unit
+        if path is None:
+            gradient = problem.gradient(a)
+        else:
+            gradient = (path.h + path.multiplier)[self.of] / unit
         status = Status.CONVERGED if self.done else Status.MAX_ITER
         result = certify(problem, a, gradient, status, self.n_steps, self.history)
         if not self.done:

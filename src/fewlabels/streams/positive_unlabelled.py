@@ -23,7 +23,7 @@ class PUStream(ConvexStream):
     rows, times their weights, and its "similarity" the mean.
     """
 
-    derived_values = ("sum", "similarity")
+    derived_values = (*ConvexStream.derived_values, "sum", "similarity")
 
     def _prepare(self):
         if self.on_path is None:
@@ -135,14 +135,15 @@ class PUStream(ConvexStream):
         rows, mass, one = self.rows, self.mass, np.array([place])
         left = self.positive_weight - float(rows["weight"][place])
         formulation = self.formulation.with_positives(left)
-        where = np.append(self.on_path, place)
+        heads = self.heads
+        where = np.append(heads, place)
         similarity = (rows["sum"][where] - self._span(one, where)) / left
-        numbers = {"weight": rows["weight"][self.on_path], "similarity": similarity[:-1]}
+        numbers = self.merged() | {"similarity": similarity[:-1]}
         penalties = RowPenalties.convex(formulation.penalty(numbers, mass))
-        path.move(np.arange(len(self.on_path)), penalties, total=formulation.total(mass))
+        path.move(np.arange(len(path)), penalties, total=formulation.total(mass))
         a, h, penalty = path.a, path.h, path.penalty
         support = np.flatnonzero(a)
-        inner = self._sum(self.on_path[support], a[support], one)
+        inner = self._sum(heads[support], a[support], one)
         settled = path.multiplier + penalty.multiplier(penalty.rounded(a), h)
         own = {"similarity": similarity[-1:]}
         return formulation.decision(own, 0, None, inner - settled, None, mass)

@@ -300,25 +300,23 @@ class PathFollower:
 
     # -- without one row ----------------------------------------------------------------------
 
-    def one_less(self, a, h, penalty, unit, of=None):
+    def one_less(self, a, h, penalty, unit, rows=None, ridge=None):
         """``OneLess`` of the present rows, from their solution; see there.
 
-        For penalties without kinks, which have no sign of their own to flip. ``of`` are numbers
-        0, 1, ... that equal rows share which count as one, with their variables together.
+        For penalties without kinks, which have no sign of their own to flip. With ``rows``
+        everything given, ``ridge`` included, is that of present rows with these numbers, of which
+        some may stand there twice.
         """
-        rows, gram = self._state.present, self._state.gram
-        ridge, gradient = self.scale * self._values(st.RIDGE), h + penalty.slope_right
-        lower, upper = penalty.lower, penalty.upper
-        if of is not None:
-            first = np.unique(of, return_index=True)[1]
-            a, lower, upper = (np.bincount(of, values) for values in (a, lower, upper))
-            ridge, times = ridge[first], np.bincount(of)
-            rows, ridge, gradient = rows[first], ridge / times, gradient[first]
+        present, gram = self._state.present, self._state.gram
+        if rows is None:
+            rows, ridge = slice(None), self.scale * self._values(st.RIDGE)
+        numbers = present[rows]
 
         def columns(indices):
-            return self.scale * np.ascontiguousarray(gram.block(rows, rows[indices]).T)
+            return self.scale * np.ascontiguousarray(gram.block(numbers, numbers[indices]).T)
 
-        return OneLess(columns, ridge, a, gradient, lower, upper, unit)
+        gradient = h + penalty.slope_right
+        return OneLess(columns, ridge, a, gradient, penalty.lower, penalty.upper, unit)
 
     def inner(self, indices, a):
         """``sum_j a_j scale K_ij`` over the present rows, summed afresh, at some of them."""
