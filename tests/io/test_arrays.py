@@ -30,6 +30,16 @@ def test_sparse_npz(tmp_path):
     np.testing.assert_array_equal(data.X.toarray(), X)
 
 
+@pytest.mark.parametrize("form", ["csr", "csc"])
+def test_a_sparse_npz_that_points_outside_is_not_used(tmp_path, form):
+    """Compiled code would write there, and the process end some time later."""
+    path, ends = tmp_path / "a.npz", [0, 1, 1, 1, 1]
+    parts = {"data": [1.0], "indices": [9], "indptr": ends}
+    np.savez(path, format=form.encode(), shape=[4, 4], **parts)
+    with pytest.raises(UserError, match=r"sparse matrix in .* is broken .*save_npz"):
+        read_arrays(path, "npz")
+
+
 @pytest.mark.parametrize("zero_based", [True, False])
 def test_svmlight_counts_columns_as_in_training(tmp_path, zero_based):
     path, later = tmp_path / "a.svmlight", tmp_path / "b.svmlight"

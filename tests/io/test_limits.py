@@ -1,9 +1,11 @@
 """Files that would fill memory are refused before they do, in one sentence."""
 
+import contextlib
 import gzip
 import io
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import tracemalloc
@@ -18,7 +20,8 @@ from fewlabels.io import limits
 from fewlabels.io.errors import UserError
 from fewlabels.io.formats import blocks as tables
 from fewlabels.io.models.files import load_model
-from fewlabels.io.tables.read import column_names
+from fewlabels.io.paths import input_format
+from fewlabels.io.tables.read import column_names, iterate_tables
 from fewlabels.io.tables.training import read_training
 
 
@@ -101,6 +104,95 @@ def test_repeated_cells_of_parquet(tmp_path, allowed):
     pq.write_table(pa.table({f"c{k}": zeros for k in range(20)}), path)
     allowed("20M")
     _refused(path, r"32 MB of memory \(its cells as numbers\)")
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_long_texts_that_parquet_holds_once(tmp_path, allowed, folder):
+    path = tmp_path / "d.parquet"
+    texts = pa.array(["x" * 100_000 + str(k) for k in range(4)])
+    which = pa.array(np.arange(20_000, dtype=np.int32) % 4)
+    column = pa.DictionaryArray.from_arrays(which, texts)
+    table = pa.table({"a": np.arange(20_000.0), "text": column})
+    pq.write_table(table, path, compression="zstd", store_schema=False)
+    assert path.stat().st_size < 1e6
+    allowed("300M")
+    _refused(tmp_path if folder else path, r"8 GB of memory \(read as a whole")
+    given = tmp_path if folder else path
+    tables = iterate_tables(given, input_format(given), 1 << 16)
+    sizes, n_rows = [], 0
+    for part, _, _ in tables:
+        sizes.append(part.nbytes)
+        n_rows += part.num_rows
+        assert part.column("text").type == pa.string()
+        assert part.column("text")[0].as_py()[-1] in "0123"
+    assert max(sizes) < 70e6 and n_rows == 20_000
+
+
+def test_lists_of_parquet_are_counted_and_not_written_out(tmp_path, allowed):
+    path = tmp_path / "d.parquet"
+    lists = pa.array([["x" * 1000, "y"] * 50] * 400)
+    pq.write_table(
+        pa.table({"a": np.arange(400.0), "b": np.sin(np.arange(400)), "l": lists}), path
+    )
+    data = read_training(path)
+    assert data.n_rows == 400
+    allowed("200K")
+    _refused(path, r"326 KB|0\.326 MB of memory \(its cells as numbers\)")
+
+
+def test_a_sheet_that_names_a_long_text_many_times(tmp_path, allowed):
+    openpyxl = pytest.importorskip("openpyxl")
+    book, path, plain = openpyxl.Workbook(), tmp_path / "d.xlsx", tmp_path / "plain.xlsx"
+    book.save(plain)
+    space = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+    rows = "".join(f'<row><c><v>{k}</v></c><c t="s"><v>0</v></c></row>' for k in range(2000))
+    with zipfile.ZipFile(plain) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            text = old.read(name).decode()
+            if name == "[Content_Types].xml":
+                more = f'<Override PartName="/xl/sharedStrings.xml" ContentType="{kind}"/>'
+                text = text.replace("</Types>", f"{more}</Types>")
+            elif "sheet1" in name:
+                text = f"<worksheet {space}><sheetData>{rows}</sheetData></worksheet>"
+            new.writestr(name, text)
+        text = f"<si><t>{'x' * 30_000}</t></si>"
+        new.writestr("xl/sharedStrings.xml", f'<sst {space} count="1">{text}</sst>')
+    allowed("30M")
+    _refused(path, r"60\.\d MB of memory \(its sheet with every text written out\)")
+
+
+def test_a_sheet_with_a_cell_far_to_the_right(tmp_path, allowed):
+    openpyxl = pytest.importorskip("openpyxl")
+    book, path = openpyxl.Workbook(), tmp_path / "d.xlsx"
+    book.active.append(["a", "b"])
+    for k in range(2000):
+        book.active.append([k, k])
+    book.active.cell(1, 16_000, "far")
+    book.save(path)
+    allowed("100M")
+    _refused(path, r"512 MB of memory \(its sheet with every text written out\)")
+
+
+def test_rows_of_json_that_have_no_key_in_common(tmp_path, allowed):
+    path = tmp_path / "d.jsonl"
+    path.write_text("".join(f'{{"k{k}": {k}}}\n' for k in range(10_000)))
+    allowed("300M")
+    _refused(path, r"400 MB of memory \(a cell for every row and key\)")
+
+
+def test_a_view_that_makes_texts_of_nothing(tmp_path, allowed):
+    path = tmp_path / "d.db"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        some = "WITH RECURSIVE c(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM c LIMIT 3000)"
+        text = "replace(hex(zeroblob(500000)), '00', 'ab')"
+        connection.execute(f"CREATE VIEW v AS {some} SELECT k, {text} AS t FROM c")
+        big = "replace(hex(zeroblob(400000000)), '00', 'ab')"
+        connection.execute(f"CREATE VIEW w AS {some} SELECT k, {big} AS t FROM c")
+        connection.commit()
+    allowed("200M")
+    _refused(f"{path}::v", r"\d GB of memory \(read as a whole", peak=300e6)
+    _refused(f"{path}::w", "string or blob too big", peak=300e6)
 
 
 def test_columns_by_the_hundred_thousand(tmp_path, allowed):

@@ -44,7 +44,7 @@ def read_arrays(path, form, *, n_columns=None, zero_based=None):
         data = _read_svmlight(path, n_columns, zero_based)
     else:
         X, labels = (path.content, {}) if form == "matrix" else _read_numpy(path, form)
-        data = ArrayData(X if isinstance(X, np.ndarray) else as_sparse(X), labels)
+        data = ArrayData(X if isinstance(X, np.ndarray) else _sound(X, path), labels)
     X = data.X
     if X.ndim != 2:
         raise UserError(
@@ -65,6 +65,19 @@ def read_arrays(path, form, *, n_columns=None, zero_based=None):
             "(sklearn.feature_extraction.FeatureHasher)."
         )
     return data
+
+
+def _sound(X, path):
+    """A sparse matrix as CSR, once its indices are known to lie within it."""
+    try:
+        if hasattr(X, "check_format"):
+            X.check_format(full_check=True)
+        return as_sparse(X)
+    except ValueError as error:
+        raise UserError(
+            f"The sparse matrix in {path} is broken ({error}); make it anew from rows, columns "
+            "and values, and save it with scipy.sparse.save_npz."
+        ) from error
 
 
 def _read_numpy(path, form):

@@ -14,6 +14,8 @@ from .databases import extra, table_of
 
 # What a byte of a sheet takes as values.
 _PER_BYTE = 3
+# What every cell of a row as wide as the widest takes besides, as a value and in Arrow.
+_PER_CELL = 16
 _ERRORS = frozenset({"#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"})
 
 
@@ -55,6 +57,7 @@ def _sheet(source):
             sheet = table_of(source, sheets if source.table else {first: sheets[first]})
             sheet.reset_dimensions()
             rows = [row for row in sheet.iter_rows(values_only=True) if _filled(row)]
+            check_room(source, _written(rows), "its sheet with every text written out")
             book.close()
     except UserError:
         raise
@@ -83,6 +86,12 @@ def _named(rows, source):
     if source.reading.header is False:
         return [f"column_{k + 1}" for k in range(width)], rows
     return [_text(value) or "" for value in rows[0]], rows[1:]
+
+
+def _written(rows):
+    """Bytes of a table of the cells: a file holds texts once, and no cell that is empty."""
+    texts = sum(len(v) for row in rows for v in row if isinstance(v, str))
+    return texts + _PER_CELL * len(rows) * max(map(len, rows), default=0)
 
 
 def _is_value(value):

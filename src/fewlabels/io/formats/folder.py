@@ -2,42 +2,51 @@
 
 import pyarrow as pa
 import pyarrow.dataset as pads
+import pyarrow.parquet as pq
 
-from ..limits import check_room
+from .parquet import check_cells, texts, written_out
 
 _ROWS = 1 << 16
 
 
 def names(source):
     """Names of the columns of all files, and of those that folders name (``year=2026``)."""
-    return _dataset(source).schema.names
+    return _dataset(source)[1].names
 
 
 def pieces(source, names, rows, types):
     """Tables of the rows, file by file in the order of their names, and how much was read."""
-    dataset = _dataset(source)
-    done, n_rows = 0, dataset.count_rows()
-    if rows is None or rows > _ROWS:  # all of it is wanted
-        check_room(source, 8 * n_rows * len(names), "its cells as numbers")
+    dataset, schema, files = _dataset(source)
+    done, n_rows = 0, sum(metadata.num_rows for metadata in files)
+    check_cells(source, files, None if rows is None or rows > _ROWS else rows)
     batches = dataset.to_batches(
         batch_size=min(rows or _ROWS, _ROWS), batch_readahead=1, fragment_readahead=0,
         use_threads=False,
     )  # fmt: skip
     for batch in batches:
-        done += batch.num_rows
-        yield pa.Table.from_batches([batch]), None, done / max(1, n_rows)
+        for table in written_out(batch, schema):
+            done += table.num_rows
+            yield table, None, done / max(1, n_rows)
 
 
 def _dataset(source):
-    files = sorted(str(path) for path in parquet_files(source.path))
-    how = dict(
-        format="parquet", partitioning=pads.partitioning(flavor="hive"),
-        partition_base_dir=str(source.path),
-    )  # fmt: skip
-    first = pads.dataset(files, **how)
+    """The dataset, with texts as dictionaries, the schema without, and what its files tell."""
+    paths = sorted(str(path) for path in parquet_files(source.path))
+    how = dict(partitioning=pads.partitioning(flavor="hive"), partition_base_dir=str(source.path))
+    first = pads.dataset(paths, format="parquet", **how)
     schemas = [fragment.physical_schema for fragment in first.get_fragments()]
     schema = pa.unify_schemas([first.schema, *schemas], promote_options="permissive")
-    return pads.dataset(files, schema=schema.remove_metadata(), **how)
+    schema = packed = schema.remove_metadata()
+    files = [pq.read_metadata(path) for path in paths]
+    for name in {name for metadata in files for name in texts(metadata)} & set(schema.names):
+        k = schema.get_field_index(name)
+        if pa.types.is_string(schema.field(k).type) or pa.types.is_binary(schema.field(k).type):
+            kind = pa.dictionary(pa.int32(), schema.field(k).type)
+            packed = packed.set(k, schema.field(k).with_type(kind))
+    columns = [f.name for f in packed if pa.types.is_dictionary(f.type)]
+    options = pads.ParquetReadOptions(dictionary_columns=columns)
+    form = pads.ParquetFileFormat(read_options=options)
+    return pads.dataset(paths, schema=packed, format=form, **how), schema, files
 
 
 def parquet_files(folder):

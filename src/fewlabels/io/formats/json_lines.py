@@ -6,38 +6,55 @@ from functools import lru_cache
 import pyarrow as pa
 
 from ..errors import UserError
+from ..limits import check_room
 from .blocks import blocks
+
+# Bytes that a cell takes, also one that is missing, and cells that are written out at a time.
+_PER_CELL, _CELLS = 4, 1 << 24
+
+
+def names(source):
+    """All keys, in the order of their first occurrence; the whole file is read for them."""
+    return list(_seen(source)[0])
 
 
 @lru_cache(maxsize=4)
-def names(source):
-    """All keys, in the order of their first occurrence; the whole file is read for them."""
-    found = {}
-    for rows, _ in _rows(source):
+def _seen(source):
+    """All keys, and how many rows there are."""
+    found, n_rows = {}, 0
+    for rows in _rows(source):
+        n_rows += len(rows)
         for row in rows:
             found.update(dict.fromkeys(row))
-    return list(found)
+    return found, n_rows
 
 
 def pieces(source, names, rows, types):
     """Tables of texts, as numbers are written in the file, and how much of it was read."""
-    for found, share in _rows(source):
-        columns = [
-            pa.array([_text(row.get(name)) for row in found], pa.string()) for name in names
-        ]
-        yield pa.Table.from_arrays(columns, names=names), None, share
+    done, n_rows = 0, _seen(source)[1]
+    if rows is None or rows >= 1 << 20:  # all of it is wanted
+        check_room(source, _PER_CELL * n_rows * len(names), "a cell for every row and key")
+    step = max(1, _CELLS // max(1, len(names)))
+    for found in _rows(source):
+        for first in range(0, len(found), step):
+            part = found[first : first + step]
+            columns = [
+                pa.array([_text(row.get(name)) for row in part], pa.string()) for name in names
+            ]
+            done += len(part)
+            yield pa.Table.from_arrays(columns, names=names), None, done / n_rows
 
 
 def _rows(source):
     encoding = source.reading.encoding or "utf-8"
     done = 0
-    for block, share in blocks(source, encoding, lambda text: text.rfind(b"\n") + 1):
+    for block, _ in blocks(source, encoding, lambda text: text.rfind(b"\n") + 1):
         lines = block.decode("utf-8-sig" if not done else "utf-8").split("\n")
         rows = []
         for line in filter(str.strip, lines):
             done += 1
             rows.append(_object(line, source, done))
-        yield rows, share
+        yield rows
 
 
 def _object(line, source, number):

@@ -9,7 +9,8 @@ import pyarrow as pa
 from ..errors import UserError
 from .databases import quoted, table_of
 
-_ROWS = 1 << 14
+# Rows, and bytes of texts, at a time; and bytes of the longest row.
+_ROWS, _BYTES, _LONGEST = 1 << 14, 1 << 26, 1 << 28
 
 
 def names(source):
@@ -25,7 +26,7 @@ def pieces(source, names, rows, types):
         table = _table(source, connection)
         n_rows = connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
         cursor, done = connection.execute(f"SELECT * FROM {table}"), 0
-        while found := cursor.fetchmany(min(rows or _ROWS, _ROWS)):
+        while found := _some(cursor, min(rows or _ROWS, _ROWS)):
             done += len(found)
             columns = [
                 pa.array(map(_text, cells), pa.string()) for cells in zip(*found, strict=True)
@@ -33,11 +34,21 @@ def pieces(source, names, rows, types):
             yield pa.Table.from_arrays(columns, names=names), None, min(1.0, done / n_rows)
 
 
+def _some(cursor, most):
+    """The next rows, fewer than ``most`` where they are long: a view may make texts of nothing."""
+    found, size = [], 0
+    while len(found) < most and size < _BYTES and (row := cursor.fetchone()):
+        found.append(row)
+        size += sum(len(cell) for cell in row if isinstance(cell, str | bytes))
+    return found
+
+
 @contextlib.contextmanager
 def _opened(source):
     address = f"{Path(source).resolve().as_uri()}?mode=ro"
     try:
         with contextlib.closing(sqlite3.connect(address, uri=True)) as connection:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
             yield connection
     except sqlite3.Error as error:
         raise UserError(f"{source} cannot be read: {error}.") from error
