@@ -86,6 +86,15 @@ def test_thresholds_of_as_many_rows_as_there_is_time_for(Machine):
     assert len(model.calibration_scores_) in (50, len(X))
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rows_that_the_path_has_yet_to_reach_have_decisions(n_classes, rng):
+    X, y = rng.normal(size=(60, 2)), np.where(np.arange(60) < 12, np.arange(60) % n_classes, -1)
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model = S3VM(solver="path", max_time=AT_ONCE).fit(X, y)
+    assert not model.is_caught_up_
+    np.testing.assert_allclose(model.training_decisions_, model.decision_function(X), atol=1e-9)
+
+
 @pytest.mark.parametrize("Machine", [SVDD, OneClassSVM, PUSVM])
 def test_updates_stop_and_go_on(Machine):
     X, y = pile()

@@ -137,7 +137,8 @@ class S3VM(TwoClassMachine):
     transduction_ : ndarray of shape (n_samples,)
         Labels of the training rows: their own, predictions for unlabelled ones.
     training_decisions_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        ``decision_function`` of the training rows, which needs no kernel value.
+        ``decision_function`` of the training rows, which needs no kernel value (but for rows that
+        a path which was stopped has yet to reach).
     support_, support_vectors_, gamma_
         As of :class:`SVDD`. A balancing constraint that is active makes all unlabelled rows
         support vectors.
@@ -365,7 +366,11 @@ class S3VM(TwoClassMachine):
         if self._stream is None:
             raise AttributeError("training_decisions_ needs the training rows, which are gone.")
         each = [part.standing().f[part.places] for part in self._stream.parts]
-        return each[0] if len(each) == 1 else np.stack(each, axis=1)
+        told = each[0] if len(each) == 1 else np.stack(each, axis=1)
+        ahead = np.isnan(told).reshape(len(told), -1).any(axis=1)  # the path has yet to reach them
+        if ahead.any():
+            told[ahead] = self.decision_function(self.training_rows_.X[ahead])
+        return told
 
     @property
     def optimality_gap_(self):
