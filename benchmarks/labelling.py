@@ -5,6 +5,11 @@
     python benchmarks/labelling.py latency --out OUT --rows 10000  from a key to the next card
     python benchmarks/labelling.py work --out OUT --rows 10000     the same in CPU time, in process
 
+For latency on a quiet machine, two minutes each:
+
+    python benchmarks/labelling.py latency --out OUT --rows 10000 --answers 100
+    python benchmarks/labelling.py latency --out OUT --rows 100000 --answers 60 --kernels linear
+
 It takes Chromium and ``pip install websockets``. What was measured is
 printed as JSON.
 """
@@ -29,6 +34,10 @@ from fewlabels.io.answers.file import read_answers
 from fewlabels.labelling.session import Session
 
 WIDE, PHONE = 1280, 390
+OTHER = "somebody-else"
+# Keys before those that are timed with an S3VM, and what says that it is there.
+_FIRST = 12
+_READY = "call('overview').then((o) => o.machine.includes('S3VM') && !o.busy)"
 
 
 def serve(data, classes, *options):
@@ -95,6 +104,7 @@ def drive_one(name, folder, out, n_answers):
     data, classes, truth, options = SETS[name](folder, out)
     server, url = serve(data, classes, *options)
     page, rng, pressed, waits = Chromium(), random.Random(0), [], []
+    finished = None
     try:
         page.size(WIDE)
         page.open(url)
@@ -109,6 +119,9 @@ def drive_one(name, folder, out, n_answers):
             waits.append(page.timed(key))
             what = {"d": "unknown", "s": "skip"}.get(key) or classes[truth[row]]
             pressed.append((row, what))
+        if name == "two":
+            disagree(page, pressed[-1][0], classes, truth)
+            finished = finish(page, out)
         pictures(page, out, name)
         if name == "five":
             page.run("location.reload(); 0")
@@ -119,14 +132,36 @@ def drive_one(name, folder, out, n_answers):
         page.close()
         server.send_signal(signal.SIGINT)
         server.wait(timeout=60)
-    standing = [(a.row, a.label or a.kind) for a in read_answers(f"{data}.labels").standing()]
+    standing = [(a.row, a.label or a.kind) for a in read_answers(f"{data}.labels").standing()
+                if a.annotator != OTHER]  # fmt: skip
     origin = urlsplit(url).netloc
     return {
         "set": name, "rows": len(truth), "answers": len(pressed),
         "answers are those pressed": standing == pressed,
         "requests elsewhere": [r for r in page.requests if urlsplit(r).netloc not in (origin, "")],
-        "console errors": page.errors, "widest": wide, **told(waits),
+        "console errors": page.errors, "widest": wide, "finished": finished,
+        **told(waits),
     }  # fmt: skip
+
+
+def disagree(page, row, classes, truth):
+    """Somebody else says something else of a row, which the list of rows then shows."""
+    label = classes[1 - truth[row]]
+    given = {"id": "other", "annotator": OTHER, "row": row, "kind": "label", "label": label}
+    page.run(f"call('answer', {json.dumps(given)})")
+    page.run("show('rows')")
+    page.until(f"el('view-rows').textContent.includes('{OTHER}: {label}')")
+
+
+def finish(page, out):
+    """Press the button that ends with a model and its report; what the page says then."""
+    page.run("show('progress')")
+    page.until("document.querySelector('#finish button')")
+    page.run("document.querySelector('#finish button').click(); 0")
+    page.until("document.querySelector('#finish a')", seconds=500)
+    page.picture(out / "finished.png")
+    report = page.run("fetch(document.querySelector('#finish a').href).then((r) => r.text())")
+    return {"said": page.run("el('finish').textContent"), "report": report[:40]}
 
 
 def pictures(page, out, name):
@@ -200,52 +235,63 @@ def kill(args):
 # -- latency ----------------------------------------------------------------------------------
 
 
+def numbers(args, kernel):
+    """A table of numbers in two classes that overlap, and the class of each row."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, args.rows)
+    X = rng.normal(size=(args.rows, 20)) + truth[:, None] - 0.5
+    frame = pd.DataFrame(X.round(4)).add_prefix("x")
+    return write_table(args.out / f"numbers-{kernel}.csv", frame), truth
+
+
 def latency(args):
-    """From a key to the next card, in Chromium, over a table of numbers."""
-    rng, found = np.random.default_rng(0), []
-    for kernel in ("linear", "rbf"):
-        truth = rng.integers(0, 2, args.rows)
-        X = rng.normal(size=(args.rows, 20)) + truth[:, None] - 0.5
-        frame = pd.DataFrame(X.round(4)).add_prefix("x")
-        data = write_table(args.out / f"latency-{kernel}.csv", frame)
+    """From a key to the next card, in Chromium, once a machine of two classes is there."""
+    found = []
+    for kernel in args.kernels:
+        data, truth = numbers(args, kernel)
         server, url = serve(data, ["a", "b"], "--kernel", kernel)
-        page, waits = Chromium(), []
+        page, waits, since = Chromium(), [], time.monotonic()
         try:
             page.open(url)
-            for _ in range(args.answers):
+            for number in range(_FIRST + args.answers):
                 waits.append(page.timed(str(truth[page.run("row")] + 1)))
+                if number == _FIRST:
+                    page.until(_READY, seconds=200)
+                    since = time.monotonic()
                 time.sleep(args.pause)
-            memory = peak_memory(server.pid)
+            seconds, memory = time.monotonic() - since, peak_memory(server.pid)
         finally:
             page.close()
             server.send_signal(signal.SIGINT)
             server.wait(timeout=120)
-        found.append({"rows": args.rows, "kernel": kernel, **told(waits), "MB": memory})
+        found.append({"rows": args.rows, "kernel": kernel, "before": told(waits[:_FIRST]),
+                      "with an S3VM": told(waits[_FIRST:]), "seconds": round(seconds),
+                      "MB": memory})  # fmt: skip
     return found
 
 
 def work(args):
-    """CPU time between an answer and the next card, where wall times of a busy machine mislead."""
-    rng, found = np.random.default_rng(0), []
-    for kernel in ("linear", "rbf"):
-        truth = rng.integers(0, 2, args.rows)
-        X = rng.normal(size=(args.rows, 20)) + truth[:, None] - 0.5
-        frame = pd.DataFrame(X.round(4)).add_prefix("x")
-        data = write_table(args.out / f"work-{kernel}.csv", frame)
-        session, waits = Session(data, classes=["a", "b"], kernel=kernel), []
+    """CPU time of a request and of what follows it, where wall times of a busy machine mislead."""
+    found = []
+    for kernel in args.kernels:
+        data, truth = numbers(args, kernel)
+        session = Session(data, classes=["a", "b"], kernel=kernel)
+        requests, following = [], []
         try:
             for number in range(args.answers):
                 row = session.card("me")["row"]
-                since = time.thread_time()
+                since = time.process_time()
                 session.answer(id=str(number), annotator="me", row=row, kind="label",
                                label="ab"[truth[row]])  # fmt: skip
+                following.append(1e3 * (time.process_time() - since))
+                since = time.process_time()
                 session.card("me")
-                waits.append(1e3 * (time.thread_time() - since))
+                requests.append(1e3 * (time.process_time() - since))
                 session.catch_up(leave_out=False)
         finally:
             session.close()
-        found.append({"rows": args.rows, "kernel": kernel, **told(waits),
-                      "MB": peak_memory("self")})  # fmt: skip
+        found.append({"rows": args.rows, "kernel": kernel, "answer and update": told(following),
+                      "next card": told(requests), "MB": peak_memory("self")})  # fmt: skip
     return found
 
 
@@ -268,6 +314,7 @@ def main():
     parser.add_argument("--times", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--kernels", nargs="*", default=["linear", "rbf"])
     parser.add_argument("--pause", type=float, default=0.3, help="seconds between keys")
     parser.add_argument("--sets", nargs="*", default=list(SETS))
     args = parser.parse_args()

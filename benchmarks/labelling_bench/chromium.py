@@ -75,10 +75,10 @@ class Chromium:
         self.until("typeof state !== 'undefined' && state !== null")
 
     def until(self, code, seconds=60):
-        """Wait for something to be true."""
+        """Wait for something, or what is promised by it, to be true."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            if self.run(f"Boolean({code})"):
+            if self.run(f"Promise.resolve({code}).then(Boolean)"):
                 return
             time.sleep(0.02)
         raise RuntimeError(f"{code} did not come true")

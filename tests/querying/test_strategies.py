@@ -103,6 +103,25 @@ def test_a_wrong_label_is_found(problem):
     assert np.array_equal(before.X, X)  # a copy was asked
 
 
+def test_labels_left_out_by_fits(problem):
+    X, y, _truth, machine = problem
+    strategy = LikelyWrong(n_folds=4, missing_label=-1, random_state=0)
+    _, utilities = strategy.query(X, y, machine, return_utilities=True)
+    labeled = np.flatnonzero(y >= 0)
+    assert np.isfinite(utilities[0, labeled]).all()
+    fold = np.random.RandomState(0).permutation(labeled)[::4]
+    hidden = y.copy()
+    hidden[fold] = -1
+    f = S3VM().fit(X, hidden).decision_function(X[fold])
+    f = np.stack([-f, f], axis=1) if f.ndim == 1 else f
+    for row, one in zip(fold, f, strict=True):
+        margin = np.delete(one, y[row]).max() - one[y[row]]
+        assert utilities[0, row] == pytest.approx(margin, abs=1e-6)
+    for bad in (1, 0, 2.5):
+        with pytest.raises(ValueError, match="n_folds="):
+            LikelyWrong(n_folds=bad)
+
+
 def test_expected_error_is_that_of_machines_told_each_label(problem):
     X, y, _, machine = problem
     strategy = ExpectedError(n_candidates=3, missing_label=-1)
@@ -149,7 +168,7 @@ def test_bad_input_is_refused(problem):
         (dict(candidates=[[0.0, 1.0]]), "positions"),
         (dict(candidates=np.array([], int)), "no row is left"),
         (dict(batch_size=0), "1 or more"),
-        (dict(batch_size=1.5), "whole number"),
+        (dict(batch_size=1.5), "batch_size=1.5 is no whole number"),
     ):
         with pytest.raises(ValueError, match=words):
             ask.query(X, y, machine, **given)

@@ -90,7 +90,7 @@ class Strategy(ABC):
             If asked for.
         """
         question = self._question(X, y, clf, candidates, decisions)
-        batch_size = min(_whole(batch_size), len(question.candidates))
+        batch_size = min(whole_number("batch_size", batch_size), len(question.candidates))
         utilities = np.full((batch_size if return_utilities else 0, len(question.y)), np.nan)
         indices = np.empty(batch_size, dtype=np.intp)
         reasons = []
@@ -170,9 +170,10 @@ def shares_of(f):
     return e / e.sum(axis=1, keepdims=True)
 
 
-def _whole(batch_size):
-    if isinstance(batch_size, bool) or not isinstance(batch_size, int | np.integer):
-        raise ValueError(f"batch_size={batch_size!r} is no number of rows; pass a whole number.")
-    if batch_size < 1:
-        raise ValueError(f"batch_size={batch_size} must be 1 or more.")
-    return int(batch_size)
+def whole_number(name, value):
+    """A parameter that is a whole number >= 1."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise ValueError(f"{name}={value!r} is no whole number; pass one.")
+    if value < 1:
+        raise ValueError(f"{name}={value} must be 1 or more.")
+    return int(value)
