@@ -112,6 +112,27 @@ def test_a_fit_that_saw_a_label_taken_back_is_dropped(session, person):
     assert session.learner.n_fits == fits + 1
 
 
+def test_a_fit_that_is_overtaken_is_better_than_none(session, table):
+    """Whoever answers faster than machines learn gets one all the same, and a better one after."""
+    plan = session.learner.plan()
+    session.answer(id="1", annotator="me", row=0, kind="label", label=str(table[1][0]))
+    session.run(plan)
+    assert session.learner.kind == "svdd" and session.learner.busy
+    plan = session.learner.plan()
+    session.answer(id="2", annotator="me", row=70, kind="label", label=str(table[1][70]))
+    session.run(plan)
+    assert session.learner.kind == "pusvm" and session.learner.busy
+    plan = session.learner.plan()
+    for number, row in ((3, 71), (4, 1)):
+        session.answer(id=f"{number}", annotator="me", row=row, kind="label",
+                       label=str(table[1][row]))  # fmt: skip
+    session.undo(id="u", annotator="me")
+    session.run(plan)
+    held = session.learner.machine.training_rows_.label
+    assert np.array_equal(np.where(held == 0, -1, held > 0), session.learner.codes)
+    assert session.card("me")["row"] == 1
+
+
 def test_undo_back_to_nothing(session, person):
     person.answer(9)
     for _ in range(9):

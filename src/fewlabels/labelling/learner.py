@@ -200,16 +200,20 @@ class Learner:
 
     def _take_fit(self, then, made):
         changed = np.flatnonzero(then != self.codes)
-        before = np.unique(then[then >= 0])
-        if len(changed) and not np.array_equal(before, np.unique(self.codes[self.codes >= 0])):
-            return  # another machine is needed by now
-        if np.any(then[changed] >= 0):
+        classes = [np.unique(codes[codes >= 0]) for codes in (then, self.codes)]
+        # It knows other classes, or has learnt from a label that was taken back.
+        stale = not np.array_equal(*classes) or np.any(then[changed] >= 0)
+        if stale and (self._follows() or _ORDER[type(made.machine)] < _ORDER[type(self.machine)]):
             self._due = "fit"
-            return  # it has learnt from a label that was taken back
+            return  # what is there is better
         self._show(made, 0)
         self._anchor, self._since = made.anchor, [(int(r), int(self.codes[r])) for r in changed]
         self.n_fits += 1
-        self._due = "fit" if len(changed) and not self._follows() else ""
+        self._due = "fit" if stale or (len(changed) and not self._follows()) else ""
+
+
+# The more labels a machine takes, the better it is.
+_ORDER = {type(None): 0, SVDD: 1, PUSVM: 2, S3VM: 3}
 
 
 class Learnt(NamedTuple):
