@@ -35,11 +35,20 @@ def with_interval(values):
 
 
 def areas(curves, sets, asks):
-    lines = [f"Mean accuracy over the first {N_ANSWERS} answers; of others: mixed minus it."]
+    def ahead(name, ask):
+        return paired(curves, name, ask, lambda own, other: (own - other).mean())
+
+    lines = ["Mixed minus others, mean accuracy over the first answers, intervals over sets:"]
+    for ask in asks:
+        known = [each.mean() for name in sets if len(each := ahead(name, ask))]
+        behind = sum(value < 0 for value in known)
+        if ask != OURS:
+            lines.append(f"  {ask:18s} {with_interval(np.array(known))}, behind in {behind} of "
+                         f"{len(known)}")  # fmt: skip
+    lines += [f"Mean accuracy over the first {N_ANSWERS} answers; of others: mixed minus it."]
     for name in sets:
         own = np.array([c.mean() for (s, a, _), c in curves.items() if s == name and a == OURS])
-        cells = [f"{ask} {with_interval(paired(curves, name, ask, lambda a, b: (a - b).mean()))}"
-                 for ask in asks if ask != OURS]  # fmt: skip
+        cells = [f"{ask} {with_interval(ahead(name, ask))}" for ask in asks if ask != OURS]
         lines.append(f"  {name:20s} {own.mean():.3f} | " + " | ".join(cells))
     return "\n".join(lines)
 
@@ -85,6 +94,8 @@ def coverage(rows, ask):
 def stops(rows):
     told = [r for r in rows if r["stopped"]]
     gained = np.array([r["accuracy"][-1] - r["accuracy"][r["stopped"] - 1] for r in told])
+    soon = np.array([r["accuracy"][min(r["stopped"] + 20, len(r["accuracy"])) - 1]
+                     - r["accuracy"][r["stopped"] - 1] for r in told])  # fmt: skip
     spent = np.array([len(r["accuracy"]) - r["stopped"] for r in told])
     if not len(told):
         return f"The advice to stop came in none of {len(rows)} runs."
@@ -93,5 +104,6 @@ def stops(rows):
         f"{np.median([r['stopped'] for r in told]):.0f} answers (median). Answers after it: "
         f"{spent.mean():.0f}; accuracy they gained: mean {gained.mean():+.4f}, quartiles "
         f"{np.round(np.quantile(gained, [0.25, 0.5, 0.75]), 4).tolist()}, most {gained.max():+.4f}"
-        f"; above one point in {np.sum(gained > 0.01)}."
+        f"; above one point in {np.sum(gained > 0.01)}. The next twenty: mean {soon.mean():+.4f}, "
+        f"most {soon.max():+.4f}, above one point in {np.sum(soon > 0.01)}."
     )
