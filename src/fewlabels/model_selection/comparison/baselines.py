@@ -19,7 +19,7 @@ _COLUMNS = ["name", "ours", "score", "low", "high", "seconds", "note"]
 _MEASURES = {
     "classes": "accuracy on held-out labelled rows",
     "pu": "area under the ROC curve, positives against negatives, as the prior implies it (an "
-    "estimate, which may exceed 1)",
+    "estimate, cut at 0 and 1)",
     "one-class": "area under the ROC curve, held-out rows against known anomalies",
     "nothing": "none: without known anomalies detectors cannot be ranked",
 }
@@ -207,15 +207,11 @@ def _result(kind, found, why_not, agreement, disagreements, search):
 
 def _without_anomalies(agreement):
     """What can be said when nothing ranks the detectors."""
-    first, others = agreement.iloc[0], agreement.iloc[1:]
-    verdict = (
-        "Without known anomalies nothing tells which detector is better, so none is ranked. "
-        f"Of held-out rows, {100 * first['false_alarms']:.1f} % are called outside "
-        f"({100 * first['asked']:.3g} % asked for)"
-    )
+    others = agreement.iloc[1:]
+    verdict = "Without known anomalies nothing tells which detector is better, so none is ranked"
     others = others.dropna()
     if others.empty:
-        return f"{verdict}."
+        return f"{verdict}; no other one could be compared."
     nearest = others.loc[others["rank_correlation"].idxmax()]
     farthest = others.loc[others["rank_correlation"].idxmin()]
     return (
