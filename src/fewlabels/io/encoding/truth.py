@@ -1,7 +1,6 @@
 """Truth values in words as 0/1 columns."""
 
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,16 +17,16 @@ class TruthColumns(TransformerMixin, BaseEstimator):
     """
 
     def fit(self, X, y=None):
-        X = pd.DataFrame(X)
         values = _values(X)
-        self.names_ = np.array([str(name) for name in X.columns], dtype=object)
+        names = getattr(X, "columns", range(values.shape[1]))
+        self.names_ = np.array([str(name) for name in names], dtype=object)
         self.usual_ = np.where(np.nanmean(values, axis=0) > 0.5, 1.0, 0.0)
         self.gaps_ = np.flatnonzero(np.isnan(values).any(axis=0))
         return self
 
     def transform(self, X):
         check_is_fitted(self)
-        values = _values(pd.DataFrame(X))
+        values = _values(X)
         missing = np.isnan(values)
         return np.column_stack([np.where(missing, self.usual_, values), missing[:, self.gaps_]])
 
@@ -51,4 +50,7 @@ class TruthColumns(TransformerMixin, BaseEstimator):
 
 
 def _values(X):
+    import pandas as pd
+
+    X = pd.DataFrame(X)
     return np.column_stack([truth_of(X.iloc[:, k]) for k in range(X.shape[1])])

@@ -1,7 +1,6 @@
 """Truth values as people write them."""
 
 import numpy as np
-import pandas as pd
 
 # The words for no and yes, by language and custom.
 _WRITTEN = (
@@ -28,6 +27,8 @@ def are_truth_values(texts):
 
 def truth_of(texts):
     """1 for yes, 0 for no, NaN for anything else."""
+    import pandas as pd
+
     codes, different = pd.factorize(np.asarray(texts, dtype=object))
     values = [_VALUES.get(str(text).strip().casefold(), np.nan) for text in different]
     return np.array([*values, np.nan])[codes]
