@@ -35,7 +35,7 @@ def test_kinds():
     assert kinds == {
         "number": "number",
         "text": "category",
-        "flag": "boolean",
+        "flag": "category",
         "typed": "number",
     }
 

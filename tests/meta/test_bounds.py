@@ -9,7 +9,7 @@ def test_oldest_versions_are_the_lower_bounds(repository):
         project = tomllib.load(file)["project"]
     extras = project["optional-dependencies"]
     promised = {}
-    tested = [*extras["qp"], *extras["onnx"], *extras["label"]]
+    tested = [*extras["qp"], *extras["onnx"], *extras["label"], *extras["dask"]]
     for text in [*project["dependencies"], *tested]:
         name, bound = re.fullmatch(r"([\w-]+)>=([\d.]+)", text).groups()
         promised[name] = bound

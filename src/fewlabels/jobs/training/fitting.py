@@ -72,21 +72,21 @@ def _is_told_so(estimator, given):
     return "target_fpr" not in given and not isinstance(estimator, SVDDEnsemble)
 
 
-def find_signal(estimator, X, y, weights, deadline):
+def find_signal(estimator, X, y, weights):
     """The ``Signal`` of labels; None where there are none to hold out."""
     from ...model_selection.signal import find_signal
 
-    return find_signal(estimator, X, y, weights=weights, deadline=deadline)
+    return find_signal(estimator, X, y, weights=weights)
 
 
 def _tuned(estimator, X, y, search, seed, observer):
-    from ...model_selection.tuning.tune import tune_within
+    from ...model_selection import tune
 
     title = f"choosing settings, at most {search.seconds:g} s, and fitting"
     with observer.handed_over(title) as bar:
-        estimator = tune_within(
+        estimator = tune(
             estimator, X, y, time_budget=search.seconds, contaminated=search.contaminated,
-            random_state=seed, progress=bar, seconds_in_all=search.seconds_in_all,
+            random_state=seed, progress=bar,
         )  # fmt: skip
     return estimator, estimator.tuning_, estimator.tuning_.fit_seconds
 

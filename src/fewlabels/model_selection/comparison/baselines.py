@@ -19,7 +19,7 @@ _COLUMNS = ["name", "ours", "score", "low", "high", "seconds", "note"]
 _MEASURES = {
     "classes": "accuracy on held-out labelled rows",
     "pu": "area under the ROC curve, positives against negatives, as the prior implies it (an "
-    "estimate, cut at 0 and 1)",
+    "estimate, which may exceed 1)",
     "one-class": "area under the ROC curve, held-out rows against known anomalies",
     "nothing": "none: without known anomalies detectors cannot be ranked",
 }
@@ -180,9 +180,7 @@ def _result(kind, found, why_not, agreement, disagreements, search):
             outcome, verdict, worse_than = judged(
                 differences,
                 float(found.mean[0]),
-                lambda value: (
-                    f"{100.0 * value:.1f} %" if accuracy else f"{np.clip(value, 0.0, 1.0):.3f}"
-                ),
+                lambda value: f"{100.0 * value:.1f} %" if accuracy else f"{max(value, 0.0):.3f}",
             )
             clearly = differences["name"][differences["ahead"] & differences["clear"]]
             machines = {method.name: method.machine for method in found.methods}
@@ -207,11 +205,15 @@ def _result(kind, found, why_not, agreement, disagreements, search):
 
 def _without_anomalies(agreement):
     """What can be said when nothing ranks the detectors."""
-    others = agreement.iloc[1:]
-    verdict = "Without known anomalies nothing tells which detector is better, so none is ranked"
+    first, others = agreement.iloc[0], agreement.iloc[1:]
+    verdict = (
+        "Without known anomalies nothing tells which detector is better, so none is ranked. "
+        f"Of held-out rows, {100 * first['false_alarms']:.1f} % are called outside "
+        f"({100 * first['asked']:.3g} % asked for)"
+    )
     others = others.dropna()
     if others.empty:
-        return f"{verdict}; no other one could be compared."
+        return f"{verdict}."
     nearest = others.loc[others["rank_correlation"].idxmax()]
     farthest = others.loc[others["rank_correlation"].idxmin()]
     return (
@@ -231,11 +233,9 @@ def _table(found, scored):
         elif scored:
             at = found.running.index(place)
             # An area that the prior implies may be off either end, as it is an estimate.
-            score, apart = found.mean[at], half * found.error[at]
-            low, high = score - apart, score + apart
+            score, apart = max(0.0, found.mean[at]), half * found.error[at]
+            low, high = max(0.0, score - apart), min(max(score, 1.0), score + apart)
         seconds = np.mean(found.seconds[place]) if found.seconds[place] else np.nan
         lines.append([method.name, place == 0, score, low, high, seconds, note])
     table = pd.DataFrame(lines, columns=_COLUMNS)
-    table = table.sort_values("score", ascending=False, ignore_index=True, kind="stable")
-    shown = ["score", "low", "high"]
-    return table.assign(**table[shown].astype(float).clip(0.0, 1.0))
+    return table.sort_values("score", ascending=False, ignore_index=True, kind="stable")

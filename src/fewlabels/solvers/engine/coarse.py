@@ -3,8 +3,6 @@
 import math
 from operator import methodcaller
 
-from .rows import Rows
-
 SAMPLE = 6  # one row in six
 SMALLEST = 3072  # fewer rows are solved directly
 LOOSER = 3.0  # the sample's tolerance, relative to the problem's
@@ -24,8 +22,7 @@ def sample_of(rows, seed):
     n_kept = rows.facts.n_kept
     share = (rows.n - n_kept) / max(1, sum(counts) - n_kept)
     firsts = [sum(counts[:k]) for k in range(len(counts))]
-    parts = rows.tell([methodcaller("sample", share, first) for first in firsts])
-    sample = Rows(parts, rows.total, rows.scale, rows.n_jobs)
+    sample = rows.sampled(share, firsts)
     # Where intervals differ, those of the sample may not reach the total.
     extent = sample.facts.extent
     sample.total = min(max(rows.total, extent.lowest), extent.highest)

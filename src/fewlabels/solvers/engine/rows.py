@@ -44,9 +44,14 @@ class Rows:
         return run_each([partial(message, place) for place in self.partitions], self.n_jobs)
 
     def tell(self, messages):
-        """Each partition its own message."""
-        pairs = zip(messages, self.partitions, strict=True)
+        """Each partition its own message; the answers of those that have one."""
+        pairs = [pair for pair in zip(messages, self.partitions, strict=True) if pair[0]]
         return run_each([partial(message, place) for message, place in pairs], self.n_jobs)
+
+    def sampled(self, share, firsts):
+        """Rows of the samples that were drawn, see ``Partition.sample``."""
+        parts = self.tell([methodcaller("sample", share, first) for first in firsts])
+        return Rows(parts, self.total, self.scale, self.n_jobs)
 
     # -- what is ------------------------------------------------------------------------------
 
@@ -89,11 +94,15 @@ class Rows:
 
     def block(self, working):
         """``Q`` between the rows of a working set, in float64."""
-        block = self.partitions[0].block(working.columns)
+        block = self.kernel_values(working.columns)
         if self.scale != 1.0:
             block *= self.scale
         block.flat[:: len(block) + 1] += working.ridge
         return block
+
+    def kernel_values(self, columns):
+        """Between the rows of gathered columns, in float64."""
+        return self.partitions[0].block(columns)
 
     def update(self, update):
         """Advance all variables and gradients by an Update."""
@@ -157,14 +166,12 @@ class Rows:
         for start in range(0, int(ends[-1]), _AT_A_TIME):
             # Of every partition those between start and stop that are its own, if any.
             own = np.clip([start, start + _AT_A_TIME], ends[:-1, None], ends[1:, None])
-            parts = [
-                partition.debt(int(low), int(high - low), other is not self)
-                for partition, (low, high) in zip(
-                    other.partitions, own - ends[:-1, None], strict=True
-                )
-                if high > low
+            pairs = (own - ends[:-1, None]).tolist()
+            debts = [
+                methodcaller("debt", low, high - low, other is not self) if high > low else None
+                for low, high in pairs
             ]
-            columns, changes = zip(*parts, strict=True)
+            columns, changes = zip(*other.tell(debts), strict=True)
             message = methodcaller("add", Columns.joined(columns), np.concatenate(changes))
             self.ask(message)
 

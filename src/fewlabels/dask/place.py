@@ -1,0 +1,318 @@
+"""Rows on a cluster: actors that hold them, and what happens when a worker dies."""
+
+import time
+from collections import Counter
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from operator import methodcaller
+from typing import Any
+
+import numpy as np
+from distributed import wait
+
+from ..estimators.rows import check_weight
+from ..training.elsewhere.place import Place
+from .holder import Holder, packed, unpacked
+from .reading import sources_of
+from .rows import ClusterRows
+
+# Times that parts are loaded again without an answer in between, and that one message is sent
+# again to a worker that seems to live, after so many seconds.
+_ATTEMPTS, _REPEATS, _PAUSE = 20, 3, 0.2
+# Seconds between looks at whether the worker of an answer that is waited for still lives.
+_LOOK = 1.0
+
+
+class LostError(Exception):
+    """Workers have died: parts by their places."""
+
+    def __init__(self, places):
+        super().__init__()
+        self.places = places
+
+
+@dataclass(eq=False)
+class Slot:
+    """A part of the rows: what gives it, and the actor that holds it."""
+
+    number: int  # among the partitions of the collection
+    source: tuple
+    future: Any = None  # of the actor, which lives as long as this does
+    actor: Any = None
+    address: str = ""
+    first: int = 0
+    n: int = 0
+    left_out: Any = None
+
+    @property
+    def is_alive(self):
+        return self.future is not None and self.future.status == "finished"
+
+
+class ClusterPlace(Place):
+    """Rows of collections, an actor for every partition.
+
+    ``read_labels`` makes of the labels that occur in each part a function of its labels, which
+    tells its marks.
+
+    The client keeps the graphs of the collections, and what it has told the actors. Where a worker
+    dies, the scheduler loads its partitions again elsewhere, and they are brought to where they
+    were.
+    """
+
+    def __init__(self, machine, client, read_labels=None, **collections):
+        self.client, self.marks, self._read_labels = client, None, read_labels
+        self.machine = type(machine).__name__
+        self.problem = None  # the ClusterRows of the problem that is being solved
+        self._bytes, self._trips, self._waited, self._loaded = 0, 0, 0.0, 0
+        self._message, self.dtype = 0, None
+        self.slots = [
+            Slot(k, source) for k, source in enumerate(sources_of(machine, **collections))
+        ]
+        self._load(range(len(self.slots)))
+        facts = self._tell_holders([methodcaller("describe")] * len(self.slots))
+        self._settle(facts)
+
+    # -- rows ------------------------------------------------------------------------------------
+
+    def _settle(self, facts):
+        """Number the rows through, once it is known how many there are."""
+        kept = [k for k, fact in enumerate(facts) if fact.shape[0]]
+        if not kept:
+            raise ValueError(f"X has no rows; {self.machine} needs at least one.")
+        self.slots = [self.slots[k] for k in kept]
+        facts = [facts[k] for k in kept]
+        for slot, fact in zip(self.slots, facts, strict=True):
+            for what in ("names", "is_sparse"):
+                if getattr(fact, what) != getattr(facts[0], what) or (
+                    fact.shape[1] != facts[0].shape[1]
+                ):
+                    raise ValueError(
+                        f"partition {slot.number} of X has other columns than partition "
+                        f"{self.slots[0].number} ({fact.shape[1]}, {facts[0].shape[1]}, or other "
+                        "names, or one of them is sparse); make them alike."
+                    )
+        self.n_jobs_of_part = self._threads()
+        self.names, self.is_sparse = facts[0].names, facts[0].is_sparse
+        self.dtype = np.result_type(*(fact.dtype for fact in facts))
+        if self._read_labels is not None:
+            self.marks = self._read_labels([fact.labels for fact in facts])
+        extremes = [fact.weights for fact in facts if fact.weights is not None]
+        if any(source[-1] is not None for source in (slot.source for slot in self.slots)):
+            ends = np.array(extremes).ravel() if extremes else np.zeros(1)
+            check_weight(ends, np.empty((len(ends), 1)))
+        first = 0
+        for slot, fact in zip(self.slots, facts, strict=True):
+            slot.first, slot.n = first, fact.shape[0]
+            first += slot.n
+        self.shape = first, facts[0].shape[1]
+        self._tell_holders([self._settling(slot) for slot in self.slots])
+
+    def _settling(self, slot):
+        if self.dtype is None:  # nobody has said what they hold
+            return None
+        return methodcaller("settle", slot.first, self.dtype, self.marks)
+
+    def _threads(self):
+        """Threads of a worker: actors of one worker take turns."""
+        return max(1, min(self.client.nthreads().values()))
+
+    def ask(self, question):
+        return self._tell_holders([methodcaller("ask", question)] * len(self.slots))
+
+    def leave_out(self, mask):
+        for slot in self.slots:
+            slot.left_out = mask[slot.first : slot.first + slot.n]
+        self._tell_holders([methodcaller("leave_out", slot.left_out) for slot in self.slots])
+
+    def rows(self, recipe):
+        self.problem = None
+        self._tell_holders([methodcaller("state", recipe)] * len(self.slots))
+        return ClusterRows(self, recipe)
+
+    def release(self):
+        """Let the actors go."""
+        for slot in self.slots:
+            slot.actor = slot.future = None
+
+    # -- messages --------------------------------------------------------------------------------
+
+    def _tell_holders(self, messages):
+        return self.deliver(None, dict(enumerate(messages)))
+
+    def deliver(self, level, messages):
+        """Answers to messages by the places of their parts; each is acted upon once."""
+        answers: dict = {}
+        attempts = 0
+        while True:
+            before = len(answers)
+            left = {k: message for k, message in messages.items() if k not in answers}
+            try:
+                self._send(level, left, answers)
+            except LostError as lost:
+                attempts = attempts + 1 if len(answers) == before else 1
+                self._recover(lost.places, attempts)
+            else:
+                return [answers[k] for k in messages]
+
+    def send(self, level, messages):
+        """The same once: ``LostError`` where a worker has died."""
+        answers: dict = {}
+        self._send(level, messages, answers)
+        return [answers[k] for k in messages]
+
+    def _send(self, level, messages, answers):
+        """Put down the answers of those that live, before ``LostError`` says who does not."""
+        started = time.perf_counter()
+        self._message += 1
+        # Most messages are for all, and packed once.
+        data = {id(message): packed(message) for message in messages.values()}
+        blobs = {k: data[id(message)] for k, message in messages.items()}
+        calls = {k: self._call(k, level, blob) for k, blob in blobs.items()}
+        lost, failed = [], []
+        for k, blob in blobs.items():
+            reply = self._reply(k, level, blob, calls[k])
+            if reply is None:
+                lost.append(k)
+                continue
+            self._bytes += len(blob) + len(reply)
+            has_failed, answer = unpacked(reply)
+            if has_failed:
+                failed.append((k, answer))
+            else:
+                answers[k] = answer
+        self._trips += 1
+        self._waited += time.perf_counter() - started
+        if failed:
+            raise self._named(*failed[0])
+        if lost:
+            raise LostError(lost)
+
+    def spent(self):
+        """What messages have cost since the last call: of a round, where it is asked in each."""
+        found = {
+            "bytes": self._bytes,
+            "round_trips": self._trips,
+            "milliseconds": 1e3 * self._waited,
+            "loaded_again": self._loaded,
+        }
+        self._bytes, self._trips, self._waited, self._loaded = 0, 0, 0.0, 0
+        return found
+
+    def _call(self, k, level, blob):
+        slot = self.slots[k]
+        try:
+            return slot.actor.answer(self._message, level, blob) if slot.is_alive else None
+        except (RuntimeError, OSError):  # of an actor that was lost
+            return None
+
+    def _reply(self, k, level, blob, call):
+        """What was answered, asked again where only a message was lost; None if none comes."""
+        slot = self.slots[k]
+        for _ in range(_REPEATS):
+            while call is not None:
+                try:
+                    return call.result(timeout=_LOOK)
+                except TimeoutError:
+                    if not slot.is_alive:
+                        return None
+                except (OSError, RuntimeError, CancelledError):
+                    break
+            time.sleep(_PAUSE)  # until the scheduler has noticed
+            if not slot.is_alive:
+                return None
+            call = self._call(k, level, blob)
+        return None
+
+    def _named(self, k, error):
+        """An error of a partition, which says of which one."""
+        number = self.slots[k].number
+        text = f"partition {number} (counted from 0) of X: {error}"
+        try:
+            return type(error)(text)
+        except Exception:  # one that takes other arguments
+            return RuntimeError(text)
+
+    # -- workers that die ------------------------------------------------------------------------
+
+    def _recover(self, places, attempts):
+        """Load parts again, and bring them to where they were before the message."""
+        while places:
+            if attempts > _ATTEMPTS:
+                numbers = ", ".join(str(self.slots[k].number) for k in places)
+                raise RuntimeError(
+                    f"the workers that hold partition {numbers} of X died {_ATTEMPTS} times in a "
+                    "row; look for what they say, such as too little memory, and fit again."
+                )
+            attempts += 1
+            try:
+                self._load(places)
+                self._loaded += len(places)
+                for message in (
+                    lambda slot: methodcaller("describe"),
+                    self._settling,
+                    lambda slot: None if slot.left_out is None
+                    else methodcaller("leave_out", slot.left_out),
+                    lambda slot: None if self.problem is None
+                    else methodcaller("state", self.problem.recipe),
+                ):  # fmt: skip
+                    told = {k: message(self.slots[k]) for k in places}
+                    self.send(None, {k: m for k, m in told.items() if m is not None})
+                if self.problem is not None:
+                    self.problem.restore(places)
+                return
+            except LostError as lost:
+                places = sorted({*places, *lost.places})
+
+    def _load(self, places):
+        """Have the scheduler load parts, and make actors of them, where they are if need be."""
+        slots = [self.slots[k] for k in places]
+        for slot in slots:
+            slot.future = slot.actor = None
+        flat = self.client.compute([part for slot in slots for part in slot.source])
+        parts = [flat[3 * k : 3 * k + 3] for k in range(len(slots))]
+        futures = [part for part in flat if part is not None]
+        for _ in range(_ATTEMPTS):
+            wait(futures)
+            for slot, own in zip(slots, parts, strict=True):
+                self._check_read(slot, own)
+            where = self._placed([own[0] for own in parts])
+            for slot, own, address in zip(slots, parts, where, strict=True):
+                if not slot.is_alive:
+                    slot.address = address
+                    slot.future = self.client.submit(
+                        Holder, *own, actor=True, pure=False,
+                        workers=[address], allow_other_workers=True,
+                    )  # fmt: skip
+            wait([slot.future for slot in slots])
+            if all(slot.is_alive for slot in slots):
+                break
+        else:
+            self._check_read(slots[0], [slot.future for slot in slots])
+        for slot in slots:
+            slot.actor = slot.future.result()
+
+    def _check_read(self, slot, futures):
+        for what, future in zip(("X", "y", "sample_weight"), futures, strict=False):
+            if future is not None and future.status != "finished":
+                error = future.exception() if future.status == "error" else None
+                said = "its data are lost" if error is None else f"{type(error).__name__}: {error}"
+                raise RuntimeError(
+                    f"partition {slot.number} (counted from 0) of {what} cannot be read ({said}); "
+                    "compute it by itself to see why."
+                ) from error
+
+    def _placed(self, futures):
+        """Addresses for parts: where they are, as long as workers get no more than their share."""
+        workers = self.client.nthreads()
+        held = Counter({address: 0 for address in workers})
+        held.update(slot.address for slot in self.slots if slot.is_alive)
+        most = -(-len(self.slots) // max(1, len(workers)))
+        has = self.client.who_has(futures)
+        found = []
+        for future in futures:
+            near = [address for address in has.get(future.key, ()) if held[address] < most]
+            address = min(near or held, key=held.get)
+            held[address] += 1
+            found.append(address)
+        return found

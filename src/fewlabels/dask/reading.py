@@ -1,0 +1,163 @@
+"""From collections to parts: which partitions there are, and what each of them holds."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import dask.array as da
+import numpy as np
+import scipy.sparse as sp
+from dask.base import is_dask_collection
+from dask.delayed import Delayed
+from distributed import Future
+from sklearn.utils.validation import check_array
+
+from ..estimators import SVDD
+from ..estimators.rows import check_rows
+from ..labels.arrays import distinct_values, with_missing
+
+_FLOAT64 = np.dtype(np.float64)
+
+
+class Facts(NamedTuple):
+    """Of the rows of a part."""
+
+    shape: tuple
+    dtype: np.dtype
+    is_sparse: bool
+    names: tuple | None
+    labels: tuple | None  # values of y that occur, and whether some are missing
+    weights: tuple | None  # least and greatest positive weight
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Rows of a partition, checked, with labels and weights; None where there are none."""
+
+    X: Any
+    y: np.ndarray | None
+    weight: np.ndarray | None
+    facts: Facts
+
+
+def is_collection(X):
+    """Whether rows are somewhere else."""
+    if isinstance(X, list | tuple):
+        return len(X) > 0 and all(isinstance(part, Delayed | Future) for part in X)
+    return is_dask_collection(X) or isinstance(X, Future)
+
+
+def sources_of(machine, X, **others):
+    """Triples of what gives rows, labels and weights of a partition (None without them)."""
+    name, rows = type(machine).__name__, _partitions(machine, X, "X")
+    found = [rows]
+    for what, values in others.items():
+        if values is None:
+            found.append([None] * len(rows))
+            continue
+        if isinstance(X, da.Array) and isinstance(values, da.Array):
+            values = _aligned(values, X, what)
+        parts = _partitions(machine, values, what)
+        if len(parts) != len(rows):
+            raise ValueError(
+                f"{what} has {len(parts)} partitions and X has {len(rows)}; {name} needs them cut "
+                "at the same rows: repartition one like the other."
+            )
+        found.append(parts)
+    return list(zip(*found, strict=True))
+
+
+def _aligned(values, X, what):
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.chunks[0] == X.chunks[0] or np.isnan([values.shape[0], X.shape[0]]).any():
+        return values
+    if values.shape[0] != X.shape[0]:
+        raise ValueError(f"{what} has {values.shape[0]} values for {X.shape[0]} rows of X.")
+    return values.rechunk({0: X.chunks[0]})
+
+
+def _partitions(machine, values, what):
+    if isinstance(values, da.Array):
+        if values.ndim == 2 and len(values.chunks[1]) > 1:
+            values = values.rechunk({1: -1})
+        return list(values.to_delayed().ravel())
+    if isinstance(values, Delayed | Future):
+        return [values]
+    if isinstance(values, list | tuple) and is_collection(values):
+        return list(values)
+    if hasattr(values, "to_delayed") and hasattr(values, "npartitions"):
+        return list(values.to_delayed())
+    local = type(machine).__name__.removeprefix("Dask")
+    raise TypeError(
+        f"{what} is a {type(values).__name__}; pass a Dask array, a Dask data frame or a list of "
+        f"delayed partitions, or rows that are in memory to {local}."
+    )
+
+
+def read_piece(X, y, weight):
+    """A ``Piece`` of what the tasks of a partition give."""
+    if not hasattr(X, "shape") or len(X.shape) != 2:
+        raise TypeError(
+            f"holds a {type(X).__name__}, not rows and columns; every partition of X has to be a "
+            "two-dimensional array, a CSR array or a data frame."
+        )
+    reader, n = SVDD(), X.shape[0]
+    if n:
+        try:
+            X = check_rows(reader, X, reset=True)
+        except ValueError as error:
+            raise ValueError(str(error).splitlines()[0]) from error
+        X = sp.csr_array(X) if sp.issparse(X) else X
+    labels = None
+    if y is not None:
+        _column(y, n, "y")
+        labels = _occurring(y)
+    extremes = None
+    if weight is not None:
+        weight = check_array(
+            _column(weight, n, "sample_weight"), dtype=np.float64, ensure_2d=False,
+            ensure_min_samples=0, input_name="sample_weight",
+        )  # fmt: skip
+        positive = weight[weight > 0]
+        weight = np.maximum(weight, 0.0)
+        if len(positive):
+            extremes = float(positive.min()), float(positive.max())
+    names = getattr(reader, "feature_names_in_", None)
+    dtype = X.dtype if n and X.dtype == np.float32 else _FLOAT64
+    facts = Facts(
+        X.shape, dtype, sp.issparse(X), None if names is None else tuple(names), labels, extremes
+    )
+    return Piece(X, y, weight, facts)
+
+
+def _column(values, n, what):
+    values = np.asarray(values)
+    values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+    if values.shape != (n,):
+        raise ValueError(f"{what} has shape {values.shape}; it needs one value per row, ({n},).")
+    return values
+
+
+def _occurring(y):
+    """Distinct labels, a missing one among them where some are missing."""
+    y, missing = with_missing(y)
+    known = distinct_values(y[~missing])[0]
+    return known, bool(missing.any())
+
+
+def labels_of(parts):
+    """One label of every kind that occurs in any part, as ``fit`` takes them."""
+    known, missing = zip(*parts, strict=True)
+    values = np.concatenate([values for values in known if len(values)] or [np.empty(0)])
+    if any(missing):
+        lack = np.nan if values.dtype.kind in "fiu" else None
+        values = np.append(values if lack is not None else values.astype(object), lack)
+    return values
+
+
+def positive_rows(y, label):
+    """Marks of the rows of a part."""
+    y, missing = with_missing(y)
+    positive = np.zeros(len(y), dtype=bool)
+    positive[~missing] = y[~missing] == label
+    return {"positive": positive}

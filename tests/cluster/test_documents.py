@@ -1,0 +1,20 @@
+"""The code of the guide and of docstrings runs."""
+
+import doctest
+import re
+from pathlib import Path
+
+from fewlabels.dask import machines
+
+
+def test_guide():
+    text = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text(encoding="utf-8")
+    namespace = {}
+    for code in re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
+        exec(compile(code, "docs/cluster.md", "exec"), namespace)
+    assert namespace["search"].best_estimator_.prior_ == 0.2
+
+
+def test_docstrings():
+    found = doctest.testmod(machines)
+    assert found.attempted >= 6 and found.failed == 0

@@ -1,0 +1,88 @@
+"""A worker that dies costs time and nothing else."""
+
+import os
+import signal
+
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+from fewlabels import SVDD, OneClassSVM
+from fewlabels.dask import DaskOneClassSVM, DaskSVDD
+from fewlabels.dask.place import ClusterPlace
+
+X = np.random.default_rng(0).normal(size=(6000, 3))
+ROWS = da.from_array(X, chunks=(1500, 3))
+
+
+@pytest.fixture
+def faults(monkeypatch):
+    """Parts are lost by chance, before or after they have acted upon a message; how many were."""
+    lost, rate = [], [0.0]
+    rng = np.random.default_rng(0)
+    call = ClusterPlace._call
+
+    def fault(place, k, level, message):
+        slot, chance = place.slots[k], rng.uniform() / (5.0 if level else 1.0)
+        if slot.actor is None or chance > rate[0]:
+            return call(place, k, level, message)
+        if chance < 0.5 * rate[0]:
+            call(place, k, level, message).result()
+        lost.append(level)
+        slot.future = slot.actor = None
+        return None
+
+    monkeypatch.setattr(ClusterPlace, "_call", fault)
+    monkeypatch.setattr("fewlabels.dask.place._PAUSE", 0.0)
+    return lost, rate
+
+
+@pytest.mark.parametrize(
+    ("kind", "on_cluster", "settings"),
+    [
+        (SVDD, DaskSVDD, {"C": 0.1}),
+        (SVDD, DaskSVDD, {"slack": "linear", "nu": 0.05}),
+        (OneClassSVM, DaskOneClassSVM, {"nu": 0.05}),
+    ],
+)
+def test_parts_lost_at_any_message(client, faults, kind, on_cluster, settings):
+    lost, rate = faults
+    settings = {**settings, "tol": 1e-8}
+    local = kind(**settings).fit(X)
+    rate[0] = 0.01
+    for _ in range(2):
+        machine = on_cluster(**settings).fit(ROWS)
+        assert machine.objective_ == pytest.approx(local.objective_, rel=1e-9)
+        assert np.array_equal(machine.support_, local.support_)
+    # While a sample was solved, or all rows, or before.
+    assert {None, 0, 1} <= set(lost)
+
+
+def test_workers_that_die_for_ever(client, faults):
+    faults[1][0] = 1.0
+    with pytest.raises(RuntimeError, match="died 20 times in a row"):
+        DaskSVDD().fit(ROWS)
+
+
+def test_a_process_is_killed():
+    """SIGKILL in the middle of a fit; the other process goes on with all rows."""
+    killed = []
+
+    def kill(entry):
+        if not killed and entry["round"] >= 2:
+            killed.append(entry["round"])
+            os.kill(pids[0], signal.SIGKILL)
+
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        pids = list(client.run(os.getpid).values())
+        machine = DaskSVDD(slack="linear", nu=0.05, tol=1e-8).fit(ROWS, callback=kill)
+    assert killed and sum(entry["loaded_again"] for entry in machine.history_) == 2
+    local = SVDD(slack="linear", nu=0.05, tol=1e-8).fit(X)
+    assert machine.objective_ == pytest.approx(local.objective_, rel=1e-9)
+    assert np.array_equal(machine.support_, local.support_)
