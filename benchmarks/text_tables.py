@@ -15,7 +15,8 @@ newsgroups: 2000 posts as bags of their words, 40 of one group's 100 labelled (j
 
 Baselines get what TfidfVectorizer (words and pairs, sublinear, in two texts at least; "parts":
 characters) makes of the texts alone. Where one class is looked for, logistic regression and naive
-Bayes take unlabelled rows for others; label spreading and self-training need two classes.
+Bayes take unlabelled rows for others, label spreading and self-training as many of them, drawn at
+random, as there are labels.
 """
 
 from __future__ import annotations
@@ -190,8 +191,7 @@ def baselines(train, target, test, classes, columns, characters):
     tfidf = TfidfVectorizer(sublinear_tf=True, min_df=2, **how).fit(texts[0])
     X, Z = (tfidf.transform(part) for part in texts)
     one_class = "" in classes
-    codes = np.where(target == "", "-1", target)
-    known = np.ones(len(codes), bool) if one_class else target != ""
+    known = np.ones(len(target), bool) if one_class else target != ""
     methods = {
         "logistic regression": LogisticRegression(class_weight="balanced", max_iter=1000),
         "naive Bayes": MultinomialNB(alpha=0.1),
@@ -200,23 +200,30 @@ def baselines(train, target, test, classes, columns, characters):
     for name, method in methods.items():
         method.fit(X[known], target[known].astype(str))
         found[name] = _judged(method, Z, classes)
+    y = target.astype(object)
+    y[target == ""] = -1
     if one_class:
-        return found | {"label spreading": np.nan, "self-training": np.nan}
+        # As many rows of the pile as there are labels are taken for others.
+        pile = np.flatnonzero(target == "")
+        y[np.random.default_rng(3).choice(pile, np.sum(target != ""), replace=False)] = ""
     names = sorted(set(classes))
-    y = np.array([names.index(code) if code in names else -1 for code in codes])
-    spreading = LabelSpreading(kernel="knn", n_neighbors=10).fit(X.toarray(), y)
-    found["label spreading"] = judge(
-        classes, np.array(names)[spreading.predict(Z.toarray())], None
-    )
-    taught = SelfTrainingClassifier(LogisticRegression(max_iter=1000)).fit(X, y)
-    found["self-training"] = judge(classes, np.array(names)[taught.predict(Z)], None)
+    y = np.array([names.index(name) if name in names else -1 for name in y])
+    methods = {
+        "label spreading": LabelSpreading(kernel="knn", n_neighbors=10),
+        "self-training": SelfTrainingClassifier(LogisticRegression(max_iter=1000)),
+    }
+    for name, method in methods.items():
+        dense = name == "label spreading"
+        method.fit(X.toarray() if dense else X, y)
+        found[name] = _judged(method, Z.toarray() if dense else Z, classes, np.array(names))
     return found
 
 
-def _judged(method, Z, classes):
+def _judged(method, Z, classes, names=None):
+    known = method.classes_ if names is None else names[method.classes_]
     if "" not in classes:
-        return judge(classes, method.predict(Z), None)
-    return judge(classes, None, method.predict_proba(Z)[:, list(method.classes_).index("") - 1])
+        return judge(classes, known[method.predict_proba(Z).argmax(axis=1)], None)
+    return judge(classes, None, method.predict_proba(Z)[:, list(known).index("") - 1])
 
 
 def by_command(train, target, test, classes, seconds, asked):

@@ -82,6 +82,16 @@ def test_exact_kernels_give_the_defined_values(name, kernel, rows, rng):
     np.testing.assert_allclose(told.contributions, expected, atol=2e-6 * size)
 
 
+def test_a_single_column_has_all_of_the_credit(rows):
+    model = SVDD().fit(rows[:, :1])
+    told = explain(model, rows[:5, :1], background=rows[:30, :1])
+    decision = model.decision_function(rows[:, :1])
+    np.testing.assert_allclose(told.decision, decision[:5])
+    np.testing.assert_allclose(told.base, decision[:30].mean())
+    np.testing.assert_allclose(told.contributions[:, 0], decision[:5] - decision[:30].mean())
+    assert told.method == "exact"
+
+
 @pytest.mark.parametrize("name", ["SVDD", "PUEnsemble"])
 def test_groups_count_as_one(name, rows, rng):
     machine = fitted(name, rows, rng)

@@ -35,7 +35,7 @@ def test_kinds():
     assert kinds == {
         "number": "number",
         "text": "category",
-        "flag": "category",
+        "flag": "boolean",
         "typed": "number",
     }
 

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from fewlabels import PUSVM, S3VM, SVDD, PUEnsemble
+from fewlabels._deadline import Deadline
 from fewlabels.model_selection import signal as signals
 from fewlabels.model_selection.signal import find_signal
 
@@ -83,3 +84,13 @@ def test_columns_that_are_all_alike_and_many_rows(monkeypatch):
     monkeypatch.setattr(signals, "_MOST_PAIRS", 1000)
     told = find_signal(PUSVM(), *pile(0, shift=1.5, labels=80, n=400))
     assert told.found and told.labels == 80
+
+
+def test_a_deadline_takes_shuffled_labels_and_says_so():
+    X, y = pile(0, shift=1.5, labels=40)
+    end = Deadline(0.0)
+    told, whole = find_signal(PUSVM(), X, y, deadline=end), find_signal(PUSVM(), X, y)
+    (cut,) = end.cut
+    assert cut == "99 of 199 shuffled orders of the labels in the check for a signal"
+    assert told.found and told.area == whole.area
+    assert not any(find_signal(PUSVM(), *pile(k), deadline=Deadline(0.0)).found for k in range(9))

@@ -32,6 +32,7 @@ from fewlabels.model_selection.tuning import few_labels as tuning_s3vm
 from fewlabels.model_selection.tuning import one_class as tuning_one_class
 from fewlabels.model_selection.tuning import positive_unlabelled as tuning_pu
 from fewlabels.model_selection.tuning import search as tuning_search
+from fewlabels.model_selection.tuning.tune import tune_within
 from fewlabels.training import neighbors as tuning_neighbors
 
 matplotlib.use("Agg")
@@ -257,6 +258,15 @@ def test_a_budget_keeps_what_was_finished(pu_data, monkeypatch):
     table = result.candidates
     assert table["score"].notna().sum() == 8 and (table["folds"] == 0).any()
     assert table.loc[table["chosen"], "score"].item() == pytest.approx(table["score"].max())
+
+
+def test_time_is_left_for_the_fits_that_have_to_come(semi_data):
+    X, y, _ = semi_data
+    asked = dict(time_budget=60, contaminated=True, random_state=0, progress=False)
+    whole = tune_within(S3VM(), X, y, **asked, seconds_in_all=60.0).tuning_
+    short = tune_within(S3VM(), X, y, **asked, seconds_in_all=1e-3).tuning_
+    assert not whole.stopped and short.stopped == "time budget"
+    assert short.fits < whole.fits
 
 
 # -- a few labels ------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """What a report says is true of the fit."""
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +15,7 @@ from fewlabels._deadline import Deadline
 from fewlabels.io.models.files import save_model
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.report import collect
+from fewlabels.report.fit import Fit
 from fewlabels.report.intervals import (
     counted_interval,
     precision_interval,
@@ -294,3 +295,27 @@ def test_a_deadline_ends_what_takes_long_and_is_said(request, parts):
     assert not any("why" in ranking.rows for ranking in contents.findings.rankings)
     endless = collect(**parts)
     assert not any("time budget was used up" in note for note in endless.notes)
+
+
+def test_reasons_in_parts_are_those_of_one_call(positive_parts):
+    named = {field.name for field in fields(Fit)}
+    fit = Fit(**{name: part for name, part in positive_parts.items() if name in named})
+    order = np.arange(9)
+    whole = reasons(fit, fit.trained, order, 1.0)
+    parts = reasons(replace(fit, deadline=Deadline(3600.0)), fit.trained, order, 1.0)
+    assert parts == whole
+    assert sum(map(bool, whole[:4])) == 4 and any(whole[4:])
+
+    class Soon(Deadline):
+        """Time for the first rows alone."""
+
+        looks = 0
+
+        def is_over(self):
+            self.looks += 1
+            return self.looks > 1
+
+    end = Soon(1.0)
+    some = reasons(replace(fit, deadline=end), fit.trained, order, 1.0)
+    assert some[:4] == whole[:4] and not any(some[4:])
+    assert end.cut == ["no reasons for the scores of some rows"]

@@ -165,6 +165,11 @@ class _Game(NamedTuple):
     def values(self, function, decide, rows, background):
         """Contributions, errors, decisions, base, whether they are exact, and the background."""
         player, n, steps = self.player, self.n_players, self.steps
+        if n == 1:  # it has all of the credit
+            decision, base = (np.asarray(decide(part), float) for part in (rows, background))
+            base = float(np.mean(base))
+            values = (decision - base)[:, None]
+            return values, np.zeros_like(values), decision, base, True, background
         terms = None if function is None else terms_of(function)
         source = None
         if terms is not None:

@@ -18,6 +18,7 @@ from sklearn.preprocessing import (
 )
 
 from ..io.encoding.rare import RareColumns
+from ..io.encoding.truth import TruthColumns
 from .graph import Columns, Matrix, joined
 
 
@@ -188,6 +189,8 @@ def text_columns(transformer, width):
             found[places] |= text_columns(step, len(places))
     elif isinstance(transformer, OneHotEncoder | OrdinalEncoder):
         found[:] = [_is_text(values) for values in transformer.categories_]
+    elif isinstance(transformer, TruthColumns):
+        found[:] = True
     elif isinstance(transformer, SimpleImputer):
         found[:] = transformer.statistics_.dtype.kind in "OU"
     return found
@@ -241,6 +244,21 @@ def _ordinal(graph, encoder, rows):
     return joined(graph, parts)
 
 
+def _truth(graph, step, rows):
+    """1 for yes, 0 for no, the usual value for anything else, which may be marked."""
+    values, gaps = [], []
+    for place, usual in enumerate(step.usual_):
+        no, yes = (
+            graph.row_sums(graph.cast(_matches(graph, rows, place, words), np.float64))
+            for words in step.spellings()
+        )
+        gap = graph.add("Sub", np.float64(1.0), graph.add("Add", no, yes))
+        values.append(Matrix(graph.add("Add", yes, graph.add("Mul", gap, np.float64(usual))), 1))
+        if place in step.gaps_:
+            gaps.append(Matrix(gap, 1))
+    return joined(graph, values + gaps)
+
+
 def _matches(graph, rows, place, categories):
     """Whether each row is of each category, shape (n, n_categories)."""
     name, text = rows.column(graph, place)
@@ -272,4 +290,5 @@ _WRITERS = {
     SimpleImputer: _impute,
     StandardScaler: _standard,
     TruncatedSVD: _projection,
+    TruthColumns: _truth,
 }

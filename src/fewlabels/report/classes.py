@@ -181,6 +181,8 @@ def _least_certain(fit, scores, order, held, names):
             f"Rows without a label that {held.folds} machines, each trained on a part of the "
             "labels, agree least about."
         )
+        if held.folds == 1:
+            text = "Rows without a label next to the boundary of a machine trained on some labels."
     best = np.argsort(doubt, kind="stable")[:_LISTED]
     columns = {"class": [names[answer] for answer in answers[best]]}
     columns |= _columns(fit, scores[best], order[best])

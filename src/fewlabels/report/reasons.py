@@ -20,6 +20,8 @@ _WORTH = 0.1
 _BACKGROUND = 100
 # Explaining goes over all columns of the background, one by one: beyond, it takes minutes.
 _WIDEST = 10_000
+# Rows that are explained before the clock is looked at.
+_AT_FIRST = 4
 # Words of a text that are named, and marked in its excerpt of so many characters.
 _NAMED_WORDS, _MARKED, _EXCERPT = 4, 6, 180
 
@@ -47,14 +49,28 @@ def reasons(fit, rows, order, direction):
     """
     if not len(order) or fit.found.rows.shape[1] > _WIDEST:
         return [Why("")] * len(order)
-    if fit.deadline.is_over():
-        if _NO_REASONS not in fit.deadline.cut:
-            fit.deadline.cut.append(_NO_REASONS)
-        rows, names = _take(rows.inputs, order), _names_of_texts(fit)
-        return [
-            Why("", {name: excerpt(rows[name].iloc[k], []) for name in names})
-            for k in range(len(order))
-        ]
+    directions = np.broadcast_to(np.asarray(direction, dtype=float), len(order))
+    told, size, usual = [], _AT_FIRST if fit.deadline.is_near else len(order), {}
+    while len(told) < len(order) and not fit.deadline.is_over():
+        left, done = fit.deadline.left(), len(told)
+        part = slice(done, done + size)
+        told += _explained(fit, rows, order[part], directions[part], usual)
+        if fit.deadline.is_near:
+            pace = (len(told) - done) / max(left - fit.deadline.left(), 1e-6)
+            size = max(1, min(len(order), int(pace * fit.deadline.left())))
+    if len(told) == len(order):
+        return told
+    if _NO_REASONS not in fit.deadline.cut:
+        fit.deadline.cut.append(_NO_REASONS)
+    rest, names = _take(rows.inputs, order[len(told) :]), _names_of_texts(fit)
+    return told + [
+        Why("", {name: excerpt(rest[name].iloc[k], []) for name in names})
+        for k in range(len(order) - len(told))
+    ]
+
+
+def _explained(fit, rows, order, directions, usual):
+    """The reasons of some rows; what is ``usual`` in a column is found out once."""
     model = Pipeline([("columns", fit.encoder), ("machine", fit.estimator)])
     trained = fit.found.rows
     background = _take(trained, _background(trained))
@@ -65,8 +81,6 @@ def reasons(fit, rows, order, direction):
     contributions = found.contributions
     names = list(found.columns)
     texts = _texts(fit, model, _take(rows.inputs, order))
-    directions = np.broadcast_to(np.asarray(direction, dtype=float), len(order))
-    usual = {}
     told = []
     for k, (row, values, side) in enumerate(zip(order, contributions, directions, strict=True)):
         strength = values * side if side else np.abs(values)

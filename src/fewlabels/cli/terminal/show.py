@@ -96,13 +96,15 @@ def columns(schema):
     if schema["layout"] != "table":
         return f"{total:,} ({schema['layout']} matrix)"
     categories = [c["categories"] for c in schema["columns"] if c["kind"] == "category"]
-    dates = sum(c["kind"] == "date" for c in schema["columns"])
+    dates, truth = (sum(c["kind"] == k for c in schema["columns"]) for k in ("date", "boolean"))
     texts = [c["words"] for c in schema["columns"] if c["kind"] == "text"]
     words = []
-    if numbers := total - len(categories) - dates - len(texts):
+    if numbers := total - len(categories) - dates - truth - len(texts):
         words.append(f"{numbers:,} of numbers")
     if dates:
         words.append(f"{dates:,} of dates")
+    if truth:
+        words.append(f"{truth:,} of yes and no")
     if categories:
         words.append(f"{len(categories):,} of categories with {sum(categories):,} values")
     if texts:

@@ -9,6 +9,7 @@ from ..tables.columns import blank
 from ..tables.schema import IMPUTE
 from .rare import RareColumns
 from .texts import TextEncoder
+from .truth import TruthColumns
 
 # What the steps for columns of texts are called, before their number.
 _TEXT = "text "
@@ -18,7 +19,8 @@ def _make_encoder(schema, scale, gaps, weigh_rare):
     """The transformer from the columns of the schema to numbers.
 
     Numbers and dates are standardised; categories become one 0/1 column each, all 0 for a category
-    that was not seen in training; texts become their words. Missing numbers become the median, and
+    that was not seen in training; yes and no become one such column; texts become their words.
+    Missing numbers become the median, and
     every column that has some in training (``gaps``: names, of matrices positions) gets another
     one, 1 where its number is missing; ``weigh_rare``: whether rare categories and missing numbers
     count less. Sparse matrices are scaled without centring, which would
@@ -34,8 +36,8 @@ def _make_encoder(schema, scale, gaps, weigh_rare):
         StandardScaler,
     )
 
-    def flags(step):
-        return make_pipeline(step, RareColumns()) if weigh_rare else step
+    def flags(step, either=False):
+        return make_pipeline(step, RareColumns(either)) if weigh_rare else step
 
     if schema.layout == "sparse":
         return MaxAbsScaler() if scale else FunctionTransformer(accept_sparse=True)
@@ -51,6 +53,7 @@ def _make_encoder(schema, scale, gaps, weigh_rare):
         parts = [
             ("numbers", numbers, schema.names("number", "date")),
             ("categories", flags(encode), schema.names("category")),
+            ("booleans", flags(TruthColumns(), either=True), schema.names("boolean")),
         ]
     parts.append(("missing", flags(MissingIndicator(features="all")), list(gaps)))
     parts += [(f"{_TEXT}{k}", TextEncoder(), name) for k, name in enumerate(schema.names("text"))]
@@ -114,13 +117,17 @@ def _weighted(encoder, X, factors):
 
 
 def known_categories(encoder, schema):
-    """Categories seen in training, by column."""
-    names = schema.names("category")
-    if not names:
-        return {}
-    found = encoder.named_transformers_["categories"]
-    found = (found[0] if hasattr(found, "steps") else found).categories_
-    return dict(zip(names, found, strict=True))
+    """Categories seen in training, by column; of truth values all ways to write them."""
+
+    def step(name):
+        found = encoder.named_transformers_[name]
+        return found[0] if hasattr(found, "steps") else found
+
+    known = {}
+    if names := schema.names("category"):
+        known |= zip(names, step("categories").categories_, strict=True)
+    truth = enumerate(schema.names("boolean"))
+    return known | {name: step("booleans").known(k) for k, name in truth}
 
 
 def text_encoders(encoder, schema):
@@ -175,9 +182,10 @@ def weigh_by_labels(encoder, schema, X, y, asked=()):
 
     steps, places = encoder.output_indices_, {}
     numbers = [steps[name] for name in ("numbers", "missing") if name in steps]
+    categories = [steps[name] for name in ("categories", "booleans") if name in steps]
     for names, found in (
         (schema.names("number", "date"), numbers),
-        (schema.names("category"), [steps.get("categories")]),
+        (schema.names("category", "boolean"), categories),
         *(([name], [steps[f"{_TEXT}{k}"]]) for k, name in enumerate(schema.names("text"))),
     ):
         if names:

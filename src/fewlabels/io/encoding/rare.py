@@ -14,12 +14,16 @@ class RareColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     A rare category, or a flag of missing numbers, would else make its row as odd as a number far
     out, and a list of odd rows would hold nothing else. A category of at least a tenth of the rows
-    keeps its weight.
+    keeps its weight. With ``either`` p is the share of zeros where these are rarer.
     """
+
+    def __init__(self, either=False):
+        self.either = either
 
     def fit(self, X, y=None):
         X = validate_data(self, X, **_ROWS)
         share = np.asarray(X.mean(axis=0), dtype=float).ravel()
+        share = np.minimum(share, 1.0 - share) if self.either else share
         self.weight_ = np.minimum(1.0, np.sqrt(_RARE * share))
         return self
 

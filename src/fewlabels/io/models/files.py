@@ -20,8 +20,8 @@ Formats. Files are written in the lowest one of 5 and 6 that can hold them, and 
    these values;
 6. also ``svdd-ensemble``, machines of ``fewlabels.baselines``, and ``s3vm`` of more than two
    classes; columns of texts (their ``kind``, and how many ``words`` are known), whose words travel
-   in the encoder; and, for machines of one class, 0/1 columns that are weighed by how rare they
-   are.
+   in the encoder; truth values in words (their ``kind``); and, for machines of one class, 0/1
+   columns that are weighed by how rare they are.
 
 Keys that readers do not know they pass over, so new ones need no new format. One is ``digest``,
 of names, sizes and checksums of the other members: parts of two models are not one.
@@ -75,7 +75,7 @@ def _is_new(machine, schema, training):
     weighed = schema.names("category") or schema.missing == IMPUTE
     several = len(training.get("classes") or ()) > 2
     is_new = machine == "svdd-ensemble" or MACHINES[machine].is_baseline or several
-    return bool(is_new or schema.names("text") or (one_class and weighed))
+    return bool(is_new or schema.names("text", "boolean") or (one_class and weighed))
 
 
 def save_model(path, pipeline, metadata):
@@ -167,7 +167,7 @@ def _check_description(metadata):
     if not isinstance(schema.n_columns, int) or schema.layout not in ("table", "dense", "sparse"):
         raise ValueError("schema")
     if not all(
-        isinstance(c.name, str) and c.kind in ("number", "category", "date", "text")
+        isinstance(c.name, str) and c.kind in ("number", "category", "boolean", "date", "text")
         for c in schema.columns
     ):
         raise TypeError("columns")

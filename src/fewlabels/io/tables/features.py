@@ -11,6 +11,7 @@ from .notation import read_numbers
 from .profile import MANY_CATEGORIES, are_sentences, see, written_for_people
 from .schema import IMPUTE, REFUSE, Column, Schema
 from .tally import usable
+from .truth import are_truth_values
 
 
 def table_schema(table, source, row_numbers, asked=None, kept=(), missing=REFUSE):
@@ -56,7 +57,7 @@ def table_features(table, schema, *, tally, row_numbers, notations=None):
             values = days(cells, name, tally.source)
         else:
             _check_type(cells.type, name, tally.source)
-            if kind in ("category", "text"):
+            if kind in ("category", "boolean", "text"):
                 data[name] = text(cells)
                 continue
             notation = (notations or {}).get(name)
@@ -143,6 +144,8 @@ def _kind(cells, name, source, row_numbers, kept):
             f"{_told(cells, bad)}; {correct}, pass --categorical "
             f"{quoted(name)}, or leave the column out with --drop {quoted(name)}."
         )
+    if seen.kind in ("text", "boolean") and are_truth_values(seen.values):
+        return "boolean"
     many = seen.kind != "number" and MANY_CATEGORIES < len(seen.values)
     if many and not kept and 2 * len(seen.values) > seen.filled:
         if are_sentences(seen.values):

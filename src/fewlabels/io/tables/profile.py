@@ -51,8 +51,9 @@ _SHOWN_VALUES, _SHOWN_LENGTH = 3, 24
 class Column:
     """A column of the table that was learnt from.
 
-    ``kind`` is "number", "category", "date", "text" or "left out", ``shown`` its range or most
-    frequent values, ``note`` what the user should know (constant, counts the rows, ...).
+    ``kind`` is "number", "category", "boolean", "date", "text" or "left out", ``shown`` its
+    range or most frequent values, ``note`` what the user should know (constant, counts the
+    rows, ...).
     """
 
     name: str

@@ -8,7 +8,7 @@ REFUSE, IMPUTE = "refuse", "impute"
 
 @dataclass(frozen=True)
 class Column:
-    """A named column: ``kind`` is "number", "category", "date" or "text".
+    """A named column: ``kind`` is "number", "category", "boolean", "date" or "text".
 
     There may be its number of ``categories``, or of ``words`` and their like. Numbers may have
     been written with a mark other than "." before ``decimal`` s, and a ``unit``.
@@ -59,7 +59,7 @@ class Schema:
             return np.zeros(shape) if self.layout == "dense" else sp.csr_array(shape)
         import pandas as pd
 
-        texts = {"category", "text"}
+        texts = {"category", "boolean", "text"}
         cells = {c.name: "" if c.kind in texts else 0.0 for c in self.columns}
         return pd.DataFrame(cells, index=range(count))
 
@@ -72,7 +72,7 @@ class Schema:
         """Copy with numbers filled in, given the categories and numbers of words by column."""
         columns = (
             replace(column, categories=len(known[column.name]))
-            if column.name in known
+            if column.kind == "category"
             else replace(column, words=words.get(column.name))
             for column in self.columns
         )

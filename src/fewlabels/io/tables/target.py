@@ -189,10 +189,11 @@ def positive_rows(labels, positive=None):
     return Roles(np.ones(len(y), dtype=bool), y, facts, [], {1: "positive", 0: "unlabelled"})
 
 
-def class_rows(labels):
+def class_rows(labels, of_pile="pu-ensemble"):
     """Tell the rows of classes 0, 1, ... from each other and from unlabelled ones, -1.
 
     Classes are in the order of their numbers, False before True, else in that of the alphabet.
+    One class and blanks are for the machine ``of_pile``.
     """
     if len(labels.names) < 2:
         shown = f": {labels.shown()}" if labels.names else ""
@@ -201,6 +202,7 @@ def class_rows(labels):
             "semi-supervised machine tells two or more classes apart; name each in some rows and "
             "leave it blank in the others, or say which value marks rows of unknown class with "
             "--unlabeled VALUE."
+            + (f" One class and blanks are for --machine {of_pile}." if labels.names else "")
         )
     numbers = [_number(name) for name in labels.names]
     keys = labels.names if None in numbers or np.isnan(numbers).any() else numbers

@@ -31,6 +31,8 @@ FEWER = (
     f"{ONE_OF_MANY} (less than two rows for a value are too few to learn classes from; each row "
     "of a class has the same value)"
 )
+# The machines for positives and a pile that are most like those for classes.
+_FOR_A_PILE = {"logistic": "pu-logistic", "svm": "pu-svm"}
 _COUNTED = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven"}
 
 
@@ -172,7 +174,7 @@ def choose_roles(file, machine, normal=None, positive=None):
     if MACHINES[machine].learns_from == "positive":
         return rows_of.positive_rows(file.labels, positive)
     if MACHINES[machine].learns_from == "classes":
-        return rows_of.class_rows(file.labels)
+        return rows_of.class_rows(file.labels, _FOR_A_PILE.get(machine, "pu-ensemble"))
     if file.labels is None:
         return rows_of.every_row(file.n_rows)
     return rows_of.normal_rows(file.labels, normal)

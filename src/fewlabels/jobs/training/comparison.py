@@ -11,10 +11,12 @@ from ...io.tables.training import rows_for
 from ..wording import as_options, listening
 
 # Shares of the time budget: of the choice of settings (alone, and with a comparison to follow),
-# the least of these and of the comparison, and of the report, which takes so many seconds at
-# least. Seconds of a comparison that is asked for.
-_CHOICE_ALONE, _CHOICE, _LEAST_CHOICE, _COMPARISON = 0.8, 0.45, 0.2, 0.1
-_REPORT, _LEAST_REPORT, _LEAST = 0.15, 2.0, 10.0
+# until when the machine is fitted and has probabilities (likewise), and the signal is looked for.
+_CHOICE_ALONE, _CHOICE, _FITTED_ALONE, _FITTED, _SIGNAL = 0.8, 0.45, 0.9, 0.65, 0.1
+# What is kept for the report, in seconds at least; what comes late has these shares at least.
+_REPORT, _LEAST_REPORT, _LATE_CHOICE, _LATE_COMPARISON, _LATE_REPORT = 0.15, 2.0, 0.1, 0.03, 0.05
+# Seconds of a comparison that is asked for.
+_LEAST = 10.0
 
 
 def is_compared(asked, reported):
@@ -25,7 +27,18 @@ def is_compared(asked, reported):
 def seconds_to_choose(asked, reported, time_budget, used=0.0):
     """Seconds for the choice of settings and the fit, what was ``used`` before taken off."""
     share = _CHOICE if is_compared(asked, reported) else _CHOICE_ALONE
-    return max(_LEAST_CHOICE * time_budget, share * time_budget - used)
+    return max(_LATE_CHOICE, share - used / time_budget) * time_budget if time_budget else 0.0
+
+
+def seconds_to_fit(asked, reported, time_budget, used):
+    """Seconds for the choice, the fit and probabilities, what was ``used`` before taken off."""
+    share = _FITTED if is_compared(asked, reported) else _FITTED_ALONE
+    return max(_LATE_CHOICE * time_budget, share * time_budget - used)
+
+
+def deadline_of_signal(time_budget):
+    """When the check for a signal should end, in a time budget."""
+    return Deadline(_SIGNAL * time_budget if time_budget else None)
 
 
 def comparison_seconds(asked, reported, time_budget, used):
@@ -33,14 +46,14 @@ def comparison_seconds(asked, reported, time_budget, used):
     if not is_compared(asked, reported):
         return 0.0
     left = time_budget - used - (_of_report(time_budget) if reported else 0.0)
-    return max(_LEAST if asked else 0.0, _COMPARISON * time_budget, left)
+    return max(_LEAST if asked else 0.0, _LATE_COMPARISON * time_budget, left)
 
 
 def deadline_of_report(time_budget, used):
     """When what takes long in a report has to end, if settings were chosen in a time budget."""
     if not time_budget:
         return Deadline()
-    return Deadline(max(_of_report(time_budget), time_budget - used))
+    return Deadline(max(_LATE_REPORT * time_budget, time_budget - used))
 
 
 def _of_report(time_budget):

@@ -72,21 +72,21 @@ def _is_told_so(estimator, given):
     return "target_fpr" not in given and not isinstance(estimator, SVDDEnsemble)
 
 
-def find_signal(estimator, X, y, weights):
+def find_signal(estimator, X, y, weights, deadline):
     """The ``Signal`` of labels; None where there are none to hold out."""
     from ...model_selection.signal import find_signal
 
-    return find_signal(estimator, X, y, weights=weights)
+    return find_signal(estimator, X, y, weights=weights, deadline=deadline)
 
 
 def _tuned(estimator, X, y, search, seed, observer):
-    from ...model_selection import tune
+    from ...model_selection.tuning.tune import tune_within
 
     title = f"choosing settings, at most {search.seconds:g} s, and fitting"
     with observer.handed_over(title) as bar:
-        estimator = tune(
+        estimator = tune_within(
             estimator, X, y, time_budget=search.seconds, contaminated=search.contaminated,
-            random_state=seed, progress=bar,
+            random_state=seed, progress=bar, seconds_in_all=search.seconds_in_all,
         )  # fmt: skip
     return estimator, estimator.tuning_, estimator.tuning_.fit_seconds
 

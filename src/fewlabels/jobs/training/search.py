@@ -15,12 +15,13 @@ CHOSEN = ("kernel", "gamma", "C", "C_star", "nu", "lam", "trim")
 class Search(NamedTuple):
     """Seconds for the choice of settings (0: none is made, and why not).
 
-    ``contaminated``: whether rows of one class may hold others; ``settings`` that follow from it
-    where none are chosen.
+    ``seconds_in_all`` are for the fit and the probabilities too. ``contaminated``: whether rows of
+    one class may hold others; ``settings`` that follow from it where none are chosen.
     """
 
     seconds: float
     why_not: str = ""
+    seconds_in_all: float | None = None
     contaminated: bool = True
     settings: dict = {}  # noqa: RUF012
 

@@ -22,8 +22,10 @@ from .comparison import (
     comparison_facts,
     comparison_seconds,
     deadline_of_report,
+    deadline_of_signal,
     rows_of_others,
     seconds_to_choose,
+    seconds_to_fit,
 )
 from .figures import count_labels, figures_of, signal_facts, silenced
 from .fitting import Fitted, find_signal, fit_machine
@@ -121,7 +123,8 @@ def train(data, target=None, *, reported=False, model=None, save=None, observer=
     if search.seconds:
         used = time.perf_counter() - started
         seconds = seconds_to_choose(request.baselines, reported, request.time_budget, used)
-        search = search._replace(seconds=seconds)
+        fitting = seconds_to_fit(request.baselines, reported, request.time_budget, used)
+        search = search._replace(seconds=seconds, seconds_in_all=fitting)
     fitted = fit_machine(
         machine, prepared.X, prepared.found.y, given=request.parameters, model=model,
         search=search, observer=observer,
@@ -131,7 +134,9 @@ def train(data, target=None, *, reported=False, model=None, save=None, observer=
     if y is not None:
         tried = prepared.weighing
         rows, weights = (prepared.X, (1.0,)) if tried is None else (tried.rows, tried.weights)
-        signal = find_signal(fitted.estimator, rows, y, weights)
+        end = deadline_of_signal(request.time_budget)
+        signal = find_signal(fitted.estimator, rows, y, weights, end)
+        fitted.messages.extend(f"the time budget was short: {cut}" for cut in end.cut)
     metadata = _described(prepared, fitted, request, observer, signal)
     training = Training(
         prepared, fitted, metadata, signal=signal, budget=request.time_budget, started=started

@@ -19,7 +19,7 @@ _COLUMNS = ["name", "ours", "score", "low", "high", "seconds", "note"]
 _MEASURES = {
     "classes": "accuracy on held-out labelled rows",
     "pu": "area under the ROC curve, positives against negatives, as the prior implies it (an "
-    "estimate, which may exceed 1)",
+    "estimate, cut at 0 and 1)",
     "one-class": "area under the ROC curve, held-out rows against known anomalies",
     "nothing": "none: without known anomalies detectors cannot be ranked",
 }
@@ -180,7 +180,9 @@ def _result(kind, found, why_not, agreement, disagreements, search):
             outcome, verdict, worse_than = judged(
                 differences,
                 float(found.mean[0]),
-                lambda value: f"{100.0 * value:.1f} %" if accuracy else f"{max(value, 0.0):.3f}",
+                lambda value: (
+                    f"{100.0 * value:.1f} %" if accuracy else f"{np.clip(value, 0.0, 1.0):.3f}"
+                ),
             )
             clearly = differences["name"][differences["ahead"] & differences["clear"]]
             machines = {method.name: method.machine for method in found.methods}
@@ -205,15 +207,11 @@ def _result(kind, found, why_not, agreement, disagreements, search):
 
 def _without_anomalies(agreement):
     """What can be said when nothing ranks the detectors."""
-    first, others = agreement.iloc[0], agreement.iloc[1:]
-    verdict = (
-        "Without known anomalies nothing tells which detector is better, so none is ranked. "
-        f"Of held-out rows, {100 * first['false_alarms']:.1f} % are called outside "
-        f"({100 * first['asked']:.3g} % asked for)"
-    )
+    others = agreement.iloc[1:]
+    verdict = "Without known anomalies nothing tells which detector is better, so none is ranked"
     others = others.dropna()
     if others.empty:
-        return f"{verdict}."
+        return f"{verdict}; no other one could be compared."
     nearest = others.loc[others["rank_correlation"].idxmax()]
     farthest = others.loc[others["rank_correlation"].idxmin()]
     return (
@@ -233,9 +231,11 @@ def _table(found, scored):
         elif scored:
             at = found.running.index(place)
             # An area that the prior implies may be off either end, as it is an estimate.
-            score, apart = max(0.0, found.mean[at]), half * found.error[at]
-            low, high = max(0.0, score - apart), min(max(score, 1.0), score + apart)
+            score, apart = found.mean[at], half * found.error[at]
+            low, high = score - apart, score + apart
         seconds = np.mean(found.seconds[place]) if found.seconds[place] else np.nan
         lines.append([method.name, place == 0, score, low, high, seconds, note])
     table = pd.DataFrame(lines, columns=_COLUMNS)
-    return table.sort_values("score", ascending=False, ignore_index=True, kind="stable")
+    table = table.sort_values("score", ascending=False, ignore_index=True, kind="stable")
+    shown = ["score", "low", "high"]
+    return table.assign(**table[shown].astype(float).clip(0.0, 1.0))

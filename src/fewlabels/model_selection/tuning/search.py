@@ -48,6 +48,8 @@ class Search:
         self.seed = int(rng.randint(_SEEDS))
         self.fits = self.kernel_values = 0
         self._longest = 0.0  # seconds of one thing that was done
+        # Seconds until all is done, where so many fits have to come after the search.
+        self.seconds_in_all, self.fits_to_come = None, 1
         self.may_take_graph = True
         self.stopped = ""
         self._told = None  # what moves the progress bar
@@ -66,8 +68,16 @@ class Search:
         """Whether the time is spent, or another of the longest so far would end after it."""
         return self._is_spent(self._longest)
 
+    def _is_needed(self):
+        """Whether what is left of all the time is needed for the fits that have to come."""
+        if self.seconds_in_all is None:
+            return False
+        return self.seconds + (1 + self.fits_to_come) * self._longest >= self.seconds_in_all
+
     def _is_spent(self, more=0.0):
-        if not self.stopped and self.seconds + more >= self.time_budget:
+        if self.stopped:
+            return True
+        if self.seconds + more >= self.time_budget or (more > 0.0 and self._is_needed()):
             self.stopped = "time budget"
         return bool(self.stopped)
 

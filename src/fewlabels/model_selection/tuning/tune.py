@@ -17,6 +17,9 @@ from .positive_unlabelled import tune_pu
 from .result import TuningResult
 from .search import Search
 
+# Fits of an S3VM after the search: its own, and five for probabilities.
+_FITS_OF_S3VM = 6
+
 
 def tune(
     estimator,
@@ -100,6 +103,21 @@ def tune(
     """
     search = Search(time_budget, progress, random_state)
     search.may_take_graph = bool(graph)
+    return _of_pipeline(estimator, X, y, search, contaminated, sample_weight)
+
+
+def tune_within(
+    estimator, X, y, *, time_budget, contaminated, random_state, progress, seconds_in_all
+):
+    """``tune`` that leaves time for the fit and the probabilities: in all so many seconds."""
+    search = Search(time_budget, progress, random_state)
+    search.seconds_in_all = seconds_in_all
+    search.fits_to_come = _FITS_OF_S3VM if isinstance(estimator, S3VM) else 1
+    return _of_pipeline(estimator, X, y, search, contaminated, None)
+
+
+def _of_pipeline(estimator, X, y, search, contaminated, sample_weight):
+    """Tune a machine, or the last step of a pipeline."""
     if not isinstance(estimator, Pipeline):
         return _tuned(estimator, X, y, search, contaminated, sample_weight)
     _check_estimator(estimator[-1], "the last step of the pipeline")

@@ -199,9 +199,9 @@ def baselines(contents):
     # What speaks against the model stands at the top.
     parts = [] if contents.worse_than else [tag("p", prose(contents.verdict))]
     found = contents.baselines
-    if found is not None and found["score"].notna().any():
+    if found is not None and found["score"].notna().sum() > 1:
         parts.append(_compared(found, contents.measure))
-    elif contents.agreement is not None and len(contents.agreement):
+    elif contents.agreement is not None and len(contents.agreement) > 1:
         parts.append(_agreeing(contents.agreement))
     if contents.protocol:
         parts.append(tag("p", contents.protocol, class_="muted"))
