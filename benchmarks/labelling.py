@@ -100,7 +100,7 @@ def five(folder, out):
 SETS = {"hunt": hunt, "two": two, "five": five}
 
 
-def drive_one(name, folder, out, n_answers):
+def drive_one(name, folder, out, n_answers, pause):
     data, classes, truth, options = SETS[name](folder, out)
     server, url = serve(data, classes, *options)
     page, rng, pressed, waits = Chromium(), random.Random(0), [], []
@@ -109,6 +109,7 @@ def drive_one(name, folder, out, n_answers):
         page.size(WIDE)
         page.open(url)
         while len(pressed) < n_answers:
+            time.sleep(pause)
             row = page.run("row")
             chance = rng.random()
             if chance < 0.04 and pressed:
@@ -187,7 +188,7 @@ def told(waits):
 
 
 def drive(args):
-    return [drive_one(name, args.data, args.out, args.answers) for name in args.sets]
+    return [drive_one(name, args.data, args.out, args.answers, args.pause) for name in args.sets]
 
 
 # -- kill -9 ----------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """What is answered is kept, learnt from exactly, and taken back exactly."""
 
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -344,6 +346,17 @@ def test_a_fit_is_told_what_the_session_was(table, tmp_path):
     with pytest.raises(UserError, match="call fewlabels"):
         Finishing(framed).start()
     framed.close()
+
+
+def test_a_folder_that_cannot_be_written_to(table, monkeypatch):
+    if os.path.isdir("/proc"):  # nobody can write there, not even an administrator
+        with pytest.raises(UserError, match=r"cannot be (written to|used).*--labels"):
+            Session(table[0], labels="/proc/t.labels")
+    before = sorted(table[0].parent.iterdir())
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    with pytest.raises(UserError, match=r"cannot be written to .*with --labels"):
+        Session(table[0])
+    assert sorted(table[0].parent.iterdir()) == before
 
 
 def test_bad_input_is_refused(table, tmp_path):

@@ -187,7 +187,7 @@ async function showProgress() {
     heading("Shares of the classes"),
     make("p", `Over ${o.n_random} rows that are a random sample; intervals at 95 %.`, { class: "note" }), table(o.shares),
     heading("Error of the machine"),
-    make("p", o.error === null ? "Known once two classes have labels and random rows are among them." : `Every random row by machines that were fitted without its label; interval at 95 %.${o.told > o.error_at ? ` ${o.told - o.error_at} answers have come since.` : ""}`, { class: "note" }),
+    make("p", o.error === null ? "Known once two classes have labels, random rows are among them, and fits without their labels are done, which run beside." : `Every random row by machines that were fitted without its label; interval at 95 %.${o.told > o.error_at ? ` ${o.told - o.error_at} answers have come since.` : ""}`, { class: "note" }),
     ...(o.error === null ? [] : [table({ "wrong": o.error })]),
     curve(o.curve.map((p) => [p.answers, p.error ? p.error.value : null]), "Error against answers"),
     heading("Predictions changed by each answer"),
