@@ -1,5 +1,7 @@
 """Comparisons with baselines: no held-out row is trained on, errors are honest, verdicts true."""
 
+from types import SimpleNamespace
+
 import matplotlib
 import numpy as np
 import pandas as pd
@@ -20,6 +22,7 @@ from fewlabels.model_selection.comparison import judge as baselines_judge
 from fewlabels.model_selection.comparison import one_class as baselines_one_class
 from fewlabels.model_selection.comparison import positive_unlabelled as baselines_pu
 from fewlabels.model_selection.comparison import run as baselines_run
+from fewlabels.model_selection.comparison.baselines import _table
 from fewlabels.model_selection.comparison.run import Scores
 
 matplotlib.use("Agg")
@@ -413,3 +416,14 @@ def test_bad_input(few):
         compare_with_baselines(S3VM(), X, y, known_other=X[:3])
     with pytest.raises(ValueError, match="time_budget=0"):
         compare_with_baselines(SVDD(), X, time_budget=0)
+
+
+def test_areas_end_at_one_and_keep_their_order():
+    found = SimpleNamespace(
+        methods=[SimpleNamespace(name=name) for name in ("ours", "ahead")], failures=["", ""],
+        notes={}, running=[0, 1], folds=[0, 1, 2], mean=np.array([1.01, 1.02]),
+        error=np.array([0.1, np.inf]), seconds=[[1.0], [1.0]],
+    )  # fmt: skip
+    table = _table(found, True)
+    assert list(table["name"]) == ["ahead", "ours"] and (table["score"] == 1.0).all()
+    assert (table["high"] == 1.0).all() and table["low"].between(0.0, 1.0).all()

@@ -21,6 +21,7 @@ from fewlabels.report.intervals import (
     precision_interval,
     threshold_interval,
 )
+from fewlabels.report.page.html import page
 from fewlabels.report.reasons import reasons
 
 
@@ -319,3 +320,22 @@ def test_reasons_in_parts_are_those_of_one_call(positive_parts):
     some = reasons(replace(fit, deadline=end), fit.trained, order, 1.0)
     assert some[:4] == whole[:4] and not any(some[4:])
     assert end.cut == ["no reasons for the scores of some rows"]
+
+
+def test_a_comparison_of_nothing_has_no_table(positive_parts):
+    asked = positive_parts["estimator"], positive_parts["X"], positive_parts["y"]
+    nothing = compare_with_baselines(*asked, time_budget=1e-3)
+    assert nothing.outcome == "unknown"
+    ours = np.where(nothing.table["ours"], 0.9, np.nan)
+    alone = replace(nothing, table=nothing.table.assign(score=ours, low=0.0, high=1.0))
+    told = page(collect(**positive_parts, comparison=alone))
+    assert "could be compared" in told and "Best first." not in told
+
+
+def test_without_reasons_nothing_speaks_of_them(class_parts):
+    contents = collect(**class_parts, deadline=Deadline(0.0))
+    least = contents.findings.rankings[0]
+    assert "columns named" not in least.text and "machines that agree" not in least.rows
+    assert "Why: the columns" not in page(contents)
+    whole = collect(**class_parts)
+    assert "columns named" in whole.findings.rankings[0].text and "Why: the columns" in page(whole)

@@ -186,7 +186,7 @@ def _least_certain(fit, scores, order, held, names):
     best = np.argsort(doubt, kind="stable")[:_LISTED]
     columns = {"class": [names[answer] for answer in answers[best]]}
     columns |= _columns(fit, scores[best], order[best])
-    if held.votes is not None:
+    if held.folds > 1:
         votes = np.array([_answers(vote[best]) for vote in held.votes])
         with_it = votes == answers[best]
         columns["machines that agree"] = [f"{n} of {held.folds}" for n in with_it.sum(axis=0)]
@@ -194,8 +194,8 @@ def _least_certain(fit, scores, order, held, names):
     which = "either class" if len(names) == 2 else "the class or against it"
     return Ranking(
         "Least certain: label these next",
-        f"{text} Their labels would teach the machine most. The columns named matter most, for "
-        f"{which}.",
+        f"{text} Their labels would teach the machine most."
+        + any(columns["why"]) * f" The columns named matter most, for {which}.",
         fit.table(fit.trained, order[best], columns),
     )
 

@@ -60,11 +60,16 @@ def ranked(contents):
     rankings = [ranking for ranking in contents.findings.rankings if len(ranking.rows)]
     if not rankings:
         return None
+    told = "Rows are counted from 1, the first with data."
+    if any("why" in ranking.rows for ranking in rankings):
+        told += (
+            " Why: the columns that move the score most, with the value of the row and the usual "
+            "one."
+        )
     return section(
         "rows",
         "Look at these first",
-        tag("p", "Rows are counted from 1, the first with data. Why: the columns that move the "
-            "score most, with the value of the row and the usual one."),
+        tag("p", told),
         *(_ranking(ranking) for ranking in rankings),
     )  # fmt: skip
 
