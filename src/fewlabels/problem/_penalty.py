@@ -360,7 +360,8 @@ def _pair_steps(
         change = now - a[here]
         moved = np.flatnonzero(change)
         add_products(Q, here[moved], change[moved], g)
-        a[here] = now
+        for p in range(here.size):
+            a[here[p]] = now[p]
 
 
 @jit()
@@ -397,8 +398,7 @@ def _direction(Q, F, wanted, d):
     for p in range(m):
         row = Q[F[p]]
         for q in range(m):
-            B[p, q] = row[F[q]]
-        A[p] = B[p]
+            A[p, q] = B[p, q] = row[F[q]]
         size = max(size, abs(B[p, p]))
     if not _factorise(A) > _SINGULAR * size:
         return False
