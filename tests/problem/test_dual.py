@@ -260,13 +260,24 @@ def test_subsample_of_everything_is_the_problem(seed, free):
     assert np.array_equal(sub.ridge, problem.ridge)
 
 
+@given(seed=seeds)
+def test_fixed_variables_stand_for_themselves_in_a_subsample(seed):
+    rng = np.random.default_rng(seed)
+    arrays = random_penalty(rng, ["fixed", "fixed", BOUNDED[-1], BOUNDED[-1]])
+    K = np.eye(4)
+    problem = DualProblem(PrecomputedGram(K), Penalty(*arrays), random_point(rng, arrays).sum())
+    sub = sampled(problem, [2])
+    fixed = arrays[0][:2]
+    assert np.array_equal(sub.penalty.lower[:-1], fixed[fixed != 0.0])
+
+
 @settings(max_examples=60)
 @given(seed=seeds, free=st.integers(0, 2))
 def test_subsample_stands_for_all_rows(seed, free):
     """Every row given twice: half of them is the same problem, in doubled variables."""
     rng = np.random.default_rng(seed)
     m = 6
-    kinds = list(rng.choice(BOUNDED, m))
+    kinds = list(rng.choice([kind for kind in BOUNDED if kind != "fixed"], m))
     half = random_penalty(rng, kinds)
     edge = random_penalty(rng, ["free"] * free) if free else tuple(np.empty(0) for _ in half)
     arrays = tuple(np.concatenate([v, v, e]) for v, e in zip(half, edge, strict=True))
