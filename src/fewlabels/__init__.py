@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .estimators import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, SVDDEnsemble
+    from .io.stored import stored_rows
     from .jobs.encoder import TableEncoder
     from .jobs.table import fit_table
     from .labelling.notebook import label
@@ -20,6 +21,7 @@ _HOMES = {
     "TableEncoder": "fewlabels.jobs",
     "fit_table": "fewlabels.jobs",
     "label": "fewlabels.labelling",
+    "stored_rows": "fewlabels.io.stored",
     "tune": "fewlabels.model_selection",
 }
 
@@ -34,6 +36,7 @@ __all__ = [
     "__version__",
     "fit_table",
     "label",
+    "stored_rows",
     "tune",
 ]
 

@@ -197,6 +197,14 @@ class EffortOptions(NamedTuple):
     cache_size: float | None = _effort(
         None, help="Memory for kernel values, in MB. (default: 200)"
     )
+    memory: str | None = _effort(
+        None,
+        metavar="SIZE",
+        help="Memory that the table may take, such as 4G. A larger one is learnt from in pieces, "
+        "on disk: settings from a sample, and svdd, one-class, pusvm and a linear s3vm from all "
+        "rows. (default: half of what is free)",
+        show_default=False,
+    )
     n_jobs: int | None = _effort(None, help="Threads. (default: all cores)")
     random_state: int | None = _effort(
         None, "--seed", help="Seed of the sample that a large fit starts from, and of the prior."

@@ -16,7 +16,7 @@ _UNITS = {"": 1e0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 def check_room(path, n_bytes, what, most=None):
     """Refuse a file that would fill more memory than the machine has free, or than ``most``."""
     given = _given()
-    allowed = given or min(_SHARE * _free(), most or float("inf"))
+    allowed = given or min(_SHARE * free_memory(), most or float("inf"))
     if n_bytes > allowed:
         raise UserError(
             f"{path} would fill {_size(n_bytes)} of memory ({what}), and {_size(allowed)} are "
@@ -27,16 +27,19 @@ def check_room(path, n_bytes, what, most=None):
 
 
 def _given():
-    text = os.environ.get(VARIABLE, "").strip().upper().removesuffix("B")
-    if not text:
-        return None
-    found = re.fullmatch(r"(\d+\.?\d*) ?([KMGT]?)", text)
+    text = os.environ.get(VARIABLE, "").strip()
+    return size_of(text, f"{VARIABLE}=") if text else None
+
+
+def size_of(text, name="--memory "):
+    """Bytes that a text such as 500M or 32G stands for; ``name`` is what was given."""
+    found = re.fullmatch(r"(\d+\.?\d*) ?([KMGT]?)B?", text.strip().upper())
     if found is None:
-        raise UserError(f"{VARIABLE}={text} is no size; write it as 500M or 32G.")
+        raise UserError(f"{name}{text} is no size; write it as 500M or 32G.")
     return float(found[1]) * _UNITS[found[2]]
 
 
-def _free():
+def free_memory():
     """Bytes that this process can still take: of the machine, its container, its own limit."""
     found = []
     with contextlib.suppress(OSError, AttributeError), open("/proc/meminfo") as file:

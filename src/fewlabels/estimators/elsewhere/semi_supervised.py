@@ -21,7 +21,7 @@ def fit_semi_elsewhere(machine, place, y, callback=None):
     """
     n = place.shape[0]
     part = place.whole()
-    moments, kernel = read_place(machine, place)
+    moments, _ = read_place(machine, place)
     check_consistent_length(np.empty(n), y)
     weight = np.ones(n) if part.weight is None else part.weight
     if not np.all(weight > 0):

@@ -46,6 +46,7 @@ class Request:
     baselines: bool | None = None
     rows: bool | None = None
     merge_case: bool | None = None
+    memory: str | None = None
     reading: dict[str, Any] = field(default_factory=dict)
     parameters: dict[str, Any] = field(default_factory=dict)
 

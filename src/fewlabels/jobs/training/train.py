@@ -12,6 +12,7 @@ from ...io.memory import source_of
 from ...io.models.files import describe, save_model
 from ...io.models.machines import added_columns, machine_class
 from ...io.paths import input_format
+from ...io.sources import Reading
 from ...io.tables.schema import Schema
 from ...io.tables.target import Roles
 from ...io.tables.training import TrainingFile, TrainingRows, read_training
@@ -29,10 +30,14 @@ from .comparison import (
 )
 from .figures import count_labels, figures_of, signal_facts, silenced
 from .fitting import Fitted, find_signal, fit_machine
+from .large import does_not_fit, train_large
 from .outputs import check_model_output, check_report_output, write_report_of
 from .parameters import machine_parameters, request_of, with_target_fpr
 from .search import Search, odd_rows, plan_search, tuning_facts, why_settings
 from .texts import encode, text_facts
+
+# Options that say how a file is read, and not what is learnt from it.
+_OF_FILES = {*Reading._fields, "memory"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +122,15 @@ def train(data, target=None, *, reported=False, model=None, save=None, observer=
     request = request_of({"target": target, **options})
     data = source_of(data, **request.reading)
     input_format(data)
+    if does_not_fit(data, request):
+        others = {name: value for name, value in options.items() if name not in _OF_FILES}
+        training = train_large(
+            data, request, {**others, "target": target, "reported": reported, "model": model},
+            train, model=model, observer=observer,
+        )  # fmt: skip
+        if save:
+            save(training)
+        return training
     observer.step("reading")
     prepared = prepare(data, request, reported)
     machine, search = machine_class(prepared.choice.machine)(**prepared.settings), prepared.search

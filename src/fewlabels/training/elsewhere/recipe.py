@@ -19,7 +19,6 @@ from ...solvers.result import certified
 from ..grams import ALWAYS_FLOAT64
 from .moments import farthest
 
-
 # Share of the violation that a working set is solved to: every round takes a pass over the rows.
 _SHARE = 1e-3
 
