@@ -66,7 +66,7 @@ class PieceGram(GramOperator):
 
 
 class LinearPieceGram(PieceGram):
-    """The same of the linear kernel, of rows from which ``shift`` (or None) is taken."""
+    """The same of the linear kernel, of rows of ``part`` less ``shift`` (or None)."""
 
     def __init__(self, part, shift):
         def over(rows):
