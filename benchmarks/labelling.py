@@ -257,7 +257,7 @@ def latency(args):
             for number in range(_FIRST + args.answers):
                 waits.append(page.timed(str(truth[page.run("row")] + 1)))
                 if number == _FIRST:
-                    page.until(_READY, seconds=200)
+                    page.until(_READY, seconds=400)
                     since = time.monotonic()
                 time.sleep(args.pause)
             seconds, memory = time.monotonic() - since, peak_memory(server.pid)
