@@ -89,7 +89,7 @@ def main():
     parser.add_argument("--columns", type=int, default=10)
     parser.add_argument("--folder", type=Path, default=Path("."), help="where the file is put")
     parser.add_argument("--machines", nargs="+", default=MACHINES, choices=MACHINES)
-    parser.add_argument("--nu", type=float, default=1e-5)
+    parser.add_argument("--nu", type=float, help="of the one-class SVM; the default: 100 / rows")
     parser.add_argument("--tol", type=float, help="of the machines; the default: TOL")
     parser.add_argument("--cache", type=float, default=200, help="cache_size, in MB")
     parser.add_argument("--keep", action="store_true", help="leave the file")
@@ -101,7 +101,7 @@ def main():
         fit(
             path,
             options.child,
-            options.nu,
+            options.nu or 100.0 / options.rows,
             options.tol or TOL[options.child],
             options.cache,
             options.verbose,
