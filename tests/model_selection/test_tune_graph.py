@@ -10,6 +10,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 
 from fewlabels import S3VM, fit_table, tune
 from fewlabels.kernels import Manifold
+from fewlabels.model_selection.tuning import graph as graph_choice
 from fewlabels.model_selection.tuning.graph import choose_graph, deformed_values
 from fewlabels.model_selection.tuning.search import Search
 
@@ -109,16 +110,67 @@ def test_what_was_asked_for_stays(rng):
         )
 
 
-def test_few_labels_take_an_average_where_there_are_rows_for_a_graph(rng):
+def test_few_labels_weigh_the_best_graph_by_labels_left_out(rng):
     X, positive = moons(rng)
-    y = some(positive, rng, 10)
+    y = some(positive, rng, 6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernel, told, found = choose_graph(S3VM(), X, y, None, Search(1000.0, False, None))
+    gamma, labelled = S3VM().fit(X, y).gamma_, np.flatnonzero(~np.isnan(y))
+    graphs = [Manifold(r=r, n_neighbors=k) for r, k in [(10, 10), (10, 5), (1000, 5), (1000, 10)]]
+    wrong = []
+    for graph in ("rbf", *graphs):
+        left_out = []
+        for row in labelled:
+            left = y.copy()
+            left[row] = np.nan
+            machine = S3VM(kernel=graph, gamma=gamma, tol=1e-2, balance=0.0).fit(X, left)
+            left_out.append(machine.transduction_[row] != y[row])
+        wrong.append(np.sum(left_out))
+    np.testing.assert_allclose(found["accuracy"], 1.0 - np.array(wrong) / 6)
+    best = graphs[np.argmin(wrong[1:])]
+    share = 1.0 / (1.0 + np.exp(-2.0 * (wrong[0] - min(wrong[1:]))))
+    assert (kernel.r, kernel.n_neighbors) == (best.r, best.n_neighbors)
+    assert kernel.share == pytest.approx(share, abs=0.005)
+    assert found["chosen"].sum() == 1 and "a guess" in told
+    tuned = tune(S3VM(), X, y)
+    assert tuned.kernel == kernel and "a guess" in tuned.tuning_.reason
+
+
+@pytest.mark.parametrize(
+    ("wrong", "place", "share"),
+    [
+        ((0, 2, 2, 3, 5), None, 0.0),
+        ((3, 4, 3, 3, 3), (10.0, 5), 0.5),
+        ((4, 4, 4, 2, 3), (1e3, 5), 0.98),
+    ],
+)
+def test_a_graph_weighs_by_the_labels_that_it_tells_rightly(wrong, place, share, rng, monkeypatch):
+    counts = iter(wrong)
+    monkeypatch.setattr(
+        graph_choice._Trial, "of", lambda self, values: (np.array([next(counts)]), 0)
+    )
+    X, positive = moons(rng, 120)
+    y = some(positive, rng, 14)
+    kernel, told, found = choose_graph(S3VM(), X, y, None, Search(1000.0, False, None))
+    if place is None:
+        assert kernel is None and found["chosen"].tolist() == [True, False, False, False, False]
+        assert "has a weight of 0 " in told
+    else:
+        assert (kernel.r, kernel.n_neighbors, kernel.share) == (*place, share)
+
+
+def test_where_no_label_can_be_left_out_the_average_is_taken(rng):
+    X, positive = moons(rng)
+    y = some(positive, rng, 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tuned = tune(S3VM(), X, y)
     assert tuned.kernel.share == 0.5 and "not sure" in tuned.tuning_.reason
     assert tuned.tuning_.candidates["chosen"].tolist() == [False, True]
+    y = some(positive[:90], rng, 10)
     with pytest.warns(UserWarning, match="too few"):
-        assert tune(S3VM(), X[:90], y[:90]).kernel == "rbf"
+        assert tune(S3VM(), X[:90], y).kernel == "rbf"
 
 
 def test_three_classes_and_weights(rng):
@@ -147,7 +199,7 @@ def test_a_table_says_why(rng, tmp_path):
     from fewlabels.io.models.files import load_model
 
     loaded, _, metadata = load_model(path)
-    assert "too few to tell" in json.dumps(metadata["training"])
+    assert "with so few labels that is a guess" in json.dumps(metadata["training"])
     assert "the graph of the rows" in metadata["training"]["settings"]
     encoded = loaded[:-1].transform(frame[["a", "b"]])
     np.testing.assert_array_equal(

@@ -1,11 +1,13 @@
 """Whether the graph of all rows helps, and how much of it: by labels left out, and steadiness."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 from scipy.linalg import cholesky, solve_triangular
+from scipy.special import expit
 from scipy.stats import norm
 from sklearn.model_selection import RepeatedStratifiedKFold
 
@@ -19,9 +21,13 @@ from .search import Plan
 # Strength (where the kernel's diagonal is 1), neighbours and share of the graphs that are compared
 # with the kernel as it is. The first is an average of both, which rarely does harm.
 _GRAPHS = ((10.0, 10, 0.5), (100.0, 10, 1.0), (1000.0, 5, 1.0), (1e5, 5, 1.0))
-# Labels of a class from which labels left out tell kernels apart (else the average is taken), and
-# rows from which there is a graph to speak of.
+# Labels of a class from which labels left out tell kernels apart; with fewer these graphs are
+# averaged with the kernel, each label that is told wrongly counts so much against a graph in the
+# average, and so many labels are left out at most. A weight below the least is none. And rows
+# from which there is a graph to speak of.
 _FEW, _FEW_ROWS = 8, 100
+_FEW_GRAPHS = ((10.0, 10), (10.0, 5), (1000.0, 5), (1000.0, 10))
+_EACH, _MOST_LEFT, _LEAST = 2.0, 10, 0.05
 # What disagreement counts beside labels told wrongly; and how probable it has to be that a graph
 # is better, the average and the others.
 _STEADY, _PROBABLE = 0.5, (0.75, 0.9)
@@ -66,11 +72,13 @@ def choose_graph(estimator, X, y, weight, search):
     if not size > 0.0:
         return None, "", None
     graphs = [Manifold(float(f"{r / size:.3g}"), k, base=base, share=s) for r, k, s in _GRAPHS]
-    if sizes.min() < _FEW:
-        told = " Labels are too few to tell whether the graph of all rows helps: not sure at all."
-        return graphs[0], told, _table(estimator, graphs[:1], [])
     values = kernel.values(X[rows], X[rows])
-    trial = _Trial(estimator, label[rows], None if weight is None else weight[rows], search)
+    is_few = sizes.min() < _FEW
+    trial = _Trial(
+        estimator, label[rows], None if weight is None else weight[rows], search, is_few
+    )
+    if is_few:
+        return _averaged(trial, graphs[0], values, X[rows], size)
     found = [trial.of(values)]
     with search.running("S3VM and the graph", len(graphs)):
         for graph in graphs:
@@ -87,6 +95,41 @@ def choose_graph(estimator, X, y, weight, search):
     best = int(table["score"].where(table["probability"] > asked).argmin())
     table["chosen"] = table.index == best
     return ([None, *graphs])[best], _words(table, best, trial), table
+
+
+def _averaged(trial, usual, values, X, size):
+    """Of few labels: the graph that tells labels left out best, averaged with the kernel."""
+    estimator, search = trial.estimator, trial.search
+    graphs = [replace(usual, r=float(f"{r / size:.3g}"), n_neighbors=k) for r, k in _FEW_GRAPHS]
+    wrong = []
+    if trial.folds:
+        with search.running("S3VM and the graph", len(graphs)):
+            for kernel in (values, *graphs):
+                if search.seconds > _TIME * search.time_budget:
+                    break
+                if kernel is not values:
+                    kernel = deformed_values(values, X, replace(kernel, share=1.0))
+                one = trial.of(kernel)
+                if one is None:
+                    break
+                wrong.append(one[0].sum())
+                search.advance()
+    if len(wrong) < 2:
+        told = " Labels are too few to tell whether the graph of all rows helps: not sure at all."
+        return usual, told, _table(estimator, [usual], [])
+    best = 1 + int(np.argmin(wrong[1:]))
+    share = float(f"{expit(_EACH * (wrong[0] - wrong[best])):.2f}")
+    chosen = replace(graphs[best - 1], share=share) if share >= _LEAST else None
+    table = _table(estimator, graphs[: len(wrong) - 1], [])
+    table["accuracy"] = 1.0 - np.array(wrong) / len(trial.folds)
+    table["chosen"] = table.index == (best if chosen else 0)
+    told = (
+        f" Of {len(trial.folds)} labels, each left out once, the kernel as it is tells "
+        f"{wrong[0]:.0f} wrongly and the best graph of all rows {wrong[best]:.0f}, so the graph "
+        f"has a weight of {share if chosen else 0:g} in their average; with so few labels that is "
+        "a guess."
+    )
+    return chosen, told, table
 
 
 def _table(estimator, graphs, found):
@@ -125,16 +168,21 @@ def _words(table, best, trial):
 class _Trial:
     """Machines under kernels, each without some of the labels."""
 
-    def __init__(self, estimator, label, weight, search):
+    def __init__(self, estimator, label, weight, search, is_few):
         self.estimator, self.weight, self.search = estimator, weight, search
         self.known = np.where(label == 0, np.nan, label)
         told = np.flatnonzero(label)
         classes, counts = np.unique(label[told], return_counts=True)
-        splitter = RepeatedStratifiedKFold(
-            n_splits=_FOLDS, n_repeats=_REPEATS, random_state=search.seed % 2**32
-        )
-        self.told = told
-        self.folds = [test for _, test in splitter.split(told, label[told])]
+        self.told, self.repeats = told, 1 if is_few else _REPEATS
+        if is_few:  # a class keeps a label
+            alone = np.isin(label[told], classes[counts > 1])
+            left = np.random.default_rng(search.seed).permutation(np.flatnonzero(alone))
+            self.folds = [np.array([one]) for one in left[:_MOST_LEFT]]
+        else:
+            splitter = RepeatedStratifiedKFold(
+                n_splits=_FOLDS, n_repeats=_REPEATS, random_state=search.seed % 2**32
+            )
+            self.folds = [test for _, test in splitter.split(told, label[told])]
         self.free = label == 0
         self.balance = estimator.balance
         if self.balance is True:  # of all labels: it is not what is compared
@@ -154,7 +202,7 @@ class _Trial:
             if machine is None:
                 return None
             told.append(machine.transduction_)
-            wrong[fold] += (told[-1][rows] != self.known[rows]) / _REPEATS
+            wrong[fold] += (told[-1][rows] != self.known[rows]) / self.repeats
         apart = [np.mean(a[self.free] != b[self.free]) for a, b in combinations(told, 2)]
         return wrong, float(np.mean(apart))
 
