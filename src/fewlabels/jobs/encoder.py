@@ -25,11 +25,11 @@ from .training.texts import encode
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn a table of mixed columns into numbers: what ``fewlabels fit`` and ``fit_table`` do.
 
-    Numbers are standardised, categories become one 0/1 column each, sentences become TF-IDF of
-    their words and pairs of words. Missing numbers are filled in with the median, and a further
-    0/1 column tells where. Identifiers, dates, names and constants are left out; ``profile_`` and
-    ``notes_`` say what was done with each column and why. With texts, or many categories, the
-    result is sparse.
+    Numbers are standardised, categories become one 0/1 column each, yes and no in words one,
+    sentences become TF-IDF of their words and pairs of words. Missing numbers are filled in with
+    the median, and a further 0/1 column tells where. Identifiers, dates, names and constants are
+    left out; ``profile_`` and ``notes_`` say what was done with each column and why. With texts,
+    or many categories, the result is sparse.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     keep : str or sequence of str, default=()
         Columns to encode although they look like an identifier, a date or a constant.
     categorical : str or sequence of str, default=()
-        Columns of categories although they hold numbers.
+        Columns of categories although they hold numbers, or yes and no.
     missing : {"impute", "refuse"}, default="impute"
         Missing numbers are filled in with the median, or are an error.
     scale : bool, default=True
