@@ -7,7 +7,6 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 from scipy.linalg import cholesky, solve_triangular
-from scipy.special import expit
 from scipy.stats import norm
 from sklearn.model_selection import RepeatedStratifiedKFold
 
@@ -21,13 +20,10 @@ from .search import Plan
 # Strength (where the kernel's diagonal is 1), neighbours and share of the graphs that are compared
 # with the kernel as it is. The first is an average of both, which rarely does harm.
 _GRAPHS = ((10.0, 10, 0.5), (100.0, 10, 1.0), (1000.0, 5, 1.0), (1e5, 5, 1.0))
-# Labels of a class from which labels left out tell kernels apart; with fewer these graphs are
-# averaged with the kernel, each label that is told wrongly counts so much against a graph in the
-# average, and so many labels are left out at most. A weight below the least is none. And rows
-# from which there is a graph to speak of.
-_FEW, _FEW_ROWS = 8, 100
-_FEW_GRAPHS = ((10.0, 10), (10.0, 5), (1000.0, 5), (1000.0, 10))
-_EACH, _MOST_LEFT, _LEAST = 2.0, 10, 0.05
+# Labels of a class from which labels left out tell kernels apart. With fewer the average is taken,
+# unless the graph by itself tells so many more labels wrongly, of so many at most that are left
+# out one by one. And rows from which there is a graph to speak of.
+_FEW, _MORE, _MOST_LEFT, _FEW_ROWS = 8, 2, 10, 100
 # What disagreement counts beside labels told wrongly; and how probable it has to be that a graph
 # is better, the average and the others.
 _STEADY, _PROBABLE = 0.5, (0.75, 0.9)
@@ -78,7 +74,7 @@ def choose_graph(estimator, X, y, weight, search):
         estimator, label[rows], None if weight is None else weight[rows], search, is_few
     )
     if is_few:
-        return _averaged(trial, graphs[0], values, X[rows], size)
+        return _averaged(trial, graphs[0], values, X[rows])
     found = [trial.of(values)]
     with search.running("S3VM and the graph", len(graphs)):
         for graph in graphs:
@@ -97,39 +93,31 @@ def choose_graph(estimator, X, y, weight, search):
     return ([None, *graphs])[best], _words(table, best, trial), table
 
 
-def _averaged(trial, usual, values, X, size):
-    """Of few labels: the graph that tells labels left out best, averaged with the kernel."""
-    estimator, search = trial.estimator, trial.search
-    graphs = [replace(usual, r=float(f"{r / size:.3g}"), n_neighbors=k) for r, k in _FEW_GRAPHS]
-    wrong = []
+def _averaged(trial, graph, values, X):
+    """Of few labels: the average, unless labels left out speak against its graph."""
+    wrong, search = [], trial.search
     if trial.folds:
-        with search.running("S3VM and the graph", len(graphs)):
-            for kernel in (values, *graphs):
-                if search.seconds > _TIME * search.time_budget:
+        with search.running("S3VM and the graph", 2):
+            for kernel in (values, deformed_values(values, X, replace(graph, share=1.0))):
+                found = trial.of(kernel)
+                if found is None:
                     break
-                if kernel is not values:
-                    kernel = deformed_values(values, X, replace(kernel, share=1.0))
-                one = trial.of(kernel)
-                if one is None:
-                    break
-                wrong.append(one[0].sum())
+                wrong.append(found[0].sum())
                 search.advance()
     if len(wrong) < 2:
         told = " Labels are too few to tell whether the graph of all rows helps: not sure at all."
-        return usual, told, _table(estimator, [usual], [])
-    best = 1 + int(np.argmin(wrong[1:]))
-    share = float(f"{expit(_EACH * (wrong[0] - wrong[best])):.2f}")
-    chosen = replace(graphs[best - 1], share=share) if share >= _LEAST else None
-    table = _table(estimator, graphs[: len(wrong) - 1], [])
+        return graph, told, _table(trial.estimator, [graph], [])
+    is_left_out = wrong[1] >= wrong[0] + _MORE
+    table = _table(trial.estimator, [graph], [])
     table["accuracy"] = 1.0 - np.array(wrong) / len(trial.folds)
-    table["chosen"] = table.index == (best if chosen else 0)
+    table["chosen"] = [is_left_out, not is_left_out]
     told = (
         f" Of {len(trial.folds)} labels, each left out once, the kernel as it is tells "
-        f"{wrong[0]:.0f} wrongly and the best graph of all rows {wrong[best]:.0f}, so the graph "
-        f"has a weight of {share if chosen else 0:g} in their average; with so few labels that is "
-        "a guess."
+        f"{wrong[0]:.0f} wrongly and the graph of all rows {wrong[1]:.0f}, so "
+        f"{'the graph is left out' if is_left_out else 'the average of both is taken'}; labels "
+        "are too few to tell more: not sure at all."
     )
-    return chosen, told, table
+    return None if is_left_out else graph, told, table
 
 
 def _table(estimator, graphs, found):
