@@ -25,7 +25,7 @@ def test_target_and_normal_value(run, data, tmp_path, table):
     assert training["rows_read"] == len(table)
     assert (training["target"], training["normal"]) == ("class", "good")
     assert schema.names() == ["width", "height", "colour", "ok"]
-    assert schema.names("category") == ["colour", "ok"]
+    assert (schema.names("category"), schema.names("boolean")) == (["colour"], ["ok"])
     good = table[table["class"] == "good"].astype({"ok": str})
     assert training["rows_outside"] == (pipeline.decision_function(good) < 0).sum()
     for words in ("support vectors", "radius", "duality gap", "seconds", f"{n_good} of 120 read"):
@@ -129,9 +129,9 @@ def test_table_formats_give_the_same_model(run, tmp_path, table, suffix):
         frame.to_csv(data, index=False, sep="," if suffix == "csv" else "\t")
     assert run("fit", data, "-o", tmp_path / "m").code == 0
     pipeline, schema, _ = load_model(tmp_path / "m")
-    assert [column.kind for column in schema.columns] == ["number"] * 2 + ["category"] * 2
-    assert [column.categories for column in schema.columns] == [None, None, 2, 2]
-    assert pipeline[:-1].transform(frame.astype({"ok": str})).shape == (120, 6)
+    assert [column.kind for column in schema.columns] == ["number"] * 2 + ["category", "boolean"]
+    assert [column.categories for column in schema.columns] == [None, None, 2, None]
+    assert pipeline[:-1].transform(frame.astype({"ok": str})).shape == (120, 5)
 
 
 def test_matrices(run, tmp_path, table):

@@ -126,7 +126,7 @@ def reported(seed=0):
 def test_everything_there(reported):
     assert reported.choice == ("s3vm", "'state' holds two classes, 'ill' and 'well', and blanks")
     assert reported.comparison.verdict and reported.comparison.verdict in repr(reported)
-    assert set(reported.profile["kind"]) == {"left out", "number", "category"}
+    assert set(reported.profile["kind"]) == {"left out", "number", "category", "boolean"}
     assert any("keep=[COLUMN] keeps one" in note for note in reported.notes)
     assert not any("--" in note for note in reported.notes)
     assert reported.metadata["training"]["data"] == "the data frame"
