@@ -44,7 +44,7 @@ class GramOperator(ABC):
 
     def part(self, start, stop):
         """The rows ``start`` to ``stop`` alone, which may lie elsewhere than the others."""
-        return self if (start, stop) == (0, self.n) else self.take(np.arange(start, stop))
+        return self if (start, stop) == (0, self.n) else self.some(np.arange(start, stop))
 
     # Columns are asked for by what ``gather`` makes of them, so that a part of the matrix
     # understands what another part has gathered.

@@ -35,6 +35,9 @@ class CachedGram(WrappedGram):
     def take(self, indices):
         return self.inner.take(indices)
 
+    def some(self, indices):
+        return self.inner.some(indices)
+
     def add_columns(self, columns, coef, out):
         order = np.argsort(columns.ids)
 

@@ -41,9 +41,6 @@ class RepeatedGram(WrappedGram):
         used = np.flatnonzero(total)
         out += self.inner.product(used, total[used])[self.copies.of]
 
-    def part(self, start, stop):
-        return self if (start, stop) == (0, self.n) else self.some(np.arange(start, stop))
-
     def take(self, indices):
         gram = self.some(indices)
         return gram.inner if gram.inner.n == gram.n else gram
