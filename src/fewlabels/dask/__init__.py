@@ -10,6 +10,6 @@ except ImportError as error:
         "pip install 'fewlabels[dask]'."
     ) from error
 
-from .machines import DaskOneClassSVM, DaskPUSVM, DaskSVDD
+from .machines import DaskOneClassSVM, DaskPUSVM, DaskS3VM, DaskSVDD
 
-__all__ = ["DaskOneClassSVM", "DaskPUSVM", "DaskSVDD"]
+__all__ = ["DaskOneClassSVM", "DaskPUSVM", "DaskS3VM", "DaskSVDD"]

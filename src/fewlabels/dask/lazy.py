@@ -6,18 +6,23 @@ import pandas as pd
 from dask import delayed
 
 
-def mapped(machine, method, X, dtype, **options):
-    """``machine.method`` of the rows of a collection: a collection of the same kind."""
+def mapped(machine, method, X, dtype, columns=None, **options):
+    """``machine.method`` of the rows of a collection: a collection of the same kind.
+
+    Where there are ``columns``, a row has a value for each.
+    """
     if hasattr(X, "map_partitions") and not isinstance(X, da.Array):
         # Older data frames do not wait for delayed arguments.
-        meta = pd.Series([], dtype=dtype, name=method)
-        return X.map_partitions(_frame, machine, method, options, dtype, meta=meta)
+        shape = 0 if columns is None else (0, len(columns))
+        meta = _in_frame(np.empty(shape, dtype), None, method, columns)
+        return X.map_partitions(_frame, machine, method, options, meta, columns, meta=meta)
     machine = delayed(machine, pure=True)
     if isinstance(X, da.Array):
         X = X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
-        return X.map_blocks(
-            _values, machine, method, options, dtype=dtype, drop_axis=1, meta=np.empty(0, dtype)
-        )
+        shape = {"drop_axis": 1, "meta": np.empty(0, dtype)}
+        if columns is not None:
+            shape = {"chunks": (X.chunks[0], (len(columns),)), "meta": np.empty((0, 0), dtype)}
+        return X.map_blocks(_values, machine, method, options, dtype=dtype, **shape)
     value = delayed(_values)
     parts = X if isinstance(X, list | tuple) else [X]
     found = [value(part, machine, method, options) for part in parts]
@@ -28,6 +33,12 @@ def _values(X, machine, method, options):
     return getattr(machine, method)(X, **options)
 
 
-def _frame(X, machine, method, options, dtype):
-    values = _values(X, machine, method, options) if len(X) else np.empty(0, dtype)
-    return pd.Series(values, index=X.index, name=method)
+def _frame(X, machine, method, options, nothing, columns):
+    values = _values(X, machine, method, options) if len(X) else nothing.to_numpy()
+    return _in_frame(values, X.index, method, columns)
+
+
+def _in_frame(values, index, method, columns):
+    if columns is None:
+        return pd.Series(values, index=index, name=method)
+    return pd.DataFrame(values, index=index, columns=columns)

@@ -9,13 +9,16 @@ import numpy as np
 from distributed import default_client
 from sklearn.base import clone
 
-from ..estimators import PUSVM, SVDD, OneClassSVM
+from ..estimators import PUSVM, S3VM, SVDD, OneClassSVM
 from ..estimators.calls import fitting
 from ..estimators.elsewhere.one_class import fit_elsewhere
 from ..estimators.elsewhere.positive_unlabelled import fit_pu_elsewhere, read_positive
+from ..estimators.elsewhere.semi_supervised import fit_semi_elsewhere, label_of
+from ..estimators.semi_supervised.solution import read_labels, refuse_no_labels
+from ..labels.arrays import with_missing
 from . import lazy
 from .place import ClusterPlace
-from .reading import is_collection, labels_of, positive_rows
+from .reading import coded_rows, is_collection, labels_of, positive_rows
 
 
 class OnCluster:
@@ -77,7 +80,9 @@ class OnCluster:
         return type(self)(**values)
 
     def _mapped(self, method, X, dtype, options):
-        return lazy.mapped(self._scorer(), method, X, dtype, **options)
+        several = method == "decision_function" and len(getattr(self, "classes_", ())) > 2
+        columns = self.classes_ if several else None
+        return lazy.mapped(self._scorer(), method, X, dtype, columns, **options)
 
     def decision_function(self, X, *more, **options):
         """As the local machine's; of a collection a collection, which is lazy."""
@@ -237,3 +242,63 @@ class DaskPUSVM(OnCluster, PUSVM):
 
         with self._placed(read_labels, X=X, y=y, sample_weight=sample_weight) as place:
             return fit_pu_elsewhere(self, place, classes, callback)
+
+
+@dataclass(eq=False, repr=False)
+class DaskS3VM(OnCluster, S3VM):
+    """:class:`fewlabels.S3VM` of rows on a Dask cluster, from the same parameters.
+
+    Rows stay on the workers. The client holds labels, variables and decisions, about 200 bytes a
+    row, and every round brings it 8 bytes a row.
+
+    Parameters
+    ----------
+    kernel : "linear"
+        No other is possible.
+    client : distributed.Client or None, default=None
+        The cluster; None takes the default client. All other parameters are those of
+        :class:`fewlabels.S3VM`.
+    """
+
+    local: ClassVar[type] = S3VM
+    _parameter_constraints: ClassVar[dict] = {
+        **S3VM._parameter_constraints, "client": "no_validation"
+    }  # fmt: skip
+
+    kernel: str = "linear"
+    client: Any = None
+
+    @fitting
+    def fit(self, X, y, sample_weight=None, callback=None) -> Self:
+        """Fit the machine to rows on the cluster, to the local minimum of one machine.
+
+        Parameters
+        ----------
+        X : Dask array, Dask data frame, or list of delayed partitions
+            Rows; partitions are arrays, CSR arrays or data frames.
+        y : the same of one column
+            Labels, cut at the same rows, as :meth:`fewlabels.S3VM.fit` takes them.
+        sample_weight : the same of one column, default=None
+            Weights > 0, cut at the same rows.
+        callback : callable, default=None
+            Called with the newest entry of ``history_`` after every round; returning
+            True stops the fit.
+
+        Returns
+        -------
+        self : estimator
+        """
+        refuse_no_labels(self, y)
+        classes = None
+
+        def read_classes(parts):
+            nonlocal classes
+            values = labels_of(parts)
+            codes, classes = read_labels(self, values)
+            values, missing = with_missing(values)
+            known, first = np.unique(values[~missing], return_index=True)
+            return partial(coded_rows, known=known, codes=codes[~missing][first])
+
+        with self._placed(read_classes, X=X, y=y, sample_weight=sample_weight) as place:
+            label = np.concatenate(place.ask(label_of))
+            return fit_semi_elsewhere(self, place, label, classes, callback)

@@ -117,8 +117,15 @@ class ClusterPlace(Place):
         """Threads of a worker: actors of one worker take turns."""
         return max(1, min(self.client.nthreads().values()))
 
-    def ask(self, question):
+    @property
+    def parts(self):
+        return self.slots
+
+    def ask(self, question):  # packed once for all
         return self._tell_holders([methodcaller("ask", question)] * len(self.slots))
+
+    def ask_each(self, questions):
+        return self._tell_holders([methodcaller("ask", question) for question in questions])
 
     def leave_out(self, mask):
         for slot in self.slots:

@@ -161,3 +161,11 @@ def positive_rows(y, label):
     positive = np.zeros(len(y), dtype=bool)
     positive[~missing] = y[~missing] == label
     return {"positive": positive}
+
+
+def coded_rows(y, known, codes):
+    """Labels of the rows of a part: the code of each known one, 0 for a missing one."""
+    y, missing = with_missing(y)
+    label = np.zeros(len(y))
+    label[~missing] = codes[np.searchsorted(known, y[~missing])]
+    return {"label": label}

@@ -304,14 +304,12 @@ class S3VM(TwoClassMachine):
             Called with the newest entry of ``history_`` after every round; returning
             True stops the fit.
         """
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None: pass "
-                "the classes of the labelled rows, missing for the others."
-            )
+        solutions.refuse_no_labels(self, y)
         place = place_of(self, X, sample_weight)
         if place is not None:
-            return fit_semi_elsewhere(self, place, y, callback)
+            check_consistent_length(X, y)
+            label, classes = solutions.read_labels(self, y)
+            return fit_semi_elsewhere(self, place, label, classes, callback)
         rows = self._read_rows(X, sample_weight)
         check_consistent_length(rows.everything, y)
         given, classes = solutions.read_labels(self, y)

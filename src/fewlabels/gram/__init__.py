@@ -11,7 +11,7 @@ from .static.bordered import BorderedGram
 from .static.cached import CachedGram
 from .static.explicit import FormedGram, PrecomputedGram
 from .static.linear import LinearGram
-from .static.pieces import LinearPieceGram, PieceGram
+from .static.pieces import LinearPlaceGram, PieceGram
 from .static.repeated import RepeatedGram
 from .static.weighted import SumGram
 from .tiles.features import RowMap
@@ -19,7 +19,7 @@ from .tiles.rows import RowsGram
 
 __all__ = [
     "BorderedGram", "CachedGram", "Columns", "Expansion", "FormedGram", "GramOperator",
-    "LinearGram", "LinearPieceGram", "PieceGram", "PrecomputedGram", "RepeatedGram", "RowMap",
+    "LinearGram", "LinearPlaceGram", "PieceGram", "PrecomputedGram", "RepeatedGram", "RowMap",
     "RowsGram", "SumGram", "equal_rows", "make_gram", "row_keys", "row_products",
 ]  # fmt: skip
 

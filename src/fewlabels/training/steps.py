@@ -43,8 +43,11 @@ class Steps:
 
     def _called(self, entry):
         callback = self.settings.callback
-        if callback is not None and callback(self._counted(entry)):
-            self.stop_asked = True
+        if callback is not None:
+            told = self._counted(entry)
+            self.stop_asked = bool(callback(told)) or self.stop_asked
+            # What it notes stays, in place of what is counted once.
+            entry.update({**told, "kernel_values": entry["kernel_values"]})
         return self.stop_asked
 
     def _counted(self, entry):

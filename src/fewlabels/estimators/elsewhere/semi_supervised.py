@@ -1,9 +1,8 @@
-"""An S3VM with the linear kernel over rows in a file."""
+"""An S3VM with the linear kernel over rows that are not in memory."""
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length
 
-from ...gram import LinearGram, LinearPieceGram
+from ...gram import LinearGram, LinearPlaceGram
 from ...labels.semi_supervised import sides
 from ...streams.classes import histories
 from ...training.elsewhere.place import stacked
@@ -12,30 +11,36 @@ from ..semi_supervised import solution as solutions
 from .places import read_place
 
 
-def fit_semi_elsewhere(machine, place, y, callback=None):
-    """Fit an S3VM with the linear kernel to the rows of a ``FilePlace``, as ``fit`` does.
+def label_of(part):
+    """The question for the labels of the rows of a part, where these are its mark."""
+    return part.marks["label"]
+
+
+def weights_of(part):
+    """The question for the weights of the rows of a part."""
+    return np.ones(part.n) if part.weight is None else part.weight
+
+
+def fit_semi_elsewhere(machine, place, label, classes, callback=None):
+    """Fit an S3VM with the linear kernel to the rows of a ``Place``, as ``fit`` does.
 
     What is of the number of rows, but for the rows, is in memory. The mean of the unlabelled rows,
     which a balancing constraint makes a part of the function, is a support vector of its own, the
     last one, whose number in ``support_`` is -1.
     """
-    n = place.shape[0]
-    part = place.whole()
     moments, _ = read_place(machine, place)
-    check_consistent_length(np.empty(n), y)
-    weight = np.ones(n) if part.weight is None else part.weight
+    weight = np.concatenate(place.ask(weights_of))
     if not np.all(weight > 0):
         raise ValueError(
             "an S3VM of rows that are not in memory takes sample_weight > 0; leave the others out."
         )
-    label, classes = solutions.read_labels(machine, y)
     problems = solutions.problems_of(machine, classes)
     solutions.check_each_has_labels(label, classes)
     machine.classes_ = classes
     shift = None if place.is_sparse else moments.center
-    gram = LinearPieceGram(part, shift)
+    gram = LinearPlaceGram(place, shift)
     data = S3VMData.each(gram, problems, sides(label, len(classes)), weight)
-    found = solutions.train_each(machine, data, callback)
+    found = solutions.train_each(machine, data, callback, place=place)
     machine._hold(None)
     machine._sample = machine._kept = None
     machine.objectives_ = solutions.one_or_all(machine, [one.objectives for one in found])

@@ -20,6 +20,7 @@ from ...streams.classes import histories
 from ...training.class_curves import curves_of_classes
 from ...training.cross_fitting import Sample, left_out_scores
 from ...training.curves import curve_of_labels
+from ...training.elsewhere.recipe import noted
 from ...training.row_order import row_keys
 from ...training.semi_supervised.branching import train, unproven
 from ...training.semi_supervised.data import S3VMSettings
@@ -28,6 +29,14 @@ from ...training.semi_supervised.data import S3VMSettings
 _WORTH_HOLDING = 48
 # Machines of a cross-fit.
 _FOLDS = 5
+
+
+def refuse_no_labels(self, y):
+    if y is None:
+        raise ValueError(
+            f"{type(self).__name__} requires y to be passed, but the target y is None: pass "
+            "the classes of the labelled rows, missing for the others."
+        )
 
 
 def read_labels(self, y):
@@ -75,13 +84,17 @@ def one_or_all(self, values):
     return values[0] if len(self.classes_) == 2 else values
 
 
-def train_each(self, several, callback=None, signs_before=None):
-    """Batch training of every ``S3VMData``, within one limit of time."""
+def train_each(self, several, callback=None, signs_before=None, place=None):
+    """Batch training of every ``S3VMData``, within one limit of time.
+
+    Rows that are not in memory lie in a ``place``, which tells what rounds have cost; no sample
+    of them is taken to begin with.
+    """
     if len(several) == 1:
-        return [train(several[0], training_of(self, callback), signs_before)]
+        return [train(several[0], training_of(self, callback, place), signs_before)]
     found, started = [], time.perf_counter()
-    for place, data in enumerate(several):
-        settings = training_of(self, callback and partial(_called, callback, place))
+    for number, data in enumerate(several):
+        settings = training_of(self, callback and partial(_called, callback, number), place)
         left = settings.engine.max_time - (time.perf_counter() - started)
         if any(not one.result.converged for one in found):
             left = 0.0  # stopped: the others only begin
@@ -90,14 +103,17 @@ def train_each(self, several, callback=None, signs_before=None):
     return found
 
 
-def _called(callback, place, entry):
-    return callback({**entry, "machine": place})
+def _called(callback, number, entry):
+    return callback({**entry, "machine": number})
 
 
-def training_of(self, callback):
-    """How batch training is done."""
+def training_of(self, callback, place=None):
+    """How batch training is done, perhaps of rows in a ``place``."""
+    engine = self._settings(self.tol, 0.0, callback)
+    if place is not None:
+        engine = replace(engine, coarse=False, callback=partial(noted, place, engine.callback))
     return S3VMSettings(
-        engine=self._settings(self.tol, 0.0, callback),
+        engine=engine,
         annealing=self.annealing,
         branching=self.solver == "branch-and-bound",
         max_nodes=self.max_nodes,

@@ -1,11 +1,16 @@
-"""A kernel matrix over rows that come in pieces, such as those of a file."""
+"""A kernel matrix over rows that come in pieces, or lie in several places."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from ..base import GramOperator
-from .linear import LinearGram, add_products, weights
+from ..gathered import Columns
+from .linear import LinearGram, add_products, products, weights
+
+# Rows that are moved at a time.
+_AT_A_TIME = 8192
 
 
 class PieceGram(GramOperator):
@@ -65,24 +70,102 @@ class PieceGram(GramOperator):
         return PieceGram(self._part, self._refined, None, self._diagonal)
 
 
-class LinearPieceGram(PieceGram):
-    """The same of the linear kernel, of rows of ``part`` less ``shift`` (or None)."""
+class LinearPlaceGram(GramOperator):
+    """The linear kernel's matrix of the rows of a ``place``, less ``shift`` (or None).
 
-    def __init__(self, part, shift):
-        def over(rows):
-            return LinearGram(rows if shift is None else rows - shift)
+    Only sums of rows and products with them leave the place, and rows that are gathered: ``place``
+    has a ``shape``, ``parts`` with ``first`` and ``n``, ``ask(question)`` and
+    ``ask_each(questions)``, which answer for every part, and ``take(ids)``.
+    """
 
-        super().__init__(part, over)
+    is_inner_product = True
+
+    def __init__(self, place, shift):
+        super().__init__(place.shape[0])
+        self._place, self._shift, self._diagonal = place, shift, None
+
+    def _asked(self, question, **options):
+        return self._place.ask(partial(question, shift=self._shift, **options))
+
+    def diagonal(self):
+        if self._diagonal is None:
+            self._diagonal = np.concatenate(self._asked(_diagonal_of))
+        return self._diagonal
+
+    def gather(self, indices):
+        indices = np.asarray(indices)
+        return Columns(indices, (self._rows(indices),))
+
+    def _rows(self, indices):
+        ids, where = np.unique(indices, return_inverse=True)
+        rows = self._place.take(ids)[where]
+        return rows if self._shift is None else rows - self._shift
+
+    def values_of(self, columns):
+        self.n_values += len(columns) * self.n
+        return np.concatenate(self._asked(_products_of, rows=columns.values[0]), axis=1)
+
+    def block_of(self, columns):
+        self.n_values += len(columns) ** 2
+        (rows,) = columns.values
+        return products(rows, rows)
+
+    def add_columns(self, columns, coef, out):
+        if len(columns):
+            self._add(weights(columns.values[0], coef), out)
+
+    def _add(self, w, out):
+        out += np.concatenate(self._asked(_times, w=w))
 
     def sum_of(self, indices, coef):
-        """``sum_i coef_i x_i`` over some rows, by one pass over all."""
-        everywhere, total = np.zeros(self.n), 0.0
-        everywhere[indices] = coef
-        for where, gram in self._grams():
-            total = total + weights(gram.X, everywhere[where])
-        return total
+        """``sum_i coef_i x_i`` over some rows in ascending order, formed where they lie."""
+        questions = []
+        for part in self._place.parts:
+            low, high = np.searchsorted(indices, (part.first, part.first + part.n))
+            own = indices[low:high] - part.first
+            questions.append(partial(_sum_of, own=own, coef=coef[low:high], shift=self._shift))
+        return sum(self._place.ask_each(questions))
 
     def apply(self, indices, coef, out):
-        total = self.sum_of(indices, coef)
-        for where, gram in self._grams():
-            add_products(gram.X, total, out[where])
+        if len(indices):
+            self._add(self.sum_of(np.asarray(indices), coef), out)
+
+    def take(self, indices):
+        return LinearGram(self._rows(np.asarray(indices)))
+
+
+# What the parts of a place are asked.
+
+
+def _moved(part, shift):
+    """The rows of a part less ``shift``, some at a time, as (slice, rows)."""
+    for where, rows in part.pieces():
+        step = rows.shape[0] if shift is None else _AT_A_TIME
+        for start in range(0, rows.shape[0], max(1, step)):
+            some = rows[start : start + step]
+            first = where.start + start
+            yield slice(first, first + some.shape[0]), some if shift is None else some - shift
+
+
+def _diagonal_of(part, shift):
+    found = [LinearGram(rows).diagonal() for _, rows in _moved(part, shift)]
+    return np.concatenate([np.empty(0), *found])
+
+
+def _products_of(part, shift, rows):
+    return np.concatenate([products(rows, some) for _, some in _moved(part, shift)], axis=1)
+
+
+def _times(part, shift, w):
+    out = np.zeros(part.n)
+    for where, rows in _moved(part, shift):
+        add_products(rows, w, out[where])
+    return out
+
+
+def _sum_of(part, shift, own, coef):
+    everywhere, total = np.zeros(part.n), 0.0
+    everywhere[own] = coef
+    for where, rows in _moved(part, shift) if len(own) else ():
+        total = total + weights(rows, everywhere[where])
+    return total

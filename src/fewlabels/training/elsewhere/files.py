@@ -213,12 +213,6 @@ class FilePlace(Place):
         pairs = [(ends[k], ends[k + 1]) for k in range(n_parts) if ends[k] < ends[k + 1]]
         self.parts = [FilePart(self, b - a, a, weight) for a, b in pairs]
 
-    def whole(self):
-        """All rows as one part."""
-        weights = [part.weight for part in self.parts]
-        weight = None if weights[0] is None else np.concatenate(weights)
-        return FilePart(self, self.shape[0], 0, weight)
-
     def marked(self, **marks):
         """The same rows with marks: arrays of an entry a row."""
         for part in self.parts:
@@ -226,8 +220,9 @@ class FilePlace(Place):
             part.marks.update({name: values[own] for name, values in marks.items()})
         return self
 
-    def ask(self, question):
-        return run_each([partial(question, part) for part in self.parts], self.n_jobs)
+    def ask_each(self, questions):
+        asked = zip(questions, self.parts, strict=True)
+        return run_each([partial(question, part) for question, part in asked], self.n_jobs)
 
     def spent(self):
         return {"rows_read": self.rows_read}

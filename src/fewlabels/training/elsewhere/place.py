@@ -62,13 +62,19 @@ class Place(ABC):
 
     shape: tuple
     dtype: np.dtype
+    #: With ``first`` and ``n`` each.
+    parts: list
     is_sparse = False
     #: Threads that a part evaluates kernel values with.
     n_jobs_of_part = 1
 
-    @abstractmethod
     def ask(self, question):
         """The answers ``question(part)`` of all parts, in their order."""
+        return self.ask_each([question] * len(self.parts))
+
+    @abstractmethod
+    def ask_each(self, questions):
+        """The same of a question for each part."""
 
     @abstractmethod
     def rows(self, recipe):

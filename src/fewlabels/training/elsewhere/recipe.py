@@ -115,7 +115,7 @@ class Found:
     all_rows: Any
 
 
-def _noted(place, callback, entry):
+def noted(place, callback, entry):
     """Note in a round's entry of the history what the place has to say, and tell the callback."""
     entry.update(place.spent())
     return callback is not None and callback(entry)
@@ -126,7 +126,7 @@ def solve_elsewhere(place, recipe, settings):
     rows = place.rows(recipe)
     DualProblem.check_size(rows.scale * rows.facts.largest)
     rows.facts.extent.check(rows.total)
-    note = partial(_noted, place, settings.callback)
+    note = partial(noted, place, settings.callback)
     settings = replace(settings, share=_SHARE, callback=note)
     engine = Engine(rows, settings, Record(settings))
     status = engine.run(cold=True)
