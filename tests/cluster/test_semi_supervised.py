@@ -12,7 +12,7 @@ from fewlabels import S3VM
 from fewlabels.dask import DaskS3VM
 from fewlabels.dask.place import ClusterPlace
 
-N = 1500
+N = 1100  # of up to 1024 rows the client holds all kernel values
 
 
 def problem(n_classes=2):
@@ -20,10 +20,10 @@ def problem(n_classes=2):
     centers = rng.normal(size=(n_classes, 4)) * 3.0 + 10.0
     side = rng.integers(0, n_classes, N)
     X = rng.normal(size=(N, 4)) + centers[side]
-    return X, np.where(rng.random(N) < 0.03, side, -1), rng.uniform(0.5, 2.0, N)
+    return X, np.where(rng.random(N) < 0.05, side, -1), rng.uniform(0.5, 2.0, N)
 
 
-def cut(values, size=400):
+def cut(values, size=300):
     return da.from_array(values, chunks=(size, 2) if values.ndim == 2 else size)
 
 
@@ -35,9 +35,10 @@ def assert_same(machine, local, X):
     assert machine.fit_status_ == 0
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("balance", [True, False])
-@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize(
+    ("n_classes", "balance", "weighted"),
+    [(2, True, False), (2, True, True), (2, False, True), (3, True, True)],
+)
 def test_the_minimum_is_that_of_one_machine(client, n_classes, balance, weighted):
     X, y, weight = problem(n_classes)
     settings = {"balance": balance, "tol": 1e-7}
@@ -75,7 +76,7 @@ def test_frames_with_names_as_labels(client):
 def test_csr_partitions(client):
     X, y, _ = problem()
     S = sp.csr_array(np.where(np.abs(X - 10.0) > 2.0, X, 0.0))
-    rows, labels = ([delayed(v[:700]), delayed(v[700:])] for v in (S, y))
+    rows, labels = ([delayed(v[:500]), delayed(v[500:])] for v in (S, y))
     local = S3VM(kernel="linear", tol=1e-7).fit(S, y)
     machine = DaskS3VM(tol=1e-7).fit(rows, labels)
     assert_same(machine, local, S)
@@ -96,7 +97,7 @@ def test_parts_lost_at_any_message(client, monkeypatch):
     monkeypatch.setattr(ClusterPlace, "_call", fault)
     monkeypatch.setattr("fewlabels.dask.place._PAUSE", 0.0)
     machine = DaskS3VM(tol=1e-7).fit(cut(X), cut(y), cut(weight))
-    assert len(lost) > 2
+    assert len(lost) > 1
     assert machine.objective_ == whole.objective_
     assert np.array_equal(machine.support_, whole.support_)
 

@@ -39,14 +39,16 @@ def test_the_machine_has_learnt_from_all_rows(form, frame, tmp_path, monkeypatch
     assert not list(tmp_path.glob("fewlabels-rows-*"))
 
 
-def test_labels_of_all_rows(frame, tmp_path, monkeypatch):
+@pytest.mark.parametrize("cache_size", [200, 0.01])
+def test_labels_of_all_rows(cache_size, frame, tmp_path, monkeypatch):
     monkeypatch.setattr(large, "_SAMPLE", 500)
     frame.to_csv(tmp_path / "table.csv", index=False)
     told = train_file(
         tmp_path / "table.csv", tmp_path / "model", target="fraud", machine="pusvm",
-        time_budget=0, memory="10K", prior=0.1,
+        time_budget=0, memory="10K", prior=0.1, cache_size=cache_size,
     )["training"]  # fmt: skip
-    assert told["rows"] == 3000
+    assert told["rows"] == 3000 == told["rows_labeled"] + told["rows_unlabeled"]
+    assert told["rows_labeled"] == np.sum(frame.fraud == "yes")
     found = score(tmp_path / "model", tmp_path / "table.csv")
     assert found["positive"][frame.fraud == "yes"].mean() > 0.5
 

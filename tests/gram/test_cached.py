@@ -1,5 +1,7 @@
 """Stored columns: never another result than without them, never more memory."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -217,3 +219,19 @@ def test_results_do_not_depend_on_threads(rng):
     one, two = (CachedGram(make_gram(RBF(1.0), X, n_jobs=k), 1e7) for k in (1, 2))
     indices, coef = np.arange(20), rng.normal(size=20)
     assert np.array_equal(one.product(indices, coef), two.product(indices, coef))
+
+
+def test_columns_of_rows_elsewhere_take_no_room_for_all_rows():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    whole = make_gram(RBF(0.5), X, dtype=np.float64)
+    here = whole.part(0, 40)
+    cached = CachedGram(here, 1e5)
+    for asked in ([3, 50], [59, 3, 41], [50, 59]):  # of the last twenty, numbered from 10^12 on
+        coef = np.arange(1.0, len(asked) + 1)
+        columns = whole.gather(np.array(asked))
+        far = np.where(columns.ids < 40, columns.ids, columns.ids + 10**12)
+        out = np.zeros(40)
+        before = cached.n_values
+        cached.add_columns(replace(columns, ids=far), coef, out)
+        assert np.allclose(out, (whole.columns(np.array(asked)).T @ coef)[:40], atol=1e-12)
+    assert cached.n_values == before  # the last were all there

@@ -14,6 +14,7 @@ from . import options
 from .errors import NOT_CONVERGED
 from .options import (
     ROWS_PANEL,
+    ClusterOptions,
     Missing,
     Quiet,
     ReadingOptions,
@@ -246,6 +247,7 @@ def fit(
     of_reading: ReadingOptions,
     of_machine: MachineOptions,
     of_effort: EffortOptions,
+    of_cluster: ClusterOptions,
     of_report: ReportOptions,
     rows: Annotated[
         bool | None,
@@ -281,7 +283,8 @@ def fit(
     from ..jobs.training.train import train_file
 
     page = page_path(model, of_report.report, not of_report.no_report)
-    given = values_of(of_rows) | values_of(of_reading) | _parameters(of_machine, of_effort)
+    given = values_of(of_rows) | values_of(of_reading) | values_of(of_cluster)
+    given |= _parameters(of_machine, of_effort)
     with progress.observing("reading", quiet, verbose) as observer:
         summary = train_file(
             data, model, report=page, command=show.command_line(context), force=force,

@@ -82,6 +82,23 @@ class ReadingOptions(NamedTuple):
     )
 
 
+_cluster = partial(typer.Option, rich_help_panel="Cluster", show_default=False)
+
+
+class ClusterOptions(NamedTuple):
+    """Who reads the files of DATA."""
+
+    scheduler: str | None = _cluster(
+        None,
+        metavar="ADDRESS",
+        help="A Dask cluster whose workers read the files of DATA, which may be a pattern in "
+        "quotes ('data/*.parquet'), such as tcp://10.0.0.1:8786.",
+    )
+    workers: int | None = _cluster(
+        None, min=1, help="The same with so many processes that are started on this machine."
+    )
+
+
 Threads = Annotated[int | None, typer.Option(help="Threads. [default: all cores]")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
 SummaryAsJson = Annotated[

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from .options import (
+    ClusterOptions,
     Model,
     Quiet,
     ReadingOptions,
@@ -37,6 +38,7 @@ def predict(
         ),
     ],
     of_reading: ReadingOptions,
+    of_cluster: ClusterOptions,
     prefix: Annotated[
         str,
         typer.Option(help="Put before the names of the new columns, where they are taken."),
@@ -82,7 +84,7 @@ def predict(
     with progress.observing("reading the model", quiet, timed=True) as observer:
         summary = score_file(
             model, data, out, prefix=prefix, skip_missing=skip_missing, safe_cells=safe_cells,
-            n_jobs=n_jobs, observer=observer, **values_of(of_reading),
+            n_jobs=n_jobs, observer=observer, **values_of(of_reading), **values_of(of_cluster),
         )  # fmt: skip
     notes = [summary["no_signal"]] if "no_signal" in summary else []
     notes += summary["notes"]

@@ -1,6 +1,7 @@
 """Which files can be read and written, decided by their extension before any work is done."""
 
 import os
+from glob import has_magic
 from pathlib import Path
 
 from .errors import UserError, quoted
@@ -37,6 +38,11 @@ def input_format(path):
     if path.is_dir() and any(path.rglob("*.parquet")):
         _check_fits(source, "folder")
         return "folder"
+    if has_magic(str(path)) and not path.exists():
+        raise UserError(
+            f"{path} is a pattern, which is read on a cluster only (--workers N); name one file, "
+            "or a folder of Parquet files."
+        )
     existing_file(path, "data")
     name, suffix = _format(path, INPUTS)
     if name is None:

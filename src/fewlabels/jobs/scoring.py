@@ -2,23 +2,23 @@
 
 import contextlib
 import time
-from collections import Counter
 
 import pandas as pd
 import pyarrow as pa
 
 from ..io.atomic import replacing
-from ..io.background import ahead, behind
+from ..io.background import behind
 from ..io.errors import UserError, listing
 from ..io.memory import source_of
 from ..io.models.machines import no_signal
-from ..io.paths import SEPARATORS, check_output, input_format, is_compressed, output_format
-from ..io.tables.chunks import input_columns, iterate_chunks
-from ..io.tables.columns import is_text, numbers
+from ..io.paths import check_output, is_compressed, output_format
+from ..io.tables.chunks import input_columns
 from ..io.tables.tally import Tally
-from ..io.tables.training import is_delimited
 from ..io.write import table_writer
+from .cluster.files import cluster_of, files_of, is_on_cluster
+from .cluster.scoring import PiecesOfFiles
 from .observer import interruptible, job
+from .pieces import Pieces
 from .scorer import Scorer
 from .settings import check_ranges
 
@@ -45,7 +45,7 @@ def score(model, data, *, skip_missing=False, n_jobs=None, observer=None, **read
     check_ranges({"n_jobs": n_jobs})
     source = source_of(data, **reading)
     scorer = Scorer(model, n_jobs)
-    pieces = _Pieces(scorer, source, Tally(source, skip_missing), observer)
+    pieces = Pieces(scorer, source, Tally(source, skip_missing), observer)
     found = [pa.table(arrays) for _, arrays in pieces.run(scorer.answer.columns)]
     pieces.tally.check()
     table = pa.concat_tables(found)
@@ -60,7 +60,7 @@ def score(model, data, *, skip_missing=False, n_jobs=None, observer=None, **read
 @job
 def score_file(
     model, data, out, *, prefix="", skip_missing=False, safe_cells=False, n_jobs=None,
-    chunk_rows=None, observer=None, **reading,
+    chunk_rows=None, scheduler=None, workers=None, observer=None, **reading,
 ):  # fmt: skip
     """Score the rows of a table and write them with their scores.
 
@@ -78,6 +78,8 @@ def score_file(
         "=HYPERLINK(...)"; only in .csv and .tsv files.
     chunk_rows : int, optional
         Rows held at a time.
+    scheduler, workers : str, int, optional
+        The address of a Dask cluster, or how many processes to start, that read the files.
 
     Returns
     -------
@@ -88,24 +90,30 @@ def score_file(
     check_ranges({"n_jobs": n_jobs})
     data = source_of(data, **reading)
     form = output_format(out)
-    input_format(data)
-    scorer = Scorer(model, n_jobs)
-    columns = input_columns(data, scorer.schema)
+    on_cluster = is_on_cluster(data, scheduler, workers)
+    files = files_of(data) if on_cluster else [data]
+    first = files[0]
+    scorer = Scorer(model, 1 if on_cluster and n_jobs is None else n_jobs)
+    columns = input_columns(first, scorer.schema)
     silent = no_signal(scorer.metadata["training"])
     added = [f"{prefix}{name}" for name in scorer.answer.columns]
-    _check_free(added, columns, scorer.answer, data)
-    check_output(out, inputs=[data, model])
-    pieces = _Pieces(scorer, data, Tally(data, skip_missing), observer)
-    # Rows that are written the same way need not be taken apart and put together again.
-    found = pieces.run(added, chunk_rows, lines=written_as(data, form) and not safe_cells)
-    with interruptible("no scores were written", out), replacing(out) as temporary:
+    _check_free(added, columns, scorer.answer, first)
+    check_output(out, inputs=[*files, model])
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(interruptible("no scores were written", out))
+        pieces = Pieces(scorer, first, Tally(first, skip_missing), observer)
+        if on_cluster:
+            client = stack.enter_context(cluster_of(scheduler, workers))
+            pieces = PiecesOfFiles(client, scorer, files, pieces.tally, observer)
+        found = pieces.written(added, columns, form, chunk_rows, safe_cells)
+        temporary = stack.enter_context(replacing(out))
         with (
             table_writer(temporary, form, is_compressed(out), safe_cells) as append,
             behind(append) as write,
             contextlib.closing(found),
         ):
-            for chunk, arrays in found:
-                write(*rows_with(chunk, arrays, columns, scorer.schema, form))
+            for arguments in found:
+                write(*arguments)
         pieces.tally.check()
     return {
         "model": scorer.source,
@@ -125,31 +133,6 @@ def score_file(
     }
 
 
-class _Pieces:
-    """The rows of a table piece by piece with their scores, and what is counted on the way."""
-
-    def __init__(self, scorer, data, tally, observer):
-        self.scorer, self.data, self.tally, self.observer = scorer, data, tally, observer
-        self.n_rows = 0
-        self.counts, self.unseen = Counter(), Counter()
-
-    def run(self, names, chunk_rows=None, lines=False):
-        """Pieces and their new columns, by name; the next ones are read meanwhile."""
-        scorer, answer = self.scorer, self.scorer.answer
-        chunks = iterate_chunks(self.data, scorer.schema, self.tally, chunk_rows, lines=lines)
-        with contextlib.closing(ahead(chunks)) as chunks:
-            for chunk in chunks:
-                # Once something is wrong, read on only to count how much is.
-                if not self.tally.refuses:
-                    scores, more = scorer.score(chunk, self.data, self.n_rows)
-                    yield chunk, dict(zip(names, answer.arrays(scores, more), strict=True))
-                    self.counts.update(answer.count(scores))
-                    self.n_rows += len(scores)
-                    for name, categories in scorer.known.items():
-                        self.unseen[name] += int((~chunk.rows[name].isin(categories)).sum())
-                self.observer.rows(self.n_rows, chunk.share)
-
-
 def _check_free(added, columns, answer, data):
     """Refuse new columns with names that the file has already."""
     taken = [name for name in added if name in columns]
@@ -159,30 +142,3 @@ def _check_free(added, columns, answer, data):
             f"{data} already has {noun} {listing(taken)}; pass --prefix NAME_ to write "
             f"{listing('NAME_' + name for name in answer.columns)}."
         )
-
-
-def written_as(data, form):
-    """Whether rows of delimited text stand in a file as they would be written in this format."""
-    if not is_delimited(data):
-        return False
-    return data.dialect.header and data.dialect.sep == SEPARATORS.get(form)
-
-
-def rows_with(chunk, arrays, columns, schema, form):
-    """What the function that writes tables is called with: a piece as read, and new columns.
-
-    ``columns`` are the names of the columns of the file, ``form`` is that of what is written.
-    """
-    if chunk.lines is not None:
-        return pa.table(arrays), chunk.lines, columns
-    table = chunk.table
-    if form == "parquet":
-        # Cells of delimited text are still text here; what the model took as numbers
-        # becomes numbers in a typed file.
-        for name in schema.names("number"):
-            if name not in table.column_names or name in chunk.odd:
-                continue
-            if is_text(table.column(name).type):
-                values = pa.array(numbers(table.column(name))[0], from_pandas=True)
-                table = table.set_column(table.column_names.index(name), name, values)
-    return (pa.table([*table.columns, *arrays.values()], names=[*table.column_names, *arrays]),)

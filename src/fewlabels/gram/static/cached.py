@@ -16,6 +16,7 @@ class CachedGram(WrappedGram):
     def __init__(self, inner, max_bytes):
         super().__init__(inner, inner.n)
         self.cache = ColumnCache(inner.n, max_bytes, inner.dtype)
+        self._elsewhere = {}  # numbers in the cache of columns that belong to other rows
 
     def diagonal(self):
         return self.inner.diagonal()
@@ -39,17 +40,26 @@ class CachedGram(WrappedGram):
         return self.inner.some(indices)
 
     def add_columns(self, columns, coef, out):
-        order = np.argsort(columns.ids)
+        numbers = self._numbers(columns.ids)
+        order = np.argsort(numbers)
 
-        def evaluate(ids):
-            place = order[np.searchsorted(columns.ids, ids, sorter=order)]
+        def evaluate(some):
+            place = order[np.searchsorted(numbers, some, sorter=order)]
             return self.inner.values_of(columns.take(place))
 
-        # They may belong to rows that lie elsewhere.
-        self.cache.allow(int(columns.ids.max(initial=-1)) + 1)
         # Of more columns than there is room for, only those that are there: the others would
         # drive each other out.
         fetch = evaluate if len(columns) <= len(self.cache.storage) else None
-        left = self.cache.add_product(columns.ids, coef, out, fetch, self.n_jobs)
+        left = self.cache.add_product(numbers, coef, out, fetch, self.n_jobs)
         if left is not None:  # columns for which there is no room
             self.inner.add_columns(columns.take(left), coef[left], out)
+
+    def _numbers(self, ids):
+        """Numbers of columns in the cache, which are few also where ids of all rows are many."""
+        n, found = self.inner.n, self._elsewhere
+        far = np.flatnonzero(ids >= n)
+        if len(far):
+            ids = ids.copy()
+            ids[far] = [found.setdefault(k, n + len(found)) for k in ids[far].tolist()]
+            self.cache.allow(n + len(found))
+        return ids

@@ -14,11 +14,14 @@ PRIOR_CONFIDENCE = 0.9
 _COUNTED_ROWS = 20_000
 
 
-def figures_of(machine, estimator, X, labeled):
-    """Figures of a machine fitted to ``X``, plain values; ``labeled`` counts labels by class."""
+def figures_of(machine, estimator, X, labeled, counted=None):
+    """Figures of a machine fitted to ``X``, plain values; ``labeled`` counts labels by class.
+
+    ``counted`` are rows that have or are given a class, where the machine holds none of them.
+    """
     history = getattr(estimator, "history_", [])
     support = getattr(estimator, "support_", None)
-    special = _OF_KIND[MACHINES[machine].learns_from](estimator, X, labeled)
+    special = _OF_KIND[MACHINES[machine].learns_from](estimator, X, labeled, counted)
     violation = history[-1].get("violation") if history else None
     return {
         "support_vectors": None if support is None else len(support),
@@ -76,7 +79,23 @@ def count_labels(facts, y):
     return {facts["positive"]: int((y == 1).sum())} if "positive" in facts else {}
 
 
-def _of_normal(estimator, X, labeled):
+def count_answers(predicted, y, machine):
+    """Rows with a label, and rows that have or are given one, of every class by its number.
+
+    ``predicted`` are the classes that the machine gives, as numbers.
+    """
+    predicted, y = np.asarray(predicted).astype(np.intp), np.asarray(y).astype(np.intp)
+    labeled = y > (0 if MACHINES[machine].learns_from == "positive" else -1)
+    found = np.where(labeled, y, predicted)
+    n = int(max(found.max(initial=1), 1)) + 1
+    return np.bincount(y[labeled], minlength=n), np.bincount(found, minlength=n)
+
+
+def _transduced(estimator):
+    return [int((estimator.transduction_ == name).sum()) for name in estimator.classes_]
+
+
+def _of_normal(estimator, X, labeled, counted):
     step = -(-X.shape[0] // _COUNTED_ROWS)
     decision = estimator.decision_function(X[::step])
     target_fpr = estimator.target_fpr
@@ -92,15 +111,15 @@ def _of_normal(estimator, X, labeled):
     }
 
 
-def _of_positive(estimator, X, labeled):
+def _of_positive(estimator, X, labeled, counted):
     (n_labeled,) = labeled.values()
     interval = estimator.prior_interval_
     # The transduction gives labelled rows their own labels.
-    found = int((estimator.transduction_ == estimator.classes_[1]).sum()) - n_labeled
+    others, found = counted or _transduced(estimator)
     return {
         "rows_labeled": n_labeled,
-        "rows_unlabeled": len(estimator.transduction_) - n_labeled,
-        "unlabeled_predicted_positive": found,
+        "rows_unlabeled": others + found - n_labeled,
+        "unlabeled_predicted_positive": found - n_labeled,
         "prior": finite(estimator.prior_),
         "prior_estimated": interval is not None,
         "prior_low": None if interval is None else finite(interval[0]),
@@ -111,11 +130,12 @@ def _of_positive(estimator, X, labeled):
     }
 
 
-def _of_classes(estimator, X, labeled):
+def _of_classes(estimator, X, labeled, counted):
     due = getattr(estimator, "consolidation_due_", None)
+    counted = counted or _transduced(estimator)
     found = {
-        name: int((estimator.transduction_ == k).sum()) - n_labeled
-        for k, (name, n_labeled) in enumerate(labeled.items())
+        name: count - n_labeled
+        for count, (name, n_labeled) in zip(counted, labeled.items(), strict=True)
     }
     return {
         "rows_labeled": labeled,

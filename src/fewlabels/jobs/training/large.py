@@ -20,7 +20,7 @@ from ...io.tables.read import iterate_tables
 from ...io.tables.tally import Tally
 from ..observer import interruptible
 from .choice import choose_roles
-from .figures import count_labels, figures_of
+from .figures import count_answers, count_labels, figures_of
 from .fitting import fit_machine
 from .search import Search
 
@@ -53,13 +53,13 @@ def does_not_fit(data, request):
     return _PER_CELL * n_rows * table.num_columns > allowed
 
 
-class _Drawn:
+class Drawn:
     """Rows drawn at random from pieces of a table: of each label, and of those without one."""
 
     def __init__(self, target, mark, seed):
         self.target, self.mark = target, mark
         self._rng = np.random.default_rng(seed)
-        self._kept = {}  # by label: keys, and rows
+        self.kept = {}  # by label: keys, and rows
         self.n_rows = 0
 
     def add(self, table):
@@ -71,61 +71,63 @@ class _Drawn:
         self.n_rows += table.num_rows
         for label in np.unique(labels.astype(str)):
             rows = np.flatnonzero(labels == label)
-            few = label == "" or (label not in self._kept and len(self._kept) > _LABELS)
+            few = label == "" or (label not in self.kept and len(self.kept) > _LABELS)
             self._draw("" if few else label, table, rows)
 
     def _draw(self, label, table, rows):
         size = _LABELLED if label else _SAMPLE
-        keys, kept = self._kept.get(label, (np.empty(0), None))
+        keys = self.kept.get(label, (np.empty(0), None))[0]
         new = self._rng.random(len(rows))
         limit = np.inf if len(keys) < size else keys.max()
         rows, new = rows[new < limit], new[new < limit]
         if not len(rows):
             return
-        part = table.take(rows)
+        self._keep(label, new, table.take(rows))
+
+    def _keep(self, label, new, part):
+        size = _LABELLED if label else _SAMPLE
+        keys, kept = self.kept.get(label, (np.empty(0), None))
         kept = part if kept is None else pa.concat_tables([kept, part])
         keys = np.concatenate([keys, new])
         if len(keys) > size:
             best = np.sort(np.argpartition(keys, size)[:size])
             keys, kept = keys[best], kept.take(best).combine_chunks()
-        self._kept[label] = keys, kept
+        self.kept[label] = keys, kept
+
+    def join(self, other):
+        """Take over what was drawn from other pieces."""
+        self.n_rows += other.n_rows
+        for label, (keys, kept) in other.kept.items():
+            few = label not in self.kept and len(self.kept) > _LABELS
+            self._keep("" if few else label, keys, kept)
+
+    @property
+    def size(self):
+        """How many rows were drawn."""
+        return sum(kept.num_rows for _, kept in self.kept.values())
 
     def table(self):
         """The rows that were drawn."""
-        return pa.concat_tables([kept for _, kept in self._kept.values()]).combine_chunks()
+        return pa.concat_tables([kept for _, kept in self.kept.values()]).combine_chunks()
 
 
 def train_large(data, request, options, train, *, model, observer):
     """Learn from a table in pieces: ``train`` from a sample, then the machine from all rows."""
     with interruptible("no model was written", model or ""):
         seed = request.parameters.get("random_state")
-        drawn = _Drawn(request.target, request.unlabeled, seed)
+        drawn = Drawn(request.target, request.unlabeled, seed)
         observer.step("drawing a sample of the rows, as the table does not fit in memory")
         with contextlib.closing(iterate_tables(data, input_format(data), _ROWS)) as pieces:
             for table, _, share in pieces:
                 drawn.add(table)
                 observer.rows(drawn.n_rows, share)
-    sample = InMemory("frame", drawn.table())
-    training = train(sample, observer=observer, **options)
-    header = request.reading.get("header") is not False
-    schema = replace(training.prepared.schema, header=header)
-    file = replace(training.prepared.file, path=data)
-    training = replace(training, prepared=replace(training.prepared, file=file, schema=schema))
-    n_sample, machine = sample.content.num_rows, training.prepared.choice.machine
-    estimator = clone(training.fitted.estimator)
-    if "probability" in estimator.get_params():
-        estimator.set_params(probability=None)
-    missing = what_is_missing(estimator) if machine in _FROM_ALL else "it learns from samples"
-    if missing:
-        told = (
-            f"the table does not fit in memory: {machine} learnt from {n_sample} of "
-            f"{plural(drawn.n_rows, 'row')}, drawn at random ({missing}; --machine svdd, "
-            "one-class or pusvm learn from all rows)"
-        )
-        return _told(training, drawn.n_rows, told)
+    why = "the table does not fit in memory"
+    training, estimator = from_sample(drawn, data, request, options, train, why, observer=observer)
+    if estimator is None:
+        return training
     told = (
-        f"the table does not fit in memory: settings, columns and what the report shows are from "
-        f"{n_sample} rows drawn at random, the machine has learnt from all, on disk"
+        f"{why}: settings, columns and what the report shows are from {drawn.size} rows drawn at "
+        "random, the machine has learnt from all, on disk"
     )
     with temporary_folder() as place, interruptible("no model was written", model or ""):
         X, y = _encoded(training, data, request, place, observer)
@@ -134,7 +136,33 @@ def train_large(data, request, options, train, *, model, observer):
             observer=observer,
         )  # fmt: skip
         training = replace(training, fitted=fitted._replace(tuning=training.fitted.tuning))
-        return _told(training, drawn.n_rows, told, X.shape[0])
+        machine = training.prepared.choice.machine
+        counts = None if y is None else count_answers(estimator.predict(X), y, machine)
+        return told_of(training, drawn.n_rows, told, X.shape[0], counts)
+
+
+def from_sample(drawn, data, request, options, train, why, *, observer):
+    """A training from rows that were drawn, and its machine to be fitted to all rows.
+
+    None in place of the machine where it learns from a sample only; the training says so then, and
+    ``why`` a sample was drawn.
+    """
+    training = train(InMemory("frame", drawn.table()), observer=observer, **options)
+    header = request.reading.get("header") is not False
+    schema = replace(training.prepared.schema, header=header)
+    file = replace(training.prepared.file, path=data)
+    training = replace(training, prepared=replace(training.prepared, file=file, schema=schema))
+    machine, estimator = training.prepared.choice.machine, clone(training.fitted.estimator)
+    if "probability" in estimator.get_params():
+        estimator.set_params(probability=None)
+    missing = what_is_missing(estimator) if machine in _FROM_ALL else "it learns from samples"
+    if not missing:
+        return training, estimator
+    told = (
+        f"{why}: {machine} learnt from {drawn.size} of {plural(drawn.n_rows, 'row')}, drawn at "
+        f"random ({missing}; --machine svdd, one-class or pusvm learn from all rows)"
+    )
+    return told_of(training, drawn.n_rows, told), None
 
 
 def _encoded(training, data, request, place, observer):
@@ -172,15 +200,22 @@ def _encoded(training, data, request, place, observer):
     return kept.mapped(), y
 
 
-def _told(training, n_rows, note, n_used=None):
-    """The training with what its model says of the table it came from."""
+def told_of(training, n_rows, note, n_used=None, counts=None):
+    """The training with what its model says of the table it came from.
+
+    ``n_used`` rows were learnt from, of which there are ``counts``, as of ``count_answers``.
+    """
     metadata = dict(training.metadata)
     facts = dict(metadata["training"])
     facts |= {"data": Path(str(training.prepared.file.path)).name, "rows_read": n_rows}
     facts["notes"] = [note, *facts["notes"]]
     if n_used is not None:
         estimator, machine = training.fitted.estimator, training.prepared.choice.machine
-        labeled = count_labels(training.prepared.roles.facts, training.prepared.found.y)
-        facts |= figures_of(machine, estimator, training.prepared.X, labeled)
+        about, counted = training.prepared.roles.facts, None
+        labeled = count_labels(about, training.prepared.found.y)
+        if counts is not None:
+            of_class, counted = (each.tolist() for each in counts)
+            labeled = dict(zip(labeled, of_class[-len(labeled) :], strict=True))
+        facts |= figures_of(machine, estimator, training.prepared.X, labeled, counted)
         facts |= {"rows": n_used, "rows_held": False, "seconds": training.fitted.seconds}
     return replace(training, metadata=metadata | {"training": facts})

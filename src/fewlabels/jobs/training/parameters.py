@@ -47,6 +47,8 @@ class Request:
     rows: bool | None = None
     merge_case: bool | None = None
     memory: str | None = None
+    scheduler: str | None = None
+    workers: int | None = None
     reading: dict[str, Any] = field(default_factory=dict)
     parameters: dict[str, Any] = field(default_factory=dict)
 

@@ -11,11 +11,12 @@ from ...io.errors import UserError, listing
 from ...io.memory import source_of
 from ...io.models.files import describe, save_model
 from ...io.models.machines import added_columns, machine_class
-from ...io.paths import input_format
 from ...io.sources import Reading
 from ...io.tables.schema import Schema
 from ...io.tables.target import Roles
 from ...io.tables.training import TrainingFile, TrainingRows, read_training
+from ..cluster.files import is_on_cluster
+from ..cluster.training import train_on_cluster
 from ..observer import job
 from .choice import Choice, choose_machine, choose_roles, keeps_rows
 from .comparison import (
@@ -37,7 +38,7 @@ from .search import Search, odd_rows, plan_search, tuning_facts, why_settings
 from .texts import encode, text_facts
 
 # Options that say how a file is read, and not what is learnt from it.
-_OF_FILES = {*Reading._fields, "memory"}
+_OF_FILES = {*Reading._fields, "memory", "scheduler", "workers"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,10 +122,11 @@ def train(data, target=None, *, reported=False, model=None, save=None, observer=
     started = time.perf_counter()
     request = request_of({"target": target, **options})
     data = source_of(data, **request.reading)
-    input_format(data)
-    if does_not_fit(data, request):
+    on_cluster = is_on_cluster(data, request.scheduler, request.workers)
+    if on_cluster or does_not_fit(data, request):
         others = {name: value for name, value in options.items() if name not in _OF_FILES}
-        training = train_large(
+        learn = train_on_cluster if on_cluster else train_large
+        training = learn(
             data, request, {**others, "target": target, "reported": reported, "model": model},
             train, model=model, observer=observer,
         )  # fmt: skip
@@ -193,7 +195,7 @@ def train_file(data, model, *, report=None, command="", force=False, observer=No
     started = time.perf_counter()
     request = request_of(options)  # what is wrong with these is said first
     data = source_of(data, **request.reading)
-    input_format(data)
+    is_on_cluster(data, request.scheduler, request.workers)
     check_model_output(model, force, inputs=[data])
     if report is not None:
         check_report_output(report, force, inputs=[data, model])

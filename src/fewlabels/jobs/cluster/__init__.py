@@ -1,0 +1,1 @@
+"""Tables of many files, read by the workers of a Dask cluster."""

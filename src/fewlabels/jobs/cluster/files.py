@@ -1,0 +1,110 @@
+"""The files of a table that a cluster reads, and the cluster."""
+
+import contextlib
+import glob
+from dataclasses import replace
+from pathlib import Path
+
+from ..._threads import resolve_n_jobs
+from ...io.errors import UserError, listing
+from ...io.formats.folder import parquet_files
+from ...io.memory import InMemory
+from ...io.paths import input_format
+
+# What files may be, each of which is read by one worker.
+_FORMS = ("parquet", "csv", "tsv", "jsonl")
+# Seconds until a scheduler has to answer.
+_PATIENCE = 10
+
+
+def is_on_cluster(data, scheduler, workers):
+    """Whether a cluster reads the table; what can be read by nobody is refused."""
+    if scheduler is None and workers is None:
+        input_format(data)
+        return False
+    files_of(data)
+    return True
+
+
+def files_of(data):
+    """The files that a name stands for: a pattern, a folder of Parquet files, or one file."""
+    if isinstance(data, InMemory):
+        raise UserError(f"A cluster reads files, not {data}; leave scheduler and workers out.")
+    for option in ("features", "labels"):
+        if getattr(data.reading, option) is not None:
+            raise UserError(
+                f"--{option} stands beside the rows of one file, which workers do not share; "
+                "leave --scheduler and --workers out."
+            )
+    path = data.path
+    if glob.has_magic(str(path)) and not path.exists():
+        found = [Path(name) for name in glob.glob(str(path), recursive=True)]
+        if not found:
+            raise UserError(f"No file matches {path}; check the pattern and the folder.")
+    else:
+        found = list(parquet_files(path)) if path.is_dir() else [path]
+        if any("=" in part for file in found for part in file.relative_to(path).parts[:-1]):
+            raise UserError(
+                f"Folders in {path} name columns (key=value), which a file read by itself lacks; "
+                "leave --scheduler and --workers out."
+            )
+    files = [replace(data, path=file.resolve()) for file in sorted(found)] or [data]
+    others = [str(file) for file in files if input_format(file) not in _FORMS]
+    if others:
+        raise UserError(
+            f"{listing(others, 3)}: a cluster reads .parquet, .csv, .tsv and .jsonl files; leave "
+            "--scheduler and --workers out."
+        )
+    return files
+
+
+@contextlib.contextmanager
+def cluster_of(scheduler, workers):
+    """A client of the cluster at an address, or of one on this machine for the time being."""
+    if scheduler is not None and workers is not None:
+        raise UserError(
+            "--scheduler names a cluster and --workers starts one on this machine; pass one."
+        )
+    try:
+        from distributed import Client, LocalCluster
+
+        import fewlabels.dask  # noqa: F401
+    except ImportError as error:
+        raise UserError(
+            "--scheduler and --workers need Dask, which is not installed; pip install "
+            "'fewlabels[dask]'."
+        ) from error
+    with contextlib.ExitStack() as stack:
+        if scheduler is None:
+            threads = max(1, resolve_n_jobs(None) // workers)
+            cluster = LocalCluster(
+                n_workers=workers, threads_per_worker=threads, dashboard_address=":0",
+                silence_logs=50,
+            )  # fmt: skip
+            scheduler = stack.enter_context(cluster)
+        try:
+            client = stack.enter_context(Client(scheduler, timeout=_PATIENCE))
+        except (OSError, ValueError, TimeoutError) as error:
+            raise UserError(
+                f"No Dask scheduler answers at {scheduler}; give its address, such as "
+                "tcp://10.0.0.1:8786."
+            ) from error
+        if not client.nthreads():
+            raise UserError(f"The cluster at {scheduler} has no workers; start some.")
+        yield client
+
+
+@contextlib.contextmanager
+def told_by_workers():
+    """What workers say, as sentences."""
+    from distributed.scheduler import KilledWorker
+
+    try:
+        yield
+    except KilledWorker as error:
+        raise UserError(
+            "Workers died again and again while they read a file; give them more memory, or make "
+            "the files smaller."
+        ) from error
+    except RuntimeError as error:
+        raise UserError(str(error)) from error

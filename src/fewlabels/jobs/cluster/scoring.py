@@ -1,0 +1,83 @@
+"""Scores of the rows of files, given by the workers of a cluster."""
+
+from collections import Counter, deque
+from copy import copy
+
+import pyarrow as pa
+
+from ...io.errors import UserError
+from ...io.tables.chunks import input_columns
+from ...io.tables.tally import Tally
+from ..observer import Observer
+from ..pieces import Pieces
+from .files import told_by_workers
+
+# Files for each worker that are scored, or wait to be written, at a time.
+_AHEAD = 2
+
+
+class PiecesOfFiles:
+    """The rows of files with their scores, in order, and what workers have counted."""
+
+    def __init__(self, client, scorer, files, tally, observer):
+        self.client, self.scorer, self.files = client, scorer, files
+        self.tally, self.observer = tally, observer
+        self.n_rows = 0
+        self.counts, self.unseen = Counter(), Counter()
+
+    def written(self, names, columns, form, chunk_rows=None, safe_cells=False):
+        """What the function that writes tables is called with, piece by piece."""
+        how = columns, names, form, chunk_rows, self.tally.skip_missing
+        with told_by_workers():
+            scorer = self.client.scatter(self.scorer, broadcast=True)
+            left, waiting = iter(self.files), deque()
+            most, schema = _AHEAD * len(self.client.nthreads()), None
+            for done, own in enumerate(self.files, 1):
+                while len(waiting) < most and (file := next(left, None)) is not None:
+                    waiting.append(self.client.submit(scored, scorer, file, *how, pure=False))
+                tables, counted = waiting.popleft().result()
+                self._count(*counted)
+                self.observer.rows(self.n_rows, done / len(self.files))
+                for table in tables:
+                    schema = schema or table.schema
+                    yield (_alike(table, schema, own),)
+
+    def _count(self, n_rows, counts, unseen, wordless, filled, remarks):
+        self.n_rows += n_rows
+        self.counts.update(counts)
+        self.unseen.update(unseen)
+        self.scorer.wordless.update(wordless)
+        for name, n in filled.items():
+            self.tally.filled[name] = self.tally.filled.get(name, 0) + n
+        self.tally.remarks = list(dict.fromkeys([*self.tally.remarks, *remarks]))
+
+
+def _alike(table, schema, file):
+    try:
+        return table.cast(schema)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+        raise UserError(
+            f"{file} has columns of other types than the first file; score it by itself, or write "
+            "all files alike."
+        ) from error
+
+
+def scored(scorer, file, columns, names, form, chunk_rows, skip_missing):
+    """Tables of the rows of a file with their scores, and counts."""
+    own = input_columns(file, scorer.schema)
+    if own != columns:
+        raise UserError(
+            f"{file} has other columns than the first file, or in another order; score files "
+            "that are alike together."
+        )
+    scorer = copy(scorer)  # other threads have it, too
+    scorer.wordless = Counter()
+    pieces = Pieces(scorer, file, Tally(file, skip_missing), Observer())
+    # With cells that are made safe all of a row is taken apart.
+    found = [rows[0] for rows in pieces.written(names, columns, form, chunk_rows, safe_cells=True)]
+    pieces.tally.check()
+    counted = (
+        pieces.n_rows, pieces.counts, pieces.unseen, dict(scorer.wordless), pieces.tally.filled,
+        pieces.tally.remarks,
+    )  # fmt: skip
+    return found, counted

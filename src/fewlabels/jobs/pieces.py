@@ -1,0 +1,72 @@
+"""The rows of a table, piece by piece, with their scores."""
+
+import contextlib
+from collections import Counter
+
+import pyarrow as pa
+
+from ..io.background import ahead
+from ..io.paths import SEPARATORS
+from ..io.tables.chunks import iterate_chunks
+from ..io.tables.columns import is_text, numbers
+from ..io.tables.training import is_delimited
+
+
+class Pieces:
+    """The rows of a table piece by piece with their scores, and what is counted on the way."""
+
+    def __init__(self, scorer, data, tally, observer):
+        self.scorer, self.data, self.tally, self.observer = scorer, data, tally, observer
+        self.n_rows = 0
+        self.counts, self.unseen = Counter(), Counter()
+
+    def written(self, names, columns, form, chunk_rows=None, safe_cells=False):
+        """What the function that writes tables in a format is called with, piece by piece."""
+        # Rows that are written the same way need not be taken apart and put together again.
+        lines = written_as(self.data, form) and not safe_cells
+        with contextlib.closing(self.run(names, chunk_rows, lines)) as found:
+            for chunk, arrays in found:
+                yield rows_with(chunk, arrays, columns, self.scorer.schema, form)
+
+    def run(self, names, chunk_rows=None, lines=False):
+        """Pieces and their new columns, by name; the next ones are read meanwhile."""
+        scorer, answer = self.scorer, self.scorer.answer
+        chunks = iterate_chunks(self.data, scorer.schema, self.tally, chunk_rows, lines=lines)
+        with contextlib.closing(ahead(chunks)) as chunks:
+            for chunk in chunks:
+                # Once something is wrong, read on only to count how much is.
+                if not self.tally.refuses:
+                    scores, more = scorer.score(chunk, self.data, self.n_rows)
+                    yield chunk, dict(zip(names, answer.arrays(scores, more), strict=True))
+                    self.counts.update(answer.count(scores))
+                    self.n_rows += len(scores)
+                    for name, categories in scorer.known.items():
+                        self.unseen[name] += int((~chunk.rows[name].isin(categories)).sum())
+                self.observer.rows(self.n_rows, chunk.share)
+
+
+def written_as(data, form):
+    """Whether rows of delimited text stand in a file as they would be written in this format."""
+    if not is_delimited(data):
+        return False
+    return data.dialect.header and data.dialect.sep == SEPARATORS.get(form)
+
+
+def rows_with(chunk, arrays, columns, schema, form):
+    """What the function that writes tables is called with: a piece as read, and new columns.
+
+    ``columns`` are the names of the columns of the file, ``form`` is that of what is written.
+    """
+    if chunk.lines is not None:
+        return pa.table(arrays), chunk.lines, columns
+    table = chunk.table
+    if form == "parquet":
+        # Cells of delimited text are still text here; what the model took as numbers
+        # becomes numbers in a typed file.
+        for name in schema.names("number"):
+            if name not in table.column_names or name in chunk.odd:
+                continue
+            if is_text(table.column(name).type):
+                values = pa.array(numbers(table.column(name))[0], from_pandas=True)
+                table = table.set_column(table.column_names.index(name), name, values)
+    return (pa.table([*table.columns, *arrays.values()], names=[*table.column_names, *arrays]),)

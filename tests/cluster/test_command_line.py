@@ -1,0 +1,134 @@
+"""Files that workers read, by ``fewlabels fit`` and ``predict``."""
+
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import LocalCluster
+from typer.testing import CliRunner
+
+from fewlabels.cli import app
+from fewlabels.io.models.files import load_model
+from fewlabels.jobs.training import large
+
+N, FILES = 900, 3
+
+
+@pytest.fixture(scope="module")
+def address():
+    with LocalCluster(
+        processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0"
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(N, 3)), columns=["a", "b", "c"])
+    frame["site"] = rng.choice(["x", "y"], N)
+    frame["state"] = np.where(rng.random(N) < 0.1, np.where(frame.a > 0, "bad", "good"), "")
+    frame["fraud"] = np.where((frame.a > 0.8) & (rng.random(N) < 0.5), "yes", "")
+    return frame
+
+
+@pytest.fixture
+def files(request, frame, tmp_path):
+    form = getattr(request, "param", "csv")
+    for k, part in enumerate(np.array_split(np.arange(N), FILES)):
+        path = tmp_path / "data" / f"part-{k}.{form}"
+        path.parent.mkdir(exist_ok=True)
+        getattr(frame.iloc[part], f"to_{form}")(path, index=False)
+    return tmp_path / "data" / f"part-*.{form}"
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def fit(files, model, *more):
+    told = run("fit", files, "-o", model, "--time-budget", 0, "--no-report", "--json", *more)
+    return json.loads(told.stdout)["training"]
+
+
+@pytest.mark.parametrize(
+    ("files", "machine"),
+    [
+        ("parquet", ["svdd", "--drop", "state", "--drop", "fraud", "--target-fpr", "none"]),
+        ("csv", ["pusvm", "--target", "fraud", "--drop", "state", "--prior", 0.1]),
+        ("parquet", ["s3vm", "--kernel", "linear", "--target", "state", "--drop", "fraud"]),
+    ],
+    indirect=["files"],
+    ids=["svdd", "pusvm", "s3vm"],
+)
+def test_the_machine_is_that_of_one_table(machine, address, files, frame, tmp_path):
+    options = ["--machine", *machine, "--tol", 1e-6]
+    told = fit(files, tmp_path / "model", *options, "--scheduler", address)
+    frame.to_parquet(tmp_path / "table.parquet", index=False)
+    whole = fit(tmp_path / "table.parquet", tmp_path / "whole", *options)
+    assert told["rows"] == told["rows_read"] == N == whole["rows"]
+    assert told["data"] == files.name
+    assert told["notes"][0].startswith("the table is 3 files on 2 workers: settings, columns and")
+    # The sample is all rows here, so that the encoder is that of all.
+    assert told["objective"] == pytest.approx(whole["objective"], rel=1e-4)
+    answers = [score(tmp_path, model, files, address) for model in ("model", "whole")]
+    assert len(answers[0]) == N and np.array_equal(answers[0]["a"], frame["a"])
+    known = [answer["label"].fillna("") for answer in answers]
+    assert np.mean(known[0] == known[1]) > 0.99
+
+
+def score(folder, model, files, address):
+    run("predict", folder / model, files, "-o", folder / "out.parquet", "--scheduler", address)
+    return pd.read_parquet(folder / "out.parquet").astype({"a": float})
+
+
+def test_scores_are_those_of_one_process(address, files, frame, tmp_path):
+    fit(files, tmp_path / "model", "--drop", "state", "--drop", "fraud", "--scheduler", address)
+    _, _, metadata = load_model(tmp_path / "model")
+    assert metadata["machine"] == "svdd-ensemble"
+    assert "svdd-ensemble learnt from 900 of 900 rows" in metadata["training"]["notes"][0]
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    for data, more in ((files, ["--scheduler", address]), (tmp_path / "table.csv", [])):
+        out = tmp_path / f"{data.stem.strip('-*')}-out.csv"
+        told = run("predict", tmp_path / "model", data, "-o", out, "--json", *more)
+        assert json.loads(told.stdout)["rows"] == N
+    here, there = pd.read_csv(tmp_path / "table-out.csv"), pd.read_csv(tmp_path / "part-out.csv")
+    pd.testing.assert_frame_equal(here, there)
+
+
+def test_a_sample_of_all_files(address, files, tmp_path, monkeypatch):
+    monkeypatch.setattr(large, "_SAMPLE", 500)
+    options = ["--machine", "svdd", "--drop", "state", "--drop", "fraud", "--seed", 1]
+    told = fit(files, tmp_path / "model", *options, "--scheduler", address)
+    assert "from 500 rows drawn at random" in told["notes"][0] and told["rows"] == N
+
+
+def test_processes_of_its_own(frame, tmp_path):
+    for k in range(2):
+        frame.iloc[450 * k : 450 * (k + 1)].to_parquet(tmp_path / f"part-{k}.parquet")
+    files = tmp_path / "part-?.parquet"
+    options = ["--machine", "one-class", "--drop", "state", "--drop", "fraud", "--workers", 2]
+    assert fit(files, tmp_path / "model", *options)["rows"] == N
+
+
+def test_what_is_wrong_is_said(address, files, tmp_path, monkeypatch):
+    def refused(words, data, *more):
+        told = run("fit", data, "-o", tmp_path / "model", *more, code=2)
+        assert words in " ".join(told.output.split())
+
+    refused("is a pattern, which is read on a cluster only", files)
+    refused("No file matches", tmp_path / "*.nothing", "--workers", 1)
+    refused("pass one", files, "--workers", 1, "--scheduler", address)
+    monkeypatch.setattr("fewlabels.jobs.cluster.files._PATIENCE", 0.5)
+    refused("No Dask scheduler answers at", files, "--scheduler", "tcp://127.0.0.1:9")
+    (tmp_path / "rows.npy").write_bytes(b"123")
+    refused("a cluster reads .parquet, .csv", tmp_path / "rows.npy", "--workers", 1)
+    broken = files.parent / f"part-1{files.suffix}"
+    broken.write_bytes(b"\x00\xff" * 50)
+    refused(f"{broken} ", files, "--scheduler", address)
+    monkeypatch.setitem(sys.modules, "fewlabels.dask", None)
+    refused("need Dask, which is not installed; pip install", files, "--workers", 1)
