@@ -5,12 +5,15 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 from fewlabels import S3VM, fit_table
 from fewlabels.io.answers.file import read_answers
+from fewlabels.io.answers.keys import cells_of
 from fewlabels.io.errors import UserError
 from fewlabels.labelling.exporting import export_labels
 from fewlabels.labelling.finishing import Finishing, arguments_of
+from fewlabels.labelling.learner import warm_up
 from fewlabels.labelling.overview import overview
 from fewlabels.labelling.session import Session
 
@@ -299,6 +302,30 @@ def test_pictures_lie_below_the_data(session, tmp_path):
         assert rows.picture(text) is None
     (tmp_path / "link.png").symlink_to(tmp_path.parent / "out.png")
     assert rows.picture("link.png") is None
+
+
+def test_cells_of_a_card_are_those_of_their_columns(tmp_path):
+    """Columns of one type are written together: each cell has to come out as it would alone."""
+    frame = pd.DataFrame({
+        "whole": [1, 2, 30], "text": ["a", "TRUE", "é"], "real": [0.5, 2.0, np.nan],
+        "yes": [True, False, True], "kind": pd.Categorical(["u", "v", "u"]),
+        "other kind": pd.Categorical(["x", "y", "z"]),
+        "more": ["", None, "b"], "big": [1e20, 0, 1],
+        "day": pd.to_datetime(["2020-01-01", "2021-02-03", None]),
+    })  # fmt: skip
+    frame.to_parquet(tmp_path / "t.parquet", row_group_size=2)
+    session = Session(tmp_path / "t.parquet")
+    table = session.rows.table
+    for row in range(3):
+        alone = {name: str(cells_of(table.column(name))[row]) for name in table.column_names}
+        assert {c["name"]: c["text"] for c in session.rows.card(row)} == alone
+    session.close()
+
+
+def test_loading_the_code_beforehand_never_fails():
+    warm_up(np.zeros((2, 1)), "rbf", np.array(["a"]))
+    warm_up(np.zeros((9, 2)), "rbf", np.array(["a", "b"]))
+    warm_up(sp.csr_array(np.eye(6)), "linear", np.array(list("abcdef")))
 
 
 def test_a_table_of_pictures(tmp_path):

@@ -1,5 +1,6 @@
 """The machine behind the page: it follows every answer, and heavier work is given away."""
 
+import contextlib
 import pickle
 import warnings
 from typing import Any, NamedTuple
@@ -18,6 +19,8 @@ _LEFT_OUT, _FOLDS = 150, 5
 # Share of positives that a PUSVM takes until this many are known, from which it can be estimated.
 _PRIOR, _FEW_POSITIVES = 0.1, 10
 UNKNOWN = -1
+# Rows from which is learnt before anybody waits: as many as the compiled code asks for.
+_WARMING = 300
 # Cores that learn: one is left for whoever waits for a card.
 _JOBS = max(1, resolve_n_jobs(None) - 1)
 
@@ -249,6 +252,20 @@ def fitted(X, codes, kernel, shares=None):
             return _learnt(machine)._replace(anchor=pickle.dumps(machine))
         decisions = machine.decision_function(X)
         return Learnt(machine, decisions, tuple(known.tolist()), machine.function_)
+
+
+def warm_up(X, kernel, columns):
+    """Learn from a few rows, so that the compiled code is loaded before anybody waits for it."""
+    if X.shape[0] < 4:
+        return
+    some = Learner(X[:_WARMING], np.full(min(X.shape[0], _WARMING), UNKNOWN), kernel)
+    with contextlib.suppress(ValueError, ArithmeticError, MemoryError):  # said when it matters
+        for row, code in ((None, None), (0, 0), (1, 1), (2, 0), (3, 1)):
+            if row is not None:
+                some.tell(row, code)
+            while plan := some.following() or some.plan(leave_out=False):
+                some.take(plan())
+        some.drivers(0, columns)
 
 
 def followed(machine, since):

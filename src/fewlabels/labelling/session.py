@@ -14,7 +14,7 @@ from ..io.answers.file import KINDS, Answer, AnswerFile, undo_of
 from ..io.errors import UserError, listing
 from ..io.memory import InMemory, source_of
 from ..querying import Diverse, Mixed, Positives, Random, Typical, Uncertain
-from .learner import UNKNOWN, Learner
+from .learner import UNKNOWN, Learner, warm_up
 from .overview import overview
 from .rows import Rows
 
@@ -28,7 +28,7 @@ _UNLIKE = {
     "s3vm": "it looks least like the classes that have labels",
 }
 # Seconds for which a card waits for the machine to follow; later it is chosen by what was known.
-_PATIENCE = 0.03
+_PATIENCE = 0.015
 _LEASE = 900.0  # seconds for which a row that somebody sees is asked of nobody else
 
 
@@ -348,6 +348,7 @@ class Session:
     def start(self):
         """Let machines follow in a thread of their own, and heavier work run in another."""
         learner = self.learner
+        warm_up(self.rows.X, learner.kernel, self.rows.columns)
         for work in (lambda: learner.undoing() or learner.following(), learner.plan):
             thread = threading.Thread(target=self._work, args=(work,), daemon=True)
             self._workers.append(thread)
