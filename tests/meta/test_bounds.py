@@ -10,6 +10,7 @@ def test_oldest_versions_are_the_lower_bounds(repository):
     extras = project["optional-dependencies"]
     promised = {}
     tested = [*extras["qp"], *extras["onnx"], *extras["label"], *extras["dask"]]
+    tested += extras["array-api"]
     for text in [*project["dependencies"], *tested]:
         name, bound = re.fullmatch(r"([\w-]+)>=([\d.]+)", text).groups()
         promised[name] = bound

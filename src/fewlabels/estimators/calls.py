@@ -58,3 +58,22 @@ def fitted_or_not(machine, *, interrupted=False):
             machine._hold(None)
             machine._late = None
         raise
+
+
+def reporter(name, callback, verbose):
+    """A callback that prints a line per round as well, if so ``verbose``."""
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback is {callback!r}; pass a function of an entry, or None.")
+    if not verbose:
+        return callback
+
+    def report(entry):
+        n = entry.get("kernel_values")
+        values = "" if n is None else f", {n:.3g} kernel values"
+        print(
+            f"[{name}] round {entry['round']}: violation "
+            f"{entry['violation']:.3g}{values}, {entry['seconds']:.1f} s"
+        )
+        return callback is not None and callback(entry)
+
+    return report

@@ -1,5 +1,6 @@
 """What every kernel machine is: parameters and rows in, the engine run, values out, updates."""
 
+from copy import deepcopy
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from numbers import Integral, Real
@@ -20,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._deadline import ENDLESS
 from .._threads import resolve_n_jobs
 from .._warn import warn
+from ..arrays import home_of, values_at
 from ..fitted import Late
 from ..kernels import (
     KERNELS,
@@ -38,7 +40,7 @@ from ..solvers import Settings, Status, solve_decomposition
 from ..streams.rows import read_indices
 from ..training.grams import gram_over
 from . import earlier
-from .calls import one_at_a_time
+from .calls import one_at_a_time, reporter
 from .elsewhere.places import in_pieces
 from .rows import check_powers, check_rows, check_width, fit_rows
 
@@ -80,6 +82,11 @@ def shown(name):
     return property(lambda machine: getattr(machine._found, name))
 
 
+def shown_there(name):
+    """The same of an array, which is one of the library that the rows of the fit were of."""
+    return property(lambda machine: machine._there(getattr(machine._found, name)))
+
+
 def _is_updatable(machine):
     return machine._read_new is not None
 
@@ -105,6 +112,8 @@ class KernelMachine(BaseEstimator):
     _stream: Any = None
     # The kernel, where it has a graph of the rows of the fit.
     _deformed: Any = None
+    # The ``Home`` of the rows of the fit, if they computed where they are.
+    _home: Any = None
     # Parameters that an operation needs to be those of the fit, and what they were.
     _FIXED: tuple[str, ...] = ("kernel", "gamma", "degree", "coef0")
     _fixed: dict = {}  # noqa: RUF012
@@ -202,21 +211,7 @@ class KernelMachine(BaseEstimator):
         return 0 if state is None else int(state)
 
     def _reporter(self, callback):
-        if callback is not None and not callable(callback):
-            raise TypeError(f"callback is {callback!r}; pass a function of an entry, or None.")
-        if not self.verbose:
-            return callback
-
-        def report(entry):
-            n = entry.get("kernel_values")
-            values = "" if n is None else f", {n:.3g} kernel values"
-            print(
-                f"[{type(self).__name__}] round {entry['round']}: violation "
-                f"{entry['violation']:.3g}{values}, {entry['seconds']:.1f} s"
-            )
-            return callback is not None and callback(entry)
-
-        return report
+        return reporter(type(self).__name__, callback, self.verbose)
 
     def _keep(self, solution, **values):
         """Make a ``Solution`` what the machine shows, and other values known from the start."""
@@ -258,16 +253,31 @@ class KernelMachine(BaseEstimator):
         return self._late.get("solution", self._version, self._describe)
 
     function_ = shown("function")
-    support_ = shown("support")
-    n_support_ = shown("n_support")
+    support_ = shown_there("support")
+    n_support_ = shown_there("n_support")
     n_iter_ = shown("n_iter")
     history_ = shown("history")
     objective_ = shown("objective")
     duality_gap_ = shown("duality_gap")
 
     fit_status_ = property(lambda self: 0 if self._found.converged else 1)
-    support_vectors_ = property(lambda self: self._found.function.support_vectors)
-    dual_coef_ = property(lambda self: self._found.function.dual_coef)
+    support_vectors_ = property(lambda self: self._there(self._found.function.support_vectors))
+    dual_coef_ = property(lambda self: self._there(self._found.function.dual_coef))
+
+    def _there(self, values):
+        """An attribute as users see it: an array like those of the rows of the fit."""
+        return values if self._home is None else self._home.array(values)
+
+    def to_local(self) -> Self:
+        """The machine in NumPy, as of rows in memory: a copy to keep, save and export.
+
+        Returns
+        -------
+        estimator
+            Of the same class. One that was fitted to arrays of torch or CuPy has attributes of
+            NumPy then, and can be used where these are not installed.
+        """
+        return deepcopy(self)
 
     # -- evaluating -----------------------------------------------------------------------------
 
@@ -292,7 +302,13 @@ class KernelMachine(BaseEstimator):
         return sp.csr_array(X) if is_sparse else X
 
     def _value(self, X, **options):
-        """The function at rows that users pass."""
+        """The function at rows that users pass; of arrays that compute elsewhere, there."""
+        home = home_of(X)
+        if home is not None:
+            check_is_fitted(self)
+            return values_at(
+                home, type(self).__name__, self._found.function, X, self.n_features_in_
+            )
         values = in_pieces(self, X, partial(self._value, **options))
         if values is not None:
             return values
@@ -306,13 +322,13 @@ class KernelMachine(BaseEstimator):
         weights = self.function_.weights
         if weights is None:
             raise AttributeError("coef_ is only available when using a linear kernel")
-        return np.atleast_2d(weights)
+        return self._there(np.atleast_2d(weights))
 
     # -- rows that come and go -------------------------------------------------------------------
 
     def _hold(self, stream):
         """Hold a stream from now on, or none (None)."""
-        self._stream = stream
+        self._stream, self._home = stream, None
         self._fixed = {name: getattr(self, name) for name in self._FIXED}
         if isinstance(self.kernel, Manifold | Trees):  # whose parameters may be set one by one
             self._fixed["kernel"] = replace(self.kernel)
@@ -457,6 +473,7 @@ class KernelMachine(BaseEstimator):
     def __getstate__(self):
         """Values and plain rows. No row twice: support vectors among them are left out."""
         state = dict(super().__getstate__())
+        state.pop("_home", None)
         if self._stream is not None and self._late is not None:
             self._values_to_keep()
             solution = self._found

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._warn import warn
+from ..arrays import home_of
 from ..fitted.conformal import DECIMALS
 from ..streams.convex import ConvexStream
 from ..streams.rows import HeldRows
@@ -225,7 +226,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
     def intercept_(self):
         solution = self._found
         moved = self._threshold - solution.function.boundary
-        return np.array([solution.intercept - moved])
+        return self._there(np.array([solution.intercept - moved]))
 
     @property
     def is_calibrated_(self):
@@ -247,7 +248,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
     def calibration_scores_(self):
         check_is_fitted(self)
         try:
-            return self._calibrated().scores
+            return self._there(self._calibrated().scores)
         except ValueError as error:
             raise AttributeError(str(error)) from error
 
@@ -283,7 +284,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        return self.score_samples(X, diagonal) - self._threshold
+        return self.score_samples(X, diagonal) - float(self._threshold)
 
     def predict(self, X, diagonal=None) -> np.ndarray:
         """+1 inside or on the boundary, -1 outside.
@@ -297,7 +298,11 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         -------
         ndarray of int of shape (n_samples,)
         """
-        return np.where(self.decision_function(X, diagonal) >= 0, 1, -1).astype(np.intp)
+        decision = self.decision_function(X, diagonal)
+        home = home_of(decision)
+        if home is None:
+            return np.where(decision >= 0, 1, -1).astype(np.intp)
+        return home.xp.where(decision >= 0, home.array(1), home.array(-1))
 
     def p_values(self, X, smoothed=False, **options) -> np.ndarray:
         """Conformal p-values: small for rows unlike the training rows.
@@ -337,10 +342,14 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         >>> SVDD(target_fpr=0.05).fit(normal).p_values([[0.0, 0.0], [6.0, 6.0]]).round(3)
         array([0.64 , 0.005])
         """
-        self._rows_to_score(X)  # complains first
+        home = home_of(X)
+        if home is None:
+            self._rows_to_score(X)  # complains first
         conformal, score = self._calibrated(), self._value(X, **options)
+        score = score if home is None else home.numpy(score)
         rng = np.random.default_rng(self._seed())
-        return conformal.p_values(score, rng.uniform(size=len(score)) if smoothed else None)
+        found = conformal.p_values(score, rng.uniform(size=len(score)) if smoothed else None)
+        return found if home is None else home.array(found)
 
     # -- updates -------------------------------------------------------------------------------
 

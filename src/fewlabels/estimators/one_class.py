@@ -183,13 +183,13 @@ class OneClassSVM(OneClassMachine):
 
     @property
     def offset_(self):
-        return np.array([self._threshold])
+        return self._there(np.array([self._threshold]))
 
     @property
     def dual_coef_(self):
         function = self.function_
         coef = function.dual_coef
-        return sp.csr_matrix(coef) if sp.issparse(function.vectors) else coef
+        return sp.csr_matrix(coef) if sp.issparse(function.vectors) else self._there(coef)
 
     @property
     def coef_(self):

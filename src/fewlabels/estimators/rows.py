@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, validate_data
 
+from ..arrays import home_of
 from ..gram.tiles.features import middle
 from ..kernels import Polynomial
 from ..kernels.base import squared_norms
@@ -83,6 +84,11 @@ def check_rows(estimator, X, *, reset):
         if reset:
             estimator.n_features_in_ = X.shape[1]
     else:
+        if (home := home_of(X)) is not None:
+            raise ValueError(
+                f"{type(estimator).__name__} takes NumPy rows here, not those of {home}: pass "
+                "these as NumPy arrays."
+            )
         _refuse_what_is_no_number(X)
         X = validate_data(
             estimator,

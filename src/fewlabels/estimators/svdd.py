@@ -314,7 +314,7 @@ class SVDD(OneClassMachine):
     radius_ = shown("radius")
 
     offset_ = property(lambda self: self._threshold)
-    dual_coef_ = property(lambda self: 0.5 * self.function_.dual_coef)
+    dual_coef_ = property(lambda self: self._there(0.5 * self.function_.dual_coef))
 
 
 def _constant_diagonal(gram):

@@ -6,6 +6,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays import home_of
 from ..fitted import ClassFunctions
 from .kernel_machine import KernelMachine
 
@@ -40,7 +41,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         if isinstance(function, ClassFunctions):
             return function.intercept
         moved = 0.0 if function.shift is None else float(function.weights @ function.shift)
-        return np.array([function.bias - moved])
+        return self._there(np.array([function.bias - moved]))
 
     # -- evaluating ----------------------------------------------------------------------------
 
@@ -73,8 +74,18 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         ndarray of shape (n_samples,)
         """
         decision = self.decision_function(X)
+        home = home_of(decision)
+        if home is not None:
+            return self._classes_at(home, decision)
         chosen = decision > 0 if decision.ndim == 1 else decision.argmax(axis=1)
         return self.classes_[chosen.astype(np.intp)]
+
+    def _classes_at(self, home, decision):
+        """Classes where decisions are; names, which no device knows, in NumPy."""
+        chosen = home.xp.astype(decision > 0, home.xp.int64)
+        if self.classes_.dtype.kind not in "biuf":
+            return self.classes_[home.numpy(chosen)]
+        return home.xp.take(home.array(self.classes_), chosen)
 
     # -- probabilities -------------------------------------------------------------------------
 
@@ -126,7 +137,11 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
             When the curve has to be fitted and the machine does not hold what that takes, as
             one that was saved without its rows before the first call.
         """
-        return self.curve_(self.decision_function(X))
+        decision = self.decision_function(X)
+        home = home_of(decision)
+        if home is None:
+            return self.curve_(decision)
+        return home.array(self.curve_(home.numpy(decision)))
 
     @available_if(_asked_for)
     def predict_log_proba(self, X) -> np.ndarray:

@@ -12,7 +12,7 @@ def fit_elsewhere(machine, place, callback=None):
 
     The rows are not held: the machine cannot be updated.
     """
-    check_possible(machine)
+    check_possible(machine, place)
     held_out = _held_out(machine, place)
     moments, kernel = read_place(machine, place)
     formulation = machine._formulation(moments.n, moments.weight)
@@ -29,6 +29,7 @@ def fit_elsewhere(machine, place, callback=None):
     )  # fmt: skip
     machine._hold(None)
     machine._keep(solution)
+    machine._home = place.home
     machine._tell(found.result, tol, solution)
     if held_out is not None:
         rows = place.take(np.flatnonzero(held_out))

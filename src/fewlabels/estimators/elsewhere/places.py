@@ -4,9 +4,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..._threads import resolve_n_jobs
+from ...arrays import home_of
+from ...arrays.home import plain_rows
+from ...arrays.place import ArrayPlace
 from ...kernels import RBF, Linear, Polynomial, kind_of, make_kernel
 from ...training.elsewhere.files import FilePlace, file_of
 from ...training.elsewhere.moments import SAMPLE, Moments, found_gamma
+from ...training.elsewhere.place import Place
 from ..rows import check_weight, check_width
 
 # What parameters may be where rows are not in memory; the first is what to change them to.
@@ -20,50 +24,63 @@ _ALLOWED = {
 _SCORED = 250_000
 
 
-def what_is_missing(machine):
+def what_is_missing(machine, place=Place):
     """What a machine needs its rows in memory for, in one sentence; None for nothing."""
+    are, instead = place.are, place.instead
     parameters = machine.get_params(deep=False)
     kernel, kind = parameters["kernel"], kind_of(parameters["kernel"])
     if not isinstance(kernel, str) or kind not in (RBF, Linear, Polynomial):
-        return "rows that are not in memory take kernel='rbf', 'poly' or 'linear'"
+        return f"{are} take kernel='rbf', 'poly' or 'linear'"
     if parameters.get("C_star") is not None and kind is not Linear:
-        return "a semi-supervised machine of rows that are not in memory takes kernel='linear'"
+        return f"a semi-supervised machine of {are} takes kernel='linear'"
     if kind is Polynomial and parameters["coef0"] < 0.0:
-        return "rows that are not in memory take kernel='poly' with coef0 >= 0 only"
+        return f"{are} take kernel='poly' with coef0 >= 0 only"
     if parameters.get("target_fpr") is None:
         parameters.pop("calibration", None)
     for name, allowed in _ALLOWED.items():
         value = parameters.get(name, allowed[0])
         if value not in allowed:
-            return f"{name}={value!r} needs rows in memory; {name}={allowed[0]!r} does not"
+            return f"{name}={value!r} needs {instead}; {name}={allowed[0]!r} does not"
     return None
 
 
-def check_possible(machine):
+def check_possible(machine, place):
     """Refuse a machine that needs its rows in memory."""
-    missing = what_is_missing(machine)
+    missing = what_is_missing(machine, place)
     if missing is not None:
-        raise ValueError(f"{missing}: change that, or pass rows in memory.")
+        raise ValueError(f"{missing}: change that, or pass {place.instead}.")
 
 
 def place_of(machine, X, sample_weight=None):
-    """The ``FilePlace`` of mapped rows of more than ``cache_size``; None for any others.
+    """The place of mapped rows of more than ``cache_size``, or of arrays that compute elsewhere.
 
-    Rows for which a machine has to hold them are read as any others, and so are mapped rows that
-    do not follow each other in their file.
+    None for any others. Rows for which a machine has to hold them are read as any others, and so
+    are mapped rows that do not follow each other in their file.
     """
+    jobs = resolve_n_jobs(machine.n_jobs)
+    home = home_of(X)
+    if home is not None:
+        if hasattr(machine, "C_star"):
+            raise ValueError(f"{type(machine).__name__} takes NumPy rows, not those of {home}.")
+        if hasattr(machine, "feature_names_in_"):
+            del machine.feature_names_in_
+        return ArrayPlace(home, plain_rows(home, X), _everywhere(sample_weight, X), jobs)
     file = file_of(X)
     if file is None or may_hold(machine, file) or what_is_missing(machine):
         return None
-    weight = None
-    if sample_weight is not None:
-        weight, kept = check_weight(sample_weight, X)
-        if kept is not None:
-            everywhere = np.zeros(X.shape[0])
-            everywhere[kept] = 1.0 if weight is None else weight
-            weight = everywhere
-    jobs = resolve_n_jobs(machine.n_jobs)
+    weight = _everywhere(sample_weight, X)
     return FilePlace(file, weight, n_jobs=jobs, cache_size=1e6 * machine.cache_size)
+
+
+def _everywhere(sample_weight, X):
+    """Weights of all rows, 0 for those that do not count; None where they are all 1."""
+    home = home_of(sample_weight)
+    weight, kept = check_weight(sample_weight if home is None else home.numpy(sample_weight), X)
+    if kept is None:
+        return weight
+    everywhere = np.zeros(X.shape[0])
+    everywhere[kept] = 1.0 if weight is None else weight
+    return everywhere
 
 
 def may_hold(machine, file):
@@ -74,7 +91,7 @@ def may_hold(machine, file):
 def read_place(machine, place):
     """Set what follows from rows alone, as ``fit`` does; their ``Moments`` and the kernel."""
     machine._validate_params()
-    check_possible(machine)
+    check_possible(machine, place)
     moments = Moments.combined(place.ask(Moments.of))
     machine.shape_fit_ = tuple(place.shape)
     machine.n_features_in_ = place.shape[1]

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..._threads import resolve_n_jobs
+from ...arrays import home_of
 from ...class_prior.finding import find_prior
 from ...fitted import PUSVMFit
 from ...fitted.solution import ROUNDING, function_of, largest_value, run_by
@@ -76,6 +77,7 @@ def fit_pu_elsewhere(machine, place, classes, callback=None):
     solution = _solution(machine, place, recipe, found, lam)
     machine._hold(None)
     machine._keep(solution)
+    machine._home = place.home
     machine._report_status(found.result, machine.tol, solution.duality_gap)
     return machine
 
@@ -87,7 +89,8 @@ def read_positive(machine, y, n):
             f"{type(machine).__name__} requires y to be passed, but the target y is None: pass "
             "a label per row that tells positive from unlabelled rows."
         )
-    positive, classes = read_labels(y, machine.pos_label)
+    home = home_of(y)
+    positive, classes = read_labels(y if home is None else home.numpy(y), machine.pos_label)
     if len(positive) != n:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: [{n}, {len(positive)}]"

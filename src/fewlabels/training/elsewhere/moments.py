@@ -35,6 +35,9 @@ class Moments:
     @classmethod
     def of(cls, part):
         """Of the rows of a part, which are checked: numbers have to be finite."""
+        known = part.moments()
+        if known is not None:
+            return known
         found = [cls._of_piece(part, where, rows) for where, rows in part.pieces()]
         return cls.combined(found) if found else None
 
@@ -113,6 +116,9 @@ def farthest(place, center, is_distance):
 
 
 def _farthest(part, center):
+    known = part.farthest(center)
+    if known is not None:
+        return known
     largest = 0.0
     for _, rows in part.pieces():
         rows = rows if center is None else rows - center

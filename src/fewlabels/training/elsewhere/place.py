@@ -1,6 +1,7 @@
 """Where rows are: parts that are asked, and what each part answers."""
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,6 +34,14 @@ class Part(ABC):
         kernel = recipe.kernel
         known = np.ones(self.n) if kernel.is_similarity else None
         return PieceGram(self, recipe.gram, recipe.refined().gram, known)
+
+    def moments(self):
+        """``Moments`` of a part that knows better than to hand out its rows; else None."""
+        return None
+
+    def farthest(self, center):
+        """The same of the largest squared norm of a row."""
+        return None
 
     def own(self, ids):
         """Places of those of some numbers in ascending order that are here."""
@@ -67,6 +76,12 @@ class Place(ABC):
     is_sparse = False
     #: Threads that a part evaluates kernel values with.
     n_jobs_of_part = 1
+    #: Share of the violation that a working set is solved to: a round is a pass over the rows.
+    share = 1e-3
+    #: What the rows are called, and what to pass where more is asked than they can do.
+    are, instead = "rows that are not in memory", "rows in memory"
+    #: The ``Home`` of rows that compute where they are, where attributes are then shown.
+    home: Any = None
 
     def ask(self, question):
         """The answers ``question(part)`` of all parts, in their order."""

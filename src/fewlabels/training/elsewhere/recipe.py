@@ -19,9 +19,6 @@ from ...solvers.result import certified
 from ..grams import ALWAYS_FLOAT64
 from .moments import farthest
 
-# Share of the violation that a working set is solved to: every round takes a pass over the rows.
-_SHARE = 1e-3
-
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
@@ -74,7 +71,7 @@ class Recipe:
         are_alike = part.weight is None and not part.marks and self.kernel.is_similarity
         known = self._alike.get(part.n) if are_alike else None
         if known is None:
-            known = self._stated(part, gram.diagonal())
+            known = self.stated(part, gram.diagonal())
             if are_alike:
                 self._alike[part.n] = known
         penalty, ridge = known
@@ -82,7 +79,8 @@ class Recipe:
             gram, penalty, ridge, self.formulation.scale, first, scratch=scratch
         )
 
-    def _stated(self, part, diagonal):
+    def stated(self, part, diagonal):
+        """Penalties and ridges of the rows of a part, whose K_ii are known."""
         weight = np.ones(part.n) if part.weight is None else part.weight
         counts = weight > 0
         rows = {"weight": np.where(counts, weight, 1.0), "diagonal": diagonal, **part.marks}
@@ -127,7 +125,7 @@ def solve_elsewhere(place, recipe, settings):
     DualProblem.check_size(rows.scale * rows.facts.largest)
     rows.facts.extent.check(rows.total)
     note = partial(noted, place, settings.callback)
-    settings = replace(settings, share=_SHARE, callback=note)
+    settings = replace(settings, share=place.share, callback=note)
     engine = Engine(rows, settings, Record(settings))
     status = engine.run(cold=True)
     rows.snap()

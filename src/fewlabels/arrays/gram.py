@@ -1,0 +1,82 @@
+"""Kernel matrices of rows on a device."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..gram.static.linear import weights
+from .values import add_products, columns_of, linear_products, own_values, prepared
+
+# Rows whose values show whether a device computes in the precision that it says, and how far these
+# may be off, in units of what rounding explains.
+_CHECKED, _MOST = 64, 16.0
+
+
+class ArrayGram:
+    """K at the rows ``X`` of an array, as a ``Recipe`` says; what is asked of it is on the host.
+
+    Values are of the precision of the recipe; sums are float64.
+    """
+
+    def __init__(self, home, X, recipe):
+        self.home, self.X, self.recipe = home, X, recipe
+        self.n, self.n_values, self.passes = X.shape[0], 0, 0
+        # One row there, for what can be said of kernel values, and those between others.
+        self.some_row = recipe.gram(home.numpy(X[:1, :]))
+        self.dtype, self.value_error = self.some_row.dtype, self.some_row.value_error
+        row_map = recipe.row_map
+        self._rows = None if row_map is None else prepared(home, row_map, X)
+
+    def diagonal(self):
+        return own_values(self.home, self.recipe.kernel, self.X, self.recipe.shift)
+
+    def gather(self, rows):
+        taken = self.home.xp.take(self.X, rows, axis=0)
+        gram = self.recipe.gram(self.home.numpy(taken))
+        return replace(gram.gather(np.arange(gram.n)), ids=np.arange(gram.n))
+
+    def block_of(self, columns):
+        self.n_values += len(columns) ** 2
+        return self.some_row.block_of(columns)
+
+    def add_columns(self, columns, coef, out):
+        """``out += columns @ coef``, of numbers of NumPy and an array here."""
+        if not len(columns):
+            return
+        home, row_map = self.home, self.recipe.row_map
+        self.passes += 1
+        if row_map is None:
+            out += linear_products(
+                home, self.X, self.recipe.shift, weights(columns.values[0], coef)
+            )
+            return
+        self.n_values += len(columns) * self.n
+        there = columns_of(home, row_map, *row_map.rounded(*columns.values))
+        add_products(home, row_map.kernel, self._rows, there, home.array(coef, float), out)
+
+    def some(self, rows):
+        """The matrix of some of the rows."""
+        return ArrayGram(self.home, self.home.xp.take(self.X, rows, axis=0), self.recipe)
+
+    def refined(self):
+        """The same in float64; None where it is."""
+        if self.dtype == np.float64:
+            return None
+        return ArrayGram(self.home, self.X, self.recipe.refined())
+
+    def is_as_exact_as_it_says(self):
+        """Whether products round as their precision does: some devices compute with fewer bits."""
+        if self.dtype == np.float64:
+            return True
+        home, row_map = self.home, self.recipe.row_map
+        step = max(1, self.n // _CHECKED)
+        rows = home.numpy(self.X[::step, :])[:_CHECKED]
+        exact = row_map.kernel.values(rows, rows).sum(axis=1)
+        there = columns_of(home, row_map, *row_map.prepare(rows))
+        found = add_products(
+            home, row_map.kernel, prepared(home, row_map, home.array(rows)), there,
+            home.array(np.ones(len(rows))), home.zeros(len(rows)),
+        )  # fmt: skip
+        size = float(np.abs(exact).max())
+        wrong = float(np.abs(home.numpy(found) - exact).max())
+        return wrong <= _MOST * self.value_error * size

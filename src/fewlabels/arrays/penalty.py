@@ -1,0 +1,181 @@
+"""Penalties of rows on a device: what ``Penalty`` says of variables, over their arrays."""
+
+import numpy as np
+
+from ..problem import Extent, Penalty, Totals
+
+
+class ArrayPenalty:
+    """The ``Penalty`` of n variables, each array of which is here, or a number for them all.
+
+    The names are those of ``Penalty``, and so is what they mean.
+    """
+
+    def __init__(self, home, n, arrays):
+        self.home, self.n = home, n
+        self.lower, self.kink, self.upper, self.slope_left, self.slope_right = arrays
+
+    @classmethod
+    def of(cls, home, penalty, n):
+        """From a ``Penalty`` in memory, of n variables, or of one that stands for all."""
+        return cls(home, n, [one_or_all(home, array) for array in penalty.arrays()])
+
+    def arrays(self):
+        return self.lower, self.kink, self.upper, self.slope_left, self.slope_right
+
+    def _each(self, values):
+        return self.home.xp.broadcast_to(values, (self.n,))
+
+    def some(self, rows):
+        """Those of some of the variables."""
+        return ArrayPenalty(
+            self.home, rows.shape[0], [some(self.home, a, rows) for a in self.arrays()]
+        )
+
+    def take(self, rows):
+        """The same in memory."""
+        home, n = self.home, rows.shape[0]
+        arrays = [home.numpy(some(home, array, rows)) for array in self.arrays()]
+        return Penalty(*(np.array(np.broadcast_to(array, n)) for array in arrays))
+
+    def scaled(self, share):
+        """All breakpoints times a number, or one each."""
+        ends = [end * share for end in (self.lower, self.kink, self.upper)]
+        return ArrayPenalty(self.home, self.n, [*ends, self.slope_left, self.slope_right])
+
+    # -- what is -------------------------------------------------------------------------------
+
+    def extent(self):
+        xp, parts = self.home.xp, []
+        for end in (self.lower, self.upper):
+            end = self._each(end)
+            finite = xp.isfinite(end)
+            kept = xp.where(finite, end, xp.zeros_like(end))
+            parts.append((xp.sum(kept), xp.sum(xp.abs(kept)), xp.sum(self.home.exactly(~finite))))
+        sums, sizes, counts = zip(*parts, strict=True)
+        *numbers, infinite_lower, infinite_upper = self.home.numbers([*sums, *sizes, *counts])
+        return Extent(*numbers, int(infinite_lower), int(infinite_upper))
+
+    @property
+    def width(self):
+        return self._each(self.upper - self.lower)
+
+    def is_kept(self):
+        """Variables that are free, or fixed but not at 0."""
+        xp = self.home.xp
+        free = xp.isinf(self.lower) & xp.isinf(self.upper)
+        return self._each(free | ((self.lower == self.upper) & (self.lower != 0.0)))
+
+    def between(self, a):
+        return (a > self.lower) & (a < self.upper) & (a != self.kink)
+
+    def step_slopes(self, a):
+        xp = self.home.xp
+        inf = self.home.array(np.inf)
+        right = xp.where(a >= self.kink, self.slope_right, self.slope_left)
+        left = xp.where(a <= self.kink, self.slope_left, self.slope_right)
+        return xp.where(a >= self.upper, inf, right), xp.where(a <= self.lower, -inf, left)
+
+    def survey(self, a, g, size):
+        """The ``Totals``, and rates of change to the right and to the left."""
+        xp, count = self.home.xp, lambda mask: xp.sum(self.home.exactly(mask))
+        right, left = self.step_slopes(a)
+        up, down = g + right, g + left
+        between, reach = self.between(a), xp.abs(a)
+        outside = (a < self.lower) | (a > self.upper)
+        zero = xp.zeros_like(a)
+        *values, n_between, n_used, n_outside = self.home.numbers([
+            xp.sum(a), xp.sum(reach), xp.sum(a * g), xp.sum(self.value(a)),
+            xp.sum(xp.abs(size) * a * a), xp.sum(xp.where(between, up, zero)),
+            xp.min(up), xp.max(down), xp.max(reach),
+            count(between), count(a != 0.0), count(outside),
+        ])  # fmt: skip
+        return Totals(*values, int(n_between), int(n_used), int(n_outside)), (up, down)
+
+    def value(self, a):
+        """phi(a)."""
+        xp, zero, kink = self.home.xp, self.home.array(0.0), self.kink
+        with np.errstate(invalid="ignore"):  # what lies beyond an infinite kink is not taken
+            left, right = self.slope_left * (a - kink), self.slope_right * (a - kink)
+            above = self.slope_left * xp.minimum(a, kink) + xp.where(a > kink, right, zero)
+            below = self.slope_right * xp.maximum(a, kink) + xp.where(a < kink, left, zero)
+        return xp.where(a == 0.0, zero, xp.where(kink >= 0.0, above, below))
+
+    def minimiser(self, linear, curvature):
+        """``argmin phi(a) + linear a + curvature a^2 / 2``; ties go to the kink or zero."""
+        xp, kink = self.home.xp, self.kink
+        with np.errstate(all="ignore"):
+            right = -(linear + self.slope_right) / curvature
+            left = -(linear + self.slope_left) / curvature
+        at = xp.where(left < kink, left, kink)
+        at = xp.where(right > kink, right, at)
+        at = xp.where(kink == np.inf, left, xp.where(kink == -np.inf, right, at))
+        at = xp.where(xp.isnan(at), xp.zeros_like(at), at)
+        return xp.minimum(xp.maximum(at, self.lower), self.upper)
+
+    def gap(self, a, g, ridge, multiplier, implied):
+        xp = self.home.xp
+        low, low_free, high, high_free = map(self.home.array, implied)
+        linear = g - ridge * a - multiplier
+        at = self.minimiser(linear, ridge)
+        with np.errstate(invalid="ignore"):
+            least = xp.where(xp.isfinite(self.upper), low + self.upper, low_free)
+            most = xp.where(xp.isfinite(self.lower), high + self.lower, high_free)
+        at = xp.where(self.lower == -np.inf, xp.maximum(at, least), at)
+        at = xp.where(self.upper == np.inf, xp.minimum(at, most), at)
+        if not bool(xp.all(xp.isfinite(at))):
+            return np.inf
+        parts = (linear + 0.5 * ridge * (a + at)) * (a - at) + self.value(a) - self.value(at)
+        return float(xp.sum(parts))
+
+    # -- other variables -------------------------------------------------------------------------
+
+    def settled(self, a, smooth, ridge, multiplier, held):
+        """Variables at their optimum for a multiplier, but for those that are held."""
+        xp = self.home.xp
+        at = self.minimiser(smooth - multiplier, ridge)
+        return xp.where(held | ~xp.isfinite(at), a, at)
+
+    def neighbours(self, a):
+        xp = self.home.xp
+        above = xp.where(a < self.kink, self.kink, self.upper)
+        return xp.where(a > self.kink, self.kink, self.lower), above
+
+    def snapped(self, a, near):
+        xp = self.home.xp
+        for edge in (self.kink, self.lower, self.upper):
+            a = xp.where(xp.abs(a - edge) <= near, edge, a)
+        return a
+
+    def clipped(self, a):
+        xp = self.home.xp
+        return xp.minimum(xp.maximum(a, self.lower), self.upper)
+
+    def nearest_zero(self):
+        xp, zero = self.home.xp, self.home.array(0.0)
+        at = xp.where(xp.isfinite(self.lower), self.lower, xp.minimum(self.upper, zero))
+        return xp.asarray(self._each(at), copy=True)
+
+    def filled(self, a, amount):
+        xp = self.home.xp
+        room = self._each(self.upper - a if amount > 0 else a - self.lower)
+        before = xp.concat([self.home.zeros(1), xp.cumulative_sum(room)[:-1]])
+        step = xp.minimum(xp.maximum(abs(amount) - before, self.home.array(0.0)), room)
+        return self.clipped(a + (step if amount > 0 else -step))
+
+    def absorbs(self, a, amount):
+        below, above = self.neighbours(a)
+        room = above - a if amount > 0 else a - below
+        return self.between(a) & (room >= abs(amount))
+
+
+def one_or_all(home, values):
+    """Numbers of NumPy as an array here: one without axes where they are all the same."""
+    values = np.asarray(values, float)
+    alike = values.ndim == 0 or bool(np.all(values == values.flat[0]))
+    return home.array(values.flat[0] if alike else values)
+
+
+def some(home, array, rows):
+    """Some of an array's entries, or the one for all."""
+    return array if array.ndim == 0 else home.xp.take(array, rows)

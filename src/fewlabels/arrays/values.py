@@ -1,0 +1,104 @@
+"""Kernel values on a device: one product of matrices, and a map of its entries."""
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..kernels.base import Map
+
+# Kernel values at a time: many enough for a device, few enough for a cache. Rows at a time, where
+# these are prepared.
+_VALUES_AT_A_TIME, _NUMBERS_AT_A_TIME = 4_000_000, 16_000_000
+# Half the squared norm beyond which ``RowMap`` gives rows fewer digits, or cuts them off.
+_FAR = 1e14
+_LN2 = float(np.log(2.0))
+
+
+def parts_of(n, entries, most):
+    """Slices of n rows of so many entries each."""
+    step = max(1, most // max(1, entries))
+    return [slice(first, min(n, first + step)) for first in range(0, n, step)]
+
+
+def prepared(home, row_map, X):
+    """Rows as ``RowMap.prepare`` makes them, with their term and 1 as two further columns."""
+    xp, kernel = home.xp, row_map.kernel
+    dtype = home.float64 if row_map.dtype == np.float64 else home.float32
+    center = None if row_map.center is None else home.array(row_map.center)
+    found = []
+    for part in parts_of(X.shape[0], X.shape[1], _NUMBERS_AT_A_TIME):
+        rows = home.exactly(X[part, :])
+        rows = rows if center is None else rows - center
+        rows = xp.astype(float(kernel.factor) * rows, dtype)
+        term = xp.zeros(rows.shape[0], dtype=dtype, device=home.device)
+        if kernel.of_distance:
+            exact = home.exactly(rows)
+            exact = -0.5 * xp.sum(exact * exact, axis=1)
+            far = home.places(~(exact >= -_FAR))
+            term = xp.astype(exact, dtype)
+            if far.shape[0]:
+                _prepare_far(home, row_map, X[part, :], (rows, term), far)
+        columns = xp.stack([term, xp.ones_like(term)], axis=1)
+        found.append(xp.concat([rows, columns], axis=1))
+    return found[0] if len(found) == 1 else xp.concat(found, axis=0)
+
+
+def _prepare_far(home, row_map, X, prepared, far):
+    """Rows that are too far away to be prepared as the others are."""
+    rows, term = prepared
+    places = home.numpy(far).tolist()
+    taken = home.numpy(home.xp.take(X, far, axis=0))
+    for place, row, value in zip(places, *row_map.prepare(taken), strict=True):
+        rows[place, :] = home.array(row)
+        term[place] = float(value)
+
+
+def columns_of(home, row_map, rows, term):
+    """Prepared columns of NumPy, such that rows times these give what a kernel is a map of."""
+    rows = rows.toarray() if sp.issparse(rows) else rows
+    ones = np.ones_like(term)
+    term = term + term.dtype.type(row_map.kernel.coef0)
+    return home.array(np.ascontiguousarray(np.column_stack([rows, ones, term]).T))
+
+
+def mapped(home, kernel, z):
+    """Kernel values from inner products."""
+    xp = home.xp
+    if kernel.map is Map.EXP2:
+        # The standard has no powers of two; libraries do.
+        return xp.exp2(z) if hasattr(xp, "exp2") else xp.exp(z * _LN2)
+    if kernel.map is Map.POWER:
+        return z ** int(kernel.degree)
+    return xp.tanh(z) if kernel.map is Map.TANH else z
+
+
+def add_products(home, kernel, rows, columns, coef, out):
+    """``out += K(rows, columns) @ coef``, of float64 sums; both are prepared."""
+    for part in parts_of(rows.shape[0], columns.shape[1], _VALUES_AT_A_TIME):
+        values = mapped(home, kernel, rows[part, :] @ columns)
+        out[part] += home.exactly(values) @ coef
+    return out
+
+
+def linear_products(home, X, shift, weights):
+    """``(X - shift) @ weights`` in float64."""
+    xp, found = home.xp, []
+    weights = home.array(weights, float)
+    shift = None if shift is None else home.array(shift, float)
+    for part in parts_of(X.shape[0], X.shape[1], _NUMBERS_AT_A_TIME):
+        rows = home.exactly(X[part, :])
+        found.append((rows if shift is None else rows - shift) @ weights)
+    return found[0] if len(found) == 1 else xp.concat(found)
+
+
+def own_values(home, kernel, X, shift=None):
+    """K(x, x) of every row, in float64."""
+    xp, found = home.xp, []
+    if kernel.is_similarity:
+        return xp.ones(X.shape[0], dtype=home.float64, device=home.device)
+    shift = None if shift is None else home.array(shift, float)
+    for part in parts_of(X.shape[0], X.shape[1], _NUMBERS_AT_A_TIME):
+        rows = home.exactly(X[part, :])
+        rows = rows if shift is None else rows - shift
+        inner = float(kernel.factor) ** 2 * xp.sum(rows * rows, axis=1) + float(kernel.coef0)
+        found.append(mapped(home, kernel, inner))
+    return found[0] if len(found) == 1 else xp.concat(found)
