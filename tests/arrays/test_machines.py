@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import sklearn
 import skops.io
+from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, SVDDEnsemble
