@@ -84,29 +84,30 @@ class ArrayPlace(Place):
     share = 0.1
 
     def __init__(self, home, X, weight=None, n_jobs=1):
-        self.home, self.part = home, ArrayPart(home, X, weight)
+        self.home, self.parts = home, [ArrayPart(home, X, weight)]
         self.shape, self.n_jobs_of_part = tuple(X.shape), n_jobs
         self.dtype = np.dtype(np.float32 if X.dtype == home.float32 else np.float64)
         self._partition = None
 
     def marked(self, **marks):
         """The same rows with marks: arrays of NumPy, of an entry a row."""
-        self.part.marks.update(marks)
+        self.parts[0].marks.update(marks)
         return self
 
-    def ask(self, question):
-        return [question(self.part)]
+    def ask_each(self, questions):
+        (question,) = questions
+        return [question(self.parts[0])]
 
     def leave_out(self, mask):
-        weight = self.part.weight
-        self.part.weight = np.where(mask, 0.0, 1.0 if weight is None else weight)
+        part = self.parts[0]
+        part.weight = np.where(mask, 0.0, 1.0 if part.weight is None else part.weight)
 
     def spent(self):
         passes = 0 if self._partition is None else self._partition.passes
         return {"passes": passes, "bytes_moved": self.home.moved}
 
     def rows(self, recipe):
-        part, home = self.part, self.home
+        part, home = self.parts[0], self.home
         gram = part.gram(recipe)
         alike = part.weight is None and not part.marks and recipe.kernel.is_similarity
         size = home.array(1.0) if recipe.kernel.is_similarity else gram.diagonal()
