@@ -121,3 +121,51 @@ def test_a_name_that_is_no_text(tmp_path, model_bytes):
     done = _python("-m", "fewlabels.cli", "predict", tmp_path / "m", tmp_path / "d.csv", "-o", out)
     assert done.returncode == 0, done.stderr
     assert out.exists() and "scores written to" in done.stdout
+
+
+_TWICE = """
+import os, signal, sys, time
+from fewlabels.cli import main
+from fewlabels.model_selection.tuning import tune
+def press():
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(100)
+def goes_on(*arguments, **options):
+    try:
+        press()
+    except KeyboardInterrupt:
+        press()
+tune.tune_within = goes_on
+sys.argv = ["fewlabels", "fit", "d.csv", "-o", "m", "--machine", "svdd", "--time-budget", "60"]
+main()
+"""
+
+
+def test_ctrl_c_twice(tmp_path):
+    (tmp_path / "d.csv").write_text("a,b\n" + "1,2\n3,5\n4,1\n" * 20)
+    done = subprocess.run(
+        [sys.executable, "-c", _TWICE], capture_output=True, text=True, timeout=120, cwd=tmp_path,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    assert done.returncode == 130, done.stderr
+    first, second = done.stderr.splitlines()[-2:]
+    assert first == "Ctrl-C: going on with the best so far; once more ends the command."
+    assert second.startswith("Interrupted: Ctrl-C came twice")
+    assert sorted(os.listdir(tmp_path)) == ["d.csv"]
+
+
+def test_ctrl_c_before_the_model_is_there(run, tmp_path, monkeypatch):
+    from fewlabels.jobs.training import train
+
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    (tmp_path / "d.csv").write_text("a,b\n" + "1,2\n3,5\n4,1\n" * 20)
+    arguments = ["fit", tmp_path / "d.csv", "-o", tmp_path / "m", "--time-budget", 0]
+    with monkeypatch.context() as patch:
+        patch.setattr(train, "read_training", interrupted)
+        told = run(*arguments)
+        assert told.code == 130 and "no model was written" in told.err
+    monkeypatch.setattr(train, "_compared", interrupted)
+    told = run(*arguments[:-1], 5, "--baselines", "--machine", "svdd")
+    assert told.code == 130 and f"{tmp_path / 'm'} is written" in told.err

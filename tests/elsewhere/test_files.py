@@ -268,3 +268,12 @@ def test_semi_supervised(balance, n_classes, rng, stored, monkeypatch):
     assert np.array_equal(here.predict(X), there.predict(X))
     assert np.array_equal(here.transduction_, there.transduction_)
     assert (there.support_[-1] == -1) == balance and len(there.support_) <= 1501
+
+
+def test_a_mapped_file_that_is_gone_is_still_mapped(stored, rows, tmp_path):
+    mapped = stored(rows[:300])
+    for path in tmp_path.iterdir():
+        path.unlink()
+    machine = OneClassSVM(nu=0.1).fit(mapped)
+    assert machine.holds_rows_
+    assert machine.objective_ == OneClassSVM(nu=0.1).fit(rows[:300]).objective_

@@ -184,11 +184,14 @@ def main():
             line = f"{verdict.kind:8} {area} {seed} ({seconds:.1f} s): {described}"
             print(f"{line}\n         {verdict.text}"[:1200], flush=True)
 
-    if given.here:
-        for task in tasks:
-            tell(task, *run_case(*task))
-    else:
-        run_all(tasks, given.jobs, given.seconds, tell)
+    # What other programs leave among temporary files is not what a case leaves.
+    with tempfile.TemporaryDirectory(prefix="hostile-") as own:
+        tempfile.tempdir = os.environ["TMPDIR"] = own
+        if given.here:
+            for task in tasks:
+                tell(task, *run_case(*task))
+        else:
+            run_all(tasks, given.jobs, given.seconds, tell)
     _summarise(counts, faults, slowest, time.perf_counter() - started)
     return 1 if faults else 0
 

@@ -258,3 +258,25 @@ def test_the_limit_of_the_process_counts(tmp_path):
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
     assert "would fill 537 MB of memory" in done.stdout
+
+
+def test_texts_of_duckdb_are_counted_before_they_are_fetched(tmp_path, allowed):
+    duckdb = pytest.importorskip("duckdb")
+    path = tmp_path / "d.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        text = "repeat('ab', 50000)"
+        connection.execute(f"CREATE VIEW v AS SELECT range AS k, {text} AS t FROM range(3000)")
+        connection.execute(f"CREATE VIEW l AS SELECT range AS k, [{text}] AS t FROM range(3000)")
+        connection.execute(f"CREATE VIEW b AS SELECT range, {text}::BLOB AS b FROM range(3000)")
+        # One row is long: as much as it takes, and not 2048 times that.
+        connection.execute(
+            "CREATE VIEW one AS SELECT range AS k, NULL::VARCHAR AS n, "
+            f"CASE range WHEN 7 THEN {text} ELSE 'ab' END AS t FROM range(3000)"
+        )
+    allowed("200M")
+    for view in "vlb":
+        _refused(f"{path}::{view}", r"4\d\d MB of memory \(texts of rows read at a time\)", 2e7)
+    assert read_training(f"{path}::one").n_rows == 3000
+    allowed("2G")
+    pieces = [piece.num_rows for piece, *_ in iterate_tables(f"{path}::v", "duckdb")]
+    assert sum(pieces) == 3000 and max(pieces) < 1000

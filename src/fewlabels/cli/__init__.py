@@ -17,6 +17,7 @@ from .inspect import inspect
 from .label import label
 from .predict import predict
 from .prior import prior
+from .terminal.interrupts import end_at_the_second
 from .update import update
 
 app = typer.Typer(
@@ -62,4 +63,5 @@ for command in (fit, predict, label, explain, update, inspect, export, prior, de
 
 def main():
     """Run the command line."""
+    end_at_the_second()
     app()

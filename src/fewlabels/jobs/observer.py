@@ -44,11 +44,18 @@ def in_words_of(observer):
 
 
 @contextlib.contextmanager
-def interruptible(nothing, path, hint=""):
-    """Say on Ctrl-C what was not done, and that the file that would be written is as before."""
+def interruptible(nothing, path, hint="", unless=()):
+    """Say on Ctrl-C what was not done, and that the file that would be written is as before.
+
+    ``unless`` names what was written by then, if anything.
+    """
     try:
         yield
+    except Interrupted:
+        raise  # what was interrupted in it has said more
     except KeyboardInterrupt:
+        if unless:
+            raise Interrupted(f"{unless[0]} is written, and what follows was left out.") from None
         before = f", and {path} is as it was before" if Path(path).exists() else ""
         raise Interrupted(f"{nothing}{before}.{hint}") from None
 

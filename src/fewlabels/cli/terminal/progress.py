@@ -6,6 +6,7 @@ import sys
 import typer
 
 from ...jobs.observer import Observer
+from .interrupts import going_on
 
 
 class Quiet(Observer):
@@ -13,6 +14,12 @@ class Quiet(Observer):
 
     def words(self, message):
         return message
+
+    @contextlib.contextmanager
+    def handed_over(self, text):
+        self.step(text)
+        with going_on():
+            yield False
 
 
 class _Verbose(Quiet):

@@ -5,9 +5,15 @@ import contextlib
 import pyarrow as pa
 
 from ..errors import UserError
+from ..limits import check_room
 from .databases import extra, quoted, table_of
 
-_ROWS = 1 << 14
+# Rows, and bytes of texts, at a time; rows that the database itself makes at a time at least, and
+# how often they lie in memory then.
+_ROWS, _BYTES, _MADE, _COPIES = 1 << 14, 1 << 26, 2048, 2
+# What has a length of its own, and what has none before it is written as text.
+_LENGTHS = {"VARCHAR": "strlen({})", "BLOB": "octet_length({})"}
+_NESTED = ("[", "STRUCT", "MAP", "UNION", "JSON", "BIT")
 
 
 def names(source):
@@ -19,12 +25,30 @@ def names(source):
 def pieces(source, names, rows, types):
     """Tables with the types of the database, and how much was read."""
     with _opened(source) as (connection, table):
-        n_rows = connection.sql(f"SELECT count(*) FROM {table}").fetchall()[0][0]
-        done = 0
         found = connection.sql(f"SELECT * FROM {table}")
-        for batch in found.fetch_arrow_reader(min(rows or _ROWS, _ROWS)):
+        sizes = f"SELECT {_size(found)} AS size FROM {table}"
+        n_rows, n_bytes, longest = connection.sql(
+            f"SELECT count(*), sum(size), max(size) FROM ({sizes})"
+        ).fetchall()[0]
+        longest, done = max(1, longest or 0), 0
+        check_room(
+            source, _COPIES * min(n_bytes or 0, _MADE * longest), "texts of rows read at a time"
+        )
+        most = min(rows or _ROWS, _ROWS, max(1, _BYTES // longest))
+        for batch in found.fetch_arrow_reader(most):
             done += batch.num_rows
             yield pa.Table.from_batches([batch]), None, done / max(1, n_rows)
+
+
+def _size(found):
+    """The bytes of texts in a row, as the database counts them without keeping any."""
+    parts = ["0"]
+    for name, kind in zip(found.columns, map(str, found.types), strict=True):
+        nested = any(word in kind for word in _NESTED)
+        form = "strlen({}::VARCHAR)" if nested else _LENGTHS.get(kind)
+        if form:
+            parts.append(f"coalesce({form.format(quoted(name))}, 0)")
+    return " + ".join(parts)
 
 
 @contextlib.contextmanager

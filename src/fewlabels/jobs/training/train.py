@@ -17,7 +17,7 @@ from ...io.tables.target import Roles
 from ...io.tables.training import TrainingFile, TrainingRows, read_training
 from ..cluster.files import is_on_cluster
 from ..cluster.training import train_on_cluster
-from ..observer import job
+from ..observer import interruptible, job
 from .choice import Choice, choose_machine, choose_roles, keeps_rows
 from .comparison import (
     compare,
@@ -199,10 +199,16 @@ def train_file(data, model, *, report=None, command="", force=False, observer=No
     check_model_output(model, force, inputs=[data])
     if report is not None:
         check_report_output(report, force, inputs=[data, model])
-    training = train(
-        data, reported=report is not None, model=model, observer=observer,
-        save=lambda training: save_model(model, training.pipeline, training.metadata), **options,
-    )  # fmt: skip
+    saved = []
+
+    def save(training):
+        save_model(model, training.pipeline, training.metadata)
+        saved.append(model)
+
+    with interruptible("no model was written", model, unless=saved):
+        training = train(
+            data, reported=report is not None, model=model, observer=observer, save=save, **options
+        )
     facts = training.metadata["training"]
     if report is not None:
         since = time.perf_counter()

@@ -37,7 +37,7 @@ class ArrayFile:
 
     @classmethod
     def of(cls, array):
-        """The file of a memory-mapped array; None where it is none, or not in that order."""
+        """The file of a memory-mapped array; None where it is none, gone, or in another order."""
         holder, mapped = array, None
         while isinstance(holder, np.ndarray):
             mapped = holder if isinstance(holder, np.memmap) else mapped
@@ -49,7 +49,11 @@ class ArrayFile:
         start = mapped.offset - mapped.offset % mmap.ALLOCATIONGRANULARITY
         path = os.fspath(mapped.filename)
         offset = start + array.ctypes.data - begins
-        return cls(path, offset, array.dtype, array.shape, _stamp(path))
+        try:
+            stamp = _stamp(path)
+        except FileNotFoundError:  # what is mapped is still there
+            return None
+        return cls(path, offset, array.dtype, array.shape, stamp)
 
     @property
     def row_bytes(self):

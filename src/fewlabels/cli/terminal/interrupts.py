@@ -1,0 +1,58 @@
+"""Ctrl-C: what the first one leads to is said, and the second ends the command."""
+
+import atexit
+import contextlib
+import os
+import signal
+import sys
+import threading
+
+# As errors has it; that module is not needed before something went wrong.
+_CODE = 130
+_SHOW_CURSOR = b"\x1b[?25h"
+
+
+def end_at_the_second():
+    """From here on a second Ctrl-C ends the process at once, whatever the first one led to."""
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return  # nobody listens, as in a shell's background, or another one does
+    came = []
+
+    def interrupt(number, frame):
+        came.append(number)
+        if len(came) > 1:
+            _say("Interrupted: Ctrl-C came twice. Files that are written are whole.")
+            if sys.stderr.isatty():
+                os.write(2, _SHOW_CURSOR)
+            os._exit(_CODE)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    # The last thing to be called: a signal that comes after it would end the process as killed.
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
+
+
+@contextlib.contextmanager
+def going_on():
+    """Say on Ctrl-C that the command goes on, for a job that takes it so."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+
+    def tell(number, frame):
+        signal.signal(signal.SIGINT, before)
+        _say("Ctrl-C: going on with the best so far; once more ends the command.")
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, tell)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _say(text):
+    """Write a line; not by the stream, which may be in the middle of one."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"{text}\n".encode())
