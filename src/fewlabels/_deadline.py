@@ -15,6 +15,10 @@ class Deadline:
         self._end = math.inf if endless else time.perf_counter() + seconds
         self.cut = []
 
+    def __reduce__(self):
+        # Clocks of other machines show other times.
+        return Deadline, (self.left() if self.is_near else None,)
+
     @property
     def is_near(self):
         """Whether there is one at all."""

@@ -76,3 +76,16 @@ def run_each(calls, n_jobs):
             if not future.cancelled():
                 future.exception()
         raise
+
+
+def run_in_order(calls):
+    """The results of functions without arguments, one after the other.
+
+    Where the caller has chosen a backend of joblib (``joblib.parallel_config``), such as that of a
+    Dask cluster, its workers call them.
+    """
+    from joblib import Parallel, delayed, effective_n_jobs  # which takes its time
+
+    if effective_n_jobs(None) == 1:
+        return (call() for call in calls)
+    return iter(Parallel()(delayed(call)() for call in calls))

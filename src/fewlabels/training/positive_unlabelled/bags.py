@@ -1,10 +1,12 @@
 """Bags of positive and unlabelled rows, a support vector machine for each, and their mean."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from ..._deadline import ENDLESS
+from ..._threads import run_in_order
 from ...gram import PrecomputedGram
 from ...kernels import Precomputed
 from ...problem import DualProblem, Penalty
@@ -89,10 +91,16 @@ def bagged_machines(gram, n_kernels, costs, rows, n_bags, tol, seed, deadline=EN
     shape = (n_kernels, len(costs))
     found = Bagging(np.zeros((*shape, gram.n)), np.zeros(shape), np.zeros((*shape, gram.n)))
     times_out = np.full(gram.n, float(n_bags))
-    for done in range(n_bags):
-        bag, times = draw(rows.drawn, rng)
-        until = deadline if done else ENDLESS
-        machines = _solve_bag(gram.block(bag), rows.label[bag], times, costs, tol, found, until)
+    drawn = [draw(rows.drawn, rng) for _ in range(n_bags)]
+    calls = [
+        partial(
+            _trained, gram, bag, rows.label[bag], times, shape, costs, tol,
+            deadline if k else ENDLESS,
+        )
+        for k, (bag, times) in enumerate(drawn)
+    ]  # fmt: skip
+    for done, machines in enumerate(run_in_order(calls)):
+        bag = drawn[done][0]
         if machines is None:
             deadline.cut.append(f"{done} of n_bags={n_bags} bags were trained")
             found = replace(
@@ -100,9 +108,9 @@ def bagged_machines(gram, n_kernels, costs, rows, n_bags, tol, seed, deadline=EN
             )
             times_out -= n_bags - done
             break
-        a, bias = machines
-        used = np.any(a != 0.0, axis=(0, 1))
-        f = _decisions(gram, bag[used], a[:, :, used]) + bias[:, :, None]
+        (a, bias, n_iter, unfinished), f = machines
+        found.n_iter += n_iter
+        found.unfinished = unfinished or found.unfinished
         f[:, :, bag] = 0.0
         found.scores += f
         times_out[bag] -= 1.0
@@ -125,13 +133,28 @@ def draw(drawn, rng):
     return np.unique(np.concatenate([ours, others]), return_counts=True)
 
 
-def _solve_bag(block, label, times, costs, tol, found, deadline):
-    """Coefficients and biases of one bag, each started from the smaller cost or gamma.
+def _trained(gram, bag, label, times, shape, costs, tol, deadline):
+    """What ``_solve_bag`` finds of a bag, and decisions about all rows.
 
     None where the deadline came first.
     """
-    n_kernels, n_costs = found.bias.shape
+    found = _solve_bag(gram.block(bag), label, times, shape, costs, tol, deadline)
+    if found is None:
+        return None
+    a, bias, _, _ = found
+    used = np.any(a != 0.0, axis=(0, 1))
+    return found, _decisions(gram, bag[used], a[:, :, used]) + bias[:, :, None]
+
+
+def _solve_bag(block, label, times, shape, costs, tol, deadline):
+    """Coefficients and biases of one bag, each started from the smaller cost or gamma.
+
+    With them how many iterations it took, and a Result that did not reach the tolerance, if any.
+    None where the deadline came first.
+    """
+    n_kernels, n_costs = shape
     a, bias = np.zeros((n_kernels, n_costs, len(label))), np.zeros((n_kernels, n_costs))
+    n_iter, unfinished = 0, None
     settings = Settings(tol=tol, polish=0, coarse=False, block_size=_WHOLE)
     for k in range(n_kernels):
         if k > 0:
@@ -151,10 +174,10 @@ def _solve_bag(block, label, times, costs, tol, found, deadline):
             if result.status is Status.MAX_TIME:
                 return None
             if not result.converged:
-                found.unfinished = result
-            found.n_iter += result.n_iter
+                unfinished = result
+            n_iter += result.n_iter
             a[k, c], bias[k, c] = result.a, -result.multiplier
-    return a, bias
+    return a, bias, n_iter, unfinished
 
 
 def _decisions(gram, rows, coef):
