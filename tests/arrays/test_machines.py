@@ -32,7 +32,7 @@ PU = {
 @pytest.fixture
 def rows(rng):
     # Enough for a start on a sample.
-    return rng.normal(3.0, [1.0, 2.0, 0.5], size=(3600, 3))
+    return rng.normal(3.0, [1.0, 2.0, 0.5], size=(3200, 3))
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def assert_equal(here, there, X, library, at=1e-9):
     local = there.to_local()
     scale = abs(here.objective_)
     assert abs(local.objective_ - here.objective_) <= at * scale
-    assert 0.0 <= local.duality_gap_ <= 1e-6 * scale
+    assert -1e-12 * scale <= local.duality_gap_ <= 1e-6 * scale  # to rounding
     assert np.array_equal(library.back(there.support_), here.support_)
     coef = library.back(there.dual_coef_)
     assert np.allclose(coef, here.dual_coef_, atol=1e-4 * abs(here.dual_coef_).max())

@@ -17,6 +17,7 @@ class Home:
     def __init__(self, xp, device):
         self.xp, self.device, self.moved = xp, device, 0
         self.float64, self.float32 = xp.float64, xp.float32
+        self.is_processor = "cpu" in str(device).lower()
 
     def __str__(self):
         return f"{self.xp.__name__.split('.')[-1]} on {self.device}"

@@ -5,9 +5,9 @@ import scipy.sparse as sp
 
 from ..kernels.base import Map
 
-# Kernel values at a time: many enough for a device, few enough for a cache. Rows at a time, where
-# these are prepared.
-_VALUES_AT_A_TIME, _NUMBERS_AT_A_TIME = 4_000_000, 16_000_000
+# Kernel values at a time: as few as a processor's cache holds (half the time of four million), or
+# as many as keep another device busy. Numbers at a time, where rows are prepared.
+_IN_A_CACHE, _ON_A_DEVICE, _NUMBERS_AT_A_TIME = 200_000, 32_000_000, 16_000_000
 # Half the squared norm beyond which ``RowMap`` gives rows fewer digits, or cuts them off.
 _FAR = 1e14
 _LN2 = float(np.log(2.0))
@@ -73,7 +73,8 @@ def mapped(home, kernel, z):
 
 def add_products(home, kernel, rows, columns, coef, out):
     """``out += K(rows, columns) @ coef``, of float64 sums; both are prepared."""
-    for part in parts_of(rows.shape[0], columns.shape[1], _VALUES_AT_A_TIME):
+    most = _IN_A_CACHE if home.is_processor else _ON_A_DEVICE
+    for part in parts_of(rows.shape[0], columns.shape[1], most):
         values = mapped(home, kernel, rows[part, :] @ columns)
         out[part] += home.exactly(values) @ coef
     return out
