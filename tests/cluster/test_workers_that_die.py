@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections import Counter
 
 import dask.array as da
 import numpy as np
@@ -86,3 +87,33 @@ def test_a_process_is_killed():
     local = SVDD(slack="linear", nu=0.05, tol=1e-8).fit(X)
     assert machine.objective_ == pytest.approx(local.objective_, rel=1e-9)
     assert np.array_equal(machine.support_, local.support_)
+
+
+def test_a_worker_that_joins_is_used(monkeypatch):
+    """By partitions that are loaded again, and by the next fit."""
+    places, settle = [], ClusterPlace._settle
+
+    def noting(place, facts):
+        places.append(place)
+        settle(place, facts)
+
+    monkeypatch.setattr(ClusterPlace, "_settle", noting)
+
+    def join(entry):
+        if len(client.nthreads()) == 1:
+            cluster.scale(2)
+            client.wait_for_workers(2)
+            for slot in places[0].slots[:2]:  # lost
+                slot.future = slot.actor = None
+
+    with (
+        LocalCluster(
+            processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        machines = [DaskSVDD(tol=1e-8).fit(ROWS, callback=join) for _ in range(2)]
+    for place in places:
+        assert sorted(Counter(slot.address for slot in place.slots).values()) == [2, 2]
+    assert [sum(entry["loaded_again"] for entry in m.history_) for m in machines] == [2, 0]
+    assert machines[0].objective_ == pytest.approx(machines[1].objective_, rel=1e-9)
