@@ -2,13 +2,17 @@
 
 import pickle
 import re
+import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 import skops.io
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, SVDDEnsemble
 
@@ -166,6 +170,28 @@ def test_attributes_are_where_the_rows_are(rows, library):
         assert np.array_equal(loaded.predict(rows), local.predict(rows))
     # A fit to rows of NumPy gives attributes of NumPy again.
     assert isinstance(machine.fit(rows).support_, np.ndarray)
+
+
+def test_a_pipeline_and_rows_of_other_kinds(rows, library):
+    X = library.there(rows)
+    objective = SVDD().fit(X).objective_
+    pipeline = make_pipeline(StandardScaler(), OneClassSVM(nu=0.05)).fit(X)
+    assert set(library.back(pipeline.predict(X))) == {-1, 1}
+    # Rows with names are NumPy's, and the machine scores either.
+    frame = SVDD().fit(pd.DataFrame(rows, columns=list("abc")))
+    assert isinstance(frame.support_, np.ndarray) and len(library.back(frame.predict(X)))
+    assert not hasattr(frame.fit(X), "feature_names_in_")
+    if library.name == "torch":  # gradients have no part in it
+        machine = SVDD().fit(X.requires_grad_())
+        assert machine.objective_ == objective and not machine.score_samples(X).requires_grad
+    whole = SVDD().fit(library.there(np.round(10 * rows).astype(int)))
+    assert library.back(whole.support_vectors_).dtype == np.float64
+
+
+def test_what_is_not_installed_is_named(rows, library, monkeypatch):
+    monkeypatch.setitem(sys.modules, "array_api_compat", None)
+    with pytest.raises(ImportError, match=re.escape("pip install 'fewlabels[array-api]'")):
+        SVDD().fit(library.there(rows))
 
 
 def test_without_dispatch_arrays_are_converted_as_ever(rows):
