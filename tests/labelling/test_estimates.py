@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from numpy.linalg import norm as norm2
+from scipy.stats import binom, norm
 
 from fewlabels.labelling.estimates import advice_on, positives_at, share_of, shares_of
 
@@ -14,6 +15,39 @@ def test_intervals_hold_for_every_share(n):
         held = [p >= one.low and p <= one.high for one in intervals]
         assert binom.pmf(np.arange(n + 1), n, p)[held].sum() >= 0.95
     assert all(one.low <= one.value <= one.high for one in intervals)
+
+
+def test_errors_of_machines_that_share_labels_are_less_certain():
+    """Two samples of n, of rows and of labels, make the interval that of n / 2 rows."""
+    assert share_of(10, 40, 40)[2:] == share_of(5, 20)[2:]
+    assert share_of(10, 40, 40)[:2] == (10, 40) and share_of(10, 40, np.inf) == share_of(10, 40)
+    widths = [one.high - one.low for one in (share_of(3, 50, m) for m in (20, 40, 400))]
+    assert widths == sorted(widths, reverse=True)
+    assert share_of(0, 50, 40).low == 0.0 and share_of(50, 50, 40).high == 1.0
+
+
+def test_error_intervals_hold_the_error_of_the_machine():
+    """Means of two normal classes are learnt from labels: errors of five-fold fits."""
+    rng, held, bare = np.random.default_rng(0), 0, 0
+    for _ in range(150):
+        y = np.arange(40) % 2
+        X = rng.normal(size=(40, 8)) + 0.6 * y[:, None]
+        wrong = 0
+        for k in range(5):
+            fold = np.arange(40) // 2 % 5 == k
+            w, b = _plane(X[~fold], y[~fold])
+            wrong += np.sum((X[fold] @ w + b > 0) != y[fold])
+        w, b = _plane(X, y)
+        truth = (norm.sf(-b / norm2(w)) + norm.cdf(-(b + 0.6 * w.sum()) / norm2(w))) / 2
+        wide, plain = share_of(wrong, 40, 32), share_of(wrong, 40)
+        held += wide.low <= truth <= wide.high
+        bare += plain.low <= truth <= plain.high
+    assert held / 150 >= 0.95 and bare < held
+
+
+def _plane(X, y):
+    a, b = X[y == 0].mean(axis=0), X[y == 1].mean(axis=0)
+    return b - a, -(b - a) @ (a + b) / 2
 
 
 def test_nothing_is_known_of_no_rows():

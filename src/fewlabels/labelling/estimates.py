@@ -31,15 +31,20 @@ class Share(NamedTuple):
         }  # fmt: skip
 
 
-def share_of(hits, n):
+def share_of(hits, n, n_trained=np.inf):
     """The share of ``hits`` among ``n`` random rows, with Clopper and Pearson's interval.
 
     It holds for any share and any n: at least 95 of 100 such intervals hold the true share.
+
+    ``n_trained``: of errors by machines that were each fitted to so many labels. What another
+    draw of these would change adds 1 / n_trained to 1 / n in the variance (Nadeau and Bengio
+    2003), so the interval is that of as many rows less.
     """
-    tail = (1.0 - LEVEL) / 2.0
-    low = float(beta.ppf(tail, hits, n - hits + 1)) if hits else 0.0
-    high = float(beta.ppf(1.0 - tail, hits + 1, n - hits)) if hits < n else 1.0
-    return Share(int(hits), int(n), low, high)
+    tail, count = (1.0 - LEVEL) / 2.0, int(hits)
+    hits, rows = hits / (1.0 + n / n_trained), n / (1.0 + n / n_trained)
+    low = float(beta.ppf(tail, hits, rows - hits + 1)) if count else 0.0
+    high = float(beta.ppf(1.0 - tail, hits + 1, rows - hits)) if count < n else 1.0
+    return Share(count, int(n), low, high)
 
 
 def shares_of(labels, names):

@@ -45,7 +45,8 @@ class Learner:
         self.machine = self.decisions = self._function = None
         self.classes = ()
         self.left_out = {}  # row: (code predicted without it, decisions without it)
-        self.left_out_at = 0
+        # Answers told when rows were left out, and labels that machines were then trained on.
+        self.left_out_at, self.left_out_trained = 0, np.inf
         self.n_told = self.n_fits = 0
         # A machine pickled, what was told since, and how much of that the machine has followed.
         self._anchor, self._since, self._followed = None, [], 0
@@ -163,8 +164,9 @@ class Learner:
             return lambda: ("fit", codes, fitted(self.X, codes, self.kernel, shares))
         if leave_out and not self._due and self._due_left_out and self._follows():
             rows = self._to_leave_out()
+            then = n_told, np.sum(codes >= 0) - len(rows) / _FOLDS
             return lambda: (
-                "left out", n_told, left_out(self.X, codes, self.kernel, shares, rows)
+                "left out", then, left_out(self.X, codes, self.kernel, shares, rows)
             )  # fmt: skip
         return None
 
@@ -186,8 +188,8 @@ class Learner:
         if what == "fit":
             self._take_fit(then, made)
         elif what == "left out":
-            self.left_out, self.left_out_at = made, then
-            self._due_left_out = self.n_told - then >= _FEW_ANSWERS
+            self.left_out, (self.left_out_at, self.left_out_trained) = made, then
+            self._due_left_out = self.n_told - self.left_out_at >= _FEW_ANSWERS
         elif what == "undone" and self._due == "undoing" and self._since[: len(then)] == then:
             self._due = ""
             self._show(made, len(then))

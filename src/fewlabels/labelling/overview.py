@@ -51,7 +51,7 @@ def _error(session, sample):
             wrong += learner.left_out[row][0] != code
         elif counts[code] < 2:  # without it nobody would know the class
             n, wrong = n + 1, wrong + 1
-    return share_of(wrong, n)
+    return share_of(wrong, n, learner.left_out_trained)
 
 
 def _lists(session, sample, rate):

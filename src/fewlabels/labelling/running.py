@@ -70,6 +70,7 @@ def _listening(port):
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((_HOST, port))
+        found.listen(128)  # a browser that is early waits, and is not sent away
     except (OSError, OverflowError) as error:
         found.close()
         raise UserError(f"Port {port} cannot be used ({error}); pass another --port, or none."
