@@ -18,7 +18,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from fewlabels import S3VM, SVDD, OneClassSVM, PUEnsemble
+from fewlabels import S3VM, SVDD, OneClassSVM, PUEnsemble, TableEncoder
 from fewlabels.onnx import to_onnx
 
 
@@ -116,6 +116,17 @@ def test_tables(name, dtype, exported):
     assert graph.frame(rows[:0])["score"].shape == (0,)
     one = graph.frame(rows[3:4])
     assert one["score"] == pytest.approx(found["score"][3], abs=1e-7)
+
+
+def test_a_table_of_one_class(exported):
+    # Rare categories count less, and those of a long tail are near the most frequent one.
+    frame = make_table()[["b", "size"]]
+    frame["town"] = np.repeat(list("abcde"), [70, 12, 4, 3, 1])
+    encoder = TableEncoder(categorical="size").fit(frame).encoder_
+    pipeline = make_pipeline(encoder, SVDD(C=0.3)).fit(frame)
+    rows = frame.assign(town=np.repeat(list("edcbz"), 18))
+    found = exported(pipeline).frame(rows)["score"]
+    np.testing.assert_allclose(found, pipeline.decision_function(rows), rtol=0, atol=1e-12)
 
 
 def test_categories_that_were_not_seen(exported):

@@ -52,9 +52,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         leaves out numbers, categories or texts without which they are told better; 1 without
         ``y``.
     weigh_rare : {"auto", True, False}, default="auto"
-        Whether 0/1 columns are multiplied by sqrt(10 p), at most 1, with p the share of ones, so
-        that rare categories do not make a row odd by themselves. "auto": without ``y``, where rows
-        are of one class.
+        Whether 0/1 columns are multiplied by w = sqrt(10 p), at most 1, with p the share of ones,
+        so that rare categories do not make a row odd by themselves; where a column has three or
+        more of them, such rows have 1 - w in the 0/1 column of its most frequent category. "auto":
+        without ``y``, where rows are of one class.
 
     Attributes
     ----------

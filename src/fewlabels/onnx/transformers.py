@@ -17,7 +17,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from ..io.encoding.rare import RareColumns
+from ..io.encoding.rare import RareCategories, RareColumns
 from ..io.encoding.truth import TruthColumns
 from .graph import Columns, Matrix, joined
 
@@ -59,6 +59,11 @@ def _max_abs(graph, scaler, rows):
 def _rare(graph, step, rows):
     rows = rows.numbers(graph)
     return Matrix(graph.add("Mul", rows.name, step.weight_), rows.width)
+
+
+def _rare_categories(graph, step, rows):
+    rows = rows.numbers(graph)
+    return Matrix(graph.add("MatMul", rows.name, step.mixing().toarray()), rows.width)
 
 
 def _min_max(graph, scaler, rows):
@@ -280,6 +285,7 @@ _WRITERS = {
     FunctionTransformer: _function,
     MaxAbsScaler: _max_abs,
     MissingIndicator: _missing,
+    RareCategories: _rare_categories,
     RareColumns: _rare,
     MinMaxScaler: _min_max,
     OneHotEncoder: _one_hot,

@@ -7,7 +7,7 @@ from ...kernels.width import total_variance
 from ..errors import UserError
 from ..tables.columns import blank
 from ..tables.schema import IMPUTE
-from .rare import RareColumns
+from .rare import RareCategories, RareColumns
 from .texts import TextEncoder
 from .truth import TruthColumns
 
@@ -36,8 +36,8 @@ def _make_encoder(schema, scale, gaps, weigh_rare):
         StandardScaler,
     )
 
-    def flags(step, either=False):
-        return make_pipeline(step, RareColumns(either)) if weigh_rare else step
+    def flags(step, rare):
+        return make_pipeline(step, rare) if weigh_rare else step
 
     if schema.layout == "sparse":
         return MaxAbsScaler() if scale else FunctionTransformer(accept_sparse=True)
@@ -52,10 +52,11 @@ def _make_encoder(schema, scale, gaps, weigh_rare):
         encode = OneHotEncoder(handle_unknown="ignore")
         parts = [
             ("numbers", numbers, schema.names("number", "date")),
-            ("categories", flags(encode), schema.names("category")),
-            ("booleans", flags(TruthColumns(), either=True), schema.names("boolean")),
+            ("categories", flags(encode, RareCategories()), schema.names("category")),
+            ("booleans", flags(TruthColumns(), RareColumns(either=True)), schema.names("boolean")),
         ]
-    parts.append(("missing", flags(MissingIndicator(features="all")), list(gaps)))
+    marks = flags(MissingIndicator(features="all"), RareColumns())
+    parts.append(("missing", marks, list(gaps)))
     parts += [(f"{_TEXT}{k}", TextEncoder(), name) for k, name in enumerate(schema.names("text"))]
     return ColumnTransformer([part for part in parts if part[2]])
 
@@ -65,7 +66,7 @@ def fit_encoder(schema, rows, source, scale=True, weigh_rare=False):
 
     Rows that no machine could learn from are refused. Texts together have the variance of all
     other columns together, see :func:`weigh_texts`; ``weigh_rare``: rare categories and missing
-    numbers count less, as they should for machines of one class, see :class:`RareColumns`.
+    numbers count less, as they should for machines of one class, see :mod:`.rare`.
     """
     gaps = []
     if schema.missing == IMPUTE and schema.layout == "dense":
