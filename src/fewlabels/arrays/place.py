@@ -39,7 +39,9 @@ class ArrayPart(Part):
 
     def moments(self):
         weight = np.ones(self.n) if self.weight is None else self.weight
-        there = self.home.array(weight, float)
+        there = self.home.zeros(self.n) + 1.0
+        if self.weight is not None:
+            there = self.home.array(weight, float)
         found = Moments.combined(
             self._moments(part, there[part], weight[part])
             for part in parts_of(self.n, self.X.shape[1], _AT_A_TIME)
