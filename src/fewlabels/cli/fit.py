@@ -80,7 +80,7 @@ class RowOptions(NamedTuple):
         help="Missing numbers: impute fills them in with the median and tells the machine "
         "where; skip leaves out rows that have some; refuse stops.",
     )
-    scale: bool = options.SCALE
+    scale: bool | None = options.SCALE
     merge_case: bool | None = options.MERGE_CASE
     clean: bool | None = _rows(
         None,

@@ -38,7 +38,11 @@ TEXT = typer.Option(
     rich_help_panel=ROWS_PANEL,
 )
 SCALE = typer.Option(
-    True, help="Scale numbers to mean 0 and variance 1 (sparse: to 1).", rich_help_panel=ROWS_PANEL
+    None,
+    "--scale/--no-scale",
+    help="Scale numbers to mean 0 and variance 1 (sparse: to 1). (default: unless all columns are "
+    "numbers of one unit: rows of one length, or columns that reach one largest value)",
+    rich_help_panel=ROWS_PANEL,
 )
 DATES = typer.Option(
     None,

@@ -46,7 +46,7 @@ class RowOptions(NamedTuple):
         "that have some; refuse stops.",
         rich_help_panel=ROWS_PANEL,
     )
-    scale: bool = options.SCALE
+    scale: bool | None = options.SCALE
     merge_case: bool | None = options.MERGE_CASE
 
 
@@ -97,6 +97,7 @@ def prior(
     from ..jobs.priors import prior as estimate
 
     asked = values_of(of_rows) | values_of(of_reading) | values_of(of_estimate)
+    asked = {name: value for name, value in asked.items() if value is not None}
     summary = estimate(data, target, **asked, observer=progress.Quiet())
     show.told(summary, json, quiet, summary["notes"])
     if json:

@@ -44,8 +44,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Columns of categories although they hold numbers, or yes and no.
     missing : {"impute", "refuse"}, default="impute"
         Missing numbers are filled in with the median, or are an error.
-    scale : bool, default=True
-        Whether numbers are scaled to mean 0 and variance 1.
+    scale : "auto" or bool, default="auto"
+        Whether numbers are scaled to mean 0 and variance 1. "auto": unless all columns are numbers
+        of one unit, which is where rows are all of one length, or most columns reach the same
+        largest value.
     text_weight : "auto" or float, default="auto"
         Variance of all columns of texts together in terms of that of all other columns. "auto"
         takes the one of six by which rows held out are told best from those of other classes, and
@@ -100,7 +102,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         keep=(),
         categorical=(),
         missing="impute",
-        scale=True,
+        scale="auto",
         text_weight="auto",
         weigh_rare="auto",
     ):

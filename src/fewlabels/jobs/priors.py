@@ -20,7 +20,7 @@ from .wording import as_options, listening
 @job
 def prior(
     data, target, *, positive=None, drop=(), categorical=(), keep=(), text=(), missing="impute",
-    scale=True, method="auto", confidence=0.9, convention="unlabeled", n_jobs=None, seed=0,
+    scale="auto", method="auto", confidence=0.9, convention="unlabeled", n_jobs=None, seed=0,
     merge_case=None, dates=(), observer=None, **reading,
 ):  # fmt: skip
     """Estimate the class prior of a table.

@@ -140,7 +140,7 @@ def fit_table(
     text=(),
     text_weight=None,
     missing="impute",
-    scale=True,
+    scale="auto",
     clean=None,
     time_budget=DEFAULT_BUDGET,
     baselines=None,
@@ -192,8 +192,10 @@ def fit_table(
     missing : {"impute", "skip", "refuse"}, default="impute"
         Missing numbers: filled in with the median, and the machine is told where; or their rows
         are left out; or they are refused.
-    scale : bool, default=True
-        Whether numbers are scaled to mean 0 and variance 1.
+    scale : "auto" or bool, default="auto"
+        Whether numbers are scaled to mean 0 and variance 1. "auto": unless all columns are numbers
+        of one unit, which is where rows are all of one length, or most columns reach the same
+        largest value.
     clean : bool, default=None
         Whether no row of one class is an anomaly, so that all are trained on. None is as False:
         a few may be, and the rows farthest from others have no part.

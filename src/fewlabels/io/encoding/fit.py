@@ -10,6 +10,7 @@ from ..tables.schema import IMPUTE
 from .rare import RareCategories, RareColumns
 from .texts import TextEncoder
 from .truth import TruthColumns
+from .units import common_unit
 
 # What the steps for columns of texts are called, before their number.
 _TEXT = "text "
@@ -61,9 +62,21 @@ def _make_encoder(schema, scale, gaps, weigh_rare):
     return ColumnTransformer([part for part in parts if part[2]])
 
 
-def fit_encoder(schema, rows, source, scale=True, weigh_rare=False):
+def unit_of(schema, rows):
+    """Why numbers are better left as they are, see :func:`common_unit`; None if they are not.
+
+    Numbers beside columns of other kinds are scaled in any case.
+    """
+    if schema.layout != "table":
+        return common_unit(rows)
+    only_numbers = len(schema.names("number")) == len(schema.columns)
+    return common_unit(rows.to_numpy(float)) if only_numbers else None
+
+
+def fit_encoder(schema, rows, source, scale="auto", weigh_rare=False):
     """The fitted encoder, the encoded rows, and the schema with its numbers of categories.
 
+    Numbers are scaled, with "auto" unless they have a unit in common, see :func:`unit_of`.
     Rows that no machine could learn from are refused. Texts together have the variance of all
     other columns together, see :func:`weigh_texts`; ``weigh_rare``: rare categories and missing
     numbers count less, as they should for machines of one class, see :mod:`.rare`.
@@ -73,6 +86,8 @@ def fit_encoder(schema, rows, source, scale=True, weigh_rare=False):
         gaps = np.flatnonzero(np.isnan(rows).any(axis=0)).tolist()
     elif schema.missing == IMPUTE:
         gaps = [name for name in schema.names("number", "date") if rows[name].isna().any()]
+    if scale == "auto":
+        scale = unit_of(schema, rows) is None
     encoder = _make_encoder(schema, scale, gaps, weigh_rare)
     X = _weigh_by_length(encoder, encoder.fit_transform(rows))
     dense = isinstance(X, np.ndarray)

@@ -40,7 +40,7 @@ class Request:
     text_weight: float | None = None
     dates: tuple[str, ...] = ()
     missing: str = "impute"
-    scale: bool = True
+    scale: bool | str = "auto"
     clean: bool | None = None
     time_budget: float = DEFAULT_BUDGET
     baselines: bool | None = None

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ...io.encoding.fit import fit_encoder, text_encoders, weigh_by_labels, weigh_texts
+from ...io.encoding.fit import fit_encoder, text_encoders, unit_of, weigh_by_labels, weigh_texts
+from ...io.errors import UserError, quoted
 from ...io.tables.schema import Schema
 from ...io.tables.training import TrainingFile, TrainingRows
 
@@ -34,21 +35,26 @@ def encode(file, roles, missing, scale, *, weight=None, y=None, by_labels=True, 
     found = file.choose(roles, missing)
     y = found.y if y is None else y
     rare = y is None if weigh_rare is None else weigh_rare
+    if scale not in ("auto", True, False):
+        raise UserError(f"scale={quoted(scale)} is not known; pass 'auto', True or False.")
+    unit = unit_of(found.schema, found.rows) if scale == "auto" else None
+    scale = unit is None if scale == "auto" else scale
+    notes = [f"numbers are not standardised, since {unit} (--scale does so)"] if unit else []
     encoder, X, schema = fit_encoder(found.schema, found.rows, file.path, scale, rare)
     if weight is not None or not by_labels:
         X = X if weight in (None, 1.0) else weigh_texts(encoder, X, weight)
-        return Encoded(file, found, encoder, X, schema, None, [])
+        return Encoded(file, found, encoder, X, schema, None, notes)
     asked = file.asked if schema.names("text") else ()
     weighing = weigh_by_labels(encoder, schema, X, y, asked)
     if weighing is None:
-        return Encoded(file, found, encoder, X, schema, None, [])
+        return Encoded(file, found, encoder, X, schema, None, notes)
     if weighing.left_out:
         file = replace(file, unhelpful=weighing.left_out)
         found = file.choose(roles, missing)
         encoder, X, schema = fit_encoder(found.schema, found.rows, file.path, scale, rare)
     if weighing.ratio != 1.0:
         X = weigh_texts(encoder, X, weighing.ratio)
-    return Encoded(file, found, encoder, X, schema, weighing, [_told(weighing, schema)])
+    return Encoded(file, found, encoder, X, schema, weighing, [*notes, _told(weighing, schema)])
 
 
 def text_facts(encoder, schema, weighing, weight=None):

@@ -1,0 +1,99 @@
+"""Whether columns of numbers have a unit in common."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from fewlabels import TableEncoder, fit_table
+from fewlabels.io.encoding.units import common_unit
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+N = 60
+
+
+def of_length_one(rng):
+    X = np.abs(rng.normal(size=(N, 8))) * (rng.random((N, 8)) < 0.5) * np.arange(1, 9)
+    return X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-300)
+
+
+def codes(rng):
+    return np.hstack([np.eye(3)[rng.integers(3, size=N)], np.eye(4)[rng.integers(4, size=N)]])
+
+
+def pixels(rng):
+    X = rng.integers(0, 256, (N, 9)).astype(float)
+    X[0] = 255
+    return np.hstack([X, (X[:, :2] > 200) * 7.0, np.zeros((N, 1))])  # a border that hardly varies
+
+
+def answers(rng):
+    return rng.integers(1, 6, (N, 5))
+
+
+def measured(rng):
+    return rng.normal(size=(N, 5))
+
+
+def mixed(rng):
+    return np.c_[rng.integers(0, 2, (N, 4)), rng.normal(size=N) * 1000]
+
+
+def one_large(rng):
+    """One column has nearly all the variance, and reaches the largest value alone."""
+    return np.c_[rng.uniform(0, 1, (N, 6)), rng.uniform(0, 1e5, N)]
+
+
+def far_off(rng):
+    """Lengths are equal to many digits because of an offset."""
+    return np.c_[1e7 + rng.normal(size=N), rng.normal(size=(N, 2))]
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        (of_length_one, "one length"), (codes, "one length"), (pixels, "largest value, 255"),
+        (answers, "largest value, 5"), (measured, None), (mixed, None), (one_large, None),
+        (far_off, None),
+    ],
+)  # fmt: skip
+def test_what_is_seen(rows, reason, storage, rng):
+    X = storage(rows(rng))
+    for factor in (1, 0.001):
+        found = common_unit(X * factor)
+        assert found is None if reason is None else reason.split(",")[0] in found
+
+
+def test_nothing_to_see():
+    for X in (np.zeros((5, 3)), np.ones((1, 3)), np.ones((5, 1)), np.full((4, 2), np.nan)):
+        assert common_unit(X) is None
+
+
+def test_blank_texts_have_no_length(rng):
+    X = of_length_one(rng)
+    X[3] = 0.0
+    assert "one length" in common_unit(sp.csr_array(X))
+
+
+def test_encoder(rng):
+    X = pixels(rng)
+    encoder = TableEncoder().fit(X)
+    assert np.array_equal(encoder.transform(X), X)
+    assert not np.array_equal(TableEncoder(scale=True).fit(X).transform(X), X)
+    assert np.array_equal(TableEncoder(scale=False).fit(X).transform(X), X)
+    other = measured(rng)
+    assert np.allclose(TableEncoder().fit(other).transform(other).std(axis=0), 1.0)
+    with pytest.raises(ValueError, match="scale='units' is not known; pass 'auto', True or False"):
+        TableEncoder(scale="units").fit(X)
+
+
+def test_only_columns_of_numbers(rng):
+    """Beside categories numbers are standardised; the note says what was done, and how not to."""
+    table = pd.DataFrame(answers(rng), columns=list("abcde"))
+    quick = {"time_budget": 0, "report": False, "machine": "one-class"}
+    told = "numbers are not standardised, since columns reach the same largest value, 5"
+    assert any(note.startswith(told) for note in fit_table(table, **quick).notes)
+    table["kind"] = np.where(rng.random(N) < 0.5, "dog", "cat")
+    assert not any("standardised" in note for note in fit_table(table, **quick).notes)
