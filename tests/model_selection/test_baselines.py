@@ -23,7 +23,7 @@ from fewlabels.model_selection.comparison import one_class as baselines_one_clas
 from fewlabels.model_selection.comparison import positive_unlabelled as baselines_pu
 from fewlabels.model_selection.comparison import run as baselines_run
 from fewlabels.model_selection.comparison.baselines import _table
-from fewlabels.model_selection.comparison.run import Scores
+from fewlabels.model_selection.comparison.run import Scores, folds_in_words
 
 matplotlib.use("Agg")
 COLUMNS = ["name", "ours", "score", "low", "high", "seconds", "note"]
@@ -427,3 +427,7 @@ def test_areas_end_at_one_and_keep_their_order():
     table = _table(found, True)
     assert list(table["name"]) == ["ahead", "ours"] and (table["score"] == 1.0).all()
     assert (table["high"] == 1.0).all() and table["low"].between(0.0, 1.0).all()
+
+
+def test_a_single_fold_is_called_one():
+    assert [folds_in_words(range(n)) for n in (1, 5)] == ["1 fold", "5 folds"]

@@ -10,7 +10,7 @@ from ...baselines.methods import MAJORITY, beside, few_label_methods
 from ...estimators import S3VM
 from ...labels.semi_supervised import places_of, read_semi_labels, read_shares
 from ..splitters import LabeledKFold
-from .run import run, sample
+from .run import folds_in_words, run, sample
 
 # Folds are repeated until about so many labels were predicted.
 _FOLDS, _PREDICTIONS, _MOST_REPEATS = 5, 200, 10
@@ -79,7 +79,7 @@ def compare_few_labels(machine, rows, search, rng, class_names=None):
                 hits[i, j, splits[fold][1]] = found.outputs[k][fold][0]
         found.fill_hits(hits[:, :, np.isfinite(hits[0]).any(axis=0)], 1.0 / (folds - 1))
     found.protocol = (
-        f"Accuracy on held-out labelled rows: {len(common)} folds ({folds} parts of "
+        f"Accuracy on held-out labelled rows: {folds_in_words(common)} ({folds} parts of "
         f"{len(labelled)} labelled rows, shuffled anew each time), the unlabelled rows kept in "
         f"training.{told}"
     )

@@ -9,7 +9,7 @@ from sklearn.model_selection import KFold
 from ...baselines.methods import beside, one_class_methods
 from ...estimators import SVDDEnsemble
 from ...training.neighbors import far_from_neighbors
-from .run import MOST_ROWS, run
+from .run import MOST_ROWS, folds_in_words, run
 
 _FOLDS, _REPEATS = 5, 2
 # The rate asked for where the machine has none.
@@ -55,7 +55,7 @@ def compare_one_class(machine, rows, known_other, trim, search, rng):
     found = run(methods, splits, evaluate, search)
     if not found.running:
         return found, "", None, None
-    folds = f"{len(found.folds)} folds ({_FOLDS} parts, shuffled anew each time)."
+    folds = f"{folds_in_words(found.folds)} ({_FOLDS} parts, shuffled anew each time)."
     if known_other is not None:
         _against(found)
         found.protocol = (

@@ -11,7 +11,7 @@ from ...estimators import PUEnsemble
 from ...estimators.positive_unlabelled import prior_of
 from ...metrics import pu_auc
 from ..splitters import PUKFold
-from .run import run, sample
+from .run import folds_in_words, run, sample
 
 _FOLDS, _REPEATS = 5, 4
 # Most positive rows that take part.
@@ -61,7 +61,8 @@ def compare_pu(machine, rows, search, rng):
             accuracy, f1 = np.clip((accuracy, f1), 0.0, 1.0)
             found.notes[k] = f"expected accuracy {accuracy:.3f}, F1 {f1:.3f}"
     found.protocol = (
-        f"Held-out positive against held-out unlabelled rows, {len(common)} folds ({folds} parts, "
+        "Held-out positive against held-out unlabelled rows, "
+        f"{folds_in_words(common)} ({folds} parts, "
         f"shuffled anew each time). The area shown is against negatives; with the prior "
         f"{prior:.3g}, {prior / 2:.3g} + {1 - prior:.3g} times it is the area against unlabelled "
         "rows that was measured. "

@@ -100,6 +100,11 @@ def run(methods, splits, evaluate, search):
     return found
 
 
+def folds_in_words(folds):
+    """How many folds a protocol tells of."""
+    return "1 fold" if len(folds) == 1 else f"{len(folds)} folds"
+
+
 def sample(marked, most_marked, word, rng):
     """Rows that take part, and words when these are not all."""
     ours, others = np.flatnonzero(marked), np.flatnonzero(~marked)
