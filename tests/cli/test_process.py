@@ -149,7 +149,7 @@ def test_ctrl_c_twice(tmp_path):
     )  # fmt: skip
     assert done.returncode == 130, done.stderr
     first, second = done.stderr.splitlines()[-2:]
-    assert first == "Ctrl-C: going on with the best so far; once more ends the command."
+    assert first == "Ctrl-C: going on with the best so far, if any; once more ends the command."
     assert second.startswith("Interrupted: Ctrl-C came twice")
     assert sorted(os.listdir(tmp_path)) == ["d.csv"]
 

@@ -42,7 +42,7 @@ def going_on():
 
     def tell(number, frame):
         signal.signal(signal.SIGINT, before)
-        _say("Ctrl-C: going on with the best so far; once more ends the command.")
+        _say("Ctrl-C: going on with the best so far, if any; once more ends the command.")
         before(number, frame)
 
     signal.signal(signal.SIGINT, tell)
