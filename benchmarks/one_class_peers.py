@@ -6,11 +6,11 @@
   w8a    49 749 rows x 300 of 0 and 1; nu = 0.5, gamma = 1/300: LIBSVM's defaults
 
 ThunderSVM's paper (Wen et al. 2018) has a one-class machine of w8a: 4.66 s on a P100, 16.5 s on 20
-cores, LIBSVM 1493 s. Its settings are not stated there, so that seconds beside these are no
-comparison; LIBSVM's defaults are taken. Both sides are fitted in processes of their own, with the
-default number of threads (scikit-learn: one), after a fit to 3000 rows. The objective 1/2 a'Ka,
-with sum(a) = nu n, is computed by one function for both. A fit that takes longer than --limit is
-ended, and said to be.
+cores, LIBSVM 1493 s, quoted from memory. With which settings is not known here, so that seconds
+beside these are no comparison; LIBSVM's defaults are taken. Both sides are fitted in processes of
+their own, with the default number of threads (scikit-learn: one), after a fit to 3000 rows. The
+objective 1/2 a'Ka, with sum(a) = nu n, is computed by one function for both. A fit that takes
+longer than --limit is ended, and said to be.
 """
 
 from common import ChildFailed, data_folder, in_child, load_set, options, standardised, timed
