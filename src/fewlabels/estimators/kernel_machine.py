@@ -328,7 +328,9 @@ class KernelMachine(BaseEstimator):
 
     def _hold(self, stream):
         """Hold a stream from now on, or none (None)."""
-        self._stream, self._home = stream, None
+        self._stream = stream
+        if self._home is not None:  # rows are where NumPy's are again
+            self._home = None
         self._fixed = {name: getattr(self, name) for name in self._FIXED}
         if isinstance(self.kernel, Manifold | Trees):  # whose parameters may be set one by one
             self._fixed["kernel"] = replace(self.kernel)
