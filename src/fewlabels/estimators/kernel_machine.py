@@ -329,7 +329,7 @@ class KernelMachine(BaseEstimator):
     def _hold(self, stream):
         """Hold a stream from now on, or none (None)."""
         self._stream = stream
-        if self._home is not None:  # rows are where NumPy's are again
+        if self._home is not None:
             self._home = None
         self._fixed = {name: getattr(self, name) for name in self._FIXED}
         if isinstance(self.kernel, Manifold | Trees):  # whose parameters may be set one by one
@@ -474,8 +474,7 @@ class KernelMachine(BaseEstimator):
 
     def __getstate__(self):
         """Values and plain rows. No row twice: support vectors among them are left out."""
-        state = dict(super().__getstate__())
-        state.pop("_home", None)
+        state = {name: v for name, v in super().__getstate__().items() if name != "_home"}
         if self._stream is not None and self._late is not None:
             self._values_to_keep()
             solution = self._found
