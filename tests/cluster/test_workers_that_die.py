@@ -19,10 +19,13 @@ ROWS = da.from_array(X, chunks=(1500, 3))
 
 @pytest.fixture
 def faults(monkeypatch):
-    """Parts are lost by chance, before or after they have acted upon a message; how many were."""
-    lost, rate = [], [0.0]
+    """Parts are lost by chance, before or after they have acted upon a message; how many were.
+
+    With each another is lost that has answered already, such as one of the same worker.
+    """
+    lost, rate, with_it = [], [0.0], []
     rng = np.random.default_rng(0)
-    call = ClusterPlace._call
+    call, reply = ClusterPlace._call, ClusterPlace._reply
 
     def fault(place, k, level, message):
         slot, chance = place.slots[k], rng.uniform() / (5.0 if level else 1.0)
@@ -31,10 +34,19 @@ def faults(monkeypatch):
         if chance < 0.5 * rate[0]:
             call(place, k, level, message).result()
         lost.append(level)
+        with_it.append(k)
         slot.future = slot.actor = None
         return None
 
+    def lost_too(place, k, level, message, sent):
+        answer = reply(place, k, level, message, sent)
+        if answer is not None and with_it and rate[0] < 1.0:
+            with_it.clear()
+            place.slots[k].future = place.slots[k].actor = None
+        return answer
+
     monkeypatch.setattr(ClusterPlace, "_call", fault)
+    monkeypatch.setattr(ClusterPlace, "_reply", lost_too)
     monkeypatch.setattr("fewlabels.dask.place._PAUSE", 0.0)
     return lost, rate
 

@@ -158,7 +158,10 @@ class ClusterPlace(Place):
                 self._send(level, left, answers)
             except LostError as lost:
                 attempts = attempts + 1 if len(answers) == before else 1
-                self._recover(lost.places, attempts)
+                # Of a worker that died some parts may have answered first; they are where the
+                # others were before the message now, too.
+                for k in self._recover(lost.places, attempts):
+                    answers.pop(k, None)
             else:
                 return [answers[k] for k in messages]
 
@@ -243,7 +246,7 @@ class ClusterPlace(Place):
     # -- workers that die ------------------------------------------------------------------------
 
     def _recover(self, places, attempts):
-        """Load parts again, and bring them to where they were before the message."""
+        """Load parts again, and bring them to where they were before the message; which ones."""
         while places:
             if attempts > _ATTEMPTS:
                 numbers = ", ".join(str(self.slots[k].number) for k in places)
@@ -267,9 +270,10 @@ class ClusterPlace(Place):
                     self.send(None, {k: m for k, m in told.items() if m is not None})
                 if self.problem is not None:
                     self.problem.restore(places)
-                return
+                return places
             except LostError as lost:
                 places = sorted({*places, *lost.places})
+        return places
 
     def _load(self, places):
         """Have the scheduler load parts, and make actors of them, where they are if need be."""
