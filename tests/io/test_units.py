@@ -71,6 +71,16 @@ def test_nothing_to_see():
         assert common_unit(X) is None
 
 
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_any_numbers(storage, rng):
+    bytes_ = pixels(rng).astype(np.uint8)
+    assert "largest value, 255" in common_unit(storage(bytes_))
+    assert "largest value, 255" in common_unit(storage(bytes_.astype(np.float32)))
+    huge = measured(rng)
+    huge[0, 0] = 1e200
+    assert common_unit(storage(huge)) is None
+
+
 def test_blank_texts_have_no_length(rng):
     X = of_length_one(rng)
     X[3] = 0.0

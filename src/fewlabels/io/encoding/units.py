@@ -19,19 +19,26 @@ def common_unit(X):
     """
     if min(X.shape) < 2:
         return None
-    X = X.astype(float)
-    squares = X.multiply(X) if sp.issparse(X) else X * X
-    lengths = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
-    mean_square = np.asarray(squares.mean(axis=0)).ravel()
-    variance = mean_square - np.asarray(X.mean(axis=0)).ravel() ** 2
+    with np.errstate(over="ignore", invalid="ignore"):  # such rows are no one's unit
+        return _common_unit(X)
+
+
+def _common_unit(X):
+    if sp.issparse(X):
+        X = X.astype(float, copy=False)
+        squares, largest = X.multiply(X), abs(X).max(axis=0).toarray().ravel()
+        of_rows, of_columns = (np.asarray(squares.sum(axis=k), float).ravel() for k in (1, 0))
+    else:  # without a copy
+        of_rows, of_columns = (np.einsum(f"ij,ij->{k}", X, X, dtype=float) for k in "ij")
+        largest = np.maximum(X.max(axis=0), -X.min(axis=0).astype(float))
+    lengths, mean_square = np.sqrt(of_rows), of_columns / X.shape[0]
+    variance = mean_square - np.asarray(X.mean(axis=0, dtype=float)).ravel() ** 2
     used = lengths > 0.0
     if not used.any():
         return None
     is_spread = variance.sum() > _SPREAD * mean_square.sum()
     if is_spread and np.ptp(lengths[used]) <= _EQUAL * lengths.max():
         return "rows are all of one length"
-    largest = abs(X).max(axis=0)
-    largest = largest.toarray().ravel() if sp.issparse(largest) else largest
     reach = largest >= (1.0 - _EQUAL) * largest.max()
     if 2 * reach.sum() >= (variance > 0.0).sum() and (
         variance[reach].sum() >= _REACHED * variance.sum()
