@@ -1,6 +1,7 @@
 """What is answered is kept, learnt from exactly, and taken back exactly."""
 
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from fewlabels import S3VM, fit_table
 from fewlabels.io.answers.file import read_answers
 from fewlabels.io.answers.keys import cells_of
 from fewlabels.io.errors import UserError
+from fewlabels.labelling import session as sessions
 from fewlabels.labelling.exporting import export_labels
 from fewlabels.labelling.finishing import Finishing, arguments_of
 from fewlabels.labelling.learner import warm_up
@@ -66,6 +68,13 @@ def test_every_way_of_asking(table, ask):
             assert np.mean(table[1][asked[4:]] == "spam") > 0.6
     finally:
         session.close()
+
+
+def test_a_poor_minimum_is_left(table, monkeypatch):
+    """With these random rows the first fit splits the rows by town, and updates keep it there."""
+    drawn = SimpleNamespace(token_hex=lambda n: f"{20 * 2654435761:016x}")
+    monkeypatch.setattr(sessions, "secrets", drawn)
+    test_every_way_of_asking(table, "positives")
 
 
 def test_curves_go_back_with_an_undo(session, person):

@@ -13,6 +13,9 @@ from ..estimators import PUSVM, S3VM, SVDD
 
 # Answers after which a fit from scratch is worth its time: so many, and this share of the labels.
 _FEW_ANSWERS, _SHARE = 8, 0.25
+# The same for answers that the machine expected to be others: it may be at a poor minimum, where
+# updates keep it.
+_FEW_SURPRISES, _SURPRISED = 2, 0.1
 # Random rows from which the classes' shares are taken from these and no longer from all labels.
 _ENOUGH = 8
 _LEFT_OUT, _FOLDS = 150, 5
@@ -50,6 +53,7 @@ class Learner:
         self.n_told = self.n_fits = 0
         # A machine pickled, what was told since, and how much of that the machine has followed.
         self._anchor, self._since, self._followed = None, [], 0
+        self._surprises = 0  # answers since the last fit that the machine did not expect
         self._due, self._due_left_out = "fit", False
         self._shares = None
         self._means = np.asarray(X.mean(axis=0)).ravel()
@@ -59,14 +63,19 @@ class Learner:
 
     def tell(self, row, code):
         """A row got a label, another one, or (``UNKNOWN``) none."""
+        expected = self.predictions
+        self._surprises += expected is not None and code not in (UNKNOWN, expected[row])
         self._noted(row, code)
         self._since.append((row, code))
         if not self._follows():
             self._due = "fit"
-        elif self._due != "undoing" and len(self._since) >= max(
-            _FEW_ANSWERS, _SHARE * np.sum(self.codes >= 0)
-        ):
+        elif self._due != "undoing" and self._worth_a_fit(np.sum(self.codes >= 0)):
             self._due = "fit"
+
+    def _worth_a_fit(self, n_labels):
+        return len(self._since) >= max(_FEW_ANSWERS, _SHARE * n_labels) or (
+            self._surprises >= max(_FEW_SURPRISES, _SURPRISED * n_labels)
+        )
 
     def take_back(self, row, code):
         """The newest label of a row goes, and the one before it comes back.
@@ -213,6 +222,7 @@ class Learner:
             return  # what is there is better
         self._show(made, 0)
         self._anchor, self._since = made.anchor, [(int(r), int(self.codes[r])) for r in changed]
+        self._surprises = 0
         self.n_fits += 1
         self._due = "fit" if stale or (len(changed) and not self._follows()) else ""
 
