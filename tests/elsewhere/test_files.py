@@ -13,6 +13,7 @@ from fewlabels.gram import make_gram
 from fewlabels.kernels import RBF
 from fewlabels.problem import DualProblem, Penalty
 from fewlabels.solvers.engine.memory import memory_rows
+from fewlabels.training.calibration import draw_held_out
 from fewlabels.training.elsewhere import quantiles
 from fewlabels.training.positive_unlabelled.scores import quantile_cut
 
@@ -161,6 +162,41 @@ def test_rows_held_out_calibrate(rows, stored, monkeypatch):
     here, there = both(machine, rows, stored(rows))
     assert np.allclose(here.calibration_scores_, there.calibration_scores_, atol=1e-6)
     assert np.allclose(here.p_values(rows), there.p_values(rows), atol=2e-3)
+
+
+@pytest.mark.parametrize("slack", ["squared", "linear"])
+@pytest.mark.parametrize("n_parts", [1, 4])
+def test_rows_held_out_are_no_rows(rows, stored, monkeypatch, slack, n_parts):
+    places = in_parts(monkeypatch, n_parts)
+    options = {"slack": slack, "tol": 1e-9, **({"nu": 0.2} if slack == "linear" else {"C": 0.01})}
+    machine = SVDD(target_fpr=0.1, calibration="split", random_state=3, **options)
+    machine.fit(stored(rows))
+    held_out = draw_held_out(len(rows), 0.1, 3)
+    kept = np.flatnonzero(~held_out)
+    # Numbers are those of all rows, and nothing has a weight.
+    assert machine.shape_fit_ == rows.shape and places[0].shape[0] == len(kept)
+    assert all(part.weight is None for part in places[0].parts)
+    assert np.array_equal(places[0].numbers(np.arange(len(kept))), kept)
+    assert np.array_equal(machine.support_vectors_, rows[machine.support_])
+    alone = SVDD(**options).fit(rows[kept])
+    assert machine.objective_ == pytest.approx(alone.objective_, rel=1e-7)
+    assert np.array_equal(machine.support_, kept[alone.support_])
+    # All of them, in pieces and one by one.
+    part = places[0].parts[-1]
+    whole = np.concatenate([piece for _, piece in part.pieces()])
+    numbers = kept[part.first : part.first + part.n]
+    assert np.array_equal(whole, rows[numbers])
+    assert np.array_equal(part.take([3, 0, part.n - 1, 0]), rows[numbers[[3, 0, -1, 0]]])
+
+
+@pytest.mark.parametrize("wrong", ["held out", "kept"])
+def test_the_row_that_is_no_number_beside_rows_held_out(rows, stored, wrong):
+    held_out = draw_held_out(len(rows), 0.1, 3)
+    number = int(np.flatnonzero(held_out == (wrong == "held out"))[50])
+    rows[number, 1] = np.nan
+    machine = SVDD(target_fpr=0.1, calibration="split", random_state=3, cache_size=0.01)
+    with pytest.raises(ValueError, match=f"row {number} "):
+        machine.fit(stored(rows))
 
 
 def test_predictions_of_rows_in_a_file(rows, stored, monkeypatch):

@@ -1,11 +1,15 @@
-"""Tables of more than --memory, by the job behind ``fewlabels fit``."""
+"""Tables and matrices of more than --memory, by the job behind ``fewlabels fit``."""
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
 
+from fewlabels.io import limits, stored, svmlight
 from fewlabels.io.errors import UserError
 from fewlabels.jobs.scoring import score
+from fewlabels.jobs.table import fit_table
 from fewlabels.jobs.training import large
 from fewlabels.jobs.training.train import train_file
 
@@ -39,6 +43,14 @@ def test_the_machine_has_learnt_from_all_rows(form, frame, tmp_path, monkeypatch
     assert not list(tmp_path.glob("fewlabels-rows-*"))
 
 
+def test_columns_that_become_sparse(frame, rng, tmp_path):
+    frame["town"] = rng.choice(list("abcdefghijklmnop"), len(frame))
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    options = dict(drop=["fraud", "a", "b"], machine="svdd", time_budget=0, cache_size=0.01)
+    told = train_file(tmp_path / "table.csv", tmp_path / "model", memory="10K", **options)
+    assert told["training"]["rows"] == 3000 == len(score(tmp_path / "model", frame))
+
+
 @pytest.mark.parametrize("cache_size", [200, 0.01])
 def test_labels_of_all_rows(cache_size, frame, tmp_path, monkeypatch):
     monkeypatch.setattr(large, "_SAMPLE", 500)
@@ -66,3 +78,91 @@ def test_what_is_no_size_is_refused(frame, tmp_path):
     frame.to_csv(tmp_path / "table.csv", index=False)
     with pytest.raises(UserError, match="half is no size; write it as 500M or 32G"):
         train_file(tmp_path / "table.csv", tmp_path / "model", memory="half")
+
+
+def sparse(X):
+    return sp.csr_array(np.where(np.abs(X) > 1.3, X, 0.0))
+
+
+# Writers of rows and their labels, and whether rows are sparse.
+MATRICES = {
+    "npy": (lambda path, X, y: np.save(path, X), False),
+    "npy by columns": (lambda path, X, y: np.save(path, np.asfortranarray(X)), False),
+    "npz": (lambda path, X, y: np.savez(path, X=X, y=y, more=np.zeros((2, 2))), False),
+    "npz compressed": (lambda path, X, y: np.savez_compressed(path, X=X, y=y), False),
+    "npz sparse": (lambda path, X, y: sp.save_npz(path, sparse(X)), True),
+    "svm": (lambda path, X, y: dump_svmlight_file(sparse(X), y, str(path)), True),
+}
+
+
+@pytest.mark.parametrize("form", MATRICES)
+def test_matrices(form, rng, tmp_path, monkeypatch):
+    monkeypatch.setattr(large, "_SAMPLE", 500)
+    monkeypatch.setattr(svmlight, "_BYTES", 5_000)
+    monkeypatch.setattr(stored, "_LARGE", 0)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    X, y = rng.normal(size=(3000, 8)), rng.integers(0, 2, 3000)
+    write, is_sparse = MATRICES[form]
+    path = tmp_path / f"rows.{form.split()[0]}"
+    write(path, X, y)
+    options = dict(machine="svdd", time_budget=0, target_fpr="none", gamma=0.1, scale=False,
+                   cache_size=0.01)  # fmt: skip
+    told = train_file(path, tmp_path / "large", memory="10K", **options)["training"]
+    whole = train_file(path, tmp_path / "whole", memory="1G", **options)["training"]
+    assert told["rows"] == told["rows_read"] == 3000 and told["converged"]
+    assert told["notes"][0].startswith("the rows do not fit in memory: settings, columns")
+    # Rows are left as they are, so that the machines are the same.
+    assert told["objective"] == pytest.approx(whole["objective"], rel=1e-3)
+    rows = sparse(X) if is_sparse else X
+    here = score(tmp_path / "large", path)["score"]
+    np.testing.assert_allclose(score(tmp_path / "large", rows)["score"], here, atol=1e-9)
+    assert np.corrcoef(here, score(tmp_path / "whole", path)["score"])[0, 1] > 0.9999
+    assert not list(tmp_path.glob("fewlabels-rows-*"))
+
+
+@pytest.mark.parametrize("form", ["npz", "svm"])
+def test_labels_of_matrices(form, rng, tmp_path, monkeypatch):
+    monkeypatch.setattr(large, "_SAMPLE", 500)
+    monkeypatch.setattr(large, "_LABELLED", 200)
+    X = rng.normal(size=(3000, 8))
+    y = (X[:, 0] > 1.0) & (rng.random(3000) < 0.7)
+    path = tmp_path / f"rows.{form}"
+    MATRICES[form][0](path, X, y.astype(int))
+    told = train_file(
+        path, tmp_path / "model", target="y", machine="pusvm", time_budget=0, memory="10K",
+        prior=0.05, cache_size=0.01,
+    )["training"]  # fmt: skip
+    assert told["rows"] == 3000 and told["rows_labeled"] == y.sum()
+    assert f"{200 + 200} rows drawn" in told["notes"][0]
+    found = score(tmp_path / "model", path)
+    assert found["positive"][y].mean() > 0.5 > found["positive"].mean()
+
+
+def test_mapped_rows_of_a_notebook(rng, tmp_path):
+    X = rng.normal(size=(3000, 3))
+    np.save(tmp_path / "rows.npy", X)
+    X = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    found = fit_table(X, machine="svdd", time_budget=0, memory="10K", cache_size=0.01)
+    assert found.metadata["training"]["rows"] == 3000
+    assert "on disk" in found.metadata["training"]["notes"][0]
+
+
+def test_sparse_rows_by_columns_are_refused(rng, tmp_path):
+    sp.save_npz(tmp_path / "rows.npz", sparse(rng.normal(size=(3000, 8))).tocsc())
+    with pytest.raises(UserError, match=r"by csc, which is not read in pieces; save it by rows"):
+        train_file(tmp_path / "rows.npz", tmp_path / "model", memory="10K")
+
+
+def test_a_disk_that_is_full(frame, tmp_path, monkeypatch):
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    usage = limits.shutil.disk_usage
+    monkeypatch.setattr(
+        limits.shutil, "disk_usage", lambda place: usage(place)._replace(free=1000)
+    )
+    with pytest.raises(
+        UserError, match=r"temporary file of .*, and 0.001 MB are free in .*TMPDIR"
+    ):
+        train_file(
+            tmp_path / "table.csv", tmp_path / "model", memory="10K", machine="svdd",
+            time_budget=0, drop=["fraud"],
+        )  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 from fewlabels import OneClassSVM, stored_rows
-from fewlabels.io import stored
+from fewlabels.io import scratch, stored, svmlight
 from fewlabels.io.errors import UserError
 
 
@@ -46,7 +46,7 @@ def test_tables(form, table, tmp_path, monkeypatch):
         assert np.array_equal(X, numbers(table)) and np.array_equal(y, table["kind"].to_numpy())
         with stored_rows(path, ["b", "a"], folder=tmp_path) as (other, none):
             assert np.array_equal(other, X[:, [1, 0]]) and none is None
-    assert sorted(tmp_path.glob(f"{stored._FOLDER}*")) == []
+    assert sorted(tmp_path.glob(f"{scratch._FOLDER}*")) == []
 
 
 def test_float32_where_it_is_exact(tmp_path):
@@ -58,7 +58,7 @@ def test_float32_where_it_is_exact(tmp_path):
 
 @pytest.mark.parametrize("first", [0, 1])
 def test_svmlight(first, tmp_path, rng, monkeypatch):
-    monkeypatch.setattr(stored, "_BYTES", 1000)
+    monkeypatch.setattr(svmlight, "_BYTES", 1000)
     X = rng.normal(size=(300, 20)) * (rng.random((300, 20)) < 0.2)
     X[5, 0], X[6, 19] = 1.0, 2.0
     y = rng.integers(0, 2, 300)
@@ -102,7 +102,7 @@ def test_what_a_killed_process_left_is_removed(table, tmp_path):
     )
     arguments = [str(tmp_path / "rows.parquet"), str(tmp_path)]
     subprocess.run([sys.executable, "-c", code, *arguments], check=False)
-    left = list(tmp_path.glob(f"{stored._FOLDER}*"))
+    left = list(tmp_path.glob(f"{scratch._FOLDER}*"))
     assert len(left) == 1 and str(os.getpid()) not in left[0].name
     with stored_rows(tmp_path / "rows.parquet", folder=tmp_path):
         assert not left[0].exists()

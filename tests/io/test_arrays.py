@@ -7,6 +7,8 @@ from sklearn.datasets import dump_svmlight_file
 
 from fewlabels.io.arrays import read_arrays
 from fewlabels.io.errors import UserError
+from fewlabels.io.stored import array_pieces
+from fewlabels.io.tables.schema import Schema
 
 X = np.array([[0.0, 1.5, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 3.0]])
 Y = np.array([1, -1, 1])
@@ -51,7 +53,9 @@ def test_svmlight_counts_columns_as_in_training(tmp_path, zero_based):
     np.testing.assert_array_equal(data.labels["y"], Y)
     # A later file that happens to use neither the first nor the last column.
     dump_svmlight_file(np.array([[0.0, 7.0, 0.0]]), [1], str(later), zero_based=zero_based)
-    data = read_arrays(later, "svmlight", n_columns=3, zero_based=zero_based)
+    schema = Schema("sparse", 3, zero_based=zero_based)
+    ((data, share),) = array_pieces(later, "svmlight", 10, schema)
+    assert share == 1.0
     np.testing.assert_array_equal(data.X.toarray(), [[0, 7, 0]])
 
 

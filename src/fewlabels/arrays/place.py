@@ -55,7 +55,7 @@ class ArrayPart(Part):
         rows = home.exactly(self.X[part, :])
         largest = float(xp.max(xp.abs(rows)))
         if not largest <= _LARGEST:
-            refuse_no_numbers(home.numpy(rows), part.start)
+            refuse_no_numbers(home.numpy(rows), part.start.__add__)
         total, n = float(weight.sum()), int(np.count_nonzero(weight))
         if not n:
             return Moments(0, 0.0, np.zeros(d), np.zeros(d), np.zeros(d), largest, 0)

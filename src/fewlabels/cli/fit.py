@@ -201,9 +201,9 @@ class EffortOptions(NamedTuple):
     memory: str | None = _effort(
         None,
         metavar="SIZE",
-        help="Memory that the table may take, such as 4G. A larger one is learnt from in pieces, "
-        "on disk: settings from a sample, and svdd, one-class, pusvm and a linear s3vm from all "
-        "rows. (default: half of what is free)",
+        help="Memory that learning from DATA may take, such as 4G. Larger tables (.csv, .tsv, "
+        ".parquet) and matrices are learnt from in pieces, on disk: settings from a sample, and "
+        "svdd, one-class, pusvm and a linear s3vm from all rows. (default: half of what is free)",
         show_default=False,
     )
     n_jobs: int | None = _effort(None, help="Threads. (default: all cores)")

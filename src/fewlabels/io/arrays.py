@@ -1,20 +1,27 @@
 """Reading npz, npy and svmlight: matrices whose columns have no names."""
 
+import contextlib
 import math
+import mmap
 import os
+import shutil
 import zipfile
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from . import svmlight
 from .errors import UserError, listing, plural
-from .limits import check_room
+from .limits import check_room, writing
 
-# What learning takes for a byte of an svmlight file: an entry has four at least.
-_PER_BYTE = 8
+# What learning takes for a byte of an svmlight file, an entry of which has four at least, and for
+# a number: as it is read, encoded and prepared for a kernel.
+_PER_BYTE, _PER_CELL = 8, 24
 # Search and baselines go over columns one by one, whether anything is in them or not.
 _MOST_COLUMNS = 1_000_000
+# What a file raises that is no NumPy file.
+_BROKEN = (ValueError, EOFError, OSError, zipfile.BadZipFile, KeyError, MemoryError)
 _SPARSE_KEYS = frozenset({"format", "shape", "data", "indices", "indptr"})
 
 
@@ -34,16 +41,18 @@ class ArrayData:
         return not isinstance(self.X, np.ndarray)
 
 
-def read_arrays(path, form, *, n_columns=None, zero_based=None):
+def read_arrays(path, form, *, place=None):
     """Read a matrix of a format that :func:`fewlabels.io.paths.input_format` has told.
 
-    Svmlight files write no trailing zeros, so ``n_columns`` says how many columns there are;
-    ``zero_based`` how they are counted, else it is found out.
+    Arrays of an npz file are unpacked into the folder ``place``, if given, and mapped. How an
+    svmlight file counts its columns is found out.
     """
     if form == "svmlight":
-        data = _read_svmlight(path, n_columns, zero_based)
+        data = _read_svmlight(path)
+    elif form == "matrix" and isinstance(path.content, ArrayData):
+        data = path.content
     else:
-        X, labels = (path.content, {}) if form == "matrix" else _read_numpy(path, form)
+        X, labels = (path.content, {}) if form == "matrix" else _read_numpy(path, form, place)
         data = ArrayData(X if isinstance(X, np.ndarray) else _sound(X, path), labels)
     X = data.X
     if X.ndim != 2:
@@ -67,6 +76,19 @@ def read_arrays(path, form, *, n_columns=None, zero_based=None):
     return data
 
 
+def memory_of(path, form):
+    """About how many bytes learning from a matrix takes; 0 for one that is in memory already."""
+    if form == "svmlight":
+        return _PER_BYTE * os.path.getsize(path)
+    if form == "npz":
+        with contextlib.suppress(*_BROKEN):  # reading it says what is wrong
+            return _PER_CELL * _unpacked(path)[1]
+        return 0
+    if form == "matrix" and not isinstance(path.content, np.memmap):
+        return 0
+    return _PER_CELL * read_arrays(path, form).X.size
+
+
 def _sound(X, path):
     """A sparse matrix as CSR, once its indices are known to lie within it."""
     try:
@@ -80,18 +102,20 @@ def _sound(X, path):
         ) from error
 
 
-def _read_numpy(path, form):
+def _read_numpy(path, form, place):
     path = os.fspath(path)
     try:
         if form == "npy":
             return np.load(path, mmap_mode="r", allow_pickle=False), {}
-        check_room(path, _unpacked(path), "unpacked")
+        if place is None:
+            check_room(path, _unpacked(path)[0], "unpacked")
         with np.load(path, allow_pickle=False) as file:
             names = file.files
+            if place is not None:
+                with writing(place, _unpacked(path)[0]):
+                    file = {name: _mapped(path, name, place, k) for k, name in enumerate(names)}
             if _SPARSE_KEYS.issubset(names):
-                import scipy.sparse as sp
-
-                return sp.load_npz(path), {}
+                return _read_sparse(path, file, place), {}
             rows = "X" if "X" in names or len(names) != 1 else names[0]
             if rows not in names:
                 raise UserError(
@@ -107,7 +131,7 @@ def _read_numpy(path, form):
                     "save as many labels as rows, or leave 'y' out."
                 )
             return X, {k: a for k, a in others.items() if a.ndim == 1 and len(a) == len(X)}
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile, KeyError, MemoryError) as error:
+    except _BROKEN as error:
         objects = "pickle" in str(error) or "Python objects" in str(error)
         reason = "it holds Python objects" if objects else "it is damaged or cut"
         raise UserError(
@@ -116,9 +140,34 @@ def _read_numpy(path, form):
         ) from error
 
 
+def _mapped(path, name, place, k):
+    """An array of an npz file, unpacked into a folder."""
+    with zipfile.ZipFile(path) as archive, open(place / f"{k}.npy", "wb") as file:
+        with archive.open(f"{name}.npy") as member:
+            shutil.copyfileobj(member, file, 1 << 20)
+    return np.load(file.name, mmap_mode="r", allow_pickle=False)
+
+
+def _read_sparse(path, arrays, place):
+    import scipy.sparse as sp
+
+    if place is None:
+        return sp.load_npz(path)
+    form = np.asarray(arrays["format"]).item()
+    form = form.decode() if isinstance(form, bytes) else form
+    if form != "csr":
+        raise UserError(
+            f"{path} holds a sparse matrix by {form}, which is not read in pieces; save it by "
+            "rows with scipy.sparse.save_npz(file, X.tocsr())."
+        )
+    X = sp.csr_array(tuple(arrays["shape"].tolist()), dtype=arrays["data"].dtype)
+    X.data, X.indices, X.indptr = (arrays[name] for name in ("data", "indices", "indptr"))
+    return X
+
+
 def _unpacked(path):
-    """Bytes of the arrays in an npz file; refuses a header that promises more than there is."""
-    total = 0
+    """Bytes and numbers of the arrays in an npz file that has what its headers promise."""
+    n_bytes, n_cells = 0, 0
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
             with archive.open(info) as member:
@@ -128,37 +177,22 @@ def _unpacked(path):
                 shape, _, dtype = read(member)
             if not dtype.hasobject and math.prod(shape) * dtype.itemsize > info.file_size:
                 raise ValueError("cut")
-            total += info.file_size
-    return total
+            n_bytes += info.file_size
+            n_cells += math.prod(shape)
+    return n_bytes, n_cells
 
 
-def _read_svmlight(path, n_columns, zero_based):
+def _read_svmlight(path):
     import scipy.sparse as sp
     from sklearn.datasets import load_svmlight_file
 
     check_room(path, _PER_BYTE * os.path.getsize(path), "its entries")
-    try:
+    with svmlight.readable(path):
         # Read as if counted from 0, so that column 0 tells how the file counts; a
         # guess per file could shift the columns between training and prediction.
         X, y = load_svmlight_file(str(path), zero_based=True)
-    except (ValueError, OSError, OverflowError) as error:
-        reason = str(error).strip().rstrip(".") or "a line is malformed"
-        raise UserError(
-            f"{path} cannot be read as svmlight ({reason}); each line is 'label column:value "
-            "column:value ...', and tables need the extension .csv or .tsv."
-        ) from error
-    X = sp.csr_array(X)
-    uses_zero = bool((X.indices == 0).any())
-    if zero_based is None:
-        zero_based = uses_zero
-    elif uses_zero and not zero_based:
-        raise UserError(
-            f"{path} counts its columns from 0 but the model was fitted to a file that counts "
-            "from 1; write both files the same way."
-        )
-    shift = int(not zero_based)
-    width = max(X.shape[1] - shift, n_columns or 0)
-    X = sp.csr_array((X.data, X.indices - shift, X.indptr), shape=(X.shape[0], width))
+    zero_based = bool((X.indices == 0).any())
+    X = svmlight.shifted(sp.csr_array(X), X.shape[1] - int(not zero_based), zero_based, path)
     return ArrayData(as_sparse(X), {"y": y}, zero_based)
 
 
@@ -171,3 +205,28 @@ def as_sparse(X):
         parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
         X = sp.csr_array(parts, shape=X.shape)
     return X
+
+
+def taken(X, places):
+    """Rows at some places, of sparse ones none but these are read."""
+    if isinstance(X, np.ndarray):
+        return X[places]
+    import scipy.sparse as sp
+
+    low = X.indptr[places]
+    counts = X.indptr[places + 1] - low
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    where = np.arange(ends[-1]) + np.repeat(low - ends[:-1], counts)
+    parts = (X.data[where], X.indices[where], ends)
+    return as_sparse(sp.csr_array(parts, shape=(len(places), X.shape[1])))
+
+
+def release(X):
+    """Let go of what was read of mapped rows, which would count as memory of this process."""
+    for array in (X,) if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr):
+        mapped = None
+        while isinstance(array, np.ndarray):
+            mapped = array if isinstance(array, np.memmap) else mapped
+            array = array.base
+        if mapped is not None and mapped.mode == "r" and hasattr(array, "madvise"):
+            array.madvise(mmap.MADV_DONTNEED)

@@ -1,8 +1,11 @@
 """How much memory a file may fill, checked before it is taken."""
 
 import contextlib
+import errno
 import os
 import re
+import shutil
+from pathlib import Path
 
 from .errors import UserError
 
@@ -24,6 +27,26 @@ def check_room(path, n_bytes, what, most=None):
             f"{VARIABLE}={max(1, round(1.2e-9 * n_bytes))}G, if the file is to be trusted and "
             "the machine has room."
         )
+
+
+@contextlib.contextmanager
+def writing(folder, n_bytes=0.0):
+    """Say where a folder of temporary files, which are to take so many bytes, has no room."""
+    advice = "set TMPDIR to a folder on a disk with more room, or make some"
+    free = shutil.disk_usage(folder).free
+    if n_bytes > free:
+        raise UserError(
+            f"The rows take a temporary file of {_size(n_bytes)}, and {_size(free)} are free in "
+            f"{Path(folder).parent}; {advice}."
+        )
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        raise UserError(
+            f"The temporary file of the rows does not fit in {Path(folder).parent}; {advice}."
+        ) from error
 
 
 def _given():

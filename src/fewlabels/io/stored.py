@@ -2,20 +2,22 @@
 
 import contextlib
 import os
-import re
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from . import svmlight
+from .arrays import ArrayData, as_sparse, read_arrays, release
 from .errors import UserError, listing, quoted
+from .limits import writing
+from .scratch import temporary_folder
 
-_FOLDER = "fewlabels-rows-"
-# Rows that are converted at a time, and bytes of a text.
-_ROWS, _BYTES = 65_536, 32_000_000
+# Rows that are converted at a time, and bytes from which on npz files are unpacked to be mapped.
+_ROWS, _LARGE = 65_536, 256_000_000
+# What a byte of an svmlight file comes to at most, an entry of which has four at least.
+_MOST_OF_A_BYTE = 3
 _ARROW = {".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow"}
 _SVMLIGHT = (".svmlight", ".libsvm", ".svm")
 
@@ -81,33 +83,10 @@ def stored_rows(path, columns=None, target=None, folder=None):
         )
     with temporary_folder(folder) as place:
         if form is None:
-            yield _from_svmlight(path, place)
+            data = _from_svmlight(path, place)
+            yield StoredRows(data.X, data.labels["y"])
         else:
             yield _from_arrow(parts, form, columns, target, place)
-
-
-@contextlib.contextmanager
-def temporary_folder(folder=None):
-    """A folder for rows, removed at the end; those of processes that are gone are removed now."""
-    parent = Path(tempfile.gettempdir() if folder is None else folder)
-    for left in parent.glob(f"{_FOLDER}*"):
-        owner = re.match(rf"{_FOLDER}(\d+)-", left.name)
-        if owner and not _is_running(int(owner[1])):
-            shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(
-        prefix=f"{_FOLDER}{os.getpid()}-", dir=parent, ignore_cleanup_errors=True
-    ) as place:
-        yield Path(place)
-
-
-def _is_running(process):
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # somebody else's
-        return True
-    return True
 
 
 class ArrayWriter:
@@ -142,6 +121,41 @@ class ArrayWriter:
     def mapped(self):
         """The file, mapped."""
         return np.load(self.path, mmap_mode="r")
+
+
+class SparseWriter:
+    """Sparse rows that become three NumPy files in a folder piece by piece."""
+
+    def __init__(self, place, n_columns, dtype):
+        self.n_columns = n_columns
+        kinds = {"data": dtype, "indices": np.int32, "indptr": np.int64}
+        self._files = [ArrayWriter(place / f"{name}.npy", 0, kinds[name]) for name in kinds]
+        self.n_rows = 0
+
+    def __enter__(self):
+        with contextlib.ExitStack() as stack:
+            for file in self._files:
+                stack.enter_context(file)
+            self._files[2].write(np.zeros(1))
+            self._open = stack.pop_all()
+        return self
+
+    def write(self, rows):
+        """Append CSR rows."""
+        data, indices, indptr = self._files
+        indptr.write(data.n_rows + rows.indptr[1:].astype(np.int64))
+        data.write(rows.data)
+        indices.write(rows.indices)
+        self.n_rows += rows.shape[0]
+
+    def __exit__(self, *error):
+        self._open.close()
+
+    def mapped(self):
+        """The rows, mapped."""
+        X = sp.csr_array((self.n_rows, self.n_columns), dtype=self._files[0].dtype)
+        X.data, X.indices, X.indptr = (file.mapped() for file in self._files)
+        return X
 
 
 def _arrow_files(path):
@@ -197,34 +211,16 @@ def _is_whole(kind):
 
 
 def _from_svmlight(path, place):
-    """Sparse rows of a text, a piece of whole lines after the other."""
-    from sklearn.datasets import load_svmlight_file
-
-    size, start, labels, ends = path.stat().st_size, 0, [], [np.zeros(1, np.int64)]
-    least, most, entries = np.inf, -1, 0
-    with (
-        ArrayWriter(place / "data.npy", 0, np.float64) as data,
-        ArrayWriter(place / "indices.npy", 0, np.int32) as indices,
-    ):
-        while start < size:
-            try:
-                piece, y = load_svmlight_file(
-                    str(path), offset=start, length=min(_BYTES, size - start), zero_based=True,
-                    n_features=np.iinfo(np.int32).max,
-                )  # fmt: skip
-            except ValueError as error:
-                raise UserError(f"{path} is no svmlight file: {error}.") from error
-            start += _BYTES
-            if not piece.shape[0]:
-                continue
-            data.write(piece.data)
-            indices.write(piece.indices)
-            ends.append(entries + piece.indptr[1:].astype(np.int64))
-            entries += piece.nnz
-            if piece.nnz:
-                least, most = min(least, piece.indices.min()), max(most, piece.indices.max())
+    """Sparse rows of a text as mapped ``ArrayData``; y are its labels."""
+    labels, least, most = [], np.inf, -1
+    size = _MOST_OF_A_BYTE * os.path.getsize(path)
+    with writing(place, size), SparseWriter(place, 0, np.float64) as rows:
+        for X, y, _ in svmlight.pieces(path):
+            rows.write(X)
             labels.append(y)
-    if not labels or most < 0:
+            if X.nnz:
+                least, most = min(least, X.indices.min()), max(most, X.indices.max())
+    if not rows.n_rows or most < 0:
         raise UserError(f"{path} holds no rows of numbers.")
     first = int(least > 0)  # columns are counted from 1
     if first:
@@ -232,9 +228,44 @@ def _from_svmlight(path, place):
         for begin in range(0, len(numbers), 1 << 20):
             numbers[begin : begin + (1 << 20)] -= 1
         numbers.flush()
-    with ArrayWriter(place / "indptr.npy", 0, np.int64) as indptr:
-        indptr.write(np.concatenate(ends))
-    arrays = data.mapped(), indices.mapped(), indptr.mapped()
-    X = sp.csr_array((indptr.n_rows - 1, int(most) + 1 - first), dtype=np.float64)
-    X.data, X.indices, X.indptr = arrays
-    return StoredRows(X, np.concatenate(labels))
+    rows.n_columns = int(most) + 1 - first
+    return ArrayData(rows.mapped(), {"y": np.concatenate(labels)}, not first)
+
+
+def mapped_arrays(path, form, place):
+    """``ArrayData`` of a file, its rows mapped; perhaps from files made in a folder."""
+    if form == "svmlight":
+        return _from_svmlight(path, place)
+    return read_arrays(path, form, place=place)
+
+
+def array_pieces(path, form, rows, schema):
+    """Pieces of a matrix as ``ArrayData`` of at most so many rows, and the share read so far.
+
+    The columns of an svmlight file are counted as a ``schema`` says.
+    """
+    if form == "svmlight":
+        done = 0
+        for X, y, share in svmlight.pieces(path):
+            X = svmlight.shifted(X, schema.n_columns, schema.zero_based, path)
+            done += X.shape[0]
+            for part in _parts(X.shape[0], rows):
+                yield ArrayData(as_sparse(X[part]), {"y": y[part]}, schema.zero_based), share
+        if not done:
+            raise UserError(f"{path} holds no rows; add rows of data.")
+        return
+    with contextlib.ExitStack() as stack:
+        place = None
+        if form == "npz" and os.path.getsize(path) > _LARGE:
+            place = stack.enter_context(temporary_folder())
+        data = read_arrays(path, form, place=place)
+        n_rows = data.X.shape[0]
+        for part in _parts(n_rows, rows):
+            labels = {name: values[part] for name, values in data.labels.items()}
+            X = as_sparse(data.X[part]) if data.is_sparse else data.X[part]
+            yield ArrayData(X, labels), min(1.0, part.stop / n_rows)
+            release(data.X)
+
+
+def _parts(n_rows, size):
+    return [slice(start, start + size) for start in range(0, n_rows, size)]

@@ -24,6 +24,9 @@ def end_at_the_second():
             _say("Interrupted: Ctrl-C came twice. Files that are written are whole.")
             if sys.stderr.isatty():
                 os.write(2, _SHOW_CURSOR)
+            from ...io.scratch import remove_all
+
+            remove_all()
             os._exit(_CODE)
         raise KeyboardInterrupt
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ...training.calibration import draw_held_out
+from ...training.elsewhere.place import refuse_no_numbers
 from ...training.elsewhere.recipe import Recipe, solve_elsewhere
 from .places import check_possible, read_place
 
@@ -13,7 +14,7 @@ def fit_elsewhere(machine, place, callback=None):
     The rows are not held: the machine cannot be updated.
     """
     check_possible(machine, place)
-    held_out = _held_out(machine, place)
+    n, held_out = place.shape[0], _held_out(machine, place)
     moments, kernel = read_place(machine, place)
     formulation = machine._formulation(moments.n, moments.weight)
     recipe = Recipe.over(
@@ -24,24 +25,27 @@ def fit_elsewhere(machine, place, callback=None):
     tol, rtol = machine._tolerances(formulation, moments.weight, sample, float(np.mean(ridge)))
     found = solve_elsewhere(place, recipe, machine._settings(tol, rtol, callback))
     solution = machine._solution(
-        found.X, found.ids, found.problem, found.result, recipe.shift,
+        found.X, place.numbers(found.ids), found.problem, found.result, recipe.shift,
         formulation.unit(moments.weight),
     )  # fmt: skip
     machine._hold(None)
     machine._keep(solution)
     machine._home = place.home
     machine._tell(found.result, tol, solution)
+    machine.shape_fit_ = (n, place.shape[1])
     if held_out is not None:
-        rows = place.take(np.flatnonzero(held_out))
-        score = solution.function(rows, n_jobs=machine.n_jobs)
+        score = solution.function(held_out, n_jobs=machine.n_jobs)
         machine._calibrate(np.sort(solution.comparable(score)))
     return machine._with_threshold() if machine.target_fpr is not None else machine
 
 
 def _held_out(machine, place):
-    """Mask of the rows that are held out to calibrate, which get the weight 0; None for none."""
+    """The rows that are held out to calibrate, which take no part any more; None for none."""
     if machine.target_fpr is None:
         return None
     mask = draw_held_out(place.shape[0], machine.target_fpr, machine._seed())
+    numbers = np.flatnonzero(mask)
+    rows = place.take(numbers)
+    refuse_no_numbers(rows, numbers.__getitem__)
     place.leave_out(mask)
-    return mask
+    return rows

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ..arrays import as_sparse, read_arrays
+from ..arrays import as_sparse
 from ..errors import UserError, listing, plural, quoted
 from ..formats.beside import is_beside
 from ..paths import SEPARATORS, TABLES, WITH_HEADER, input_format
 from ..sources import as_fitted
+from ..stored import array_pieces
 from .columns import text
 from .dates import with_dates
 from .features import array_features, check_columns, table_features
@@ -46,7 +47,7 @@ class Chunk(NamedTuple):
 def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=False, lines=False):
     """Read rows piece by piece as the model with ``schema`` takes them; gives :class:`Chunk`.
 
-    Only npz and svmlight files are read as a whole. ``target`` is the column with labels (an array
+    ``target`` is the column with labels (an array
     of an npz file, "y" of an svmlight file), refused as missing only if it is needed. With
     ``lines`` rows of delimited text are wanted as they stand in the file, without the target.
     """
@@ -130,23 +131,23 @@ def _array_chunks(path, form, schema, tally, rows, target):
             f"The model was fitted to a table with named columns, but those of {path} have no "
             "names; give it as .csv, .tsv or .parquet."
         )
-    data = read_arrays(path, form, n_columns=schema.n_columns, zero_based=schema.zero_based)
-    if data.X.shape[1] != schema.n_columns:
-        raise UserError(
-            f"{path} has {plural(data.X.shape[1], 'column')} but the model was fitted to "
-            f"{schema.n_columns}; give the same columns in the same order."
-        )
-    target = _found(*target, data.labels, path)
-    n_rows = data.X.shape[0]
-    for start in range(0, n_rows, rows):
-        X = data.X[start : start + rows]
-        if data.is_sparse != (schema.layout == "sparse"):
-            X = X.toarray() if data.is_sparse else as_sparse(X)
-        numbers = np.arange(start + 1, start + 1 + X.shape[0])
-        found = array_features(X, tally=tally, row_numbers=numbers, missing=schema.missing)
-        labels = None if target is None else data.labels[target][start : start + rows]
-        labels = None if labels is None else target_text(labels)
-        yield Chunk(*found, pa.table({}), labels, min(1.0, (start + rows) / n_rows))
+    done = 0
+    with contextlib.closing(array_pieces(path, form, rows, schema)) as pieces:
+        for data, share in pieces:
+            X = data.X
+            if X.shape[1] != schema.n_columns:
+                raise UserError(
+                    f"{path} has {plural(X.shape[1], 'column')} but the model was fitted to "
+                    f"{schema.n_columns}; give the same columns in the same order."
+                )
+            name = _found(*target, data.labels, path)
+            if data.is_sparse != (schema.layout == "sparse"):
+                X = X.toarray() if data.is_sparse else as_sparse(X)
+            numbers = np.arange(done + 1, done + 1 + X.shape[0])
+            found = array_features(X, tally=tally, row_numbers=numbers, missing=schema.missing)
+            labels = None if name is None else target_text(data.labels[name])
+            yield Chunk(*found, pa.table({}), labels, share)
+            done += len(numbers)
 
 
 def _found(target, needed, names, path):

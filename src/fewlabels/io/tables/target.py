@@ -79,9 +79,9 @@ class Roles(NamedTuple):
 
 def target_text(values):
     """Labels of an npz or svmlight file as the text that a user would type."""
-    if values.dtype.kind in "fiu":
-        return np.array([number_text(value) for value in values], dtype=object)
-    return np.array([str(value) for value in values], dtype=object)
+    as_text = number_text if values.dtype.kind in "fiu" else str
+    distinct, where = np.unique(values, return_inverse=True)
+    return np.array([as_text(value) for value in distinct], dtype=object)[where]
 
 
 def count_labels(values, *, column, source, merge_case=None):

@@ -1,23 +1,30 @@
 """Tables that do not fit in memory: settings from a sample, the machine from all rows on disk."""
 
 import contextlib
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
+import scipy.sparse as sp
 from sklearn.base import clone
 
 from ...estimators.elsewhere.places import what_is_missing
+from ...io.arrays import ArrayData, memory_of, release, taken
 from ...io.errors import plural
-from ...io.limits import free_memory, size_of
+from ...io.limits import free_memory, size_of, writing
 from ...io.memory import InMemory
-from ...io.paths import input_format, is_compressed
-from ...io.stored import ArrayWriter, temporary_folder
+from ...io.paths import TABLES, input_format, is_compressed
+from ...io.scratch import temporary_folder
+from ...io.stored import ArrayWriter, SparseWriter, mapped_arrays
 from ...io.tables.chunks import iterate_chunks
 from ...io.tables.columns import text
 from ...io.tables.read import iterate_tables
 from ...io.tables.tally import Tally
+from ...io.tables.target import target_text
+from ...training.elsewhere.place import sampled
 from ..observer import interruptible
 from .choice import choose_roles
 from .figures import count_answers, count_labels, figures_of
@@ -30,18 +37,23 @@ _PER_CELL = 40
 _MOST = {"csv": 20, "tsv": 20, "parquet": 1000, "folder": 1000}
 # Rows of a sample that have no label, and of each label; more labels than this are no classes.
 _SAMPLE, _LABELLED, _LABELS = 20_000, 10_000, 20
-_ROWS = 1 << 16
+_ROWS, _COUNTED = 1 << 16, 1 << 20
+# Rows are kept in single precision if what that loses is less than this share of how far they
+# differ.
+_LOST = 1e-6
 # Machines that learn from all rows of a file; others learn from samples in any case.
 _FROM_ALL = ("svdd", "one-class", "pusvm", "s3vm")
 
 
 def does_not_fit(data, request):
-    """Whether a table takes more memory than it may: ``request.memory``, or half of the free."""
-    form = input_format(data)
+    """Whether rows take more memory than they may: ``request.memory``, or half of the free."""
     beside = any(request.reading.get(name) is not None for name in ("labels", "features"))
-    if isinstance(data, InMemory) or form not in _MOST or beside:
+    form = input_format(data)
+    if beside or (form in TABLES and form not in _MOST):
         return False
     allowed = 0.5 * free_memory() if request.memory is None else size_of(request.memory)
+    if form not in TABLES:
+        return memory_of(data, form) > allowed
     path = data.path
     files = path.rglob("*.parquet") if path.is_dir() else [path]
     most = _MOST[form] * (100 if is_compressed(path) else 1)
@@ -106,39 +118,125 @@ class Drawn:
         """How many rows were drawn."""
         return sum(kept.num_rows for _, kept in self.kept.values())
 
-    def table(self):
+    def rows(self):
         """The rows that were drawn."""
-        return pa.concat_tables([kept for _, kept in self.kept.values()]).combine_chunks()
+        kept = [kept for _, kept in self.kept.values()]
+        return InMemory("frame", pa.concat_tables(kept).combine_chunks())
+
+
+class DrawnFromArrays:
+    """The same of ``ArrayData``."""
+
+    def __init__(self, data, target, mark, seed):
+        rng = np.random.default_rng(seed)
+        self._data, self.n_rows = data, data.X.shape[0]
+        if target not in data.labels:
+            self._places = sampled(self.n_rows, _SAMPLE, rng)
+            return
+        where, values = pd.factorize(np.asarray(data.labels[target]))
+        named = np.flatnonzero(~np.isin(target_text(values), ["", mark]))[:_LABELS]
+        groups = [(where == k, _LABELLED) for k in named] + [(~np.isin(where, named), _SAMPLE)]
+        parts = []
+        for among, size in groups:
+            places = np.flatnonzero(among)
+            parts.append(places[sampled(len(places), size, rng)])
+        self._places = np.sort(np.concatenate(parts))
+
+    @property
+    def size(self):
+        return len(self._places)
+
+    def rows(self):
+        data, places = self._data, self._places
+        labels = {name: np.asarray(values)[places] for name, values in data.labels.items()}
+        return InMemory("matrix", ArrayData(taken(data.X, places), labels, data.zero_based))
+
+
+class Labels:
+    """Texts of a target, piece by piece: the ``values`` that occur, and where."""
+
+    def __init__(self):
+        self.values, self._where = {}, []
+
+    def add(self, texts):
+        """Take the next ones."""
+        codes, found = pd.factorize(texts)
+        known = [self.values.setdefault(value, len(self.values)) for value in found]
+        self._where.append(np.array(known, np.int32)[codes])
+
+    def roles(self, prepared, request):
+        """Which rows are learnt from, and their labels, None where the machine takes none."""
+        roles = roles_of(prepared, request, list(self.values))
+        where = np.concatenate(self._where)
+        return roles.keep[where], None if roles.y is None else roles.y[where]
+
+
+def roles_of(prepared, request, values):
+    """The roles of rows that have these values of the target."""
+    file = replace(prepared.file, values=np.array(values, dtype=object))
+    return choose_roles(file, prepared.choice.machine, request.normal, request.positive)
 
 
 def train_large(data, request, options, train, *, model, observer):
-    """Learn from a table in pieces: ``train`` from a sample, then the machine from all rows."""
-    with interruptible("no model was written", model or ""):
-        seed = request.parameters.get("random_state")
+    """Learn from rows in pieces: ``train`` from a sample, then the machine from all rows."""
+    form = input_format(data)
+    what = "table does" if form in TABLES else "rows do"
+    why = f"the {what} not fit in memory"
+    with temporary_folder() as place:
+        with interruptible("no model was written", model or ""):
+            source, drawn = _drawn(data, form, request, place, why, observer)
+        training, estimator = from_sample(
+            drawn, data, request, options, train, why, observer=observer
+        )
+        if estimator is None:
+            return training
+        told = (
+            f"{why}: settings, columns and what the report shows are from {drawn.size} rows drawn "
+            "at random, the machine has learnt from all, on disk"
+        )
+        with interruptible("no model was written", model or ""):
+            X, y = _encoded(training, source, drawn.n_rows, request, place, observer)
+            observer.step("learning from all rows, on disk")
+            fitted = fit_machine(
+                estimator, X, y, given=request.parameters, model=model, search=Search(0.0),
+                observer=observer,
+            )  # fmt: skip
+            training = replace(training, fitted=fitted._replace(tuning=training.fitted.tuning))
+            counts = None
+            if y is not None:
+                observer.step("counting the classes of all rows")
+                counts = _counted(estimator, X, y, training.prepared.choice.machine)
+            return told_of(training, drawn.n_rows, told, X.shape[0], counts)
+
+
+def _drawn(data, form, request, place, why, observer):
+    """What is read in pieces, and rows drawn from it."""
+    seed = request.parameters.get("random_state")
+    if form in TABLES:
         drawn = Drawn(request.target, request.unlabeled, seed)
-        observer.step("drawing a sample of the rows, as the table does not fit in memory")
-        with contextlib.closing(iterate_tables(data, input_format(data), _ROWS)) as pieces:
+        observer.step(f"drawing a sample of the rows, as {why.removeprefix('the ')}")
+        with contextlib.closing(iterate_tables(data, form, _ROWS)) as pieces:
             for table, _, share in pieces:
                 drawn.add(table)
                 observer.rows(drawn.n_rows, share)
-    why = "the table does not fit in memory"
-    training, estimator = from_sample(drawn, data, request, options, train, why, observer=observer)
-    if estimator is None:
-        return training
-    told = (
-        f"{why}: settings, columns and what the report shows are from {drawn.size} rows drawn at "
-        "random, the machine has learnt from all, on disk"
+        return data, drawn
+    observer.step(f"drawing a sample of the rows, as {why}")
+    arrays = mapped_arrays(data, form, place)
+    return InMemory("matrix", arrays), DrawnFromArrays(
+        arrays, request.target, request.unlabeled, seed
     )
-    with temporary_folder() as place, interruptible("no model was written", model or ""):
-        X, y = _encoded(training, data, request, place, observer)
-        fitted = fit_machine(
-            estimator, X, y, given=request.parameters, model=model, search=Search(0.0),
-            observer=observer,
-        )  # fmt: skip
-        training = replace(training, fitted=fitted._replace(tuning=training.fitted.tuning))
-        machine = training.prepared.choice.machine
-        counts = None if y is None else count_answers(estimator.predict(X), y, machine)
-        return told_of(training, drawn.n_rows, told, X.shape[0], counts)
+
+
+def _counted(estimator, X, y, machine):
+    """``count_answers`` of all rows, predicted in pieces."""
+    total = np.zeros((2, 2), np.intp)
+    for start in range(0, X.shape[0], _COUNTED):
+        part = slice(start, start + _COUNTED)
+        found = np.array(count_answers(estimator.predict(X[part]), y[part], machine))
+        release(X)
+        width = max(total.shape[1], found.shape[1]) - np.array([total.shape[1], found.shape[1]])
+        total = np.pad(total, ((0, 0), (0, width[0]))) + np.pad(found, ((0, 0), (0, width[1])))
+    return total
 
 
 def from_sample(drawn, data, request, options, train, why, *, observer):
@@ -147,7 +245,7 @@ def from_sample(drawn, data, request, options, train, why, *, observer):
     None in place of the machine where it learns from a sample only; the training says so then, and
     ``why`` a sample was drawn.
     """
-    training = train(InMemory("frame", drawn.table()), observer=observer, **options)
+    training = train(drawn.rows(), observer=observer, **options)
     header = request.reading.get("header") is not False
     schema = replace(training.prepared.schema, header=header)
     file = replace(training.prepared.file, path=data)
@@ -165,39 +263,58 @@ def from_sample(drawn, data, request, options, train, why, *, observer):
     return told_of(training, drawn.n_rows, told), None
 
 
-def _encoded(training, data, request, place, observer):
+def _encoded(training, source, n_rows, request, place, observer):
     """All rows to learn from in a file, encoded, and their labels."""
-    prepared, values = training.prepared, []
-    tally = Tally(data, request.missing == "skip", "--missing skip")
+    prepared, labels = training.prepared, Labels()
+    tally = Tally(prepared.file.path, request.missing == "skip", "--missing skip")
     observer.step("encoding all rows into a temporary file")
-    n_rows, target = 0, request.target
-    width = prepared.X.shape[1]
-    with ArrayWriter(place / "all.npy", width, np.float32) as written:
-        chunks = iterate_chunks(data, prepared.schema, tally, target=target)
-        with contextlib.closing(chunks):
-            for chunk in chunks:
-                X = prepared.encoder.transform(chunk.rows)
-                written.write(X.toarray() if hasattr(X, "toarray") else X)
-                if target is not None:
-                    values.append(chunk.target[chunk.complete])
-                n_rows += len(chunk.complete)
-                observer.rows(n_rows, chunk.share)
+    done, target, sample = 0, request.target, prepared.X
+    is_sparse = sp.issparse(sample)  # as rows to predict will be
+    dtype, width = _dtype(sample), sample.shape[1]
+    per_row = 8 + 8 * sample.nnz / sample.shape[0] if is_sparse else dtype.itemsize * width
+    chunks = iterate_chunks(source, prepared.schema, tally, target=target)
+    with (
+        writing(place, n_rows * per_row),
+        _writer(place / "all", width, dtype, is_sparse) as written,
+        contextlib.closing(chunks),
+    ):
+        for chunk in chunks:
+            X = prepared.encoder.transform(chunk.rows)
+            written.write(X)
+            if target is not None:
+                labels.add(chunk.target[chunk.complete])
+            done += len(chunk.complete)
+            observer.rows(done, chunk.share)
     tally.check()
     X = written.mapped()
     if target is None:
         return X, None
     # Roles of all rows, by their labels.
-    file = replace(prepared.file, values=np.concatenate(values))
-    roles = choose_roles(file, prepared.choice.machine, request.normal, request.positive)
-    y = None if roles.y is None else roles.y[roles.keep]
-    if roles.keep.all():
+    keep, y = labels.roles(prepared, request)
+    if keep.all():
         return X, y
-    with ArrayWriter(place / "kept.npy", width, np.float32) as kept:
-        for start in range(0, len(X), _ROWS):
+    with writing(place), _writer(place / "kept", width, dtype, is_sparse) as kept:
+        for start in range(0, X.shape[0], _ROWS):
             part = slice(start, start + _ROWS)
-            kept.write(X[part][roles.keep[part]])
-    (place / "all.npy").unlink()
-    return kept.mapped(), y
+            kept.write(X[part][keep[part]])
+            release(X)
+    shutil.rmtree(place / "all")
+    return kept.mapped(), None if y is None else y[keep]
+
+
+def _dtype(sample):
+    """Single precision, if it makes no difference between rows that counts."""
+    values = sample.data if sp.issparse(sample) else sample
+    spread = np.std(values, axis=0).max() if values.ndim == 2 else np.abs(values).max(initial=0.0)
+    lost = np.abs(values - values.astype(np.float32)).max(initial=0.0)
+    return np.dtype(np.float32 if lost <= _LOST * spread else np.float64)
+
+
+def _writer(place, width, dtype, is_sparse):
+    place.mkdir()
+    if is_sparse:
+        return SparseWriter(place, width, dtype)
+    return ArrayWriter(place / "rows.npy", width, dtype)
 
 
 def told_of(training, n_rows, note, n_used=None, counts=None):

@@ -157,6 +157,9 @@ class FilePart(Part):
         super().__init__(n, first, None if weight is None else weight[own])
         self.place = place
 
+    def number(self, row):
+        return int(self.place.numbers(self.first + row))
+
     def pieces(self):
         step = self.place.rows_of_a_piece
         read, files = self.place.file.reader()
@@ -169,7 +172,10 @@ class FilePart(Part):
                 file.close()
 
     def _read(self, read, start, stop):
-        rows = read(self.first + start, self.first + stop)
+        first, last = self.place.numbers(np.array([self.first + start, self.first + stop - 1]))
+        rows = read(first, last + 1)
+        if last - first >= stop - start:
+            rows = rows[self.place.numbers(self.first + np.arange(start, stop)) - first]
         self.place.rows_read += stop - start
         return rows.astype(self.place.dtype, copy=False)
 
@@ -208,11 +214,17 @@ class FilePlace(Place):
         self.rows_of_a_piece = max(256, int(_PIECE // file.row_bytes) // 256 * 256)
         self.most_sampled = max(1024, int(cache_size / (2 * file.row_bytes + _BESIDE)))
         self.rows_read = 0
+        # How many rows there are before each of those that are left out.
+        self._before = np.empty(0, dtype=np.intp)
         n = self.shape[0]
         if n_parts is None:
             n_parts = max(
                 -(-n // _ROWS_OF_A_PART), min(_PARTS_OF_A_THREAD * n_jobs, n // _FEWEST), 1
             )
+        self._divide(n_parts, weight)
+
+    def _divide(self, n_parts, weight=None):
+        n = self.shape[0]
         ends = [n * k // n_parts for k in range(n_parts + 1)]
         pairs = [(ends[k], ends[k + 1]) for k in range(n_parts) if ends[k] < ends[k + 1]]
         self.parts = [FilePart(self, b - a, a, weight) for a, b in pairs]
@@ -232,9 +244,19 @@ class FilePlace(Place):
         return {"rows_read": self.rows_read}
 
     def leave_out(self, mask):
+        if all(part.weight is None for part in self.parts):
+            # With a weight for each row there would be penalties for each as well.
+            left_out = np.flatnonzero(mask)
+            self._before = left_out - np.arange(len(left_out))
+            self.shape = (self.shape[0] - len(left_out), self.shape[1])
+            self._divide(len(self.parts))
+            return
         for part in self.parts:
             own = mask[part.first : part.first + part.n]
             part.weight = np.where(own, 0.0, 1.0 if part.weight is None else part.weight)
+
+    def numbers(self, ids):
+        return ids + np.searchsorted(self._before, ids, "right")
 
     def rows(self, recipe):
         scratch = Scratch()

@@ -43,7 +43,7 @@ class Moments:
 
     @classmethod
     def _of_piece(cls, part, where, rows):
-        largest = refuse_no_numbers(rows, part.first + where.start)
+        largest = refuse_no_numbers(rows, lambda row: part.number(where.start + row))
         weight = np.ones(rows.shape[0]) if part.weight is None else part.weight[where]
         if not np.all(weight > 0):
             rows, weight = rows[weight > 0], weight[weight > 0]

@@ -43,6 +43,10 @@ class Part(ABC):
         """The same of the largest squared norm of a row."""
         return None
 
+    def number(self, row):
+        """The number that a user knows a row by."""
+        return self.first + row
+
     def own(self, ids):
         """Places of those of some numbers in ascending order that are here."""
         low, high = np.searchsorted(ids, (self.first, self.first + self.n))
@@ -97,7 +101,11 @@ class Place(ABC):
 
     @abstractmethod
     def leave_out(self, mask):
-        """Give the rows of a mask the weight 0."""
+        """Have the rows of a mask take no part: they get the weight 0, or are no rows any more."""
+
+    def numbers(self, ids):
+        """The numbers of rows as they were before any were left out."""
+        return ids
 
     def spent(self):
         """What entries of the history tell of the place so far, by name."""
@@ -136,8 +144,8 @@ def stacked(arrays):
     return np.concatenate(arrays)
 
 
-def refuse_no_numbers(rows, first):
-    """Refuse rows with entries that are missing, or too large; ``first`` is the first's number."""
+def refuse_no_numbers(rows, number):
+    """Refuse rows with entries that are missing, or too large; a function gives their numbers."""
     entries = rows.data if sp.issparse(rows) else rows
     largest = float(max(entries.max(initial=0.0), -entries.min(initial=0.0)))
     if largest <= _LARGEST:
@@ -149,6 +157,6 @@ def refuse_no_numbers(rows, first):
     else:
         row, value = int(wrong // rows.shape[1]), entries.ravel()[wrong]
     raise ValueError(
-        f"row {first + row} (counted from 0) holds {value}; every number must be finite, and of "
+        f"row {number(row)} (counted from 0) holds {value}; every number must be finite, and of "
         f"at most {_LARGEST:g}: fill what is missing, or leave such rows out."
     )
