@@ -1,5 +1,8 @@
 """Tables and matrices of more than --memory, by the job behind ``fewlabels fit``."""
 
+import re
+import tempfile
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +10,8 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from fewlabels.io import limits, stored, svmlight
-from fewlabels.io.errors import UserError
+from fewlabels.io.errors import Interrupted, UserError
+from fewlabels.jobs.observer import Observer
 from fewlabels.jobs.scoring import score
 from fewlabels.jobs.table import fit_table
 from fewlabels.jobs.training import large
@@ -166,3 +170,47 @@ def test_a_disk_that_is_full(frame, tmp_path, monkeypatch):
             tmp_path / "table.csv", tmp_path / "model", memory="10K", machine="svdd",
             time_budget=0, drop=["fraud"],
         )  # fmt: skip
+
+
+class Stopping(Observer):
+    """Presses Ctrl-C when a step begins, or when rows or rounds are told of in it."""
+
+    def __init__(self, wanted, within):
+        self.wanted, self.within, self.now = wanted, within, ""
+
+    def step(self, text):
+        self.now = text
+        self._press(not self.within)
+
+    def rows(self, done, share, total=None, what=""):
+        self._press(self.within)
+
+    def round(self, entry):
+        self._press(self.within)
+
+    def _press(self, here):
+        if here and self.now.startswith(self.wanted):
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("wanted", "within"),
+    [("drawing", True), ("encoding", False), ("encoding", True), ("learning", False),
+     ("learning", True), ("counting", False)],
+)  # fmt: skip
+def test_ctrl_c_leaves_nothing(wanted, within, frame, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    (tmp_path / "temporary").mkdir()
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    model = tmp_path / "model"
+    model.write_bytes(b"")
+    told = f"no model was written, and {model} is as it was before"
+    with pytest.raises(Interrupted, match=re.escape(told)):
+        train_file(
+            tmp_path / "table.csv", model, target="fraud", machine="pusvm", time_budget=0,
+            memory="10K", prior=0.1, cache_size=0.01, force=True,
+            observer=Stopping(wanted, within),
+        )  # fmt: skip
+    assert model.read_bytes() == b"" and not list((tmp_path / "temporary").iterdir())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "table.csv", "temporary"]

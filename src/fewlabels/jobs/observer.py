@@ -17,8 +17,11 @@ class Observer:
     def round(self, entry):
         """Hear the newest entry of ``history_``."""
 
-    def rows(self, done, share, total=None):
-        """Hear how many rows are done, and what share of them all, from 0 to 1."""
+    def rows(self, done, share, total=None, what="scored"):
+        """Hear how many rows are done, what share of them all, from 0 to 1, and what was done."""
+
+    def passes(self, done):
+        """Hear how often all rows were read, a number that is not whole during a pass."""
 
     @contextlib.contextmanager
     def handed_over(self, text):

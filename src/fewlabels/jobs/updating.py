@@ -240,7 +240,7 @@ def _add(machine, more, block, observer):
         machine.partial_fit(*((X,) if y is None else (X, y)), **options)
         times.append((X.shape[0], time.perf_counter() - since))
         done += X.shape[0]
-        observer.rows(done, done / more.n_rows, more.n_rows)
+        observer.rows(done, done / more.n_rows, more.n_rows, "added")
     return times
 
 

@@ -128,7 +128,8 @@ class _Run:
             if outcome is Outcome.UNBOUNDED:
                 raise ValueError("the problem is unbounded below: a direction never ends.")
             self.refresh()
-            self.record.add(violation, self.problem.n, self.problem.n, steps, self._n_values())
+            n = self.problem.n
+            self.record.add(violation, tol, n, n, steps, self._n_values())
             limit = self.record.limit_reached()
             if steps == 0 or outcome is Outcome.STUCK or limit is Status.MAX_TIME:
                 return False

@@ -7,6 +7,7 @@ import typer
 
 from ...jobs.observer import Observer
 from .interrupts import going_on
+from .left import OfRounds, OfShare
 
 
 class Quiet(Observer):
@@ -25,31 +26,47 @@ class Quiet(Observer):
 class _Verbose(Quiet):
     """A line per step and round, terminal or not."""
 
+    def __init__(self):
+        self._rounds = OfRounds()
+
     def step(self, text):
         typer.echo(text, err=True)
 
     def round(self, entry):
-        typer.echo(describe(entry), err=True)
+        typer.echo(f"{describe(entry)}{self._rounds.words(entry)}", err=True)
 
 
 class _Line(Quiet):
     """A line that renews itself."""
 
-    def __init__(self, bar, task):
-        self._bar, self._task = bar, task
+    def __init__(self, bar, task, timed):
+        self._bar, self._task, self._timed = bar, task, timed
+        self._rounds, self._left, self._passes = OfRounds(), OfShare(), 0
+        self._round = ""
 
     def step(self, text):
+        self._left, self._passes, self._round = OfShare(), 0, ""
+        self._show(text)
+
+    def _show(self, text):
         self._bar.update(self._task, description=text)
 
     def round(self, entry):
-        self.step(describe(entry))
+        self._round = f"{describe(entry)}{self._rounds.words(entry)}"
+        self._show(self._round)
 
-    def rows(self, done, share, total=None):
-        if total is None:
-            text = f"{done:,} rows scored"
-        else:
-            text = f"{done:,} of {total:,} rows added"
+    def rows(self, done, share, total=None, what="scored"):
+        of = "" if total is None else f" of {total:,}"
+        left = "" if self._timed else self._left.words(share)
+        text = f"{done:,}{of} rows {what}{left}"
         self._bar.update(self._task, completed=share, description=text)
+
+    def passes(self, done):
+        if int(done) > self._passes:
+            self._passes, self._left = int(done), OfShare()
+        share, behind = done - int(done), f"{self._round}; " if self._round else ""
+        left = self._left.words(share).replace(" left", " left of it")
+        self._show(f"{behind}pass {int(done) + 1} over the rows, {100 * share:.0f} %{left}")
 
     @contextlib.contextmanager
     def handed_over(self, text):
@@ -91,7 +108,7 @@ def observing(start, quiet=False, verbose=False, timed=False):
 
     columns = _columns(timed)
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield _Line(bar, bar.add_task(start, total=1.0))
+        yield _Line(bar, bar.add_task(start, total=1.0), timed)
 
 
 def _columns(timed):

@@ -24,6 +24,7 @@ from ...io.tables.columns import text
 from ...io.tables.read import iterate_tables
 from ...io.tables.tally import Tally
 from ...io.tables.target import target_text
+from ...training.elsewhere.files import heard_by
 from ...training.elsewhere.place import sampled
 from ..observer import interruptible
 from .choice import choose_roles
@@ -197,10 +198,11 @@ def train_large(data, request, options, train, *, model, observer):
         with interruptible("no model was written", model or ""):
             X, y = _encoded(training, source, drawn.n_rows, request, place, observer)
             observer.step("learning from all rows, on disk")
-            fitted = fit_machine(
-                estimator, X, y, given=request.parameters, model=model, search=Search(0.0),
-                observer=observer,
-            )  # fmt: skip
+            with heard_by(observer.passes):
+                fitted = fit_machine(
+                    estimator, X, y, given=request.parameters, model=model, search=Search(0.0),
+                    observer=observer,
+                )  # fmt: skip
             training = replace(training, fitted=fitted._replace(tuning=training.fitted.tuning))
             counts = None
             if y is not None:
@@ -218,7 +220,7 @@ def _drawn(data, form, request, place, why, observer):
         with contextlib.closing(iterate_tables(data, form, _ROWS)) as pieces:
             for table, _, share in pieces:
                 drawn.add(table)
-                observer.rows(drawn.n_rows, share)
+                observer.rows(drawn.n_rows, share, what="looked at")
         return data, drawn
     observer.step(f"drawing a sample of the rows, as {why}")
     arrays = mapped_arrays(data, form, place)
@@ -284,7 +286,7 @@ def _encoded(training, source, n_rows, request, place, observer):
             if target is not None:
                 labels.add(chunk.target[chunk.complete])
             done += len(chunk.complete)
-            observer.rows(done, chunk.share)
+            observer.rows(done, chunk.share, n_rows, "encoded")
     tally.check()
     X = written.mapped()
     if target is None:

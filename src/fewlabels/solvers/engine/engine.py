@@ -214,7 +214,7 @@ class Engine:
         limit = min(self.record.steps_left(), _STEPS_PER_CALL)
         steps = finish.solve(Q, working.penalty, a, g, view.exact, limit)
         n_moved = self._update(working, a, g)
-        self.record.add(view.violation, len(working), n_moved, steps, self.rows.n_values())
+        self._note(view, len(working), n_moved, steps)
         return Stage.FINISH if n_moved else self._end(view, Status.CONVERGED)
 
     def _end(self, view, status):
@@ -229,6 +229,9 @@ class Engine:
         trusted = 2.0 * noise <= 0.5 * tol
         goal = tol - 2.0 * noise if trusted else tol
         return _View(totals.violation, tol, goal, max(_EXACT * totals.level, 4.0 * noise), trusted)
+
+    def _note(self, view, *counts):
+        self.record.add(view.violation, view.tol, *counts, self.rows.n_values())
 
     # -- one round -----------------------------------------------------------------------------
 
@@ -245,7 +248,7 @@ class Engine:
         g = advanced(Q, working.a, a, working.g)
         n_moved = self._update(working, a, g)
         self._working = working.ids
-        self.record.add(view.violation, len(working), n_moved, steps, self.rows.n_values())
+        self._note(view, len(working), n_moved, steps)
         self._resize(len(working), n_moved, view.violation)
         noise = self._precision.noise
         totals = self.rows.totals()

@@ -30,12 +30,13 @@ class Record:
         self._started = time.perf_counter()
         self._stop_asked = False
 
-    def add(self, violation, n_working, n_moved, steps, n_values):
-        """Note a round, and tell the callback."""
+    def add(self, violation, tolerance, n_working, n_moved, steps, n_values):
+        """Note a round with what it began with, and tell the callback."""
         self.n_iter += steps
         entry = {
             "round": len(self.history) + 1,
             "violation": violation,
+            "tolerance": tolerance,
             "working_set": n_working,
             "moved": n_moved,
             "steps": steps,

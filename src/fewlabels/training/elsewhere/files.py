@@ -3,6 +3,8 @@
 import math
 import mmap
 import os
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,7 +24,19 @@ _PARTS_OF_A_THREAD, _FEWEST = 4, 50_000
 _MANY = 1 / 64
 # Bytes that a row of a sample takes beside its numbers, twice: as given, and packed.
 _BESIDE = 120
+# Who hears how often the rows of a file were read.
+_heard: ContextVar = ContextVar("heard", default=None)
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+@contextmanager
+def heard_by(function):
+    """Have a function called with how often the rows were read, from threads that read them."""
+    token = _heard.set(function)
+    try:
+        yield
+    finally:
+        _heard.reset(token)
 
 
 @dataclass(frozen=True)
@@ -176,7 +190,7 @@ class FilePart(Part):
         rows = read(first, last + 1)
         if last - first >= stop - start:
             rows = rows[self.place.numbers(self.first + np.arange(start, stop)) - first]
-        self.place.rows_read += stop - start
+        self.place.note(stop - start)
         return rows.astype(self.place.dtype, copy=False)
 
     def take(self, places):
@@ -213,7 +227,7 @@ class FilePlace(Place):
         self.dtype, self.n_jobs = file.dtype, n_jobs
         self.rows_of_a_piece = max(256, int(_PIECE // file.row_bytes) // 256 * 256)
         self.most_sampled = max(1024, int(cache_size / (2 * file.row_bytes + _BESIDE)))
-        self.rows_read = 0
+        self.rows_read, self._tell = 0, _heard.get()
         # How many rows there are before each of those that are left out.
         self._before = np.empty(0, dtype=np.intp)
         n = self.shape[0]
@@ -228,6 +242,12 @@ class FilePlace(Place):
         ends = [n * k // n_parts for k in range(n_parts + 1)]
         pairs = [(ends[k], ends[k + 1]) for k in range(n_parts) if ends[k] < ends[k + 1]]
         self.parts = [FilePart(self, b - a, a, weight) for a, b in pairs]
+
+    def note(self, n_rows):
+        """Note that so many rows were read."""
+        self.rows_read += n_rows
+        if self._tell is not None:
+            self._tell(self.rows_read / self.shape[0])
 
     def marked(self, **marks):
         """The same rows with marks: arrays of an entry a row."""
