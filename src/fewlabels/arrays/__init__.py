@@ -1,6 +1,5 @@
 """Rows that compute where they are: arrays of the array API, such as torch's or CuPy's."""
 
-from .function import values_at
 from .home import Home, home_of
 
-__all__ = ["Home", "home_of", "values_at"]
+__all__ = ["Home", "home_of"]

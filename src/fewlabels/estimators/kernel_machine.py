@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._deadline import ENDLESS
 from .._threads import resolve_n_jobs
 from .._warn import warn
-from ..arrays import home_of, values_at
+from ..arrays import home_of
 from ..fitted import Late
 from ..kernels import (
     KERNELS,
@@ -305,6 +305,8 @@ class KernelMachine(BaseEstimator):
         """The function at rows that users pass; of arrays that compute elsewhere, there."""
         home = home_of(X)
         if home is not None:
+            from ..arrays.function import values_at
+
             check_is_fitted(self)
             return values_at(
                 home, type(self).__name__, self._found.function, X, self.n_features_in_

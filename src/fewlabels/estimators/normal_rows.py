@@ -26,7 +26,6 @@ from ..training.calibration import (
 )
 from ..training.leave_one_out import decisions_without
 from .calls import fitted_or_not, fitting
-from .elsewhere.one_class import fit_elsewhere
 from .elsewhere.places import place_of
 from .kernel_machine import KernelMachine
 from .rows import FitRows, check_weight, fit_rows
@@ -77,6 +76,8 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         is_matrix = self.kernel == "precomputed"
         place = place_of(self, X, sample_weight)
         if place is not None:
+            from .elsewhere.one_class import fit_elsewhere
+
             return fit_elsewhere(self, place, callback)
         if rate is not None and is_matrix and calibration == "leave-one-out":
             raise ValueError(

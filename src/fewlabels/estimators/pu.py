@@ -30,7 +30,6 @@ from ..training.positive_unlabelled.losses import (
 from . import positive_unlabelled
 from .calls import fitting
 from .elsewhere.places import place_of
-from .elsewhere.positive_unlabelled import fit_pu_elsewhere, read_positive
 from .kernel_machine import COMMON, KernelMachine, shown
 from .rows import FitRows, check_weight
 from .two_classes import PROBABILITY, TwoClassMachine
@@ -225,6 +224,8 @@ class PUSVM(TwoClassMachine):
         self._check_settings()
         place = place_of(self, X, sample_weight)
         if place is not None:
+            from .elsewhere.positive_unlabelled import fit_pu_elsewhere, read_positive
+
             positive, classes = read_positive(self, y, X.shape[0])
             return fit_pu_elsewhere(self, place.marked(positive=positive), classes, callback)
         rows = positive_unlabelled.read(self, X, y, sample_weight)

@@ -16,7 +16,6 @@ from ..training.semi_supervised.branching import PROVEN
 from ..training.semi_supervised.data import S3VMData
 from .calls import fitting
 from .elsewhere.places import place_of
-from .elsewhere.semi_supervised import fit_semi_elsewhere
 from .kernel_machine import COMMON, KernelMachine
 from .semi_supervised import changes, consolidation
 from .semi_supervised import solution as solutions
@@ -307,6 +306,8 @@ class S3VM(TwoClassMachine):
         solutions.refuse_no_labels(self, y)
         place = place_of(self, X, sample_weight)
         if place is not None:
+            from .elsewhere.semi_supervised import fit_semi_elsewhere
+
             check_consistent_length(X, y)
             label, classes = solutions.read_labels(self, y)
             return fit_semi_elsewhere(self, place, label, classes, callback)

@@ -6,7 +6,6 @@ import scipy.sparse as sp
 from ..._threads import resolve_n_jobs
 from ...arrays import home_of
 from ...arrays.home import plain_rows
-from ...arrays.place import ArrayPlace
 from ...kernels import RBF, Linear, Polynomial, kind_of, make_kernel
 from ...training.elsewhere.files import FilePlace, file_of
 from ...training.elsewhere.moments import SAMPLE, Moments, found_gamma
@@ -60,6 +59,8 @@ def place_of(machine, X, sample_weight=None):
     jobs = resolve_n_jobs(machine.n_jobs)
     home = home_of(X)
     if home is not None:
+        from ...arrays.place import ArrayPlace
+
         if hasattr(machine, "C_star"):
             raise ValueError(f"{type(machine).__name__} takes NumPy rows, not those of {home}.")
         if hasattr(machine, "feature_names_in_"):

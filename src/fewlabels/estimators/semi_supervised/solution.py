@@ -20,7 +20,7 @@ from ...streams.classes import histories
 from ...training.class_curves import curves_of_classes
 from ...training.cross_fitting import Sample, left_out_scores
 from ...training.curves import curve_of_labels
-from ...training.elsewhere.recipe import noted
+from ...training.elsewhere.place import noted
 from ...training.row_order import row_keys
 from ...training.semi_supervised.branching import train, unproven
 from ...training.semi_supervised.data import S3VMSettings

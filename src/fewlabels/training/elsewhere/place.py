@@ -160,3 +160,9 @@ def refuse_no_numbers(rows, number):
         f"row {number(row)} (counted from 0) holds {value}; every number must be finite, and of "
         f"at most {_LARGEST:g}: fill what is missing, or leave such rows out."
     )
+
+
+def noted(place, callback, entry):
+    """Note in a round's entry of the history what the place has to say, and tell the callback."""
+    entry.update(place.spent())
+    return callback is not None and callback(entry)

@@ -18,6 +18,7 @@ from ...solvers.engine.record import Record
 from ...solvers.result import certified
 from ..grams import ALWAYS_FLOAT64
 from .moments import farthest
+from .place import noted
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,12 +112,6 @@ class Found:
     problem: DualProblem
     result: Result
     all_rows: Any
-
-
-def noted(place, callback, entry):
-    """Note in a round's entry of the history what the place has to say, and tell the callback."""
-    entry.update(place.spent())
-    return callback is not None and callback(entry)
 
 
 def solve_elsewhere(place, recipe, settings):

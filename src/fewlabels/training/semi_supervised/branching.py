@@ -13,8 +13,6 @@ import numpy as np
 from ..._threads import one_blas_thread
 from ...gram import BorderedGram
 from ...solvers import Status
-from ...solvers.papers.branch_and_bound import branch_and_bound
-from ...solvers.papers.sign_relaxation import SignRelaxation
 from ...solvers.result import certify
 from .annealing import anneal, solution_of
 
@@ -82,6 +80,9 @@ def _sentence(status):
 
 def solve_global(data, settings):
     """The best minimum of (1) within the limits; the search begins at the batch solution."""
+    from ...solvers.papers.branch_and_bound import branch_and_bound
+    from ...solvers.papers.sign_relaxation import SignRelaxation
+
     started, engine = time.perf_counter(), settings.engine
     found = anneal(data, settings)
     if not found.result.converged:
@@ -153,6 +154,9 @@ def search_near_last(gram, machine, label, weight, at, n_neighbors, settings):
 
     Its ``solution`` is None where no other signs are better.
     """
+    from ...solvers.papers.branch_and_bound import branch_and_bound
+    from ...solvers.papers.sign_relaxation import SignRelaxation
+
     free = np.flatnonzero(label == 0)
     sign = np.where(label != 0, label, np.where(at.f >= 0, 1.0, -1.0))
     a, gradient = at.a, at.f + at.multiplier
