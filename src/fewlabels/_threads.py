@@ -1,9 +1,12 @@
 """Run compiled, lock-free work on several cores with plain Python threads."""
 
 import os
+import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache, partial
 from itertools import pairwise
+from threading import Lock
 
 from threadpoolctl import ThreadpoolController
 
@@ -34,13 +37,31 @@ def _blas():
     return ThreadpoolController()
 
 
+class _Limit:
+    """That of the process, from the first thread that asks for it to the last that is done."""
+
+    lock, users, limiter = Lock(), 0, None
+
+
+@contextmanager
 def one_blas_thread():
     """Context in which BLAS uses one thread.
 
     For matrices of a few hundred rows, where a second thread gains little, and costs a
     hundred times the work when another process holds its core.
     """
-    return _blas().limit(limits=1, user_api="blas")
+    with _Limit.lock:
+        _Limit.users += 1
+        if _Limit.users == 1:
+            _Limit.limiter = _blas().limit(limits=1, user_api="blas")
+            _Limit.limiter.__enter__()
+    try:
+        yield
+    finally:
+        with _Limit.lock:
+            _Limit.users -= 1
+            if not _Limit.users:
+                _Limit.limiter.__exit__(None, None, None)
 
 
 def run_ranges(function, n_items, n_jobs):
@@ -78,14 +99,47 @@ def run_each(calls, n_jobs):
         raise
 
 
-def run_in_order(calls):
-    """The results of functions without arguments, one after the other.
+def n_workers():
+    """Calls that ``run_in_order`` makes at a time: more than 1 where a backend was chosen."""
+    from joblib import effective_n_jobs  # which takes its time
+
+    return effective_n_jobs(None)
+
+
+def run_in_order(calls, n_calls=None):
+    """Yields the results of functions without arguments, one after the other.
 
     Where the caller has chosen a backend of joblib (``joblib.parallel_config``), such as that of a
-    Dask cluster, its workers call them.
+    Dask cluster, its workers call them. Where it is known how many there are, each may get some
+    at once, which share what they have in common; else calls are taken as workers become free.
     """
-    from joblib import Parallel, delayed, effective_n_jobs  # which takes its time
+    n_jobs = n_workers()
+    if n_jobs == 1:
+        for call in calls:
+            yield call()
+        return
+    from joblib import Parallel, delayed
+    from joblib.parallel import get_active_backend
 
-    if effective_n_jobs(None) == 1:
-        return (call() for call in calls)
-    return iter(Parallel()(delayed(call)() for call in calls))
+    one_by_one = getattr(get_active_backend()[0], "supports_return_generator", False)
+    how = {"pre_dispatch": n_jobs, "batch_size": 1}
+    if n_calls is not None:
+        how = {"pre_dispatch": "all", "batch_size": -(-n_calls // (2 * n_jobs))}
+    how["return_as"] = "generator" if one_by_one else "list"
+    results = iter(Parallel(**how)(delayed(_called)(call) for call in calls))
+    try:
+        for result in results:  # noqa: UP028 - it is closed below, where that is not told
+            yield result
+    finally:
+        if one_by_one:
+            with warnings.catch_warnings():  # that others are given up
+                warnings.filterwarnings("ignore", "[0-9]+ tasks", UserWarning)
+                results.close()
+
+
+def _called(call):
+    """What a call gives on a worker, whose tasks do not start others."""
+    from joblib import parallel_config
+
+    with parallel_config("sequential"), one_blas_thread():
+        return call()

@@ -1,7 +1,9 @@
 """Warnings that point at the user's line, however deep in the library they are given."""
 
 import inspect
+import threading
 import warnings
+from contextlib import contextmanager
 from pathlib import Path
 
 import sklearn.base
@@ -10,8 +12,24 @@ import sklearn.base
 _OURS = (str(Path(__file__).parent), sklearn.base.__file__)
 
 
+_thread = threading.local()
+
+
+@contextmanager
+def kept():
+    """Context in which what this thread would warn of is kept in a list."""
+    before, _thread.kept = getattr(_thread, "kept", None), []
+    try:
+        yield _thread.kept
+    finally:
+        _thread.kept = before
+
+
 def warn(message, category):
     """Warn at the line of the caller of this library."""
+    if (told := getattr(_thread, "kept", None)) is not None:
+        told.append((message, category))
+        return
     frame, level = inspect.currentframe(), 1
     while frame is not None and frame.f_code.co_filename.startswith(_OURS):
         frame, level = frame.f_back, level + 1

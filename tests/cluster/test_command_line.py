@@ -6,12 +6,15 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import LocalCluster
+from distributed import LocalCluster, get_worker
 from typer.testing import CliRunner
 
 from fewlabels.cli import app
 from fewlabels.io.models.files import load_model
+from fewlabels.io.tables import read
+from fewlabels.jobs.cluster import training
 from fewlabels.jobs.training import large
+from fewlabels.model_selection.tuning.search import Search
 
 N, FILES = 900, 3
 
@@ -51,7 +54,8 @@ def run(*arguments, code=0):
 
 
 def fit(files, model, *more):
-    told = run("fit", files, "-o", model, "--time-budget", 0, "--no-report", "--json", *more)
+    budget = [] if "--time-budget" in more else ["--time-budget", 0]
+    told = run("fit", files, "-o", model, "--no-report", "--json", *budget, *more)
     return json.loads(told.stdout)["training"]
 
 
@@ -105,6 +109,45 @@ def test_a_sample_of_all_files(address, files, tmp_path, monkeypatch):
     options = ["--machine", "svdd", "--drop", "state", "--drop", "fraud", "--seed", 1]
     told = fit(files, tmp_path / "model", *options, "--scheduler", address)
     assert "from 500 rows drawn at random" in told["notes"][0] and told["rows"] == N
+
+
+def test_candidates_are_tried_by_workers(address, files, tmp_path, monkeypatch):
+    tasks, sent = [], Search._sent
+    monkeypatch.setattr(Search, "_sent", lambda search: tasks.append(0) or sent(search))
+    options = ["--machine", "pusvm", "--target", "fraud", "--prior", 0.1, "--time-budget", 600]
+    told = fit(files, tmp_path / "model", *options, "--scheduler", address)
+    assert len(tasks) == 15 and "held-out positives" in told["settings"]
+
+
+@pytest.mark.parametrize("files", ["csv", "parquet"], indirect=True)
+def test_large_files_are_cut(address, files, frame, tmp_path, monkeypatch):
+    """One file: as many workers as there are have parts of it, and rows stay in their order."""
+    form = files.suffix[1:]
+    monkeypatch.setitem(read._PARTS, form, (100, 200) if form == "parquet" else (5000, 10000))
+    table = tmp_path / f"table.{form}"
+    more = {"row_group_size": 350} if form == "parquet" else {}
+    frame = frame.assign(site=frame["site"] + '\n"quoted, in two lines"')
+    getattr(frame, f"to_{form}")(table, index=False, **more)
+    encode = training.encoded
+
+    def noting(file, *arguments):
+        (tmp_path / f"{file.part[0]}.part").write_text(get_worker().address)
+        return encode(file, *arguments)
+
+    monkeypatch.setattr(training, "encoded", noting)
+    options = ["--machine", "svdd", "--drop", "state", "--drop", "fraud", "--tol", 1e-6]
+    options += ["--target-fpr", "none"]
+    told = fit(table, tmp_path / "model", *options, "--scheduler", address)
+    where = [path.read_text() for path in tmp_path.glob("*.part")]
+    parts = len(where)
+    assert parts >= 4 and len(set(where)) == 2 and told["rows"] == told["rows_read"] == N
+    assert told["notes"][0].startswith(f"the table is 1 file in {parts} parts on 2 workers: ")
+    whole = fit(table, tmp_path / "whole", *options)
+    assert told["objective"] == pytest.approx(whole["objective"], rel=1e-6)
+    answers = [tmp_path / f"{name}.csv" for name in ("here", "there")]
+    for out, more in zip(answers, ([], ["--scheduler", address]), strict=True):
+        run("predict", tmp_path / "whole", table, "-o", out, *more)
+    pd.testing.assert_frame_equal(*map(pd.read_csv, answers))
 
 
 def test_processes_of_its_own(frame, tmp_path):

@@ -137,7 +137,7 @@ def test_few_labels_are_left_out_one_by_one(rng):
 def test_labels_told_wrongly_speak_against_the_graph(wrong, is_taken, rng, monkeypatch):
     counts = iter(wrong)
     monkeypatch.setattr(
-        graph_choice._Trial, "of", lambda self, values: (np.array([next(counts)]), 0)
+        graph_choice._Trial, "of", lambda self, graph, search: (np.array([next(counts)]), 0)
     )
     X, positive = moons(rng, 120)
     kernel, told, found = choose_graph(

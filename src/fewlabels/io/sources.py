@@ -61,17 +61,28 @@ _BY_LOOKING = Reading()
 
 @dataclass(frozen=True, eq=False)
 class Source(os.PathLike):
-    """A file, or a folder; ``table`` is the one in it that is meant, "" for the only one."""
+    """A file, or a folder; ``table`` is the one in it that is meant, "" for the only one.
+
+    ``part`` is where a part of the rows begins and ends, for those who read no more than that.
+    """
 
     path: Path
     table: str = ""
     reading: Reading = _BY_LOOKING
+    part: tuple[int, int] | None = None
 
     def __fspath__(self):
         return str(self.path)
 
     def __str__(self):
-        return f"{self.path}::{self.table}" if self.table else str(self.path)
+        of_text = self.part and self.path.suffix.lower() in (".csv", ".tsv")
+        begins = f" (from byte {self.part[0]} on)" if of_text and self.part[0] else ""
+        return (f"{self.path}::{self.table}" if self.table else str(self.path)) + begins
+
+    @property
+    def whole(self):
+        """The file of which this is a part."""
+        return self if self.part is None else replace(self, part=None)
 
     @cached_property
     def dialect(self):

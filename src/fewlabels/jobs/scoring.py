@@ -15,7 +15,7 @@ from ..io.paths import check_output, is_compressed, output_format
 from ..io.tables.chunks import input_columns
 from ..io.tables.tally import Tally
 from ..io.write import table_writer
-from .cluster.files import cluster_of, files_of, is_on_cluster
+from .cluster.files import cluster_of, files_of, is_on_cluster, parts_of
 from .cluster.scoring import PiecesOfFiles
 from .observer import interruptible, job
 from .pieces import Pieces
@@ -104,7 +104,8 @@ def score_file(
         pieces = Pieces(scorer, first, Tally(first, skip_missing), observer)
         if on_cluster:
             client = stack.enter_context(cluster_of(scheduler, workers))
-            pieces = PiecesOfFiles(client, scorer, files, pieces.tally, observer)
+            parts = parts_of(files, client)
+            pieces = PiecesOfFiles(client, scorer, parts, pieces.tally, observer)
         found = pieces.written(added, columns, form, chunk_rows, safe_cells)
         temporary = stack.enter_context(replacing(out))
         with (

@@ -7,13 +7,15 @@ there, in whatever order they came, and a row more or less changes few bags.
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 
-from .._deadline import Deadline
+from .._deadline import ENDLESS, Deadline
+from .._threads import run_in_order
 from ..fitted import Bag, BaggedFunction, Function
 from ..fitted.bags import level
 from ..fitted.function import TAIL
@@ -126,7 +128,8 @@ def fit_bags(X, weight, settings, known=()):
     """``Bagged`` of the rows of weight > 0; ``X`` is a matrix of kernel values if precomputed.
 
     ``known`` are bags of earlier rows: those that hold the same rows still are taken as they are.
-    After Ctrl-C or the time limit the bags so far make the function.
+    After Ctrl-C or the time limit the bags so far make the function. Where a backend of joblib was
+    chosen, its workers train the bags of rows (not of a matrix).
     """
     is_matrix = isinstance(settings.kernel(1.0), Precomputed)
     copies = Copies(X, weight, is_matrix)
@@ -134,21 +137,30 @@ def fit_bags(X, weight, settings, known=()):
     references = _References(X, copies.rows[places], copies.marks[places], is_matrix)
     known = {bag.marks.tobytes(): bag for bag in known}
     size = min(settings.size, (len(copies.rows) + 1) // 2)
+    plain = replace(settings, report=None)  # as it travels
+
+    def made(number):
+        chosen = copies.lowest(number, size, settings.seed)
+        rows, marks = copies.rows[chosen], copies.marks[chosen]
+        inside = X[np.ix_(rows, rows)] if is_matrix else X[rows]
+        begun = replace(plain, deadline=settings.deadline if number else ENDLESS)
+        bag = known.get(marks.tobytes())
+        return partial(_trained, inside, rows, marks, bag, references, begun)
+
+    calls = map(made, range(settings.n_bags))
+    results = (call() for call in calls) if is_matrix else run_in_order(calls, settings.n_bags)
     found, stopped = [], None
     try:
-        while len(found) < settings.n_bags and stopped is None:
-            chosen = copies.lowest(len(found), size, settings.seed)
-            rows, marks = copies.rows[chosen], copies.marks[chosen]
-            bag = known.get(marks.tobytes())
-            if bag is None:
-                bag = _bag(X, rows, marks, is_matrix, settings)
+        for one in results:
+            if one is None:
+                stopped = Status.MAX_TIME
+                break
+            bag, scores = one
             entry = {"round": len(found) + 1, **bag.entry}
-            bag = replace(bag, rows=rows, entry=entry)
-            found.append(references.standardised(bag, settings.n_jobs))
+            found.append((replace(bag, entry=entry), scores))
             if settings.report is not None and settings.report(entry):
                 stopped = Status.STOPPED
-            elif settings.deadline.is_over():
-                stopped = Status.MAX_TIME
+                break
     except KeyboardInterrupt:
         if not found:
             raise
@@ -160,6 +172,15 @@ def fit_bags(X, weight, settings, known=()):
     times = np.isfinite(scores).sum(axis=0)
     total = np.nansum(scores, axis=0)[times > 0]
     return Bagged(BaggedFunction(bags=bags), np.sort(total / times[times > 0]), stopped)
+
+
+def _trained(inside, rows, marks, bag, references, settings):
+    """A bag (the one that is known, if any) and scores of the references; None if out of time."""
+    if settings.deadline.is_over():
+        return None
+    if bag is None:
+        bag = _bag(inside, rows, marks, references.diagonal is not None, settings)
+    return references.standardised(replace(bag, rows=rows), settings.n_jobs)
 
 
 class _References:
@@ -185,10 +206,9 @@ class _References:
         return replace(bag, middle=middle, spread=spread), scores
 
 
-def _bag(X, rows, marks, is_matrix, settings):
+def _bag(inside, rows, marks, is_matrix, settings):
     """A ball around the rows of a bag, those farthest from their neighbours left out."""
     since = time.perf_counter()
-    inside = X[np.ix_(rows, rows)] if is_matrix else X[rows]
     apart = _distances(inside, is_matrix)
     far = farthest(_to_neighbor(apart), settings.trim)
     core = np.flatnonzero(~far)

@@ -14,11 +14,18 @@ BLOCK_BYTES = 1 << 24
 _LONGEST_ROW = 1 << 28
 
 
-def blocks(path, encoding, row_end):
+def blocks(path, encoding, row_end, part=None):
     """The text of a file, as UTF-8, in blocks of whole rows, and how much of it was read.
 
-    ``row_end`` tells how many bytes of a block are whole rows.
+    ``row_end`` tells how many bytes of a block are whole rows; a ``part`` is from one byte of a
+    file of UTF-8 to before another.
     """
+    found = located_blocks(path, encoding, row_end, part)
+    return ((block, share) for block, _, share in found if not block.isspace())
+
+
+def located_blocks(path, encoding, row_end, part=None):
+    """The same with where each begins, also those of nothing but blanks."""
     decode = None
     if codecs.lookup(encoding).name != "utf-8":
         decode = codecs.getincrementaldecoder(encoding)().decode
@@ -28,8 +35,11 @@ def blocks(path, encoding, row_end):
         file = stored
         if is_compressed(path):
             file = stack.enter_context(gzip.GzipFile(fileobj=stored))
-        rest = b""
-        while read := file.read(BLOCK_BYTES):
+        start, end_of_part = part or (0, size)
+        if part is not None:
+            file.seek(start)
+        rest, at = b"", 0
+        while read := file.read(_next_bytes(file, part)):
             if decode is not None:
                 read = decode(read).encode()
             block = rest + read if rest else read
@@ -40,9 +50,19 @@ def blocks(path, encoding, row_end):
                     "was left open, or give a table of shorter rows."
                 )
             block, rest = block[:end], block[end:]
-            if block and not block.isspace():
-                yield block, min(1.0, stored.tell() / size)
+            if block:
+                yield block, at, min(1.0, (stored.tell() - start) / (end_of_part - start))
+            at += end
         if decode is not None:
             rest += decode(b"", final=True).encode()
-        if rest and not rest.isspace():
-            yield rest, 1.0
+        if rest:
+            yield rest, at, 1.0
+
+
+def _next_bytes(file, part):
+    return BLOCK_BYTES if part is None else min(BLOCK_BYTES, part[1] - file.tell())
+
+
+def is_cut_anywhere(path, encoding):
+    """Whether places in the file are places in its text as UTF-8."""
+    return codecs.lookup(encoding).name == "utf-8" and not is_compressed(path)

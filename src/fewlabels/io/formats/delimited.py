@@ -8,6 +8,7 @@ import codecs
 import csv
 import io
 import re
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -15,13 +16,13 @@ import pyarrow.csv as pacsv
 
 from ..errors import UserError
 from ..tables.columns import MISSING
-from .blocks import blocks
+from .blocks import blocks, is_cut_anywhere, located_blocks
 from .dialect import separator_words, separators_in
 
 
 def names(source):
     """Names of the columns, in the first row or by their position."""
-    block = next(_blocks(source), (b"", 1.0))[0]
+    block = next(_blocks(source.whole), (b"", 1.0))[0]
     found = _header(block, source.dialect.sep)[0]
     if not source.dialect.header:
         return [f"column_{k + 1}" for k in range(len(found))]
@@ -42,10 +43,11 @@ def pieces(source, names, rows, types):
     Arrow's streaming reader would read ahead, the whole file if the consumer is slow.
     """
     sep, header = source.dialect.sep, source.dialect.header
+    begins = source.part is None or not source.part[0]
     for k, (block, share) in enumerate(_blocks(source)):
-        if k == 0 and header:
+        if k == 0 and begins and header:
             block = block[_header(block, sep)[1] :]
-        elif k == 0:
+        elif k == 0 and begins:
             block = block.removeprefix(codecs.BOM_UTF8)
         if len(names) > 1:
             block = _without_blank_lines(block, sep)
@@ -85,7 +87,34 @@ def _parse(block, names, source, types=None):
 
 
 def _blocks(source):
-    return blocks(source, source.dialect.encoding, _last_row_end)
+    return blocks(source, source.dialect.encoding, _last_row_end, source.part)
+
+
+def size(source):
+    """Bytes of the file, which ``parts`` are cut by."""
+    return source.path.stat().st_size
+
+
+def parts(source, n_bytes):
+    """Where parts of about so many bytes begin and end, between rows; None for one part."""
+    if not is_cut_anywhere(source, source.dialect.encoding) or size(source) <= n_bytes:
+        return [None]
+    n_parts = -(-size(source) // n_bytes)
+    limits = [size(source) * k // n_parts for k in range(1, n_parts)]
+    ends, has_rows = [], False
+    for block, at, _ in located_blocks(source, "utf-8", _last_row_end):
+        done = 0 if at or not source.dialect.header else _header(block, source.dialect.sep)[1]
+        while limits and at + len(block) > limits[0]:
+            end = _last_row_end(block[: limits.pop(0) - at])
+            if end <= done:
+                continue
+            if has_rows or not block[done:end].isspace():
+                ends.append(at + end)
+            has_rows, done = False, end
+        has_rows = has_rows or bool(block[done:].strip())
+    if ends and not has_rows:
+        ends.pop()
+    return list(pairwise([0, *ends, size(source)]))
 
 
 def _last_row_end(block):

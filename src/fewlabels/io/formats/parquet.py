@@ -1,5 +1,7 @@
 """Parquet files."""
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,13 +22,46 @@ def names(source):
 def pieces(source, names, rows, types):
     """Tables of the rows, and how much of them was read."""
     metadata, schema = pq.read_metadata(source), pq.read_schema(source)
-    done, n_rows = 0, metadata.num_rows
-    check_cells(source, [metadata], rows)
+    start, stop = source.part or (0, metadata.num_rows)
+    groups, at = None, 0
+    if source.part is not None:
+        ends = _ends(metadata)
+        first, last = np.searchsorted(ends, [start, stop - 1], side="right").tolist()
+        groups, at = list(range(first, last + 1)), int(ends[first - 1]) if first else 0
+    check_cells(source, [metadata], rows, groups)
     with pq.ParquetFile(source, read_dictionary=texts(metadata)) as file:
-        for batch in file.iter_batches(batch_size=rows):
-            for table in written_out(batch, schema):
+        for batch in file.iter_batches(batch_size=rows, row_groups=groups):
+            first, at = at, at + batch.num_rows
+            if at <= start:
+                continue
+            done = max(start, first)
+            for table in written_out(batch.slice(done - first, stop - done), schema):
                 done += table.num_rows
-                yield table, None, done / max(1, n_rows)
+                yield table, None, (done - start) / max(1, stop - start)
+            if at >= stop:
+                return
+
+
+def _ends(metadata):
+    """Rows up to the end of every row group."""
+    return np.cumsum([metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)])
+
+
+def size(source):
+    """Rows of the file, which ``parts`` are cut by."""
+    return pq.read_metadata(source).num_rows
+
+
+def parts(source, n_rows):
+    """Where parts of at most so many rows begin and end, between row groups where that will do."""
+    ends, start, found = _ends(pq.read_metadata(source)).tolist(), 0, []
+    for end, after in pairwise([*ends, None]):
+        if after is not None and after - start <= n_rows:
+            continue
+        cut = -(-(end - start) // n_rows)
+        found += pairwise(start + (end - start) * k // cut for k in range(cut + 1)) if cut else []
+        start = end
+    return found if len(found) > 1 else [None]
 
 
 def texts(metadata):
@@ -39,18 +74,19 @@ def texts(metadata):
     ]
 
 
-def check_cells(source, files, rows):
+def check_cells(source, files, rows, groups=None):
     """Refuse files, of which there is the metadata, whose cells would fill memory.
 
-    At most ``rows`` are read at a time (None: all), but for those of lists.
+    At most ``rows`` are read at a time (None: all), but for those of lists; of some row ``groups``
+    where these are given.
     """
     whole, at_a_time = 0, 0
     for metadata in files:
         for j in range(metadata.num_columns):
             column = metadata.schema.column(j)
             width = max(8, column.length)
-            groups = [metadata.row_group(i).column(j) for i in range(metadata.num_row_groups)]
-            n_cells = sum(group.num_values for group in groups)
+            of_file = range(metadata.num_row_groups) if groups is None else groups
+            n_cells = sum(metadata.row_group(i).column(j).num_values for i in of_file)
             whole += width * n_cells
             part = n_cells if rows is None or column.max_repetition_level else min(rows, n_cells)
             at_a_time = max(at_a_time, width * part)

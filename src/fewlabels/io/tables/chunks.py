@@ -90,7 +90,8 @@ def _table_chunks(path, form, schema, tally, rows, target, lines=False):
     if lines:
         plain = {name for name in schema.names("number") if name not in notations}
         types = {n: pa.float64() if n in plain else pa.string() for n in schema.sources()}
-    done = 0
+    # Where a part of other text begins is known in bytes: its rows are counted from there.
+    done = path.part[0] if form == "parquet" and path.part else 0
     for table, lines, share in iterate_tables(path, form, rows, types):
         numbers = np.arange(done + 1, done + 1 + table.num_rows)
         parts = with_dates(table, schema.dates, path)
@@ -108,7 +109,8 @@ def _look(path, form, schema, tally):
 
     What there is to say of it is left in the tally.
     """
-    with contextlib.closing(iterate_tables(path, form, _ROWS)) as tables:
+    whole = path if form == "frame" else path.whole
+    with contextlib.closing(iterate_tables(whole, form, _ROWS)) as tables:
         start = next(tables, (pa.table({}),))[0]
     known = {c.name: Notation(c.decimal, c.unit) for c in schema.columns if c.kind == "number"}
     notations = table_notations(path, start, known.keys() & set(start.column_names), known)

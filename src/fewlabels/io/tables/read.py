@@ -4,6 +4,7 @@ import contextlib
 import csv
 import zlib
 from collections import Counter
+from dataclasses import replace
 from importlib import import_module
 
 import pyarrow as pa
@@ -26,6 +27,11 @@ _READERS = {
     "xlsx": "excel",
     "frame": "frames",
 }
+# A part has at least and at most so many rows, or bytes of text.
+_PARTS = {
+    "parquet": (1 << 14, 1 << 18), "csv": (1 << 22, 1 << 26), "tsv": (1 << 22, 1 << 26),
+}  # fmt: skip
+CUT = frozenset(_PARTS)
 # What Arrow and pandas take for a column, whatever it holds.
 _PER_COLUMN = 20_000
 # What learning takes besides a table as it was read: numbers, encoded and prepared for kernels.
@@ -62,6 +68,20 @@ def remark_on(path, form):
     reader, source = _reader(path, form)
     with readable(path):
         return reader.remark(source) if hasattr(reader, "remark") else ""
+
+
+def cut_into_parts(files, form, n_parts):
+    """Files of one of the formats ``CUT`` as parts of them, about so many in all."""
+    reader, (least, most) = _reader(files[0], form)[0], _PARTS[form]
+    sizes, found = 0, []
+    for file in files:
+        with readable(file):
+            sizes += reader.size(file)
+    size = min(max(-(-sizes // n_parts), least), most)
+    for file in files:
+        with readable(file):
+            found += [replace(file, part=part) for part in reader.parts(file, size)]
+    return found
 
 
 def read_table(path, form):

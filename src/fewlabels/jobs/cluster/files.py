@@ -3,6 +3,7 @@
 import contextlib
 import glob
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 
 from ..._threads import resolve_n_jobs
@@ -10,11 +11,14 @@ from ...io.errors import UserError, listing
 from ...io.formats.folder import parquet_files
 from ...io.memory import InMemory
 from ...io.paths import input_format
+from ...io.tables.read import CUT, cut_into_parts
 
 # What files may be, each of which is read by one worker.
 _FORMS = ("parquet", "csv", "tsv", "jsonl")
 # Seconds until a scheduler has to answer.
 _PATIENCE = 10
+# Parts of files for each worker, about.
+_OF_WORKER = 2
 
 
 def is_on_cluster(data, scheduler, workers):
@@ -56,6 +60,16 @@ def files_of(data):
             "--scheduler and --workers out."
         )
     return files
+
+
+def parts_of(files, client):
+    """The files, large ones in parts, so that all workers have some."""
+    found = []
+    n_parts = _OF_WORKER * len(client.nthreads())
+    for form, some in groupby(files, input_format):
+        alike = list(some)
+        found += cut_into_parts(alike, form, n_parts) if form in CUT else alike
+    return found
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 import contextlib
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,24 +22,31 @@ from ..training.figures import count_answers
 from ..training.fitting import fit_machine
 from ..training.large import Drawn, from_sample, told_of
 from ..training.search import Search
-from .files import cluster_of, files_of, told_by_workers
+from .files import cluster_of, files_of, parts_of, told_by_workers
 
 _ROWS = 1 << 16
 
 
 def train_on_cluster(data, request, options, train, *, model, observer):
     """Learn from files that the workers of a cluster read."""
+    from joblib import parallel_config  # which takes its time
+
     files = files_of(data)
     with (
         cluster_of(request.scheduler, request.workers) as client,
         interruptible("no model was written", model or ""),
         told_by_workers(),
     ):
-        observer.step(f"drawing a sample of the rows of {plural(len(files), 'file')}")
-        drawn, values = _drawn(client, files, request)
-        on = f"{plural(len(files), 'file')} on {plural(len(client.nthreads()), 'worker')}"
+        on = plural(len(files), "file")
+        observer.step(f"drawing a sample of the rows of {on}")
+        parts = parts_of(files, client)
+        if len(parts) > len(files):
+            on += f" in {len(parts)} parts"
+        drawn, values = _drawn(client, parts, request)
+        options = {**options, "spread": partial(parallel_config, "dask", client=client)}
+        on += f" on {plural(len(client.nthreads()), 'worker')}"
         training, estimator = from_sample(
-            drawn, files[0], request, options, train, f"the table is {on}", observer=observer
+            drawn, files[0].whole, request, options, train, f"the table is {on}", observer=observer
         )
         if estimator is not None:
             told = (
@@ -46,7 +54,7 @@ def train_on_cluster(data, request, options, train, *, model, observer):
                 f"{drawn.size} rows drawn at random, the machine has learnt from all, there"
             )
             training, n_rows, counts = _fitted(
-                client, files, training, estimator, values, request, model, observer
+                client, parts, training, estimator, values, request, model, observer
             )
             training = told_of(training, drawn.n_rows, told, n_rows, counts)
     training.metadata["training"]["data"] = Path(str(data)).name

@@ -1,6 +1,7 @@
 """From a table to a machine that has learnt from it: the main job."""
 
 import time
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -100,7 +101,10 @@ class Training:
 
 
 @job
-def train(data, target=None, *, reported=False, model=None, save=None, observer=None, **options):
+def train(
+    data, target=None, *, reported=False, model=None, save=None, spread=nullcontext, observer=None,
+    **options,
+):  # fmt: skip
     """Learn from a table; ``data``, ``target`` and ``options`` as in :func:`fewlabels.fit_table`.
 
     Parameters
@@ -111,6 +115,8 @@ def train(data, target=None, *, reported=False, model=None, save=None, observer=
         What will be written, for messages.
     save : callable, optional
         Gets the training when the machine has learnt, and again when methods were compared.
+    spread : callable, optional
+        Makes the context of search and fit, in which others may help.
     observer : Observer, optional
         Hears what is going on.
 
@@ -141,10 +147,11 @@ def train(data, target=None, *, reported=False, model=None, save=None, observer=
         seconds = seconds_to_choose(request.baselines, reported, request.time_budget, used)
         fitting = seconds_to_fit(request.baselines, reported, request.time_budget, used)
         search = search._replace(seconds=seconds, seconds_in_all=fitting)
-    fitted = fit_machine(
-        machine, prepared.X, prepared.found.y, given=request.parameters, model=model,
-        search=search, observer=observer,
-    )  # fmt: skip
+    with spread():
+        fitted = fit_machine(
+            machine, prepared.X, prepared.found.y, given=request.parameters, model=model,
+            search=search, observer=observer,
+        )  # fmt: skip
     y = prepared.found.y
     signal = None
     if y is not None:

@@ -2,6 +2,8 @@
 
 import warnings
 from collections.abc import Mapping
+from functools import partial
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -12,7 +14,6 @@ from ..._threads import resolve_n_jobs
 from ...kernels import kind_of, make_kernel
 from ...kernels.width import resolve_gamma
 from ...labels.semi_supervised import places_of, read_semi_labels, read_shares
-from ...training.cross_fitting import cross_fit
 from ...training.grams import gram_over, shift_of
 from ..search import has_gamma
 from ..splitters import LabeledKFold
@@ -112,13 +113,16 @@ def _settings(candidate, first):
     }
 
 
+def _key(candidate):
+    """What kernel values depend on; widths may be NaN, which is equal to nothing."""
+    return candidate["kernel"], repr(candidate["gamma"])
+
+
 class _Trial:
     """Predictions on folds of the labelled rows; ``right`` is (candidates, folds, rows)."""
 
     def __init__(self, estimator, X, coded, counted, weight, first, search, folds):
-        self.estimator, self.X, self.weight = estimator, X, weight
-        self.first, self.search = first, search
-        self.coded = coded
+        self.search, self.coded = search, coded
         self.rows = rows = np.flatnonzero(counted)
         n_labelled = int(np.sum(~np.isnan(coded[rows])))
         repeats = int(np.clip(np.ceil(_PREDICTIONS / n_labelled), 1, _MOST_REPEATS))
@@ -128,8 +132,7 @@ class _Trial:
         self.splits = list(splitter.split(rows, self.coded[rows]))
         self.right = np.empty((0, len(self.splits), len(coded)))
         self.converged = []
-        self.values = {}  # by kernel and width
-        self.room = 1e6 * estimator.cache_size
+        self.machines = _Machines(estimator, X, coded, weight, rows, first)
 
     @property
     def done(self):
@@ -140,9 +143,16 @@ class _Trial:
         """Append the hits of candidates, and whether all their fits converged."""
         right = np.full((len(candidates), *self.right.shape[1:]), np.nan)
         converged = [True] * len(candidates)
-        fits = cross_fit(self.splits, self._fit, candidates, is_over=self.search.is_over)
-        with self.search.running("S3VM", len(candidates) * len(self.splits)):
-            for place, fold, fitted in fits:
+        # All candidates on a fold before the next one, so that an early end leaves whole folds.
+        order = list(product(range(len(self.splits)), range(len(candidates))))
+        for candidate in candidates:
+            self.machines.find_room(candidate)
+        calls = [
+            partial(self.machines.predicted, candidates[place], *self.splits[fold])
+            for fold, place in order
+        ]
+        with self.search.running("S3VM", len(order)):
+            for (fold, place), fitted in zip(order, self.search.each(calls), strict=False):
                 if fitted is not None:
                     predicted, has_converged = fitted
                     tested = self.rows[self.splits[fold][1]]
@@ -152,13 +162,40 @@ class _Trial:
         self.right = np.concatenate([self.right, right])
         self.converged += converged
 
-    def _fit(self, candidate, train, test):
+
+class _Machines:
+    """Machines of candidates on folds, which share kernel values where they are on one machine."""
+
+    def __init__(self, *given):
+        self.estimator, self.X, self.coded, self.weight, self.rows, self.first = given
+        self.values = {}  # by kernel and width; None where memory is short
+        self.room = 1e6 * self.estimator.cache_size
+        self.held = {}
+
+    def __getstate__(self):
+        """Without values, which a worker evaluates anew."""
+        return {**super().__getstate__(), "values": {}}
+
+    def find_room(self, candidate):
+        """Decide whether all kernel values of a candidate are held."""
+        key = _key(candidate)
+        if key in self.held:
+            return
+        n, machine = len(self.rows), self.estimator
+        # A path needs the rows.
+        fits = 8 * n**2 <= self.room and machine.solver != "path"
+        self.held[key] = fits or machine.kernel == "precomputed"
+        if fits and machine.kernel != "precomputed":
+            self.room -= 8 * n**2
+
+    def predicted(self, candidate, train, test, search):
         """Predictions of held-out rows and whether the fit converged; None out of time."""
         if candidate["machine"] == _ALONE:
             train = train[~np.isnan(self.coded[self.rows[train]])]
-        key = candidate["kernel"], candidate["gamma"]
+        key = _key(candidate)
         if key not in self.values:
-            self.values[key] = self._kernel_values(*key)
+            held = self.held[key]
+            self.values[key] = self._kernel_values(candidate, search) if held else None
         values = self.values[key]
         used, tested = self.rows[train], self.rows[test]
         settings = _settings(candidate, self.first)
@@ -168,28 +205,25 @@ class _Trial:
             X, held_out = values[np.ix_(train, train)], values[np.ix_(test, train)]
             settings["kernel"] = "precomputed"
         weight = None if self.weight is None else self.weight[used]
-        machine = self.search.fitted(
+        machine = search.fitted(
             self.estimator, X, self.coded[used], weight, unlabeled=None, **settings
         )
         if machine is None:
             return None
         return machine.predict(held_out), machine.fit_status_ == 0
 
-    def _kernel_values(self, kernel, gamma):
-        """All kernel values of a candidate, for all its folds; None where memory is short."""
+    def _kernel_values(self, candidate, search):
+        """All kernel values of a candidate, for all its folds."""
         n, machine = len(self.rows), self.estimator
         if machine.kernel == "precomputed":
             return self.X if n == len(self.coded) else self.X[np.ix_(self.rows, self.rows)]
-        if 8 * n**2 > self.room or machine.solver == "path":  # which needs the rows
-            return None
-        self.room -= 8 * n**2
         X = self.X[self.rows]
-        kind = machine.kernel if kernel == self.first["kernel"] else "linear"
-        kernel = make_kernel(kind, gamma, machine.degree, machine.coef0, X)
+        kind = machine.kernel if candidate["kernel"] == self.first["kernel"] else "linear"
+        kernel = make_kernel(kind, candidate["gamma"], machine.degree, machine.coef0, X)
         shift = shift_of(kernel, X)
         gram = gram_over(kernel, X if shift is None else X - shift, resolve_n_jobs(machine.n_jobs))
         values = gram.block(np.arange(n))
-        self.search.kernel_values += gram.n_values
+        search.kernel_values += gram.n_values
         return values
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -68,21 +69,20 @@ def choose_graph(estimator, X, y, weight, search):
     if not size > 0.0:
         return None, "", None
     graphs = [Manifold(float(f"{r / size:.3g}"), k, base=base, share=s) for r, k, s in _GRAPHS]
-    values = kernel.values(X[rows], X[rows])
     is_few = sizes.min() < _FEW
-    trial = _Trial(
-        estimator, label[rows], None if weight is None else weight[rows], search, is_few
-    )
+    weight = None if weight is None else weight[rows]
+    trial = _Trial(estimator, kernel, X[rows], label[rows], weight, search.seed, is_few)
     if is_few:
-        return _averaged(trial, graphs[0], values, X[rows])
-    found = [trial.of(values)]
+        return _averaged(trial, graphs[0], search)
+    found = []
     with search.running("S3VM and the graph", len(graphs)):
-        for graph in graphs:
-            if found[-1] is None or search.seconds > _TIME * search.time_budget:
+        calls = [partial(trial.of, graph) for graph in (None, *graphs)]
+        for one in search.each(calls, lambda: search.seconds > _TIME * search.time_budget):
+            if one is None:
                 break
-            found.append(trial.of(deformed_values(values, X[rows], graph)))
-            search.advance()
-    found = [one for one in found if one is not None]
+            found.append(one)
+            if len(found) > 1:
+                search.advance()
     if len(found) < 2:
         return None, " No time was left to ask whether the graph of all rows helps.", None
     table = _table(estimator, graphs, found)
@@ -93,13 +93,13 @@ def choose_graph(estimator, X, y, weight, search):
     return ([None, *graphs])[best], _words(table, best, trial), table
 
 
-def _averaged(trial, graph, values, X):
+def _averaged(trial, graph, search):
     """Of few labels: the average, unless labels left out speak against its graph."""
-    wrong, search = [], trial.search
+    wrong = []
     if trial.folds:
         with search.running("S3VM and the graph", 2):
-            for kernel in (values, deformed_values(values, X, replace(graph, share=1.0))):
-                found = trial.of(kernel)
+            calls = [partial(trial.of, one) for one in (None, replace(graph, share=1.0))]
+            for found in search.each(calls, lambda: False):
                 if found is None:
                     break
                 wrong.append(found[0].sum())
@@ -156,19 +156,20 @@ def _words(table, best, trial):
 class _Trial:
     """Machines under kernels, each without some of the labels."""
 
-    def __init__(self, estimator, label, weight, search, is_few):
-        self.estimator, self.weight, self.search = estimator, weight, search
+    def __init__(self, estimator, kernel, X, label, weight, seed, is_few):
+        self.estimator, self.kernel, self.X, self.weight = estimator, kernel, X, weight
+        self.values = None
         self.known = np.where(label == 0, np.nan, label)
         told = np.flatnonzero(label)
         classes, counts = np.unique(label[told], return_counts=True)
         self.told, self.repeats = told, 1 if is_few else _REPEATS
         if is_few:  # a class keeps a label
             alone = np.isin(label[told], classes[counts > 1])
-            left = np.random.default_rng(search.seed).permutation(np.flatnonzero(alone))
+            left = np.random.default_rng(seed).permutation(np.flatnonzero(alone))
             self.folds = [np.array([one]) for one in left[:_MOST_LEFT]]
         else:
             splitter = RepeatedStratifiedKFold(
-                n_splits=_FOLDS, n_repeats=_REPEATS, random_state=search.seed % 2**32
+                n_splits=_FOLDS, n_repeats=_REPEATS, random_state=seed % 2**32
             )
             self.folds = [test for _, test in splitter.split(told, label[told])]
         self.free = label == 0
@@ -177,13 +178,22 @@ class _Trial:
             shares = counts / counts.sum()
             self.balance = dict(zip(classes.tolist(), shares.tolist(), strict=True))
 
-    def of(self, values):
+    def __getstate__(self):
+        """Without values, which a worker evaluates anew."""
+        return {**super().__getstate__(), "values": None}
+
+    def of(self, graph, search):
         """How often each label is told wrongly, and the mean disagreement; None in no time."""
+        if self.values is None:
+            self.values = self.kernel.values(self.X, self.X)
+        values = self.values
+        if graph is not None:
+            values = deformed_values(values, self.X, graph)
         wrong, told = np.zeros(len(self.told)), []
         for fold in self.folds:
             rows, left = self.told[fold], self.known.copy()
             left[rows] = np.nan
-            machine = self.search.fitted(
+            machine = search.fitted(
                 self.estimator, values, left, self.weight, kernel="precomputed", solver="auto",
                 unlabeled=None, balance=self.balance, tol=max(_TOL, self.estimator.tol),
             )  # fmt: skip

@@ -1,5 +1,6 @@
 """Settings of machines of one class by a rule, and what other settings would give."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -152,23 +153,20 @@ def _tune_bags(estimator, X, weight, search, contaminated):
     candidates = [(trim, estimator.bag_size)]
     others = product(_BAG_TRIMS, _BAG_SIZES)
     candidates += [one for one in others if one != candidates[0]]
-    table, first = [], None
+    table = []
     with search.running(type(estimator).__name__, len(candidates)):
-        for trim_of_bag, size in candidates if train is not None else ():
-            if search.is_over():
-                break
-            machine = search.fitted(estimator, train, trim=trim_of_bag, bag_size=size)
+        calls = [
+            partial(_candidate, estimator, train, held, broken, trim=of_bag, bag_size=size)
+            for of_bag, size in (candidates if train is not None else ())
+        ]
+        for k, seen in enumerate(search.each(calls)):
             search.advance()
-            if machine is None:
-                continue
-            scores = machine.score_samples(held)
-            first = scores if first is None else first
-            shown = {"trim": trim_of_bag, "bag_size": size}
-            share = len(machine.support_) / train.shape[0]
-            table.append(shown | {"support_share": share} | _seen(machine, scores, first, broken))
+            if seen is not None:
+                shown = dict(zip(("trim", "bag_size"), candidates[k], strict=True))
+                table.append(shown | seen)
     nothing = [dict(zip(("trim", "bag_size"), candidates[0], strict=True))]
     columns = ["trim", "bag_size", "support_share", *_SEEN]
-    table = pd.DataFrame(table or nothing, columns=columns)
+    table = _with_ranks(table or nothing, columns)
     table["chosen"] = table.index == 0
     left_out = (
         f"of each bag the {100 * trim:g} % of the rows farthest from their neighbours are left "
@@ -190,37 +188,59 @@ def _table(estimator, rows, trim, factor, price, search):
     train, held, broken = _held_out(rows, search)
     candidates = [(trim, factor)]
     candidates += [one for one in product(_TRIMS, _FACTORS) if one != (trim, factor)]
-    table, first = [], None
+    table = []
     if train is not None:
         distances = neighbor_distances(train)
+        calls = [
+            partial(_around, estimator, train, held, broken, distances, *candidate, price)
+            for candidate in candidates
+        ]
         with search.running(type(estimator).__name__, len(candidates)):
-            for trim, factor in candidates:
-                if search.is_over():
-                    break
-                far = farthest(distances, trim)
-                core = train[~far]
-                gamma = neighbor_gamma(core, factor)
-                machine = search.fitted(estimator, core, gamma=gamma, **price, target_fpr=None)
+            for row in search.each(calls):
                 search.advance()
-                if machine is None:
-                    continue
-                scores = machine.score_samples(held)
-                first = scores if first is None else first
-                table.append(
-                    {
-                        "trim": trim,
-                        "factor": factor,
-                        "gamma": gamma,
-                        "dropped": int(far.sum()),
-                        "support_share": len(machine.support_) / core.shape[0],
-                        "beyond_reach": lost_share(held, core, gamma),
-                        **_seen(machine, scores, first, broken),
-                    }
-                )
+                if row is not None:
+                    table.append(row)
     nothing = [dict(zip(("trim", "factor"), candidates[0], strict=True))]
-    table = pd.DataFrame(table or nothing, columns=_COLUMNS)
+    table = _with_ranks(table or nothing, _COLUMNS)
     table["chosen"] = table.index == 0
     return table
+
+
+def _around(estimator, train, held, broken, distances, trim, factor, price, search):
+    """A candidate's row of the table; None out of time."""
+    far = farthest(distances, trim)
+    core = train[~far]
+    gamma = neighbor_gamma(core, factor)
+    settings = {"gamma": gamma, **price, "target_fpr": None}
+    seen = _candidate(estimator, core, held, broken, search, **settings)
+    if seen is None:
+        return None
+    return {
+        "trim": trim, "factor": factor, "gamma": gamma, "dropped": int(far.sum()),
+        "beyond_reach": lost_share(held, core, gamma), **seen,
+    }  # fmt: skip
+
+
+def _candidate(estimator, train, held, broken, search, **settings):
+    """What a candidate does with held-out rows, and its scores of them; None out of time."""
+    machine = search.fitted(estimator, train, **settings)
+    if machine is None:
+        return None
+    scores = machine.score_samples(held)
+    return {
+        "support_share": len(machine.support_) / train.shape[0],
+        "auc_shuffled": _auc(scores, machine.score_samples(broken)),
+        "converged": machine.fit_status_ == 0,
+        "scores": scores,
+    }
+
+
+def _with_ranks(rows, columns):
+    """A table of candidates, whose scores are compared with those of the first."""
+    for row in rows:
+        if "scores" in row:
+            row["rank_correlation"] = spearmanr(rows[0]["scores"], row["scores"])[0]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _held_out(rows, search):
@@ -231,16 +251,6 @@ def _held_out(rows, search):
     n_held = int(_HELD_OUT * len(order))
     held, train = rows[np.sort(order[:n_held])], rows[np.sort(order[n_held:])]
     return train, held, shuffled_columns(held, search.seed)
-
-
-def _seen(machine, scores, first, broken):
-    """What a candidate does with held-out rows."""
-    values = (
-        _auc(scores, machine.score_samples(broken)),
-        spearmanr(first, scores)[0],
-        machine.fit_status_ == 0,
-    )
-    return dict(zip(_SEEN, values, strict=True))
 
 
 def _auc(scores, broken):

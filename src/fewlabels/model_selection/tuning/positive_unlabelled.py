@@ -1,5 +1,8 @@
 """Settings of PUSVM and PUEnsemble by cross-validated scores that need no negatives."""
 
+from functools import partial
+from itertools import product
+
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
@@ -10,7 +13,7 @@ from ...estimators.pu import PUSVM
 from ...kernels.width import resolve_gamma
 from ...metrics import make_pu_scorer
 from ...problem.positive_unlabelled import weight_of_norm
-from ...training.cross_fitting import Sample, cross_fit
+from ...training.cross_fitting import Sample
 from ..search import COSTS, SHARED, FoldSearch, has_gamma
 from ..splitters import PUKFold
 from .result import Curve
@@ -62,45 +65,62 @@ def tune_pu(estimator, X, y, weight, search):
 def _scores_of_svm(estimator, gammas, lams, sample, splits, prior, search):
     """Scores on folds: lambdas in one go, each started from the one before; widths one by one."""
     scores = np.full((len(gammas), len(lams), len(splits)), np.nan)
-    searches = {}
-
-    def evaluate(gamma, train, test):
-        if gamma not in searches:
-            machine = PUSVM(**{name: getattr(estimator, name) for name in SHARED})
-            machine.set_params(prior=prior, gamma=gamma, random_state=search.seed, verbose=False)
-            searches[gamma] = FoldSearch(machine, *sample[:3], lams, _SCORING)
-        with quiet():
-            return searches[gamma].scores(train, test)
-
+    machine = PUSVM(**{name: getattr(estimator, name) for name in SHARED})
+    machine.set_params(prior=prior, random_state=search.seed, verbose=False)
+    widths = [_Width(clone(machine).set_params(gamma=gamma), sample, lams) for gamma in gammas]
     with search.running("PUSVM", len(gammas) * len(splits)):
-        found = cross_fit(splits, evaluate, gammas, is_over=search.is_over, by_candidate=True)
-        for place, fold, scored in found:
+        places = list(product(range(len(gammas)), range(len(splits))))
+        calls = [partial(widths[place].scores, *splits[fold]) for place, fold in places]
+        for (place, fold), scored in zip(places, search.each(calls), strict=False):
             scores[place, :, fold] = scored
-            search.fits += len(lams)
             search.advance(f"best {np.nanmax(scores):.3f}")
-    search.kernel_values += sum(one.kernel_values for one in searches.values())
     return scores.reshape(-1, len(splits))
+
+
+class _Width:
+    """Lambdas of a width on folds, which share kernel values where these are on one machine."""
+
+    def __init__(self, machine, sample, lams):
+        self.given, self.folds = (machine, sample, lams), None
+
+    def __reduce__(self):
+        return _Width, self.given
+
+    def scores(self, train, test, search):
+        """Scores of one fold, one per lambda."""
+        if self.folds is None:
+            machine, sample, lams = self.given
+            self.folds = FoldSearch(clone(machine), *sample[:3], lams, _SCORING)
+        before = self.folds.kernel_values
+        with quiet():
+            scores = self.folds.scores(train, test)
+        search.fits += len(scores)
+        search.kernel_values += self.folds.kernel_values - before
+        return scores
 
 
 def _scores_of_ensemble(estimator, gammas, sample, splits, prior, search):
     """Scores of widths, fold by fold; none where there is one width."""
-    score = make_pu_scorer(_SCORING, prior=prior)
     scores = np.full((len(gammas), len(splits)), np.nan)
-
-    def evaluate(gamma, train, test):
-        X, y, weight, _ = sample
-        weigh = (lambda rows: None) if weight is None else weight.__getitem__
-        machine = search.fitted(
-            estimator, X[train], y[train], weigh(train), prior=prior, gamma=gamma
-        )
-        return score(machine, X[test], y[test], sample_weight=weigh(test))
-
     if len(gammas) > 1:
+        places = list(product(range(len(splits)), range(len(gammas))))
+        calls = [
+            partial(_score_of_ensemble, estimator, gammas[place], sample, *splits[fold], prior)
+            for fold, place in places
+        ]
         with search.running("PUEnsemble", scores.size):
-            for place, fold, scored in cross_fit(splits, evaluate, gammas, is_over=search.is_over):
+            for (fold, place), scored in zip(places, search.each(calls), strict=False):
                 scores[place, fold] = scored
                 search.advance()
     return scores
+
+
+def _score_of_ensemble(estimator, gamma, sample, train, test, prior, search):
+    X, y, weight, _ = sample
+    weigh = (lambda rows: None) if weight is None else weight.__getitem__
+    machine = search.fitted(estimator, X[train], y[train], weigh(train), prior=prior, gamma=gamma)
+    score = make_pu_scorer(_SCORING, prior=prior)
+    return score(machine, X[test], y[test], sample_weight=weigh(test))
 
 
 def _gammas(estimator, X, weight):

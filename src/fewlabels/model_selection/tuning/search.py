@@ -2,8 +2,8 @@
 
 import sys
 import time
-import warnings
 from contextlib import contextmanager, nullcontext
+from copy import copy
 from functools import partial
 from inspect import signature
 from numbers import Real
@@ -15,6 +15,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from ..._threads import n_workers, run_in_order
+from ..._warn import kept, warn
 from .result import Curve
 
 _SEEDS = np.iinfo(np.int32).max
@@ -47,12 +49,12 @@ class Search:
         rng = check_random_state(0 if random_state is None else random_state)
         self.seed = int(rng.randint(_SEEDS))
         self.fits = self.kernel_values = 0
-        self._longest = 0.0  # seconds of one thing that was done
+        self.longest = 0.0  # seconds of one thing that was done
         # Seconds until all is done, where so many fits have to come after the search.
         self.seconds_in_all, self.fits_to_come = None, 1
         self.may_take_graph = True
         self.stopped = ""
-        self._told = None  # what moves the progress bar
+        self.told = None  # what moves the progress bar
 
     @property
     def seconds(self):
@@ -66,13 +68,13 @@ class Search:
 
     def is_over(self):
         """Whether the time is spent, or another of the longest so far would end after it."""
-        return self._is_spent(self._longest)
+        return self._is_spent(self.longest)
 
     def _is_needed(self):
         """Whether what is left of all the time is needed for the fits that have to come."""
         if self.seconds_in_all is None:
             return False
-        return self.seconds + (1 + self.fits_to_come) * self._longest >= self.seconds_in_all
+        return self.seconds + (1 + self.fits_to_come) * self.longest >= self.seconds_in_all
 
     def _is_spent(self, more=0.0):
         if self.stopped:
@@ -86,22 +88,63 @@ class Search:
         """Context of ``total`` steps, each told by ``advance``; Ctrl-C ends it, and no more."""
         with _bar() if self.progress else nullcontext() as bar:
             if bar is not None:
-                self._told = partial(bar.update, bar.add_task(what, total=total, best=""))
+                self.told = partial(bar.update, bar.add_task(what, total=total, best=""))
             try:
                 yield
             except KeyboardInterrupt:
                 self.stopped = "Ctrl-C"
             finally:
-                self._told = None
+                self.told = None
 
     def took(self, seconds):
         """Note how long one thing took."""
-        self._longest = max(self._longest, seconds)
+        self.longest = max(self.longest, seconds)
 
     def advance(self, text=""):
         """Count a step."""
-        if self._told is not None:
-            self._told(advance=1, best=text)
+        if self.told is not None:
+            self.told(advance=1, best=text)
+
+    def each(self, calls, is_over=None):
+        """What calls give, which are told the search, in order and as long as there is time.
+
+        Where a backend of joblib was chosen, its workers make them.
+        """
+        calls = iter(calls)
+
+        def due():
+            while not (is_over or self.is_over)():
+                if (call := next(calls, None)) is None:
+                    return
+                yield call
+
+        if n_workers() == 1:
+            for call in due():
+                yield call(self)
+            return
+        for found, other, told in run_in_order(partial(_apart, self._sent(), c) for c in due()):
+            self.fits += other.fits
+            self.kernel_values += other.kernel_values
+            self.took(other.longest)
+            self.stopped = self.stopped or other.stopped
+            for what in told:
+                warn(*what)
+            yield found
+
+    def _sent(self):
+        """The search as a worker gets it: it counts for itself."""
+        sent = copy(self)
+        sent.progress, sent.told = False, None
+        sent.fits = sent.kernel_values = 0
+        return sent
+
+    def __getstate__(self):
+        """Clocks of other machines show other times."""
+        return {**super().__getstate__(), "started": self.seconds}
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        self.started = time.perf_counter() - self.started
 
     def fitted(self, estimator, X, y=None, weight=None, **settings):
         """A fitted clone that says nothing, or None when the time ran out first."""
@@ -141,9 +184,18 @@ def _bar():
 @contextmanager
 def quiet():
     """Context without warnings about candidates: their table says which did not converge."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with kept() as told:
         yield
+    for message, category in told:
+        if not issubclass(category, ConvergenceWarning):
+            warn(message, category)
+
+
+def _apart(search, call):
+    """What a call gives on a worker, what it has cost, and what it warns of."""
+    with kept() as told:
+        found = call(search)
+    return found, search, told
 
 
 def kernel_values(machine):

@@ -99,7 +99,7 @@ def bagged_machines(gram, n_kernels, costs, rows, n_bags, tol, seed, deadline=EN
         )
         for k, (bag, times) in enumerate(drawn)
     ]  # fmt: skip
-    for done, machines in enumerate(run_in_order(calls)):
+    for done, machines in enumerate(run_in_order(calls, n_bags)):
         bag = drawn[done][0]
         if machines is None:
             deadline.cut.append(f"{done} of n_bags={n_bags} bags were trained")
