@@ -7,27 +7,20 @@ rows are fitted by one machine with two threads, and by one and two processes of
 hold the rows already. Every fit says its seconds and rounds, and trips and bytes of a round; every
 kill, a SIGKILL at a random moment, whether it ends the same: the first round of that fit draws the
 rows, and a partition that was lost draws its own again.
-
-    python benchmarks/cluster.py --agree 4000
-
-fits the same small problems in memory, from a file, and by two and four processes: how far apart
-objectives are, and whether support vectors and labels are the same.
 """
 
 import argparse
 import os
 import signal
-import tempfile
 import threading
 import time
 
 import numpy as np
-import scipy.sparse as sp
 from dask import delayed
 from distributed import Client, LocalCluster, wait
 
-from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM
-from fewlabels.dask import DaskOneClassSVM, DaskPUSVM, DaskS3VM, DaskSVDD
+from fewlabels import SVDD, OneClassSVM
+from fewlabels.dask import DaskOneClassSVM, DaskSVDD
 
 D = 10
 # Violations that leave a gap below 1e-4 of the objective, as in disk.py.
@@ -156,79 +149,13 @@ def kill_workers(n, n_kills):
         )
 
 
-def problems(n):
-    """Name, local class, class on the cluster, settings, rows, labels, weights."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 3))
-    side = np.where(np.arange(n) < n // 3, 1, 0)
-    X[side == 1] += 2.0
-    known = np.where((side == 1) & (rng.random(n) < 0.3), 1, 0)
-    few = np.where(rng.random(n) < 0.02, side, -1)
-    weight = rng.uniform(0.2, 2.0, n)
-    sparse = sp.random(n, 20, 0.2, format="csr", random_state=0)
-    linear, pu = {"slack": "linear", "nu": 0.05}, {"prior": 0.2, "lam": 1e-3}
-    return [
-        ("squared slack", SVDD, DaskSVDD, {"C": 0.05}, X, None, None),
-        ("squared slack, weights", SVDD, DaskSVDD, {"C": 0.05}, X, None, weight),
-        ("squared slack, sparse", SVDD, DaskSVDD, {"C": 0.05}, sparse, None, None),
-        ("linear slack", SVDD, DaskSVDD, linear, X, None, None),
-        ("linear slack, weights", SVDD, DaskSVDD, linear, X, None, weight),
-        ("one-class", OneClassSVM, DaskOneClassSVM, {"nu": 0.05}, X, None, None),
-        ("one-class, sparse", OneClassSVM, DaskOneClassSVM, {"nu": 0.05}, sparse, None, None),
-        ("PU, kinks", PUSVM, DaskPUSVM, pu, X, known, None),
-        ("PU, kinks, weights", PUSVM, DaskPUSVM, pu, X, known, weight),
-        ("S3VM, linear", S3VM, DaskS3VM, {"kernel": "linear", "balance": False}, X, few, weight),
-    ]  # fmt: skip
-
-
-def agree(n):
-    cut = [slice(a, a + m) for a, m in pieces(n, 5)]
-    clusters = {k: cluster(k) for k in (2, 4)}
-    with tempfile.TemporaryDirectory() as folder, clusters[2] as two, clusters[4] as four:
-        for name, kind, on_cluster, settings, X, y, weight in problems(n):
-            settings = {**settings, "tol": 1e-8}
-            labels = () if y is None else (y,)
-            local = kind(**settings).fit(X, *labels, sample_weight=weight)
-            told = f"{name}: gap in memory {getattr(local, 'duality_gap_', np.nan):.1e}"
-            if not sp.issparse(X):
-                np.save(f"{folder}/rows.npy", X)
-                stored = np.load(f"{folder}/rows.npy", mmap_mode="r")
-                machine = kind(**settings, cache_size=0.01)
-                machine.fit(stored, *labels, sample_weight=weight)
-                told += apart("from disk", machine, local, X)
-            for workers, k in ((two, 2), (four, 4)):
-                rows, *others = (
-                    None if given is None else [delayed(given[part]) for part in cut]
-                    for given in (X, y, weight)
-                )
-                with Client(workers) as client:
-                    machine = on_cluster(**settings, client=client)
-                    machine.fit(rows, *others[: len(labels)], sample_weight=others[1])
-                told += apart(f"{k} processes", machine, local, X)
-            print(told, flush=True)
-
-
-def apart(where, machine, local, X):
-    far = np.max(np.abs(machine.objective_ / local.objective_ - 1.0))
-    support = "the same" if np.array_equal(machine.support_, local.support_) else "OTHER"
-    same = np.mean(machine.predict(X) == local.predict(X))
-    gap = getattr(machine, "duality_gap_", np.nan)
-    return (
-        f"; {where} {far:.1e} apart, gap {gap:.1e}, {support} support vectors, labels {same:.4%}"
-    )
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=float, nargs="*", default=[1e6, 1e7])
     parser.add_argument("--machines", nargs="+", default=MACHINES, choices=MACHINES)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--rows-of-kills", type=float, default=5e5)
-    parser.add_argument("--agree", type=int, help="rows of problems that are fitted everywhere")
     options = parser.parse_args()
-    if options.agree:
-        agree(options.agree)
-        return
     for n in options.rows:
         for name in options.machines:
             compare(name, int(n))
