@@ -7,14 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 
+from fewlabels import SVDD
 from fewlabels.io import limits, stored, svmlight
 from fewlabels.io.errors import Interrupted, UserError
 from fewlabels.jobs.observer import Observer
 from fewlabels.jobs.scoring import score
 from fewlabels.jobs.table import fit_table
-from fewlabels.jobs.training import large
+from fewlabels.jobs.training import cost, large
 from fewlabels.jobs.training.train import train_file
 
 
@@ -214,3 +216,43 @@ def test_ctrl_c_leaves_nothing(wanted, within, frame, tmp_path, monkeypatch):
         )  # fmt: skip
     assert model.read_bytes() == b"" and not list((tmp_path / "temporary").iterdir())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "table.csv", "temporary"]
+
+
+@pytest.mark.parametrize(
+    ("machine", "n_rows"), [(SVDD(), 64_000), (SVDD(slack="linear", nu=0.05), 64_000)]
+)
+def test_what_a_fit_of_all_rows_takes(machine, n_rows, rng, monkeypatch):
+    monkeypatch.setattr(cost, "_TIMED", 1000)
+    X = rng.normal(size=(n_rows, 4))
+    found = cost.expected_cost(machine, X[:20_000], n_rows)
+    exact = len(clone(machine).fit(X).support_)
+    assert 0.5 < found.support_vectors / exact < 2.0
+    assert found.seconds > 0.0 and "support vectors, about" in found.words()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(80.0, "80 s"), (100.0, "2 min"), (8000.0, "2 h"), (9e5, "10 days"), (1e9, "30 years")],
+)
+def test_costs_in_words(seconds, words):
+    told = cost.Cost(1234.0, seconds).words()
+    assert told == f"about 1,000 support vectors, about {words}"
+
+
+@pytest.mark.parametrize("given", [{}, {"gamma": 5.0, "C": 0.1}])
+def test_settings_of_a_sample_that_never_end(given, rng, tmp_path, monkeypatch):
+    monkeypatch.setattr(large, "_LONG", 0.0)
+    monkeypatch.setattr(cost, "_TIMED", 1000)
+    np.save(tmp_path / "rows.npy", rng.normal(size=(12_000, 4)))
+    told = train_file(
+        tmp_path / "rows.npy", tmp_path / "model", memory="10K", machine="svdd", cache_size=0.3,
+        time_budget=2, baselines=False, **given,
+    )["training"]  # fmt: skip
+    notes = told["notes"][1:]
+    if given:
+        assert any(note.startswith("all rows mean about") for note in notes)
+        assert told["support_vectors"] > 3000
+    else:
+        assert any(note.startswith("settings are defaults, since those") for note in notes)
+        assert told["settings"].startswith("defaults, which mean") and told["tuning"] is None
+        assert told["support_vectors"] < 1000

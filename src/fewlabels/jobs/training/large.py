@@ -16,6 +16,7 @@ from ...io.arrays import ArrayData, memory_of, release, taken
 from ...io.errors import plural
 from ...io.limits import free_memory, size_of, writing
 from ...io.memory import InMemory
+from ...io.models.machines import MACHINES, machine_class
 from ...io.paths import TABLES, input_format, is_compressed
 from ...io.scratch import temporary_folder
 from ...io.stored import ArrayWriter, SparseWriter, mapped_arrays
@@ -28,6 +29,7 @@ from ...training.elsewhere.files import heard_by
 from ...training.elsewhere.place import sampled
 from ..observer import interruptible
 from .choice import choose_roles
+from .cost import expected_cost
 from .figures import count_answers, count_labels, figures_of
 from .fitting import fit_machine
 from .search import Search
@@ -39,6 +41,8 @@ _MOST = {"csv": 20, "tsv": 20, "parquet": 1000, "folder": 1000}
 # Rows of a sample that have no label, and of each label; more labels than this are no classes.
 _SAMPLE, _LABELLED, _LABELS = 20_000, 10_000, 20
 _ROWS, _COUNTED = 1 << 16, 1 << 20
+# Seconds of a fit of all rows from which on it is long.
+_LONG = 3600.0
 # Rows are kept in single precision if what that loses is less than this share of how far they
 # differ.
 _LOST = 1e-6
@@ -191,13 +195,14 @@ def train_large(data, request, options, train, *, model, observer):
         )
         if estimator is None:
             return training
+        training, estimator, cost = _affordable(training, estimator, drawn.n_rows, observer)
         told = (
             f"{why}: settings, columns and what the report shows are from {drawn.size} rows drawn "
             "at random, the machine has learnt from all, on disk"
         )
         with interruptible("no model was written", model or ""):
             X, y = _encoded(training, source, drawn.n_rows, request, place, observer)
-            observer.step("learning from all rows, on disk")
+            observer.step(f"learning from all rows, on disk{cost}")
             with heard_by(observer.passes):
                 fitted = fit_machine(
                     estimator, X, y, given=request.parameters, model=model, search=Search(0.0),
@@ -209,6 +214,36 @@ def train_large(data, request, options, train, *, model, observer):
                 observer.step("counting the classes of all rows")
                 counts = _counted(estimator, X, y, training.prepared.choice.machine)
             return told_of(training, drawn.n_rows, told, X.shape[0], counts)
+
+
+def _affordable(training, estimator, n_rows, observer):
+    """The machine that learns from all rows, and what that costs in words.
+
+    Settings that were chosen on a sample, and not by the user, are left for the defaults where
+    these end in time and the others do not.
+    """
+    prepared = training.prepared
+    if MACHINES[prepared.choice.machine].learns_from != "normal":
+        return training, estimator, ""
+    observer.step("estimating what the fit of all rows takes")
+    cost = expected_cost(estimator, prepared.X, n_rows)
+    tuning = training.fitted.tuning
+    if cost.seconds > _LONG and tuning is not None:
+        plain = machine_class(prepared.choice.machine)(**prepared.settings)
+        plain.set_params(target_fpr=estimator.target_fpr)
+        other = expected_cost(plain, prepared.X, n_rows)
+        if other.seconds < 0.1 * cost.seconds:
+            facts = training.metadata["training"]
+            instead = f"settings are defaults, since those chosen mean {cost.words()}"
+            facts |= {"settings": f"defaults, which mean {other.words()}", "tuning": None}
+            facts["notes"] = [instead, *facts["notes"]]
+            fitted = training.fitted._replace(tuning=None)
+            training, estimator, cost = replace(training, fitted=fitted), plain, other
+    words = f": {cost.words()}"
+    if cost.seconds > _LONG:
+        facts = training.metadata["training"]
+        facts["notes"] = [f"all rows mean {cost.words()}", *facts["notes"]]
+    return training, estimator, words
 
 
 def _drawn(data, form, request, place, why, observer):
