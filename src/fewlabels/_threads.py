@@ -10,6 +10,9 @@ from threading import Lock
 
 from threadpoolctl import ThreadpoolController
 
+# Calls that a worker gets at once, at most: after Ctrl-C those that came back count.
+_AT_ONCE = 8
+
 _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 
 
@@ -124,7 +127,7 @@ def run_in_order(calls, n_calls=None):
     one_by_one = getattr(get_active_backend()[0], "supports_return_generator", False)
     how = {"pre_dispatch": n_jobs, "batch_size": 1}
     if n_calls is not None:
-        how = {"pre_dispatch": "all", "batch_size": -(-n_calls // (2 * n_jobs))}
+        how = {"pre_dispatch": "all", "batch_size": min(_AT_ONCE, -(-n_calls // (2 * n_jobs)))}
     how["return_as"] = "generator" if one_by_one else "list"
     results = iter(Parallel(**how)(delayed(_called)(call) for call in calls))
     try:
