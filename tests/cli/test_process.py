@@ -14,7 +14,7 @@ from fewlabels.jobs.scorer import Scorer
 
 def _python(*arguments):
     return subprocess.run(
-        [sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=120
+        [sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=600
     )
 
 
@@ -61,7 +61,7 @@ from fewlabels.cli import main
 from fewlabels.cli.terminal import progress
 def describe(entry):
     print("in the fit", file=sys.stderr, flush=True)
-    time.sleep(100)
+    time.sleep(1000)
 progress.describe = describe
 sys.argv = ["fewlabels", "fit", sys.argv[1], "-o", *sys.argv[2:], "--verbose"]
 main()
@@ -87,7 +87,7 @@ main()
         assert process.stderr.readline() == "reading\n"
         assert process.stderr.readline() == "in the fit\n"
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=600)
     finally:
         process.kill()
     assert process.returncode == 130
@@ -129,7 +129,7 @@ from fewlabels.cli import main
 from fewlabels.model_selection.tuning import tune
 def press():
     os.kill(os.getpid(), signal.SIGINT)
-    time.sleep(100)
+    time.sleep(1000)
 def goes_on(*arguments, **options):
     try:
         press()
@@ -144,7 +144,7 @@ main()
 def test_ctrl_c_twice(tmp_path):
     (tmp_path / "d.csv").write_text("a,b\n" + "1,2\n3,5\n4,1\n" * 20)
     done = subprocess.run(
-        [sys.executable, "-c", _TWICE], capture_output=True, text=True, timeout=120, cwd=tmp_path,
+        [sys.executable, "-c", _TWICE], capture_output=True, text=True, timeout=600, cwd=tmp_path,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     assert done.returncode == 130, done.stderr

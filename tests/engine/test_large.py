@@ -13,7 +13,7 @@ from fewlabels.solvers import Status, solve_decomposition
 
 pytestmark = pytest.mark.filterwarnings("error")
 
-GUARD = 60.0
+GUARD = 600.0
 
 
 class Matrix:

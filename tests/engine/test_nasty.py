@@ -24,7 +24,7 @@ from fewlabels.solvers import Status, solve_decomposition, whole
 
 pytestmark = pytest.mark.filterwarnings("error")
 
-GUARD = 30.0
+GUARD = 600.0
 
 
 def solve(problem, **options):

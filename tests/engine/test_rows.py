@@ -25,7 +25,7 @@ from fewlabels.solvers.result import certified
 pytestmark = pytest.mark.filterwarnings("error")
 
 PARTS = (1, 3, 7)
-GUARD = 60.0
+GUARD = 600.0
 
 
 def solve(problem, parts, a=None, **options):

@@ -1,6 +1,7 @@
 """Starts, limits, callbacks, interruptions: the state is sound and can be taken up again."""
 
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +41,7 @@ def test_any_feasible_start(machine, rng):
     for _ in range(4):
         start = random_feasible(case, rng)
         before = start.copy()
-        result = solve_decomposition(case.problem, start, tol=TOL, block_size=16, max_time=30)
+        result = solve_decomposition(case.problem, start, tol=TOL, block_size=16, max_time=600)
         assert np.array_equal(start, before)
         assert result.a is not start
         assert_solved(case, result, TOL)
@@ -361,11 +362,9 @@ def assert_feasible_one_class(problem, result):
 def test_time_limit_holds_during_the_coarse_start(rng):
     X = rng.normal(size=(12000, 40))
     problem = one_class(RowsGram(RowMap(RBF(0.01), X), X), 0.5)
-    import time
-
-    start = time.perf_counter()
+    start = time.process_time()  # other programs take no part of it
     result = solve_decomposition(problem, tol=1e-9, max_time=0.2)
-    assert time.perf_counter() - start < 3.0
+    assert time.process_time() - start < 3.0
     assert result.status is Status.MAX_TIME
     assert_feasible_one_class(problem, result)
 

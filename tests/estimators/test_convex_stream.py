@@ -3,7 +3,9 @@
 import copy
 import pickle
 import pickletools
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,6 +16,7 @@ from reference import pu as pu_reference
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
+import fewlabels
 from fewlabels import PUSVM, SVDD, OneClassSVM
 from fewlabels.kernels import RBF
 from fewlabels.problem.one_class import SquaredSlackBall
@@ -583,6 +586,48 @@ def test_an_interrupted_operation_can_be_resumed(rng, machine, monkeypatch):
     n = model.shape_fit_[0]
     kept = np.arange(120) if n == 120 else np.delete(np.arange(120), np.arange(30, 50))
     judge(model, X[kept], y[kept])
+
+
+@pytest.mark.parametrize("began", [False, True], ids=["first", "later"])
+def test_ctrl_c_between_any_two_calls_of_an_update(rng, began):
+    """Whichever Python function of the package it comes in, all new rows are there or none."""
+    X, _ = rows(rng, 40)
+    fitted = SVDD(slack="linear", nu=0.3, gamma=0.3).fit(X[:20])
+    if began:
+        fitted.partial_fit(X[20:22])
+    source, n = str(Path(fewlabels.__file__).parent), len(fitted.training_rows_.X)
+
+    def update(model, last=0):
+        """How many calls there are; Ctrl-C comes in the last one."""
+        calls = 0
+
+        def count(frame, event, arg):
+            nonlocal calls
+            if event == "call" and frame.f_code.co_filename.startswith(source):
+                calls += 1
+                if calls == last:
+                    sys.setprofile(None)
+                    raise KeyboardInterrupt
+
+        sys.setprofile(count)
+        try:
+            model.partial_fit(X[22:])
+        finally:
+            sys.setprofile(None)
+        return calls
+
+    calls = update(copy.deepcopy(fitted))
+    # Every call up to the first steps of the path, and some of the others.
+    for last in [*range(1, 150), *range(150, calls, calls // 25)]:
+        model = copy.deepcopy(fitted)
+        with pytest.raises(KeyboardInterrupt):
+            update(model, last)
+        assert np.isfinite(model.decision_function(X)).all()
+        model.resume()
+        there = model.shape_fit_[0]
+        assert model.is_caught_up_ and there == len(model.training_rows_.X)
+        assert there in (n, n + 18)
+        judge(model, np.append(X[:n], X[22:], axis=0)[:there])
 
 
 def test_attributes_are_found_as_after_a_fit(rng):

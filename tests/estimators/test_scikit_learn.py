@@ -47,7 +47,7 @@ def test_scikit_learns_own_one_class_tests(tmp_path, expression):
         text=True,
         env=environment,
         cwd=tmp_path,
-        timeout=240,
+        timeout=800,
     )
     report = run.stdout + run.stderr
     assert run.returncode == 0, report
@@ -71,6 +71,6 @@ def test_swapped_class_is_the_one_that_is_tested(tmp_path):
         text=True,
         env=dict(os.environ, PYTHONPATH=str(tmp_path)),
         cwd=tmp_path,
-        timeout=240,
+        timeout=800,
     )
     assert run.returncode == 1, run.stdout + run.stderr

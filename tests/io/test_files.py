@@ -95,7 +95,7 @@ from fewlabels.io.atomic import replacing
 with replacing(sys.argv[1]) as temporary:
     temporary.write_text("half")
     print("ready", flush=True)
-    time.sleep(60)
+    time.sleep(1000)
 """
 
 

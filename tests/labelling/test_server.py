@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from urllib.parse import urlsplit
 
@@ -28,7 +29,7 @@ class Client:
         self.host, self.path = found.netloc, found.path
 
     def call(self, path, body=None, method=None, **headers):
-        line = http.client.HTTPConnection(self.host, timeout=30)
+        line = http.client.HTTPConnection(self.host, timeout=300)
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         given = {"content-type": "application/json"} if data is not None else {}
         given |= {name.replace("_", "-"): value for name, value in headers.items()}
@@ -49,7 +50,7 @@ class Client:
 def client(session):
     running = Running(session).start()
     client = Client(running.url)
-    for _ in range(100):
+    for _ in range(2000):
         try:
             client.call("")
             break
@@ -101,8 +102,10 @@ def test_the_page_does_not_wait_for_long(client, session, table, monkeypatch):
     """A machine that is slow to follow is not waited for, and has followed all in the end."""
     slow = learner_module.followed
 
+    go_on = threading.Event()
+
     def followed(machine, since):
-        time.sleep(0.2)
+        assert go_on.wait(600)
         return slow(machine, since)
 
     state, n = client.json("api/state?annotator=me"), 0
@@ -113,15 +116,14 @@ def test_the_page_does_not_wait_for_long(client, session, table, monkeypatch):
             n += 1
         time.sleep(0.05)
     monkeypatch.setattr(learner_module, "followed", followed)
-    waits, rows = [], []
+    rows = []
     for number in range(n, n + 4):
         row = state["card"]["row"]
-        since = time.monotonic()
         state = client.json("api/answer", answer(row, number, label=str(table[1][row])))
-        waits.append(time.monotonic() - since)
         rows.append(row)
-    assert len(set(rows)) == 4 and min(waits) < 0.15
-    deadline = time.monotonic() + 30
+    assert len(set(rows)) == 4 and not session.learner.up_to_date
+    go_on.set()
+    deadline = time.monotonic() + 300
     while not session.learner.up_to_date and time.monotonic() < deadline:
         time.sleep(0.05)
     held = session.learner.machine.training_rows_.label
@@ -137,7 +139,7 @@ def test_finish(client, session, table, monkeypatch):
     told = client.json("api/finish", {})
     assert told["state"] == "running" and told["n_labels"] == 6
     assert "being made already" in client.json("api/finish", {}, status=400)["error"]
-    deadline = time.monotonic() + 100
+    deadline = time.monotonic() + 600
     while told["state"] == "running" and time.monotonic() < deadline:
         time.sleep(0.2)
         told = client.json("api/finish")
@@ -226,7 +228,7 @@ def test_no_answer_is_lost_by_kill_9(table):
                    "ham,spam", "--no-browser"]  # fmt: skip
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         url = server.stdout.readline().split(" at ")[1].strip()
-        client, deadline = Client(url), time.monotonic() + 60
+        client, deadline = Client(url), time.monotonic() + 600
         while time.monotonic() < deadline:
             try:
                 state = client.json("api/state?annotator=me")

@@ -320,7 +320,7 @@ def test_code_of_documents_runs(document, repository, tmp_path, monkeypatch):
                         words += ["--time-budget", "2"]
                     if words[3] == "label" and "--export" not in words:
                         words += ["--export", "so-far.csv"]  # it would wait for people
-                    run = subprocess.run(words, capture_output=True, text=True, timeout=120)
+                    run = subprocess.run(words, capture_output=True, text=True, timeout=600)
                     assert run.returncode == 0, f"{line}\n{run.stdout}{run.stderr}"
                     if words[3] == "label":
                         give_labels(words[4])
@@ -385,7 +385,7 @@ def test_examples_run_and_draw(name, repository, tmp_path):
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        timeout=120,
+        timeout=600,
     )
     assert run.returncode == 0, run.stderr
     if name.startswith("plot_"):

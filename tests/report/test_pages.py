@@ -44,7 +44,7 @@ def measured(text, tmp_path):
         "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={tmp_path / 'browser'}",
         "--virtual-time-budget=5000", "--dump-dom", path.as_uri(),
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     (seen,) = re.findall(r"<p>\[(width=[^\]]*)\]</p>", done.stdout)
     return dict(part.split("=") for part in seen.split(" "))
 

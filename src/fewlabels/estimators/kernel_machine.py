@@ -388,9 +388,9 @@ class KernelMachine(BaseEstimator):
 
     def _follow(self, name, stream, max_steps=None, change=None):
         """Let rows change, and the stream catch up within the budget."""
-        if change is not None:
-            change()
         try:
+            if change is not None:
+                change()
             done = self._catch_up(stream, name, max_steps)
         finally:
             self.shape_fit_ = (len(stream), self.n_features_in_)

@@ -271,13 +271,13 @@ class ConvexStream:
         """Begin the path at a solution, and make that exact."""
         places = np.flatnonzero(self._wanted())
         copies = Copies.among(self.rows.rows(places), self.rows["key"][places])
+        known, multiplier = self._start
+        a = np.append(known, np.zeros(self.rows.n_places - len(known)))
+        self._start = a, multiplier  # of all rows, also if this is interrupted
         self._keep(places, copies.of)
         self._leaving = self._leaving[:0]
         self.mass, self.stale = float(self.rows["weight"][places].sum()), False
         penalties = self.penalties(self.merged(), self.mass)
-        a = np.zeros(self.rows.n_places)
-        known, multiplier = self._start
-        a[: len(known)] = known
         a = penalties.penalty.rounded(group_sums(copies, a[places]), _ON_AT_FIRST)
         members = int(penalties.penalty.between(a).sum())
         if members > _MOST_MEMBERS:

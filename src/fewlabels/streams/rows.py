@@ -56,13 +56,7 @@ class HeldRows:
         return self._values.get(name)
 
     def __setitem__(self, name, value):
-        value = np.asarray(value)
-        if value.shape != (self.n_places,):
-            raise ValueError(
-                f"{name} has shape {value.shape}; it needs one number per place, "
-                f"shape ({self.n_places},)."
-            )
-        self._values[name] = value
+        self._values[name] = _one_each(name, value, self.n_places)
 
     @property
     def X(self):
@@ -96,17 +90,20 @@ class HeldRows:
         if values.keys() != self._values.keys():
             raise ValueError(f"rows need {sorted(self._values)}; got {sorted(values)}.")
         n, b = self.n_places, X.shape[0]
+        joined = {
+            name: _one_each(name, np.concatenate([held, np.asarray(values[name])]), n + b)
+            for name, held in self._values.items()
+        }
+        alive, more = np.concatenate([self.alive, np.ones(b, bool)]), self._more
         if sp.issparse(self._X):
-            self._more = [*self._more, X.copy()]
+            more = [*more, X.copy()]
         elif b:
             held = self._X.astype(np.result_type(self._X, X), copy=False)
             self._X = grown(held, n + b)
             self._X[n : n + b] = X
-        self.n_places = n + b
-        for name, value in values.items():
-            self[name] = np.concatenate([self._values[name], np.asarray(value)])
-        self.alive = np.concatenate([self.alive, np.ones(b, bool)])
-        self._n_alive += b
+        # All at once: Ctrl-C leaves all rows or none.
+        self._more, self._values, self.alive = more, joined, alive
+        self.n_places, self._n_alive = n + b, self._n_alive + b
         return np.arange(n, n + b)
 
     def widen(self, n_columns):
@@ -160,6 +157,15 @@ class HeldRows:
         for name, value in self._values.items():
             state[name] = value if everything else value[kept]
         return state
+
+
+def _one_each(name, value, n_places):
+    value = np.asarray(value)
+    if value.shape != (n_places,):
+        raise ValueError(
+            f"{name} has shape {value.shape}; it needs one number per place, shape ({n_places},)."
+        )
+    return value
 
 
 def labelled_rows(X, label, weight):
