@@ -84,7 +84,11 @@ def test_a_model_takes_them_and_nothing_else(folder):
     assert roc_auc_score(hidden[unknown], scores["score"][unknown]) > 0.9
     without = fit(folder, features=None).predict(folder / "d.csv")
     assert roc_auc_score(hidden[unknown], without["score"][unknown]) < 0.75
-    with pytest.raises(UserError, match=r"with features of 6 columns, but .* comes without"):
+    with pytest.raises(
+        UserError,
+        match=r"with features of 6 columns, but .* comes without; "
+        r"pass features=FILE, an .npy file with 6 numbers .* made as 'e.npy' was",
+    ):
         found.predict(folder / "d.csv")
     with pytest.raises(UserError, match=r"of 6 columns, but .*d.csv comes with 4 of these"):
         found.predict(folder / "d.csv", features=folder / "narrow.npy")

@@ -211,6 +211,10 @@ def table_of(*lines):
             [("a", 0.1, 0.01, 0.08, 0.12, False, True), ("b", 0.2, 0.01, 0.18, 0.22, False, True)],
             "better", [], "Better than 2 baselines; next is a: 0.70 against 0.80",
         ),
+        (
+            [("a", -0.17, 0.4, -0.91, 0.57, True, False)],
+            "undecided", ["a"], "0.97 against 0.80, and too few rows were held out to tell",
+        ),
         ([], "unknown", [], "nothing is known"),
     ],
 )  # fmt: skip
@@ -361,6 +365,7 @@ def test_ctrl_c_keeps_the_folds_that_are_done(few, recorder, monkeypatch):
     found = compare_with_baselines(S3VM(), X, y)
     assert found.stopped == "Ctrl-C" and "ended early by Ctrl-C" in found.protocol
     assert found.protocol.startswith("Accuracy on held-out labelled rows: 3 folds")
+    assert found.folds == 3 and 0 < found.rows < np.sum(y >= 0)
     assert np.isfinite(found.table["score"]).all() and found.outcome != "unknown"
 
 

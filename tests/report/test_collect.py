@@ -217,17 +217,20 @@ def test_comparison(positive_parts):
     assert contents.worse_than == comparison.worse_than
 
 
-def test_a_comparison_that_compared_nothing_is_not_asked(class_parts):
+def test_a_comparison_of_nothing_or_of_a_part_of_the_rows_is_not_asked(class_parts):
     """One fold of ours alone would give an interval from nothing to all."""
-    comparison = compare_with_baselines(
-        class_parts["estimator"], class_parts["X"], class_parts["y"], time_budget=5
+    nothing = compare_with_baselines(
+        class_parts["estimator"], class_parts["X"], class_parts["y"], time_budget=1e-6
     )
-    found = collect(**class_parts, comparison=comparison).findings.rates[0]
-    ours = comparison.table[comparison.table["ours"]].iloc[0]
-    assert found.value == ours["score"] and "comparison" in found.source
-    ended = replace(comparison, outcome="unknown")
-    alone = collect(**class_parts, comparison=ended).findings.rates[0]
-    assert alone == collect(**class_parts).findings.rates[0] and "comparison" not in alone.source
+    assert nothing.outcome == "unknown"
+    table = nothing.table.assign(score=0.9, low=0.8, high=0.95)
+    whole = replace(nothing, outcome="better", table=table, rows=20)
+    found = collect(**class_parts, comparison=whole).findings.rates[0]
+    assert found.value == 0.9 and found.source.startswith("20 rows with a label held out, as in")
+    without = collect(**class_parts).findings.rates[0]
+    assert "of 20 labelled rows" in without.source
+    for other in (nothing, replace(whole, rows=19)):
+        assert collect(**class_parts, comparison=other).findings.rates[0] == without
 
 
 @pytest.mark.parametrize("parts", ["normal_parts", "positive_parts", "class_parts"])

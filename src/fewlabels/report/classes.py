@@ -84,7 +84,7 @@ def _rates(held, y, names, comparison):
     told = (
         "labelled rows get their own class from machines that were trained without their labels."
     )
-    rates = [_compared(comparison) or counted(_RIGHT, right, n, told)]
+    rates = [_compared(comparison, n) or counted(_RIGHT, right, n, told)]
     for k, name in enumerate(names if len(names) == 2 else ()):
         own = truth == k
         hits, n_own = int(np.sum(answers[own] == k)), int(np.sum(own))
@@ -93,15 +93,18 @@ def _rates(held, y, names, comparison):
     return rates, []
 
 
-def _compared(comparison):
-    """The accuracy that the comparison with other methods found, so that a page has one figure."""
-    if comparison is None or comparison.outcome == "unknown":
+def _compared(comparison, n):
+    """The accuracy that the comparison with other methods found, so that a page has one figure.
+
+    None if it came to its end before ``n`` rows were held out.
+    """
+    if comparison is None or comparison.outcome == "unknown" or comparison.rows < n:
         return None
     ours = comparison.table[comparison.table["ours"]].iloc[0]
     if not np.isfinite(ours[["score", "low", "high"]].to_numpy(float)).all():
         return None
     ends = float(ours["low"]), float(ours["high"])
-    how = "Labelled rows held out, as in the comparison with other methods."
+    how = f"{words.rows(comparison.rows)} with a label held out, as in the comparison with others."
     return Rate(_RIGHT, float(ours["score"]), ends, how)
 
 

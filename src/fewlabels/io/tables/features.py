@@ -86,9 +86,15 @@ def check_columns(names, schema, source):
         fitted = (
             f"with --features of {plural(wanted, 'column')}" if wanted else "without --features"
         )
+        if not given:
+            made = f", made as {quoted(schema.features)} was" if schema.features else ""
+            raise UserError(
+                f"The model was fitted {fitted}, but {source} comes without; pass --features FILE,"
+                f" an .npy file with {plural(wanted, 'number')} for each row of {source}{made}."
+            )
+        todo = "give as many" if wanted else "leave them out"
         raise UserError(
-            f"The model was fitted {fitted}, but {source} comes "
-            f"{f'with {given} of these' if given else 'without'}; give the same kind of features."
+            f"The model was fitted {fitted}, but {source} comes with {given} of these; {todo}."
         )
     lacking = [name for name in schema.sources() if name not in set(names)]
     if not lacking:

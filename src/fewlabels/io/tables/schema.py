@@ -1,6 +1,6 @@
 """What a model knows about the columns it was fitted to."""
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 
 # What a model does with missing numbers.
 REFUSE, IMPUTE = "refuse", "impute"
@@ -30,6 +30,7 @@ class Schema:
     are known by their position. ``zero_based``: whether svmlight files count columns from 0.
     ``missing`` says whether the encoder fills in missing numbers or refuses them, ``header``
     whether a file of text had a row of names. Columns of ``dates`` are replaced by what they say.
+    ``features`` is the name of the file of numbers beside the table, if there was one.
     """
 
     layout: str
@@ -39,6 +40,7 @@ class Schema:
     missing: str = REFUSE
     header: bool = True
     dates: tuple[str, ...] = ()
+    features: str = field(default="", compare=False)
 
     def sources(self):
         """Names of the columns that a table must have."""
@@ -98,6 +100,8 @@ class Schema:
             del values["header"]
         if not self.dates:
             del values["dates"]
+        if not self.features:
+            del values["features"]
         for column in values["columns"]:
             for key, usual in (("decimal", "."), ("unit", ""), ("words", None)):
                 if column[key] == usual:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -264,7 +265,10 @@ def _choose_table(file, keep, row_numbers, tally, missing):
     rows, complete = table_features(used, schema, tally=tally, row_numbers=row_numbers)
     schema = replace(schema.written(file.notations), dates=file.dates)
     if isinstance(file.path, Source):
-        schema = replace(schema, header=file.path.reading.header is not False)
+        reading = file.path.reading
+        schema = replace(schema, header=reading.header is not False)
+        if isinstance(reading.features, str | PathLike):
+            schema = replace(schema, features=Path(reading.features).name)
     profile = describe_columns(table.drop_columns(beside), schema, verdicts)
     if beside:
         shown = f"{len(beside)} columns of numbers"

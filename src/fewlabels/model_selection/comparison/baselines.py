@@ -199,9 +199,10 @@ def _result(kind, found, why_not, agreement, disagreements, search):
             protocol += f" Not compared: {', '.join(left_out)}."
     if search.stopped:
         protocol += f" It was ended early by {search.stopped}."
+    folds, rows = (0, 0) if found is None else (len(found.folds), found.rows)
     return BaselineComparison(
         table, differences, _MEASURES[kind], verdict, outcome, worse_than, protocol,
-        search.stopped, search.seconds, agreement, disagreements, offer,
+        search.stopped, search.seconds, agreement, disagreements, offer, folds, rows,
     )  # fmt: skip
 
 

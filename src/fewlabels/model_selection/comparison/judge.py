@@ -8,6 +8,8 @@ from scipy.stats import t as student
 _CONFIDENCE = 0.9
 # Differences below it are rounding.
 _TIE = 1e-9
+# Beyond half of all that scores can differ by, an interval tells nothing.
+_UNKNOWN = 0.5
 
 
 def corrected_error(values, ratio):
@@ -56,7 +58,9 @@ def judged(differences, score, shown):
     nearest = (clearly if len(clearly) else differences).iloc[0]
     half = nearest["high"] - nearest["difference"]
     figures = f"{shown(score - nearest['difference'])} against {shown(score)}"
-    if np.isfinite(half):
+    if half > _UNKNOWN:
+        figures += ", and too few rows were held out to tell how far they are apart"
+    elif np.isfinite(half):
         figures += f", a difference of {shown(abs(nearest['difference']))} +- {shown(half)}"
     names = list(ahead["name"])
     if len(clearly):

@@ -44,6 +44,10 @@ class BaselineComparison:
     offer : str
         Where a baseline is clearly ahead: its name as a machine, for ``fewlabels fit --machine``
         and as ``method`` in ``fewlabels.baselines``; else "".
+    folds : int
+        Folds that the methods compared have in common.
+    rows : int
+        Different rows that were held out in them: an early end leaves a part.
     """
 
     table: pd.DataFrame
@@ -58,6 +62,8 @@ class BaselineComparison:
     agreement: pd.DataFrame | None = None
     disagreements: pd.DataFrame | None = None
     offer: str = ""
+    folds: int = 0
+    rows: int = 0
 
     def __repr__(self):
         ended = f", ended by {self.stopped}" if self.stopped else ""

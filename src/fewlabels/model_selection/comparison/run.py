@@ -20,7 +20,8 @@ class Scores:
 
     By method ``outputs`` by fold, ``seconds``, ``failures`` (why it could not be run) and
     ``notes``; by ``running`` method, over the ``folds`` in common, ``mean`` scores and their
-    ``error``. ``protocol`` says how the scores were made, and ``caution`` what they do not show.
+    ``error``; ``rows`` were held out. ``protocol`` says how the scores were made, and ``caution``
+    what they do not show.
     """
 
     def __init__(self, methods):
@@ -28,7 +29,7 @@ class Scores:
         self.outputs = [{} for _ in methods]
         self.seconds = [[] for _ in methods]
         self.failures = [""] * len(methods)
-        self.running, self.folds, self.notes = [], [], {}
+        self.running, self.folds, self.rows, self.notes = [], [], 0, {}
         self.protocol = self.caution = ""
 
     def find_common(self):
@@ -97,6 +98,7 @@ def run(methods, splits, evaluate, search):
                 found.outputs[place][fold] = output
             search.advance(methods[place].name)
     found.find_common()
+    found.rows = len(set().union(*(splits[fold][1].tolist() for fold in found.folds)))
     return found
 
 
