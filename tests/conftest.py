@@ -21,6 +21,9 @@ def _source_hash():
 if "numba" not in sys.modules:
     os.environ.setdefault("NUMBA_CACHE_DIR", str(REPOSITORY / ".cache" / "numba" / _source_hash()))
 
+# Processes that tests start read the package's bytecode, where each would compile all of it.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # ``from reference import ...`` works from every test file.
 sys.path.insert(0, str(Path(__file__).parent))
 

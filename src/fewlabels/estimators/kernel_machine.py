@@ -308,9 +308,8 @@ class KernelMachine(BaseEstimator):
             from ..arrays.function import values_at
 
             check_is_fitted(self)
-            return values_at(
-                home, type(self).__name__, self._found.function, X, self.n_features_in_
-            )
+            function, name = self._found.function, type(self).__name__
+            return values_at(home, name, function, X, self.n_features_in_)
         values = in_pieces(self, X, partial(self._value, **options))
         if values is not None:
             return values
@@ -389,8 +388,7 @@ class KernelMachine(BaseEstimator):
     def _follow(self, name, stream, max_steps=None, change=None):
         """Let rows change, and the stream catch up within the budget."""
         try:
-            if change is not None:
-                change()
+            _ = change and change()
             done = self._catch_up(stream, name, max_steps)
         finally:
             self.shape_fit_ = (len(stream), self.n_features_in_)
