@@ -166,6 +166,8 @@ def _from_arrow(parts, form, columns, target, place):
     import pyarrow as pa
     import pyarrow.dataset as ds
 
+    from .formats.parquet import by_buffers
+
     table = ds.dataset([str(part) for part in parts], format=form)
     names = table.schema.names
     wanted = [name for name in names if name != target] if columns is None else list(columns)
@@ -182,10 +184,14 @@ def _from_arrow(parts, form, columns, target, place):
             )
         if pa.types.is_decimal(kind) or kind.bit_width > (16 if _is_whole(kind) else 32):
             dtype = np.dtype(np.float64)
+    scan = by_buffers() if form == "parquet" else None
     labels = []
     asked = wanted if target is None else [*wanted, target]
     with ArrayWriter(place / "X.npy", len(wanted), dtype) as rows:
-        for batch in table.to_batches(columns=asked, batch_size=_ROWS):
+        for batch in table.to_batches(
+            columns=asked, batch_size=_ROWS, batch_readahead=1, fragment_readahead=0,
+            use_threads=False, fragment_scan_options=scan,
+        ):  # fmt: skip
             values = [
                 batch.column(k).cast(pa.float64()).to_numpy(zero_copy_only=False)
                 for k in range(len(wanted))

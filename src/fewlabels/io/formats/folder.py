@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
-from .parquet import check_cells, texts, written_out
+from .parquet import by_buffers, check_cells, texts, written_out
 
 _ROWS = 1 << 16
 
@@ -45,7 +45,7 @@ def _dataset(source):
             packed = packed.set(k, schema.field(k).with_type(kind))
     columns = [f.name for f in packed if pa.types.is_dictionary(f.type)]
     options = pads.ParquetReadOptions(dictionary_columns=columns)
-    form = pads.ParquetFileFormat(read_options=options)
+    form = pads.ParquetFileFormat(read_options=options, default_fragment_scan_options=by_buffers())
     return pads.dataset(paths, schema=packed, format=form, **how), schema, files
 
 

@@ -5,12 +5,15 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from ..limits import check_room
 
 # Texts are written out for so many bytes at a time.
 _BYTES = 1 << 26
+# Bytes of a column that are read at a time. What is read ahead would be the whole file.
+_BUFFER = 1 << 20
 _TEXTS = ("STRING", "NONE", "JSON", "ENUM", "BSON")
 
 
@@ -29,7 +32,8 @@ def pieces(source, names, rows, types):
         first, last = np.searchsorted(ends, [start, stop - 1], side="right").tolist()
         groups, at = list(range(first, last + 1)), int(ends[first - 1]) if first else 0
     check_cells(source, [metadata], rows, groups)
-    with pq.ParquetFile(source, read_dictionary=texts(metadata)) as file:
+    reading = dict(read_dictionary=texts(metadata), pre_buffer=False, buffer_size=_BUFFER)
+    with pq.ParquetFile(source, **reading) as file:
         for batch in file.iter_batches(batch_size=rows, row_groups=groups):
             first, at = at, at + batch.num_rows
             if at <= start:
@@ -62,6 +66,13 @@ def parts(source, n_rows):
         found += pairwise(start + (end - start) * k // cut for k in range(cut + 1)) if cut else []
         start = end
     return found if len(found) > 1 else [None]
+
+
+def by_buffers():
+    """How the files of a dataset are scanned without being held."""
+    return ds.ParquetFragmentScanOptions(
+        use_buffered_stream=True, buffer_size=_BUFFER, pre_buffer=False
+    )
 
 
 def texts(metadata):
