@@ -291,6 +291,23 @@ def test_probabilities(rng, kind):
     assert not model.has_curve_ and model.predict_proba(X).shape == (300, 4)
 
 
+def test_a_curve_within_seconds_stands_on_fewer_labels(rng):
+    X, y, _ = clusters(rng, labels=6)
+    whole, short = S3VM(probability="sigmoid").fit(X, y), S3VM(probability="sigmoid").fit(X, y)
+    assert whole.left_out_decisions_ is None
+    curve, cut = whole.curve_within(3600.0)
+    assert curve is whole.curve_ and cut == []
+    curve, cut = short.curve_within(0.0)
+    assert curve is short.curve_ and len(cut) == 1 and "1 of 5 machines" in cut[0]
+    told, all_told = (np.isfinite(m.left_out_decisions_).all(axis=1) for m in (short, whole))
+    assert 0 < told.sum() < all_told.sum() == np.sum(~pd.isna(y))
+    assert np.array_equal(short.left_out_decisions_[told], whole.left_out_decisions_[told])
+    assert np.allclose(short.predict_proba(X).sum(axis=1), 1.0)
+    assert pickle.loads(pickle.dumps(short)).predict_proba(X) == pytest.approx(
+        short.predict_proba(X), abs=1e-12
+    )
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_copies_go_on_by_themselves(rng, kernel):
     X, y, _ = clusters(rng)

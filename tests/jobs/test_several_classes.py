@@ -1,6 +1,7 @@
 """Tables whose labels are of several classes, from the command line and from Python."""
 
 import json
+import time
 
 import numpy as np
 import onnxruntime
@@ -34,6 +35,31 @@ def run(*arguments):
     found = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert found.exit_code == 0, found.output
     return found.output
+
+
+def test_a_budget_that_ends_with_the_fit(monkeypatch):
+    """A fit that takes longer than the budget: what may follow it is said, and little of it is."""
+    frame, _ = tickets()
+    fits, fit = [], S3VM.fit
+
+    def slowly(machine, *rows, **options):
+        fits.append(machine)
+        since = time.perf_counter()
+        fit(machine, *rows, **options)
+        time.sleep(max(0.0, 0.3 - (time.perf_counter() - since)))
+        return machine
+
+    monkeypatch.setattr(S3VM, "fit", slowly)
+    found = fit_table(frame, target="queue", time_budget=0.1)
+    notes = found.metadata["training"]["notes"]
+    assert any("probabilities stand on 1 of 5 machines" in note for note in notes)
+    assert any(note.startswith("not compared with other methods: one more fit") for note in notes)
+    assert found.comparison is None and found.predict(frame)["probability refund"].notna().all()
+    before = len(fits)
+    page = found.report._repr_html_()
+    assert len(fits) == before
+    assert "12 of 12 labelled rows get their own class" in page.replace("\xa0", " ")
+    assert "no further machines trained without some of the labels" in page
 
 
 def test_from_a_file_to_scores(tmp_path):

@@ -133,6 +133,9 @@ class S3VM(TwoClassMachine):
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted. Of two, f is positive for the second; of more there is an f for each,
         in this order, and so is all that follows with a dimension of n_classes.
+    left_out_decisions_ : ndarray of shape (n_samples, 1) or (n_samples, n_classes), or None
+        Decisions about labelled rows by machines trained without them, NaN for other rows; None
+        until ``predict_proba``, which is calibrated by them, was asked for these rows.
     transduction_ : ndarray of shape (n_samples,)
         Labels of the training rows: their own, predictions for unlabelled ones.
     training_decisions_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
@@ -277,6 +280,7 @@ class S3VM(TwoClassMachine):
     _describe = solutions.describe
     _certify = solutions.certify_stream
     _fit_curve = solutions.fit_curve
+    left_out_decisions_ = property(solutions.left_out_known)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

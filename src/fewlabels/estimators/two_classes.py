@@ -6,6 +6,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._deadline import ENDLESS, Deadline
 from ..arrays import home_of
 from ..fitted import ClassFunctions
 from .kernel_machine import KernelMachine
@@ -103,6 +104,20 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         check_is_fitted(self)
         _asked_for(self)
         return self._late.get(self._curve_name, self._version, self._fit_curve)
+
+    def curve_within(self, seconds):
+        """``curve_``, fitted in about so many seconds, and what that cut short, as sentences.
+
+        It may then stand on fewer labels, but on those that one machine was trained without at
+        least.
+        """
+        if self._deadline is not ENDLESS:  # part of a longer call
+            return self.curve_, []
+        self._deadline = Deadline(seconds)
+        try:
+            return self.curve_, self._deadline.cut
+        finally:
+            del self._deadline
 
     @property
     def has_curve_(self):

@@ -25,7 +25,9 @@ def find(fit):
     counts = training["unlabeled_predicted"]
     n_unlabelled = sum(counts.values())
     unlabelled = np.flatnonzero(y[fit.scored] < 0)[:_MOST_ASKED]
-    held = cross_fit_classes(fit.estimator, fit.X, y, fit.scored[unlabelled], fit.deadline)
+    held = cross_fit_classes(
+        fit.estimator, fit.X, y, fit.scored[unlabelled], fit.deadline, training["seconds"]
+    )
     rates, notes = _rates(held, y, names, fit.comparison)
     n_labelled = int(np.sum(y >= 0))
     headline = (

@@ -24,8 +24,9 @@ class HeldOut(NamedTuple):
     """Decisions about training rows by machines that were trained without them.
 
     ``rows`` are their indices, ascending. ``planned`` machines there should have been, and there
-    are ``folds``; their ``votes`` are their decisions about other rows, one row a machine. Where
-    there are none, ``reason`` says why.
+    are ``folds`` (0 where the decisions are those that probabilities were calibrated by); their
+    ``votes`` are their decisions about other rows, one row a machine. Where there are no
+    decisions, ``reason`` says why.
     """
 
     rows: np.ndarray
@@ -38,6 +39,8 @@ class HeldOut(NamedTuple):
     @property
     def about(self):
         """How the scores came about, one sentence."""
+        if not self.folds:
+            return "Scored by machines that were trained without these rows' labels."
         if self.folds == 1:
             return "Scored by a machine that was trained without these rows."
         few = f" of {self.planned} machines that could be fitted in time"
@@ -58,12 +61,16 @@ def cross_fit_positive(estimator, X, y, deadline):
     return _cross_fit(machine, X, y, folds, deadline)
 
 
-def cross_fit_classes(estimator, X, y, others, deadline):
+def cross_fit_classes(estimator, X, y, others, deadline, seconds):
     """Cross-fit a fitted machine of classes; unlabelled rows (y = -1) are always trained on.
 
     All machines are asked about the rows ``others``. Of several classes those with one labelled
-    row are never held out.
+    row are never held out. Where there is no time for a fit, which takes so many ``seconds``,
+    what probabilities were calibrated by is taken.
     """
+    known = getattr(estimator, "left_out_decisions_", None)
+    if known is not None and len(known) == len(y) and _time_for(deadline) < seconds:
+        return _calibrated_by(known, deadline)
     sizes, held = np.bincount(y[y >= 0]), y
     if len(sizes) > 2 and sizes.max() > 1:
         alone = np.flatnonzero(sizes == 1)
@@ -75,8 +82,22 @@ def cross_fit_classes(estimator, X, y, others, deadline):
     return _cross_fit(clone(estimator), X, y, folds, deadline, others, held)
 
 
+def _time_for(deadline):
+    """Seconds for a cross-fit."""
+    return min(_MOST_SECONDS, _SHARE * deadline.left())
+
+
+def _calibrated_by(known, deadline):
+    deadline.cut.append("no further machines trained without some of the labels")
+    rows = np.flatnonzero(np.isfinite(known).all(axis=1))
+    if not len(rows):
+        return _none("there was no time to train machines without some of the labels.")
+    scores = known[rows]
+    return HeldOut(rows, scores[:, 0] if scores.shape[1] == 1 else scores, 0, 0)
+
+
 def _cross_fit(machine, X, y, folds, deadline, others=None, held=None):
-    end = Deadline(min(_MOST_SECONDS, _SHARE * deadline.left()))
+    end = Deadline(_time_for(deadline))
     sample, splits = Sample(X, y), list(folds.split(X, y if held is None else held))
     n_classes = len(np.unique(y[y >= 0]))
     failed, votes = "", []

@@ -21,7 +21,7 @@ _BACKGROUND = 100
 # Explaining goes over all columns of the background, one by one: beyond, it takes minutes.
 _WIDEST = 10_000
 # Rows that are explained before the clock is looked at.
-_AT_FIRST = 4
+_AT_FIRST = 1
 # Words of a text that are named, and marked in its excerpt of so many characters.
 _NAMED_WORDS, _MARKED, _EXCERPT = 4, 6, 180
 

@@ -29,6 +29,8 @@ from ...training.semi_supervised.data import S3VMSettings
 _WORTH_HOLDING = 48
 # Machines of a cross-fit.
 _FOLDS = 5
+# Their decisions' name among the machine's late values.
+_LEFT_OUT = "left-out decisions"
 
 
 def refuse_no_labels(self, y):
@@ -269,6 +271,7 @@ def fit_curve(self):
         )
     label, weight = sample.y, sample.weight
     free, scores = np.flatnonzero(label == 0), left_out_decisions(self, sample)
+    self._late.put(_LEFT_OUT, self._version, scores)
     known = np.isfinite(scores[:, 0])
     balances = [problem.balance for problem in problems_of(self, self.classes_)]
     shares = unlabeled = None
@@ -314,8 +317,8 @@ def left_out_decisions(self, sample):
 
     Five machines, each trained on all unlabelled rows and four fifths of the labelled rows
     of every class, as ``solver="auto"`` trains. Folds depend on the values of rows alone,
-    and equal rows are in one. NaN for unlabelled rows, and for one that is, with its copies,
-    the only one of its class.
+    and equal rows are in one. NaN for unlabelled rows, for one that is, with its copies, the
+    only one of its class, and for those that the machine's deadline left no time for.
     """
     settings = {"solver": "auto", "unlabeled": None, "verbose": False}
     if self.gamma_:
@@ -330,13 +333,29 @@ def left_out_decisions(self, sample):
     sample = sample._replace(y=np.where(labels == 0, np.nan, labels))
     tested = [np.flatnonzero(fold == k) for k in np.unique(fold[fold >= 0])]
     splits = [(np.setdiff1d(np.arange(len(fold)), test), test) for test in tested]
+    seconds = []
 
     def score(train, test):
+        since = time.perf_counter()
         machine = sample.fit(clone(self).set_params(**settings), train)
-        return machine.decision_function(sample.rows(test, train))
+        found = machine.decision_function(sample.rows(test, train))
+        seconds.append(time.perf_counter() - since)
+        return found
 
     n_machines = 1 if len(self.classes_) == 2 else len(self.classes_)
-    return left_out_scores(len(fold), splits, score, n_scores=n_machines)
+    scores = left_out_scores(
+        len(fold), splits, score, n_scores=n_machines,
+        is_over=lambda: seconds and self._deadline.left() < max(seconds),
+    )  # fmt: skip
+    if len(seconds) < len(splits):
+        told = f"{len(seconds)} of {len(splits)} machines trained without some of the labels"
+        self._deadline.cut.append(f"probabilities stand on {told}")
+    return scores
+
+
+def left_out_known(self):
+    """What ``predict_proba`` was calibrated by, decisions of (n_samples, n_machines), or None."""
+    return self._late.known(_LEFT_OUT, self._version)
 
 
 def _folds(sample):

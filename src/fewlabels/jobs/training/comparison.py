@@ -49,6 +49,15 @@ def comparison_seconds(asked, reported, time_budget, used):
     return max(_LEAST if asked else 0.0, _LATE_COMPARISON * time_budget, left)
 
 
+def too_short(seconds, of_a_fit):
+    """A note on a comparison that there is no time for."""
+    return (
+        f"not compared with other methods: one more fit takes some {of_a_fit:.2g} s, and the time "
+        f"budget has {seconds:.2g} s left; --time-budget SECONDS gives more, and --baselines "
+        "compares in any case"
+    )
+
+
 def deadline_of_report(time_budget, used):
     """When what takes long in a report has to end, if settings were chosen in a time budget."""
     if not time_budget:

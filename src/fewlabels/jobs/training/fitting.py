@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._deadline import Deadline
 from ...estimators import SVDDEnsemble
 from ...io.errors import UserError, plural
 from ..observer import interruptible
@@ -29,12 +30,12 @@ class Fitted(NamedTuple):
 
 
 def fit_machine(estimator, X, y, *, given, model, search, observer):
-    """Search for settings, fit, and calibrate probabilities.
+    """Search for settings, fit, and calibrate probabilities, all within ``search.seconds_in_all``.
 
     For messages: the parameters ``given`` by the user, and the ``model`` that will be written,
     None where nothing will.
     """
-    seed = given.get("random_state")
+    seed, end = given.get("random_state"), Deadline(search.seconds_in_all)
     try:
         with contextlib.ExitStack() as stack:
             if model is not None:
@@ -63,7 +64,7 @@ def fit_machine(estimator, X, y, *, given, model, search, observer):
     if tuning is not None and tuning.stopped == "Ctrl-C":
         messages.append("Ctrl-C ended the search; the best settings until then are taken")
     stopped = any(" stopped early (" in message for message in messages)
-    messages += _calibrate(estimator, X, observer)
+    messages += _calibrate(estimator, X, observer, end)
     return Fitted(estimator, tuning, seconds, messages, stopped)
 
 
@@ -100,13 +101,16 @@ def _fit(estimator, X, y, observer):
     return time.perf_counter() - started
 
 
-def _calibrate(estimator, X, observer):
+def _calibrate(estimator, X, observer, end):
     """Have the map to probabilities made, which needs the training rows and is kept."""
     if not hasattr(estimator, "predict_proba"):
         return []
     observer.step("calibrating probabilities")
     try:
         with listening() as messages:
+            if end.is_near and hasattr(estimator, "curve_within"):
+                _, cut = estimator.curve_within(end.left())
+                messages.extend(f"the time budget was short: {told}" for told in cut)
             estimator.predict_proba(X[:1])
     except ValueError as error:
         return [f"the model gives no probabilities: {as_options(str(error)).rstrip('.')}"]

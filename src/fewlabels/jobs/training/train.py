@@ -29,6 +29,7 @@ from .comparison import (
     rows_of_others,
     seconds_to_choose,
     seconds_to_fit,
+    too_short,
 )
 from .figures import count_labels, figures_of, signal_facts, silenced
 from .fitting import Fitted, find_signal, fit_machine
@@ -169,7 +170,12 @@ def train(
     used = time.perf_counter() - started
     budget = metadata["training"]["budget"] = {"seconds": request.time_budget, "fitting": used}
     seconds = comparison_seconds(request.baselines, reported, request.time_budget, used)
-    if seconds and (request.baselines or signal is None or signal.found):
+    if seconds < fitted.seconds and request.baselines is None and search.seconds:
+        if seconds:
+            metadata["training"]["notes"].append(
+                observer.words(too_short(seconds, fitted.seconds))
+            )
+    elif seconds and (request.baselines or signal is None or signal.found):
         training = _compared(training, seconds, observer)
         budget["comparing"] = time.perf_counter() - started - used
         if save:
