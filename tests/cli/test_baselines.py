@@ -100,6 +100,7 @@ def test_a_baseline_that_is_clearly_ahead_is_offered(run, tmp_path, seed):
     kind = np.where(y, "ring", "")
     pd.DataFrame(X, columns=["a", "b"]).assign(kind=kind).to_csv(table, index=False)
     command = ["fit", table, "--target", "kind", "-o", model, "--machine", "pusvm", "--json"]
+    command += ["--time-budget", 100]  # for the comparison: the settings are given
     done = run(*command, "--kernel", "linear", "--prior", 0.25, "--baselines")
     told = json.loads(done.out)["training"]["baselines"]
     assert "Worse than a baseline" in told["verdict"]

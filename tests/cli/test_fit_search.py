@@ -83,7 +83,7 @@ def test_labels_decide_settings(run, few, pile, tmp_path):
         (few, S3VM, "s3vm", "on held-out labels"),
     ):
         model = tmp_path / f"{path.stem}.m"
-        options = ("--time-budget", 9, "--machine", machine, "--json")
+        options = ("--time-budget", 100, "--machine", machine, "--json")
         result = run("fit", path, "--target", "state", "-o", model, *options)
         assert result.code == 0, result.err
         summary = json.loads(result.out)
