@@ -69,8 +69,8 @@ def _checked(found, n_unlabeled):
         )
     elif found.high - found.low > _WIDE:
         message = (
-            f"the class prior is uncertain: {found.prior:.2g}, {found.confidence:.0%} "
-            f"interval [{found.low:.2g}, {found.high:.2g}]; pass prior=... if you know "
+            f"the class prior is uncertain: {found.prior:.3g}, {found.confidence:.0%} "
+            f"interval [{found.low:.3g}, {found.high:.3g}]; pass prior=... if you know "
             "the share of positives among the unlabelled rows, or label more rows."
         )
     if message:
