@@ -388,7 +388,8 @@ class KernelMachine(BaseEstimator):
     def _follow(self, name, stream, max_steps=None, change=None):
         """Let rows change, and the stream catch up within the budget."""
         try:
-            _ = change and change()
+            if change is not None:
+                change()
             done = self._catch_up(stream, name, max_steps)
         finally:
             self.shape_fit_ = (len(stream), self.n_features_in_)
@@ -490,11 +491,10 @@ class KernelMachine(BaseEstimator):
         if self._stream is None or self._late is None:
             return
         solution = self._late.known("solution", self._version)
-        function = solution.function
+        function, rows = solution.function, solution.support
         if function.vectors.shape[0] < function.coef.shape[1]:
-            rows, repeats = solution.support, function.repeats
+            repeats = function.repeats
             if repeats is not None:
                 rows = rows[np.unique(repeats, return_index=True)[1]]
-            vectors = self._stream.training_rows().X[rows]
-            function = replace(function, vectors=vectors)
+            function = replace(function, vectors=self._stream.training_rows().X[rows])
             self._late.put("solution", self._version, replace(solution, function=function))
