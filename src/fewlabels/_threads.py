@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
 from itertools import pairwise
-from threading import Lock
+from threading import RLock
 
 from threadpoolctl import ThreadpoolController
 
@@ -43,7 +43,8 @@ def _blas():
 class _Limit:
     """That of the process, from the first thread that asks for it to the last that is done."""
 
-    lock, users, limiter = Lock(), 0, None
+    # Ctrl-C may leave it closed, and must not shut its own thread out.
+    lock, users, limiter = RLock(), 0, None
 
 
 @contextmanager
@@ -53,18 +54,20 @@ def one_blas_thread():
     For matrices of a few hundred rows, where a second thread gains little, and costs a
     hundred times the work when another process holds its core.
     """
-    with _Limit.lock:
-        _Limit.users += 1
-        if _Limit.users == 1:
-            _Limit.limiter = _blas().limit(limits=1, user_api="blas")
-            _Limit.limiter.__enter__()
+    counted = False
     try:
+        with _Limit.lock:
+            if _Limit.limiter is None:
+                _Limit.limiter = _blas().limit(limits=1, user_api="blas").__enter__()
+            _Limit.users += 1
+            counted = True
         yield
     finally:
         with _Limit.lock:
-            _Limit.users -= 1
-            if not _Limit.users:
+            _Limit.users -= counted
+            if not _Limit.users and _Limit.limiter is not None:
                 _Limit.limiter.__exit__(None, None, None)
+                _Limit.limiter = None
 
 
 def run_ranges(function, n_items, n_jobs):

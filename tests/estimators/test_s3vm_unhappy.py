@@ -1,5 +1,6 @@
 """Streams of an S3VM that are interrupted anywhere, or whose path breaks down."""
 
+import contextlib
 import pickle
 import sys
 import warnings
@@ -10,9 +11,10 @@ import pytest
 import scipy.sparse as sp
 from reference.s3vm_streams import clouds, judge
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_info
 
 import fewlabels
-from fewlabels import S3VM
+from fewlabels import S3VM, _threads
 from fewlabels.solvers.path.events import Events
 
 _SOURCE = str(Path(fewlabels.__file__).parent)
@@ -103,6 +105,22 @@ def test_an_interrupted_operation_is_done_or_not(rng, operation, balance, storag
         assert model.kkt_violation_ < 1e-7, interruption.where
         k = int(k * 1.15) + 1
     assert done > 5 and undone > 3
+
+
+def test_the_limit_of_blas_threads_can_be_interrupted(monkeypatch):
+    k = 0
+    while True:
+        k += 1
+        monkeypatch.setattr(_threads._Limit, "users", 0)
+        interruption = Interruption(k)
+        with contextlib.suppress(KeyboardInterrupt), interruption, _threads.one_blas_thread():
+            pass
+        with _threads.one_blas_thread():  # does not wait for ever
+            blas = threadpool_info()
+            assert all(pool["num_threads"] == 1 for pool in blas if pool["user_api"] == "blas")
+        if interruption.where is None:
+            break
+    assert k > 10
 
 
 def _coded(labels):
