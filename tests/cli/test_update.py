@@ -191,9 +191,9 @@ def test_pieces_of_the_file_give_the_same(model, more, frame, tmp_path):
     told = []
 
     observer = Observer()
-    observer.rows = lambda done, share, total: told.append((done, total))
+    observer.rows = lambda done, share, total, what: told.append((done, total, what))
     summary = updating.update(model, more, tmp_path / "m2", chunk_rows=7, observer=observer)
-    assert told == [(k, 50) for k in range(1, 51)]
+    assert told == [(k, 50, "added") for k in range(1, 51)]
     assert summary["rows"] == 50
     check_machine(tmp_path / "m2", frame, expected_machine(frame))
 

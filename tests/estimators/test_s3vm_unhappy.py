@@ -11,7 +11,6 @@ import pytest
 import scipy.sparse as sp
 from reference.s3vm_streams import clouds, judge
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_info
 
 import fewlabels
 from fewlabels import S3VM, _threads
@@ -116,7 +115,7 @@ def test_the_limit_of_blas_threads_can_be_interrupted(monkeypatch):
         with contextlib.suppress(KeyboardInterrupt), interruption, _threads.one_blas_thread():
             pass
         with _threads.one_blas_thread():  # does not wait for ever
-            blas = threadpool_info()
+            blas = _threads._blas().info()
             assert all(pool["num_threads"] == 1 for pool in blas if pool["user_api"] == "blas")
         if interruption.where is None:
             break
