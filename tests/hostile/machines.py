@@ -341,7 +341,9 @@ def check_attributes(machine):
             raise Wrong(f"{name}: {refusal(error).text[:200]}") from error
         value = value.data if sp.issparse(value) else value
         if isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
-            missing = name in ("classes_", "transduction_", "duality_gap_", "curve_")
+            missing = name in (
+                "classes_", "transduction_", "duality_gap_", "curve_", "left_out_decisions_",
+            )  # fmt: skip
             infinite = name in ("offset_", "intercept_", "duality_gap_")
             fine = np.isfinite(value) | (np.isnan(value) & missing) | (np.isinf(value) & infinite)
             require(np.all(fine), f"{name} is {np.ravel(value)[~np.ravel(fine)][:1]}")
