@@ -260,8 +260,14 @@ class MemoryPartition(Partition):
         cost, to = (up, above) if amount > 0 else (-down, below)
         rows = np.flatnonzero(np.isfinite(cost))
         rows = rows[np.argsort(cost[rows], kind="stable")]
-        room = np.abs(to[rows] - self.a[rows])
-        self._line = rows, cost[rows], to[rows], np.concatenate([[0.0], np.cumsum(room)])
+        room = np.concatenate([[0.0], np.cumsum(np.abs(to[rows] - self.a[rows]))])
+        # Those that cost more than enough others are never moved, and are many.
+        enough = np.searchsorted(room, abs(amount))
+        if enough < len(room):
+            last = cost[rows[max(enough, 1) - 1]]
+            enough = np.searchsorted(cost[rows], last, "right")
+        rows = rows[:enough].copy()
+        self._line = rows, cost[rows], to[rows], room[: enough + 1].copy()
 
     def room(self, limit):
         _, cost, _, room = self._line
