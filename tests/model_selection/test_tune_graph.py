@@ -136,9 +136,7 @@ def test_few_labels_are_left_out_one_by_one(rng):
 @pytest.mark.parametrize(("wrong", "is_taken"), [((0, 2), False), ((3, 4), True), ((4, 1), True)])
 def test_labels_told_wrongly_speak_against_the_graph(wrong, is_taken, rng, monkeypatch):
     counts = iter(wrong)
-    monkeypatch.setattr(
-        graph_choice._Trial, "of", lambda self, graph, search: (np.array([next(counts)]), 0)
-    )
+    monkeypatch.setattr(graph_choice._Trial, "of", lambda *_, until: (np.array([next(counts)]), 0))
     X, positive = moons(rng, 120)
     kernel, told, found = choose_graph(
         S3VM(), X, some(positive, rng, 14), None, Search(1000.0, False, None)
@@ -146,6 +144,20 @@ def test_labels_told_wrongly_speak_against_the_graph(wrong, is_taken, rng, monke
     assert (kernel is not None) == is_taken and ("the graph is left out" in told) != is_taken
     assert found["chosen"].tolist() == [not is_taken, is_taken]
     np.testing.assert_allclose(found["accuracy"], 1.0 - np.array(wrong) / 10)
+
+
+@pytest.mark.parametrize("n_labels", [10, 40])
+def test_a_question_that_will_not_be_answered_in_time_is_not_begun(rng, n_labels):
+    X, positive = moons(rng, 200)
+    search = Search(1000.0, False, None)
+    search.longest = 400.0  # as if the first fit had taken so long
+    kernel, told, _ = choose_graph(S3VM(), X, some(positive, rng, n_labels), None, search)
+    assert "No time was left" in told and search.fits == 1
+    assert (kernel is None) == (n_labels == 40)
+    search = Search(1000.0, False, None)
+    search.seconds_in_all, search.fits_to_come, search.longest = 900.0, 6, 125.0
+    assert choose_graph(S3VM(), X, some(positive, rng, n_labels), None, search)[0] == kernel
+    assert search.fits == 1
 
 
 def test_where_no_label_can_be_left_out_the_average_is_taken(rng):

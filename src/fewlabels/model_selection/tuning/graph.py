@@ -74,10 +74,10 @@ def choose_graph(estimator, X, y, weight, search):
     trial = _Trial(estimator, kernel, X[rows], label[rows], weight, search.seed, is_few)
     if is_few:
         return _averaged(trial, graphs[0], search)
-    found = []
+    found, until = [], _TIME * search.time_budget
     with search.running("S3VM and the graph", len(graphs)):
-        calls = [partial(trial.of, graph) for graph in (None, *graphs)]
-        for one in search.each(calls, lambda: search.seconds > _TIME * search.time_budget):
+        calls = [partial(trial.of, graph, until=until) for graph in (None, *graphs)]
+        for one in search.each(calls, lambda: search.seconds > until):
             if one is None:
                 break
             found.append(one)
@@ -98,14 +98,16 @@ def _averaged(trial, graph, search):
     wrong = []
     if trial.folds:
         with search.running("S3VM and the graph", 2):
-            calls = [partial(trial.of, one) for one in (None, replace(graph, share=1.0))]
+            kernels, until = (None, replace(graph, share=1.0)), search.time_budget
+            calls = [partial(trial.of, kernel, until=until) for kernel in kernels]
             for found in search.each(calls, lambda: False):
                 if found is None:
                     break
                 wrong.append(found[0].sum())
                 search.advance()
     if len(wrong) < 2:
-        told = " Labels are too few to tell whether the graph of all rows helps: not sure at all."
+        why = "No time was left" if trial.folds else "Labels are too few"
+        told = f" {why} to tell whether the graph of all rows helps: not sure at all."
         return graph, told, _table(trial.estimator, [graph], [])
     is_left_out = wrong[1] >= wrong[0] + _MORE
     table = _table(trial.estimator, [graph], [])
@@ -182,8 +184,12 @@ class _Trial:
         """Without values, which a worker evaluates anew."""
         return {**super().__getstate__(), "values": None}
 
-    def of(self, graph, search):
-        """How often each label is told wrongly, and the mean disagreement; None in no time."""
+    def of(self, graph, search, until):
+        """How often each label is told wrongly, and the mean disagreement; None in no time.
+
+        There is no time where the first fit shows that the others will not end ``until`` then. An
+        answer takes two kernels: that without a graph is the first.
+        """
         if self.values is None:
             self.values = self.kernel.values(self.X, self.X)
         values = self.values
@@ -197,7 +203,8 @@ class _Trial:
                 self.estimator, values, left, self.weight, kernel="precomputed", solver="auto",
                 unlabeled=None, balance=self.balance, tol=max(_TOL, self.estimator.tol),
             )  # fmt: skip
-            if machine is None:
+            to_come = len(self.folds) * (2 if graph is None else 1) - 1
+            if machine is None or not (told or search.is_time_for(to_come, until)):
                 return None
             told.append(machine.transduction_)
             wrong[fold] += (told[-1][rows] != self.known[rows]) / self.repeats

@@ -76,6 +76,16 @@ class Search:
             return False
         return self.seconds + (1 + self.fits_to_come) * self.longest >= self.seconds_in_all
 
+    def is_time_for(self, fits, seconds):
+        """Whether so many more fits as long as the longest end when so many seconds are over.
+
+        Time is left for the fits that have to come.
+        """
+        if self.seconds_in_all is not None:
+            to_come = (1 + self.fits_to_come) * self.longest
+            seconds = min(seconds, self.seconds_in_all - to_come)
+        return self.seconds + fits * self.longest <= seconds
+
     def _is_spent(self, more=0.0):
         if self.stopped:
             return True
