@@ -281,7 +281,14 @@ class ArrayPartition(Partition):
         rows, cost = xp.take(rows, order), xp.take(cost, order)
         to = some(self.home, to, rows)
         room = xp.cumulative_sum(xp.abs(to - xp.take(self.a, rows)))
-        self._line = rows, cost, to, xp.concat([self.home.zeros(1), room])
+        room = xp.concat([self.home.zeros(1), room])
+        # Those that cost more than enough others are never moved, and are many.
+        enough = self._places_in(room, abs(amount))[0]
+        if enough < room.shape[0]:
+            last = float(cost[max(enough, 1) - 1])
+            enough = self._places_in(cost, last)[1]
+        ends = ((rows, enough), (cost, enough), (to, enough), (room, enough + 1))
+        self._line = tuple(xp.asarray(array[:end], copy=True) for array, end in ends)
 
     def _places_in(self, values, limit):
         """How many of ascending values are below a limit, and how many are not beyond it."""
