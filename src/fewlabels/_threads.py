@@ -6,12 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
 from itertools import pairwise
-from threading import RLock
+from threading import Lock
 
 from threadpoolctl import ThreadpoolController
 
 # Calls that a worker gets at once, at most: after Ctrl-C those that came back count.
 _AT_ONCE = 8
+# Seconds after which a lock that is held for microseconds is lost.
+_LOST = 1.0
 
 _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 
@@ -43,8 +45,20 @@ def _blas():
 class _Limit:
     """That of the process, from the first thread that asks for it to the last that is done."""
 
-    # Ctrl-C may leave it closed, and must not shut its own thread out.
-    lock, users, limiter = RLock(), 0, None
+    lock, users, limiter = Lock(), 0, None
+
+
+@contextmanager
+def _one_at_a_time():
+    """Context of one thread; Ctrl-C may leave the lock closed, which is then given up."""
+    lock = _Limit.lock
+    if not lock.acquire(timeout=_LOST):
+        lock = _Limit.lock = Lock()
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @contextmanager
@@ -56,18 +70,24 @@ def one_blas_thread():
     """
     counted = False
     try:
-        with _Limit.lock:
-            if _Limit.limiter is None:
+        with _one_at_a_time():
+            if not _Limit.users:
+                _restore()  # if Ctrl-C left one
                 _Limit.limiter = _blas().limit(limits=1, user_api="blas").__enter__()
             _Limit.users += 1
             counted = True
         yield
     finally:
-        with _Limit.lock:
+        with _one_at_a_time():
             _Limit.users -= counted
-            if not _Limit.users and _Limit.limiter is not None:
-                _Limit.limiter.__exit__(None, None, None)
-                _Limit.limiter = None
+            if not _Limit.users:
+                _restore()
+
+
+def _restore():
+    limiter, _Limit.limiter = _Limit.limiter, None
+    if limiter is not None:
+        limiter.__exit__(None, None, None)
 
 
 def run_ranges(function, n_items, n_jobs):
