@@ -29,7 +29,7 @@ print(n, pa.default_memory_pool().max_memory())
     ("form", "n_groups"), [("parquet", 1), ("parquet", 10), ("folder", 10), ("stored", 10)]
 )
 def test_memory_does_not_grow_with_the_file(form, n_groups, tmp_path, rng):
-    n = 1_000_000
+    n = 3_000_000  # beside what is read ahead, some 60 MB
     columns = {f"c{k}": rng.random(n) for k in range(10)}
     folder = tmp_path / "rows"
     folder.mkdir()
