@@ -162,6 +162,47 @@ def test_moving_a_cost_visits_the_solutions_in_between(rng):
         assert path.violation() < 1e-11
 
 
+@pytest.mark.parametrize("balance", [None, "keep", "paper"])
+def test_rows_that_change_sign_go_with_costs_that_move(balance, monkeypatch):
+    # A row that arrives at its new bound while the costs move goes with that bound from then on.
+    # Its rate was lost where the last bit of its way was worth a correction: f was wrong by .18.
+    step = Events.step
+
+    def checked(events):
+        step(events)
+        state, clock = events.state, events.clock
+        if clock.drift is None:
+            return
+        n_flips.append(state.n_flips)
+        held = np.flatnonzero(state.S[st.STATUS, : state.n] == st.AT_BREAKPOINT)
+        lines = state.S[st.REGION, held] - st.LO + st.RATE
+        np.testing.assert_array_equal(state.F[st.D, held], state.F[lines, held])
+        drift = np.zeros(state.n)
+        state.add_product(held, drift)
+        np.testing.assert_allclose(clock.drift, drift, atol=1e-9)
+
+    monkeypatch.setattr(Events, "step", checked)
+    flips = 0
+    for seed in range(30):
+        rng, n_flips = np.random.default_rng(seed), []
+        X = rng.uniform(-3, 3, size=(8, 1))
+        label = np.array([-1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+        path = PathFollower(Linear(), balance=balance)
+        rows = [
+            RowPenalties.semi_supervised(label, np.where(label == 0, *cost))
+            for cost in ((0.2, 1.0), (2.0, 0.5), (0.6, 3.0))
+        ]
+        path.add(X, rows[0], target=-0.5 if balance else None)
+        for changed in rows[1:]:
+            path.move(np.arange(8), changed)
+            K = X @ X.T
+            mean = (label == 0) / 5
+            h = K @ (path.a + path.virtual * mean) - path.multiplier
+            np.testing.assert_allclose(path.h, h, atol=1e-9)
+        flips += np.ptp(n_flips) if n_flips else 0
+    assert flips > 5
+
+
 def test_slopes_times_a_factor_is_the_kernel_divided_by_it(rng):
     X, y = blobs(rng, 50)
     rows, _, total = convex_machines(rng, X, y)["pu"]

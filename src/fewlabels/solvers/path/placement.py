@@ -81,9 +81,10 @@ class Placement:
             state.tol(_ON), arrived,
         )  # fmt: skip
         if state.is_seen(missing):  # h goes with the variables
-            F[st.D, moving] = F[st.A, moving] - before
+            rates = F[st.D].take(moving)  # at breakpoints that move, those of the rows held there
+            F[st.D, moving] = F[st.A].take(moving) - before
             state.add_product(moving, F[st.H, : state.n])
-            F[st.D, moving] = 0.0
+            F[st.D, moving] = rates
         if self.clock.drift is not None:
             for i in arrived[:n_arrived].tolist():
                 self.clock.follow(i)
