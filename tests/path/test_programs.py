@@ -82,3 +82,10 @@ def test_programs_meet_everything(seed):
 def test_a_virtual_row_that_is_set_to_zero_takes_h_with_it():
     # Its variable was 1.5e5, so that 1e-9 of it passed for nothing, and 2e-8 of h was lost.
     assert Program(312796).run(25) < 1e-9
+
+
+def test_a_row_whose_f_must_be_zero_comes_to_rest():
+    # It is the only one in a mean that has the target 0; rounding of 3e-10 turned it for ever.
+    program = Program(954555)
+    for _ in range(25):
+        assert program.step() <= TOLERANCE, f"{program.describe()}; {program.log}"

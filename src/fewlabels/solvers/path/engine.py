@@ -11,8 +11,9 @@ from .factor import Factor
 from .placement import Placement
 from .state import State
 
-# Relative to the unit of h: when a last look finds a row wrong; and how often it may.
-_WRONG, _LOOKS = 1e-10, 8
+# Relative to the unit of h: when a last look finds a row wrong; how often it may, and which time
+# h is computed afresh instead.
+_WRONG, _LOOKS, _AFRESH = 1e-10, 8, 3
 # Steps of one run, for every row and for so many more, from which it is taken for endless:
 # rounding can be larger than the steps. Avalanches and whole paths take a few per row.
 _ENDLESS, _MORE_ROWS = 50, 1000
@@ -89,16 +90,19 @@ class PathEngine:
         state.measure(self.clock.total_target)
         self.events.begin()
         endless = state.n_steps + _ENDLESS * (state.n + _MORE_ROWS)
-        for _ in range(_LOOKS):
+        for look in range(_LOOKS):
             while not self.at_end:
                 if state.n_steps >= last or self.deadline.is_over():
                     return False
                 if state.n_steps >= endless:
                     raise ArithmeticError("the path does not end")
                 step()
-            if not self._look():
-                break
-        return True
+            if look == _AFRESH:
+                # Rounding in h may be all there is: a row whose f has to be 0 goes to and fro.
+                self.start_over()
+            elif not self._look():
+                return True
+        raise ArithmeticError("the path does not come to rest")
 
     def _look(self):
         """A last look: rows on the wrong side move, and free ones off their slope are corrected.
