@@ -5,7 +5,7 @@ from contextlib import contextmanager, nullcontext
 from functools import wraps
 from weakref import WeakKeyDictionary
 
-from sklearn.base import _fit_context
+from sklearn import get_config
 from sklearn.exceptions import ConvergenceWarning
 
 from .._deadline import ENDLESS, Deadline
@@ -44,8 +44,19 @@ def within_time(machine, method, *args, **kwargs):
 
 
 def fitting(method):
-    """The same, once parameters have been checked."""
-    return _fit_context(prefer_skip_nested_validation=True)(one_at_a_time(method))
+    """The same, once parameters have been checked; not anew with every ``partial_fit``."""
+    alone, is_update = one_at_a_time(method), method.__name__ == "partial_fit"
+
+    @wraps(method)
+    def checked(machine, *args, **kwargs):
+        is_known = get_config()["skip_parameter_validation"] or (
+            is_update and machine.__sklearn_is_fitted__()
+        )
+        if not is_known:
+            machine._validate_params()
+        return alone(machine, *args, **kwargs)
+
+    return checked
 
 
 @contextmanager

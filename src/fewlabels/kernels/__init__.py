@@ -1,5 +1,7 @@
 """What K(x, z) is: small immutable objects, and the map from parameter names to them."""
 
+from functools import lru_cache
+
 from .base import FormedKernel, Kernel, Map, MappedKernel
 from .given import Callable, Precomputed
 from .inner_products import Linear, Polynomial, Sigmoid
@@ -49,4 +51,10 @@ def make_kernel(kernel, gamma=1.0, degree=3, coef0=0.0, X=None):
         return Callable(kernel)
     if isinstance(kind, Manifold):
         return kind.over(X, gamma=gamma, degree=degree, coef0=coef0)
-    return kind.of(gamma=float(gamma), degree=int(degree), coef0=float(coef0))
+    return _named(kind, float(gamma), int(degree), float(coef0))
+
+
+@lru_cache(64)
+def _named(kind, gamma, degree, coef0):
+    """A kernel by its numbers, the same one for the same: a fit asks for it several times."""
+    return kind.of(gamma=gamma, degree=degree, coef0=coef0)

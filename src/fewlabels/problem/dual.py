@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..gram import GramOperator
-from .penalty import Penalty, check_costs
+from .penalty import Penalty, check_costs, repeated
 from .totals import Extent
 
 # Pair steps square differences of gradients.
@@ -58,8 +58,7 @@ class DualProblem:
                 f"the penalty has {len(self.penalty)} variables and the Gram operator "
                 f"{self.gram.n} rows; they must be equal."
             )
-        ridge = np.ascontiguousarray(np.broadcast_to(self.ridge, self.n), dtype=float)
-        object.__setattr__(self, "ridge", ridge)
+        object.__setattr__(self, "ridge", repeated(self.ridge, self.n))
         largest = float(np.abs(self.scale * self.gram.diagonal()).max(initial=0.0))
         self.check_size(largest)
         check_costs(self.penalty, largest)

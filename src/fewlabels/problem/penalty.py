@@ -43,14 +43,14 @@ class Penalty:
     @classmethod
     def linear(cls, lower, upper, slope, n):
         """Penalty without kinks; scalars are repeated ``n`` times."""
-        lower, upper, slope = (_repeated(v, n) for v in (lower, upper, slope))
+        lower, upper, slope = (repeated(v, n) for v in (lower, upper, slope))
         return cls(lower, lower, upper, slope, slope)
 
     @classmethod
     def kinked(cls, lower, kink, upper, slope_left, slope_right, n):
         """Penalty with kinks; scalars are repeated ``n`` times."""
         values = (lower, kink, upper, slope_left, slope_right)
-        return cls(*(_repeated(v, n) for v in values))
+        return cls(*(repeated(v, n) for v in values))
 
     @classmethod
     def hinge(cls, side, cost):
@@ -203,7 +203,7 @@ class Penalty:
         rates = np.empty((2, n)) if rates is None else rates
         values = np.empty(code.N_TOTALS)
         state = self._state(a, gradient)
-        code.survey(*self.arrays(), _repeated(size, n), *state, *rates, values)
+        code.survey(*self.arrays(), repeated(size, n), *state, *rates, values)
         return Totals.of(values)
 
     def _state(self, *arrays):
@@ -218,7 +218,7 @@ class Penalty:
 
         ``implied`` is what the equality says of infinite ends, see ``Extent.implied``.
         """
-        ridge = _repeated(ridge, len(self.lower))
+        ridge = repeated(ridge, len(self.lower))
         numbers = map(float, (multiplier, *implied))
         return float(code.gap(*self.arrays(), ridge, *self._state(a, gradient), *numbers))
 
@@ -273,7 +273,7 @@ class Penalty:
         lower, left = self.lower * breakpoints, self.slope_left * slopes
         kink = lower if self.kink is self.lower else self.kink * breakpoints
         right = left if self.slope_right is self.slope_left else self.slope_right * slopes
-        return Penalty(lower, kink, self.upper * breakpoints, left, right)
+        return self._of_sound((lower, kink, self.upper * breakpoints, left, right))
 
 
 def group_sums(copies, values):
@@ -313,7 +313,7 @@ def _plain(array):
     return array if _is_plain(array) else np.require(array, float, "CW")
 
 
-def _repeated(value, n):
+def repeated(value, n):
     """``n`` numbers: an array of them as it is, or a number that many times."""
     if isinstance(value, float):
         return np.full(n, value)

@@ -32,7 +32,9 @@ def solve_decomposition(problem, start=None, settings=None, **changes):
         ``n_iter`` counts pair steps. After Ctrl-C the status is ``INTERRUPTED`` and the
         result is feasible, so that it can be used or resumed.
     """
-    settings = replace(settings or Settings(), **changes)
+    settings = settings or Settings()
+    if changes:
+        settings = replace(settings, **changes)
     smaller = merged(problem)
     if smaller is not None:
         if start is not None:

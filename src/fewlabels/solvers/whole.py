@@ -14,7 +14,7 @@ from ..problem.block import Outcome, add_products, finish_block, solve_block
 from .result import Result, Status, certified
 
 # Rows, and the share of the memory that their matrix may take.
-LARGEST = 1024
+LARGEST = 2048
 _BLOCK_SHARE = 0.5
 # Pair steps in one compiled call, about a third of a second, and how many calls: the engine knows
 # when nothing improves.

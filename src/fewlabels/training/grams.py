@@ -7,7 +7,7 @@ from ..gram import make_gram
 from ..kernels import Linear
 
 # Up to so many rows every kernel value is float64: it costs milliseconds.
-ALWAYS_FLOAT64 = 1024
+ALWAYS_FLOAT64 = 2048
 
 
 def gram_over(kernel, X, n_jobs=1, *, float64=False):

@@ -110,6 +110,7 @@ class PathEngine:
         Returns whether there was anything to do.
         """
         state = self.state
+        state.measure(self.clock.total_target)  # variables may have grown on the way
         found, tol = np.empty(state.n, np.int64), state.tol(_WRONG)
         count, error = st.check(state.F, state.S, state.n, tol, found)
         if count:
