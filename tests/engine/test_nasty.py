@@ -404,9 +404,9 @@ def test_whole_problems_go_on_in_the_engine_when_pair_steps_get_nowhere(
 
     def nowhere(*args):
         made.append(args)
-        return steps, Outcome.DONE
+        return steps, 60.0, Outcome.DONE
 
-    monkeypatch.setattr(whole, "solve_block", nowhere)
+    monkeypatch.setattr(whole.block, "solve_whole", nowhere)
     gram = make_gram(RBF(0.5), rng.normal(size=(60, 2)), dtype=np.float64)
     problem = one_class(gram, 0.3)
     result = solve_decomposition(problem, tol=1e-6, max_time=GUARD)

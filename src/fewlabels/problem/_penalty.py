@@ -23,6 +23,8 @@ _SHARE = 0.5
 _STEPS_BETWEEN = 2
 # Times that a Newton direction is refined.
 _REFINED = 2
+# Violation relative to the multiplier that counts as none.
+EXACT = 1e-13
 # What a Newton step costs: its share of a budget, and that share of _CHEAP variables.
 _STEP_COSTS, _CHEAP = 0.1, 200.0
 
@@ -198,8 +200,7 @@ def _move_gradient(t, row_i, row_j, g, right, up):
 @jit(REDUCTION_MATH)
 def _score(lowest, diagonal_i, row_i, diagonal, g, left, score):
     """score_k = predicted decrease of a step with i; returns largest violation and score."""
-    highest = -np.inf
-    best = 0.0
+    highest, best = -np.inf, 0.0
     for k in range(g.size):
         violation = g[k] + left[k] - lowest
         highest = max(highest, violation)
@@ -215,15 +216,13 @@ def _score(lowest, diagonal_i, row_i, diagonal, g, left, score):
 def _steps(Q, diagonal, g, a, lower, kink, upper, slope_left, slope_right, tol, max_steps):
     """Pair steps where all of Q is there; their number, and how they ended."""
     q = g.size
-    right, left = np.empty(q), np.empty(q)
-    score, up = np.empty(q), np.empty(q)
-    lowest = np.inf
+    right, left, score, up = np.empty(q), np.empty(q), np.empty(q), np.empty(q)
+    lowest, steps = np.inf, 0
     for k in range(q):
         right[k] = _slope_right(a[k], kink[k], upper[k], slope_left[k], slope_right[k])
         left[k] = _slope_left(a[k], lower[k], kink[k], slope_left[k], slope_right[k])
         up[k] = g[k] + right[k]
         lowest = min(lowest, up[k])
-    steps = 0
     while True:
         if not lowest < np.inf:
             return steps, DONE
@@ -248,8 +247,7 @@ def _steps(Q, diagonal, g, a, lower, kink, upper, slope_left, slope_right, tol, 
         room_i = breakpoint_i - a[i]
         room_j = a[j] - breakpoint_j
         room = min(room_i, room_j)
-        if step >= room:
-            step = room
+        step = room if step >= room else step
         if step == np.inf:
             return steps, UNBOUNDED
         if not (a[i] + step > a[i] or a[j] - step < a[j]):
@@ -360,8 +358,7 @@ def _pair_steps(
         change = now - a[here]
         moved = np.flatnonzero(change)
         add_products(Q, here[moved], change[moved], g)
-        for p in range(here.size):
-            a[here[p]] = now[p]
+        a[here] = now
 
 
 @jit()
@@ -393,8 +390,7 @@ def _solve(L, x):
 def _direction(Q, F, wanted, d):
     """Fill d with ``Q_FF d + wanted`` constant and ``sum d = 0``; False where Q_FF is singular."""
     m = F.size
-    B, A = np.empty((m, m)), np.empty((m, m))
-    size = TINY
+    B, A, size = np.empty((m, m)), np.empty((m, m)), TINY
     for p in range(m):
         row = Q[F[p]]
         for q in range(m):
@@ -411,8 +407,7 @@ def _direction(Q, F, wanted, d):
             residual[p] = wanted[p] + (_dot(B[p], d, m) if turn else 0.0)
         _solve(A, residual)
         share = residual.sum() / total
-        for p in range(m):
-            d[p] += ones[p] * share - residual[p]
+        d += ones * share - residual
     # The sum is zero to rounding even where Q is badly conditioned.
     d -= ones * (d.sum() / total)
     return True
@@ -453,42 +448,47 @@ def _go(lower, kink, upper, a, F, d):
 @jit()
 def solve_block(
     Q, diagonal, ready, g, a, lower, kink, upper, slope_left, slope_right,
-    far, tol, max_steps, largest, budget,
+    far, tol, max_steps, goal, largest, budget,
 ):  # fmt: skip
-    """See ``block.solve_block`` (where ``largest`` is 0), else ``block.finish_block``.
+    """See ``block.solve_block``, ``finish_block`` (no ``max_steps``), ``solve_whole`` (both).
 
     Returns the steps, what is left of the budget, and how they ended; see ``_pair_steps``.
     """
-    members, direction = np.empty(a.size, np.intp), np.empty(min(a.size, largest))
-    steps, whole = 0, largest == 0
+    steps, whole = 0, False
+    if max_steps > 0 or largest == 0:
+        steps, ended = _pair_steps(
+            Q, diagonal, ready, g, a, lower, kink, upper, slope_left, slope_right,
+            far, tol, max_steps,
+        )  # fmt: skip
+        if ended != DONE or largest == 0:
+            return steps, budget, ended
+        used = np.flatnonzero(a)
+        g[:] = 0.0  # many small steps leave more rounding in it than one product
+        add_products(Q, used, a[used], g)
+        lowest, highest = _extremes(lower, kink, upper, slope_left, slope_right, a, g)
+        if abs(lowest + highest) < np.inf:
+            goal = max(goal, 0.5 * EXACT * abs(lowest + highest))
     while True:
         if whole:
-            goal, limit = (tol, max_steps) if largest == 0 else (0.5 * tol, _STEPS_BETWEEN)
             more, ended = _pair_steps(
                 Q, diagonal, ready, g, a, lower, kink, upper, slope_left, slope_right,
-                far, goal, limit,
+                far, 0.5 * goal, _STEPS_BETWEEN,
             )  # fmt: skip
             steps += more
             budget -= _STEP_COSTS
-            if largest == 0 or ended == MISSING:
+            if ended == MISSING:
                 return steps, budget, ended
             if more == 0:
                 return steps, budget, STUCK
         if not budget > 0.0:
             return steps, budget, STEP_LIMIT
-        m = 0
-        for k in range(a.size):
-            if lower[k] < a[k] < upper[k] and a[k] != kink[k]:
-                members[m] = k
-                m += 1
+        F = np.flatnonzero((lower < a) & (a < upper) & (a != kink))
+        m = F.size
         if m < 2:
             return steps, budget, STUCK
         if m > largest:
             return steps, budget, SINGULAR
-        F, d, wanted = members[:m], direction[:m], np.empty(m)
-        for p in range(m):
-            i = F[p]
-            wanted[p] = g[i] + (slope_right[i] if a[i] > kink[i] else slope_left[i])
+        d, wanted = np.empty(m), g[F] + np.where(a > kink, slope_right, slope_left)[F]
         if not _direction(Q, F, wanted, d):
             return steps, budget, SINGULAR
         budget -= _STEP_COSTS + (m / _CHEAP) ** 3
@@ -496,5 +496,5 @@ def solve_block(
         add_products(Q, F, d, g)
         if whole:
             lowest, highest = _extremes(lower, kink, upper, slope_left, slope_right, a, g)
-            if highest - lowest <= tol:
+            if highest - lowest <= goal:
                 return steps, budget, DONE

@@ -27,18 +27,17 @@ class Outcome(Enum):
     SINGULAR = code.SINGULAR
 
 
-def solve_block(Q, g, a, penalty, tol, max_steps, met=None):
+def solve_block(Q, g, a, penalty, tol, max_steps):
     """Pair steps until the KKT violation within the block is at most ``tol``.
 
     Q (C-contiguous, symmetric) is the block of the whole problem's; its variables ``a`` and their
-    gradient ``g`` are changed in place. ``met`` says which rows of Q are there yet (all, without
-    it) and has others evaluated, see ``solvers.whole.Met``. Returns the steps and the Outcome.
+    gradient ``g`` are changed in place. Returns the steps and the Outcome.
     """
-    steps, _, outcome = _solved(Q, g, a, penalty, met, tol, max_steps, 0, 0.0)
+    steps, _, outcome = _solved(Q, g, a, penalty, None, tol, max_steps, 0.0, 0, 0.0)
     return steps, outcome
 
 
-def finish_block(Q, g, a, penalty, goal, largest, budget, met=None):
+def finish_block(Q, g, a, penalty, goal, largest, budget):
     """Newton steps on the variables between breakpoints until the violation is at most ``goal``.
 
     Each goes as far as the first breakpoint. After one that went the whole way, a few pair steps
@@ -47,18 +46,28 @@ def finish_block(Q, g, a, penalty, goal, largest, budget, met=None):
     pair steps, what is left of the budget (``STEP_LIMIT`` when nothing is), and the Outcome, which
     is ``STUCK`` when nothing can move.
     """
-    return _solved(Q, g, a, penalty, met, goal, 0, max(1, largest), budget)
+    return _solved(Q, g, a, penalty, None, 0.0, 0, goal, max(1, largest), budget)
 
 
-def _solved(Q, g, a, penalty, met, tol, max_steps, largest, budget):
-    """Either: one compiled function does both, so that a first fit loads one."""
+def solve_whole(Q, g, a, penalty, met, tol, max_steps, goal, largest, budget):
+    """``solve_block``, and ``finish_block`` after it unless ``largest`` is 0, of a whole problem.
+
+    Its gradient is Q a, and is computed afresh in between. Where steps come first, the ``goal`` is
+    a thirteenth digit of the multiplier, if that is more. ``met`` says which rows of Q are there
+    yet and has others evaluated, see ``solvers.whole.Met``. Returns what ``finish_block`` does.
+    """
+    return _solved(Q, g, a, penalty, met, tol, max_steps, goal, largest, budget)
+
+
+def _solved(Q, g, a, penalty, met, tol, max_steps, goal, largest, budget):
+    """Any of these: one compiled function does them, so that a first fit loads one."""
     ready = np.ones(len(a), bool) if met is None else met.ready
     diagonal = Q.diagonal().copy() if met is None else met.diagonal
     steps, ended, far = 0, code.MISSING, np.empty(len(a))
     while ended == code.MISSING:
         done, budget, ended = code.solve_block(
             Q, diagonal, ready, g, a, *penalty.arrays(), far,
-            float(tol), int(max_steps) - steps, int(largest), float(budget),
+            float(tol), int(max_steps) - steps, float(goal), int(largest), float(budget),
         )  # fmt: skip
         steps += done
         if ended == code.MISSING:

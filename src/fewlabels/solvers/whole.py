@@ -10,7 +10,9 @@ import math
 
 import numpy as np
 
-from ..problem.block import Outcome, add_products, finish_block, solve_block
+from ..problem import block
+from ..problem._penalty import EXACT
+from ..problem.block import Outcome, add_products
 from .result import Result, Status, certified
 
 # Rows, and the share of the memory that their matrix may take.
@@ -19,9 +21,8 @@ _BLOCK_SHARE = 0.5
 # Pair steps in one compiled call, about a third of a second, and how many calls: the engine knows
 # when nothing improves.
 _STEPS_PER_CALL, _MOST_CALLS = 50_000, 10
-# Violation relative to the multiplier that counts as none; what Newton steps may cost, and how
-# many variables they take.
-_EXACT, _BUDGET, _MOST_BETWEEN = 1e-13, 60.0, 256
+# What Newton steps may cost, and how many variables they take.
+_BUDGET, _MOST_BETWEEN = 60.0, 256
 # Limits of fewer seconds are for the engine, which looks at the clock more often.
 _NO_HURRY = 5.0
 # Q of few rows is evaluated at once, as is that of a start that uses more than some share. Else
@@ -112,51 +113,44 @@ class _Run:
         totals = self.totals
         noise = self._error * totals.spread
         tol = max(self.settings.tol, self.settings.rtol * totals.level)
-        return totals.violation, tol, max(_EXACT * totals.level, 4.0 * noise), noise
+        return totals.violation, tol, max(EXACT * totals.level, 4.0 * noise), noise
 
     def go(self):
         """Pair steps, then Newton steps. Whether nothing is left to do."""
+        n, largest = self.problem.n, min(_MOST_BETWEEN, self.settings.polish)
         for _ in range(_MOST_CALLS):
             violation, tol, exact, noise = self.look()
             if not 4.0 * noise <= tol:  # nor NaN
                 return False
-            if violation <= tol:
-                return self._finish(tol, exact) if self.settings.polish else self._clean(tol)
-            steps, outcome = solve_block(
-                self.met.Q, self.g, self.a, self.penalty, 0.5 * tol, _STEPS_PER_CALL, self.met
-            )
+            held = violation <= tol
+            # A tolerance relative to the multiplier is known once pair steps have come near it.
+            known = held or tol <= self.settings.tol
+            steps, left, outcome = block.solve_whole(
+                self.met.Q, self.g, self.a, self.penalty, self.met,
+                0.5 * tol, 0 if held else _STEPS_PER_CALL,
+                exact if held else 4.0 * noise, largest if known else 0, _BUDGET,
+            )  # fmt: skip
             if outcome is Outcome.UNBOUNDED:
                 raise ValueError("the problem is unbounded below: a direction never ends.")
+            self.a = self.problem.snapped(self.a)
             self.refresh()
-            n = self.problem.n
-            self.record.add(violation, tol, n, n, steps, self._n_values())
-            limit = self.record.limit_reached()
-            if steps == 0 or outcome is Outcome.STUCK or limit is Status.MAX_TIME:
-                return False
-            if limit is Status.STOPPED and self.look()[0] > tol:
+            if held:
+                self.record.n_iter += steps
+            else:
+                self.record.add(violation, tol, n, n, steps, self._n_values())
+            limit, (violation, tol, exact, _) = self.record.limit_reached(), self.look()
+            finished = left < _BUDGET and (outcome is not Outcome.DONE or violation <= exact)
+            if violation <= tol and (held or finished or not largest):
+                return outcome is not Outcome.SINGULAR
+            if violation > tol and limit is Status.STOPPED:
                 self.status = limit
                 return True
+            moves = steps and outcome in (Outcome.DONE, Outcome.STEP_LIMIT)
+            if violation > tol and (held or not moves):
+                return False  # rounding is in the way, or has led astray
+            if limit is Status.MAX_TIME:
+                return False
         return False
-
-    def _finish(self, tol, exact):
-        """Let all conditions hold to rounding; False where that takes the engine's means."""
-        before = self.a.copy()
-        steps, _, outcome = finish_block(
-            self.met.Q, self.g, self.a, self.penalty, exact,
-            min(_MOST_BETWEEN, self.settings.polish), _BUDGET, self.met,
-        )  # fmt: skip
-        self.record.n_iter += steps
-        if not self._clean(tol):  # rounding has led astray
-            self.a = before
-            self.refresh()
-            return False
-        return outcome is not Outcome.SINGULAR
-
-    def _clean(self, tol):
-        """Take rounding from the variables; whether the conditions hold to the tolerance."""
-        self.a = self.problem.snapped(self.a)
-        self.refresh()
-        return self.look()[0] <= tol
 
     def result(self, final):
         """The state reached, certified when it is final."""
