@@ -1,6 +1,7 @@
 """Rows and weights that users pass, checked."""
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from numbers import Real
 
 import numpy as np
@@ -44,7 +45,7 @@ class FitRows:
         """Indices of the rows that count."""
         return np.arange(self.X.shape[0]) if self.kept is None else self.kept
 
-    @property
+    @cached_property
     def weights(self):
         """Weights of the rows that count."""
         return np.ones(self.X.shape[0]) if self.weight is None else self.weight

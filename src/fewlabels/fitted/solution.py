@@ -115,14 +115,14 @@ def function_of(kernel, gram, X, coef, numbers, **options):
     call the rows ``X``, which are as they were given.
     """
     kernels = kernel if isinstance(kernel, tuple) else (kernel,)
-    coef = np.atleast_2d(coef)
-    places = np.flatnonzero(coef.any(axis=0))
+    places = np.flatnonzero(coef if coef.ndim == 1 else coef.any(axis=0))
+    coef = coef[None] if coef.ndim == 1 else coef
     support = numbers[places].astype(np.int32)
     is_matrix = isinstance(kernels[0], Precomputed)
     row_map = getattr(gram, "row_map", None)
     if row_map is not None:
         options |= {"center": row_map.center, "float64": row_map.dtype == np.float64}
-    coef, vectors, copies = coef[:, places], np.empty((0, 0)), None
+    coef, vectors, copies = coef.take(places, axis=1), np.empty((0, 0)), None
     if not is_matrix:
         vectors = X[places]
         known = gram.copies is None and gram.n == X.shape[0]

@@ -72,11 +72,15 @@ class GramOperator(ABC):
     def hold(self):
         """Form the whole ``matrix`` and keep it: for many problems over few rows."""
         if self.matrix is None:
-            self.matrix = self.block(np.arange(self.n))
+            self.matrix = self.whole()
 
     def block(self, indices):
         """``K[indices][:, indices]`` as a new float64 array, C-ordered."""
         return self.block_of(self.gather(indices))
+
+    def whole(self):
+        """All of K as a new float64 array, C-ordered."""
+        return self.block(np.arange(self.n))
 
     def apply(self, indices, coef, out):
         """``out += K[:, indices] @ coef`` with ``out`` float64, shape (n,)."""

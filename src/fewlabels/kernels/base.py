@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from enum import IntEnum
 from typing import Any, ClassVar
@@ -118,4 +119,4 @@ def squared_norms(X):
 
 def growth(row_length):
     """How the rounding of an inner product grows with its terms, measured over random rows."""
-    return 1.3 + 0.4 * np.sqrt(row_length)
+    return 1.3 + 0.4 * math.sqrt(row_length)

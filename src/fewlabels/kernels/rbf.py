@@ -1,5 +1,6 @@
 """The Gaussian kernel."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,6 +9,8 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 
 from .base import FLOAT32_UNITS_LIMIT, Map, MappedKernel, growth
+
+_LOG2_E = math.log2(math.e)
 
 
 @dataclass(frozen=True)
@@ -29,11 +32,11 @@ class RBF(MappedKernel):
 
     @property
     def factor(self):
-        return np.sqrt(2.0 * self.gamma * np.log2(np.e))
+        return np.sqrt(2.0 * self.gamma * _LOG2_E)
 
     def rounding(self, largest_norm, row_length):
         # What cancels is as large as the scaled squared norms.
-        exponent = self.gamma * largest_norm * np.log2(np.e)
+        exponent = self.gamma * largest_norm * _LOG2_E
         units = 2.0 + exponent * growth(row_length)
         return units, units <= FLOAT32_UNITS_LIMIT
 

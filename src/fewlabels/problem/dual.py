@@ -43,6 +43,8 @@ class DualProblem:
         Diagonal added to ``scale * K``, >= 0.
     extent : Extent
         How far the variables reach together.
+    largest : float
+        Largest ``|scale * K_ii|``.
     """
 
     gram: GramOperator
@@ -51,6 +53,7 @@ class DualProblem:
     scale: float = 1.0
     ridge: np.ndarray | float = 0.0
     extent: Extent = field(init=False)
+    largest: float = field(init=False)
 
     def __post_init__(self):
         if len(self.penalty) != self.gram.n:
@@ -61,9 +64,11 @@ class DualProblem:
         object.__setattr__(self, "ridge", repeated(self.ridge, self.n))
         largest = float(np.abs(self.scale * self.gram.diagonal()).max(initial=0.0))
         self.check_size(largest)
-        check_costs(self.penalty, largest)
-        object.__setattr__(self, "extent", Extent.of(self.penalty))
-        self.extent.check(self.total)
+        extent = Extent.of(self.penalty)
+        check_costs(self.penalty, largest, max(extent.lower_size, extent.upper_size))
+        extent.check(self.total)
+        object.__setattr__(self, "extent", extent)
+        object.__setattr__(self, "largest", largest)
 
     @staticmethod
     def check_size(largest):
@@ -93,13 +98,15 @@ class DualProblem:
 
     def matrix(self):
         """Q, not to be written to."""
-        held = self.gram.matrix
-        if held is None:
-            return self.block(np.arange(self.n))
-        if self.scale != 1.0 or self.ridge.any():
-            held = self.scale * held
-            held.flat[:: self.n + 1] += self.ridge
-        return held
+        Q, held = self.gram.matrix, True
+        if Q is None:
+            Q, held = self.gram.whole(), False
+        if self.scale != 1.0:
+            Q, held = self.scale * Q if held else np.multiply(Q, self.scale, out=Q), False
+        if self.ridge.any():
+            Q = Q.copy() if held else Q
+            Q.flat[:: self.n + 1] += self.ridge
+        return Q
 
     def gradient(self, a):
         """``Q a`` from the non-zero entries of ``a`` alone."""
@@ -134,9 +141,7 @@ class DualProblem:
     def feasible_start(self):
         """A feasible point: variables filled one after the other from their bounds."""
         a = self.penalty.nearest_zero()
-        a = self.penalty.filled(a, self.total - a.sum())
-        # A room filled to the last bit but one by rounding counts as full.
-        return self.snapped(a)
+        return self.penalty.filled(a, self.total - float(a.sum()))
 
     def snapped(self, a, rtol=1e-12):
         """``a`` without rounding, see ``Penalty.cleaned``."""

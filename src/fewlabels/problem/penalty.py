@@ -1,5 +1,6 @@
 """Separable convex piecewise-linear penalties with one kink."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -237,8 +238,8 @@ class Penalty:
         between breakpoints that changes the gradient least, by the ``diagonal`` of Q.
         """
         a = self.snapped(a, rtol * float(np.abs(a).max(initial=0.0)))
-        missing = total - a.sum()
-        if abs(missing) > 1e-15 * float(np.abs(a).sum()):
+        missing = total - float(a.sum())
+        if missing and abs(missing) > 1e-15 * float(np.abs(a).sum()):
             able = self.absorbs(a, missing)
             if able.any():
                 i = int(np.argmin(np.where(able, diagonal, np.inf)))
@@ -256,11 +257,15 @@ class Penalty:
 
     def filled(self, a, amount):
         """``a`` moved by ``amount`` in all, one variable after the other, each to its end."""
-        room = self.upper - a if amount > 0 else a - self.lower
-        left = np.full(len(a), abs(amount))
-        left[1:] -= np.cumsum(room[:-1])
-        step = np.minimum(np.maximum(left, 0.0), room)
-        return np.minimum(np.maximum(a + np.copysign(step, amount), self.lower), self.upper)
+        ends = self.upper if amount > 0 else self.lower
+        reached = np.cumsum(np.abs(ends - a))
+        # A room filled to the last bit but one by rounding counts as full.
+        n = int(np.searchsorted(reached, abs(amount) * (1.0 + 1e-12), side="right"))
+        filled = np.append(ends[:n], a[n:])
+        left = abs(amount) - (float(reached[n - 1]) if n else 0.0)
+        if n < len(a) and left > 1e-12 * abs(amount):
+            filled[n] += math.copysign(left, amount)
+        return filled
 
     def absorbs(self, a, amount):
         """Variables between breakpoints that can take ``amount`` without reaching one."""
@@ -283,12 +288,15 @@ def group_sums(copies, values):
     return totals
 
 
-def check_costs(penalty, kernel_value=np.inf):
+def check_costs(penalty, kernel_value=np.inf, reach=np.inf):
     """Refuse what grows with costs and weights where steps could not square it.
 
-    Those are breakpoints, and slopes beside the largest kernel value (inf: not looked at).
+    Those are breakpoints (of sizes that sum to no more than ``reach`` where they are finite), and
+    slopes beside the largest kernel value (inf: not looked at).
     """
-    largest = max(_largest_finite(penalty.lower), _largest_finite(penalty.upper))
+    largest = reach
+    if not reach <= _LARGEST:
+        largest = max(_largest_finite(penalty.lower), _largest_finite(penalty.upper))
     slope = float(np.abs(penalty.slope_right).max(initial=0.0))
     largest = max(largest, slope / max(1.0, kernel_value))
     if not largest <= _LARGEST:  # also refuses NaN

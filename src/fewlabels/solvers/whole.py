@@ -27,7 +27,7 @@ _BUDGET, _MOST_BETWEEN = 60.0, 256
 _NO_HURRY = 5.0
 # Q of few rows is evaluated at once, as is that of a start that uses more than some share. Else
 # rows are evaluated together that are within this share of the worst violation, so many.
-_FEW_ROWS, _MOST_USED, _URGENT, _FEWEST, _MOST = 300, 0.3, 0.5, 8, 24
+_FEW_ROWS, _MOST_USED, _URGENT, _FEWEST, _MOST = 300, 0.3, 0.5, 12, 32
 # Rounding in float64 kernel values, which a block always has.
 _ROUNDING = 4.5e-16
 
@@ -96,8 +96,7 @@ class _Run:
         self.record = record
         self._values_before = problem.gram.n_values
         self.met = Met(problem, np.flatnonzero(a))
-        largest = float(np.abs(problem.gram.diagonal()).max())
-        self._error = _ROUNDING * problem.scale * math.sqrt(largest)
+        self._error = _ROUNDING * math.sqrt(problem.scale * problem.largest)
         self.refresh()
 
     def refresh(self):

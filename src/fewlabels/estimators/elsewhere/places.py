@@ -56,7 +56,6 @@ def place_of(machine, X, sample_weight=None):
     None for any others. Rows for which a machine has to hold them are read as any others, and so
     are mapped rows that do not follow each other in their file.
     """
-    jobs = resolve_n_jobs(machine.n_jobs)
     home = home_of(X)
     if home is not None:
         from ...arrays.place import ArrayPlace
@@ -65,11 +64,12 @@ def place_of(machine, X, sample_weight=None):
             raise ValueError(f"{type(machine).__name__} takes NumPy rows, not those of {home}.")
         if hasattr(machine, "feature_names_in_"):
             del machine.feature_names_in_
+        jobs = resolve_n_jobs(machine.n_jobs)
         return ArrayPlace(home, plain_rows(home, X), _everywhere(sample_weight, X), jobs)
     file = file_of(X)
     if file is None or may_hold(machine, file) or what_is_missing(machine):
         return None
-    weight = _everywhere(sample_weight, X)
+    weight, jobs = _everywhere(sample_weight, X), resolve_n_jobs(machine.n_jobs)
     return FilePlace(file, weight, n_jobs=jobs, cache_size=1e6 * machine.cache_size)
 
 

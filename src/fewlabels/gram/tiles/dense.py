@@ -37,6 +37,11 @@ class TiledRows:
         tile, place = np.divmod(indices, self.width)
         return np.ascontiguousarray(self.tiles[tile, :, place]), self.term[tile, place]
 
+    def all_rows(self):
+        """All prepared rows and their terms."""
+        rows = self.tiles.transpose(0, 2, 1).reshape(-1, self.d)
+        return rows[: self.n], self.term.reshape(-1)[: self.n]
+
     def threads(self, n_columns, n_jobs):
         work = self.n * n_columns * (self.d + 16)
         return n_jobs if work > _WORTH_A_THREAD else 1

@@ -34,7 +34,7 @@ class RowMap:
         # Distances do not change when all rows move; small norms cancel less.
         self.center = None
         if kernel.of_distance and not sp.issparse(X):
-            self.center = X.mean(axis=0, dtype=np.float64)
+            self.center = np.add.reduce(X, axis=0, dtype=np.float64) / len(X)
         self.error_units, fits = self._examined(X)
         if self.center is not None and 4.5e-16 * self.error_units > _LOST:
             self.center = middle(X)
@@ -97,7 +97,8 @@ class RowMap:
             rows = np.empty(X.shape, self.dtype)
             with np.errstate(over="ignore"):  # what is infinite is out of reach, see below
                 for part in _parts(X):
-                    rows[part] = self.kernel.factor * self._shifted(X[part].astype(np.float64))
+                    given = X[part].astype(np.float64, copy=False)
+                    rows[part] = self.kernel.factor * self._shifted(given)
         return rows, self._term(rows)
 
     def rounded(self, rows, term):
@@ -120,7 +121,7 @@ class RowMap:
             term = np.maximum(term, -farthest)
         elif least < -_FAR and self.dtype == np.float64:
             _shorten(rows, term)
-        return term.astype(self.dtype)
+        return term.astype(self.dtype, copy=False)
 
 
 def middle(X):

@@ -55,6 +55,12 @@ class RowsGram(GramOperator):
         rows, term = columns.values
         return packed(rows, term).columns(self._exact, rows, term, self.n_jobs)
 
+    def whole(self):
+        if self.dtype != np.float64:
+            return super().whole()
+        self.n_values += self.n**2
+        return self._packed.columns(self.row_map, *self._packed.all_rows(), self.n_jobs)
+
     def add_columns(self, columns, coef, out):
         self.n_values += len(columns) * self.n
         rows, term = self.row_map.rounded(*columns.values)

@@ -29,6 +29,10 @@ class SparseRows:
     def rows(self, indices):
         return self.csr[indices], self.term[indices]
 
+    def all_rows(self):
+        """All prepared rows and their terms."""
+        return self.csr, self.term
+
     def _each_group(self, columns, column_term, constant):
         """Yield (slice of columns, dense interleaved columns, their terms)."""
         m = columns.shape[0]
