@@ -47,7 +47,7 @@ class Recipe:
         else:
             center = moments.center if kernel.of_distance and not place.is_sparse else None
             norm = farthest(place, moments.center, kernel.of_distance)
-            dtype = np.float64 if place.shape[0] <= ALWAYS_FLOAT64 else None
+            dtype = np.float64 if moments.n <= ALWAYS_FLOAT64 else None
             row_map = RowMap.known(kernel, center, norm, moments.row_length, dtype)
         return cls(kernel, formulation, float(mass), row_map, shift, place.n_jobs_of_part)
 
