@@ -197,7 +197,7 @@ def test_rows_beyond_reach_keep_their_order(make, calibration, rng):
 
 
 def test_float32_kernel_values_keep_the_order_too(rng):
-    X = rng.normal(size=(3000, 2))
+    X = rng.normal(size=(6000, 2))
     new = np.linspace(6.0, 13.0, 50)[:, None] * np.array([[0.6, 0.8]])
     model = SVDD(gamma=1.2, C=0.1, target_fpr=0.1, calibration="split", random_state=0).fit(X)
     assert model.function_.float64 is False

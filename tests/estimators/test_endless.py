@@ -57,9 +57,10 @@ def test_large_ones_are_answered(size, rng):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_flat_problem_with_rounded_entries_ends(rng):
+@pytest.mark.parametrize("n", [1100, 2100])
+def test_a_flat_problem_with_rounded_entries_ends(n, rng):
     """Of low rank, and not quite positive semi-definite: pair steps went on without end."""
-    X = rng.normal(size=(1100, 3))
+    X = rng.normal(size=(n, 3))
     K = (X @ X.T).astype(np.float32)
     machine = OneClassSVM(kernel="precomputed", nu=0.2, tol=1e-6, max_time=300.0).fit(K)
     assert machine.history_[-1]["seconds"] < 250.0

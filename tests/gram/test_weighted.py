@@ -97,7 +97,7 @@ def test_rows_of_zeros_have_an_error_bound():
     assert one.value_error == pytest.approx(make_gram(Linear(), np.eye(1)).value_error)
 
 
-@pytest.mark.parametrize("n", [150, 1300])
+@pytest.mark.parametrize("n", [150, 2200])
 def test_the_engine_solves_over_it(n, rng):
     X = rng.normal(size=(n, 3))
     y = np.where(X[:, 0] + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
