@@ -12,7 +12,7 @@ from fewlabels import S3VM
 from fewlabels.dask import DaskS3VM
 from fewlabels.dask.place import ClusterPlace
 
-N = 2200  # of up to 2048 rows the client holds all kernel values
+N = 1100  # of up to 1024 rows the client holds all kernel values
 
 
 def problem(n_classes=2):
@@ -23,7 +23,7 @@ def problem(n_classes=2):
     return X, np.where(rng.random(N) < 0.05, side, -1), rng.uniform(0.5, 2.0, N)
 
 
-def cut(values, size=600):
+def cut(values, size=300):
     return da.from_array(values, chunks=(size, 2) if values.ndim == 2 else size)
 
 

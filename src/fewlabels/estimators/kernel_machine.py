@@ -186,8 +186,8 @@ class KernelMachine(BaseEstimator):
             return self._deformed
         return make_kernel(self.kernel, self.gamma_, self.degree, self.coef0, X)
 
-    def _gram(self, X):
-        return gram_over(self._make_kernel(), X, resolve_n_jobs(self.n_jobs))
+    def _gram(self, X, fewest=1.0):
+        return gram_over(self._make_kernel(), X, resolve_n_jobs(self.n_jobs), fewest=fewest)
 
     def _settings(self, tol, rtol, callback):
         """How the engine works for this estimator."""

@@ -143,7 +143,8 @@ class OneClassSVM(OneClassMachine):
         weight = rows.weights
         mass = float(weight.sum())
         formulation = self._formulation(len(weight), mass)
-        problem = formulation.problem(self._gram(rows.X), {"weight": weight}, mass)
+        gram = self._gram(rows.X, formulation.fewest(mass))
+        problem = formulation.problem(gram, {"weight": weight}, mass)
         tol, rtol = self._tolerances(formulation, mass, None, None)
         result = self._solve(problem, tol, rtol, callback)
         self._tell(result, tol, self._settle(rows, held_out, formulation, problem, result))

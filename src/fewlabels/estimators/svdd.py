@@ -208,8 +208,9 @@ class SVDD(OneClassMachine):
             )
         # The ball moves with the rows: under the linear kernel too, centre them first.
         shift = shift_of(kernel, X)
-        gram = self._gram(X if shift is None else X - shift)
-        formulation = self._formulation(gram.n, float(rows.weights.sum()))
+        mass = float(rows.weights.sum())
+        formulation = self._formulation(X.shape[0], mass)
+        gram = self._gram(X if shift is None else X - shift, formulation.fewest(mass))
         problem = formulation.problem(gram, {"weight": rows.weights, "diagonal": gram.diagonal()})
         if self.solver in REFERENCE_SOLVERS:
             result = self._solve_by_reference(problem, callback)

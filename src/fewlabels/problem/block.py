@@ -23,7 +23,7 @@ class Outcome(Enum):
     STUCK = code.STUCK
     #: The objective falls for ever.
     UNBOUNDED = code.UNBOUNDED
-    #: Many solutions are equal, or too many variables are between breakpoints.
+    #: Many solutions are equal, or too many variables are in use.
     SINGULAR = code.SINGULAR
 
 
@@ -70,8 +70,8 @@ def _solved(Q, g, a, penalty, met, tol, max_steps, goal, largest, budget):
             float(tol), int(max_steps) - steps, float(goal), int(largest), float(budget),
         )  # fmt: skip
         steps += done
-        if ended == code.MISSING:
-            met.meet(far)
+        if ended == code.MISSING and not met.meet(far):
+            ended = code.SINGULAR
     return steps, budget, Outcome(ended)
 
 

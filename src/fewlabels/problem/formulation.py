@@ -48,6 +48,10 @@ class Formulation(ABC):
     def penalty(self, rows: Rows, mass) -> Penalty:
         """Penalties of the variables ``b`` of some rows, of all that weigh ``mass``."""
 
+    def fewest(self, mass):
+        """Share of the rows that are support vectors at least, as far as that is known."""
+        return 1.0
+
     def ridge(self, rows: Rows):
         """Diagonal of Q besides that of the kernel, >= 0."""
         return 0.0

@@ -55,6 +55,9 @@ class SquaredSlackBall(Ball):
     def total(self, mass):
         return 1.0
 
+    def fewest(self, mass):
+        return 0.0
+
     def penalty(self, rows, mass):
         return Penalty.linear(0.0, np.inf, self._slope(rows, mass), len(rows["weight"]))
 
@@ -86,6 +89,9 @@ class LinearSlackBall(Ball):
 
     def total(self, mass):
         return self.unit(mass)
+
+    def fewest(self, mass):
+        return 1.0 / (self.C * mass) if self.nu is None else self.nu
 
     def penalty(self, rows, mass):
         weight = rows["weight"]
@@ -124,6 +130,9 @@ class OneClass(Formulation):
 
     def total(self, mass):
         return self.nu * mass
+
+    def fewest(self, mass):
+        return self.nu
 
     def penalty(self, rows, mass):
         return Penalty.linear(0.0, rows["weight"], 0.0, len(rows["weight"]))

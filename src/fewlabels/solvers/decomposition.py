@@ -51,7 +51,8 @@ def solve_decomposition(problem, start=None, settings=None, **changes):
         found, final = solve_whole(problem, a, settings, record)
         if final:
             return found
-        start, gradient = found.a, found.gradient
+        if found is not None:
+            start, gradient = found.a, found.gradient
     rows = memory_rows(problem, start, gradient)
     engine = Engine(rows, settings, record)
     status = engine.run(cold=start is None)

@@ -15,8 +15,9 @@ from ..problem._penalty import EXACT
 from ..problem.block import Outcome, add_products
 from .result import Result, Status, certified
 
-# Rows, and the share of the memory that their matrix may take.
-LARGEST = 2048
+# Rows; those of which only some may be evaluated, and which share of them; and the share of the
+# memory that their matrix may take.
+LARGEST, _LARGEST_MET, _MOST_MET = 1024, 2048, 0.3
 _BLOCK_SHARE = 0.5
 # Pair steps in one compiled call, about a third of a second, and how many calls: the engine knows
 # when nothing improves.
@@ -35,7 +36,7 @@ _ROUNDING = 4.5e-16
 def is_whole(problem, settings):
     """Whether a problem is solved here: few rows, and no limit that would cut a run short."""
     return (
-        2 <= problem.n <= LARGEST
+        2 <= problem.n <= (_LARGEST_MET if may_meet(problem.gram) else LARGEST)
         and 8 * problem.n**2 <= _BLOCK_SHARE * settings.cache_size
         and (settings.block_size is None or settings.block_size >= problem.n)
         and settings.max_iter < 0
@@ -43,8 +44,20 @@ def is_whole(problem, settings):
     )
 
 
+def may_meet(gram):
+    """Whether kernel values are evaluated as steps meet them."""
+    # Where Q is not positive semi-definite, all rows look for a good stationary point.
+    dear = gram.dtype == np.float64 and 0.0 < gram.value_cost < np.inf
+    return dear and gram.matrix is None and gram.is_inner_product
+
+
 def solve_whole(problem, a, settings, record):
-    """From a feasible ``a`` as far as compiled code goes: a Result, and whether it is final."""
+    """From a feasible ``a`` as far as compiled code goes: a Result, and whether it is final.
+
+    None in its place where so many rows are used at once that this is for the engine.
+    """
+    if problem.n > LARGEST and np.count_nonzero(a) > _MOST_MET * problem.n:
+        return None, False
     run = _Run(problem, a, settings, record)
     try:
         final = run.go()
@@ -59,11 +72,8 @@ class Met:
 
     def __init__(self, problem, used):
         self.problem, n = problem, problem.n
-        gram = problem.gram
-        # Where Q is not positive semi-definite, all rows look for a good stationary point.
-        dear = gram.dtype == np.float64 and 0.0 < gram.value_cost < np.inf
-        some = n >= _FEW_ROWS and dear and gram.is_inner_product and len(used) <= _MOST_USED * n
-        if gram.matrix is not None or not some:
+        some = n >= _FEW_ROWS and len(used) <= _MOST_USED * n and may_meet(problem.gram)
+        if not some:
             self.Q = problem.matrix()
             self.ready = np.ones(n, bool)
         else:
@@ -81,11 +91,17 @@ class Met:
         self.ready[rows] = True
 
     def meet(self, far):
-        """Evaluate rows of Q by how ``far`` they are from the worst violation."""
+        """Evaluate rows of Q by how ``far`` they are from the worst violation.
+
+        False, and nothing is done, where so many have been that blocks of them are faster.
+        """
+        if len(far) > LARGEST and np.count_nonzero(self.ready) > _MOST_MET * len(far):
+            return False
         count = int(np.count_nonzero(far <= _URGENT))
         count = min(max(count, _FEWEST), _MOST, len(far) - 1)
         rows = np.argpartition(far, count)[:count]
         self._evaluate(rows[far[rows] < np.inf])
+        return True
 
 
 class _Run:

@@ -16,7 +16,7 @@ from ...solvers.engine.engine import Engine
 from ...solvers.engine.memory import MemoryPartition
 from ...solvers.engine.record import Record
 from ...solvers.result import certified
-from ..grams import ALWAYS_FLOAT64
+from ..grams import rows_in_float64
 from .moments import farthest
 from .place import noted
 
@@ -47,7 +47,8 @@ class Recipe:
         else:
             center = moments.center if kernel.of_distance and not place.is_sparse else None
             norm = farthest(place, moments.center, kernel.of_distance)
-            dtype = np.float64 if moments.n <= ALWAYS_FLOAT64 else None
+            few = rows_in_float64(kernel, formulation.fewest(mass))
+            dtype = np.float64 if moments.n <= few else None
             row_map = RowMap.known(kernel, center, norm, moments.row_length, dtype)
         return cls(kernel, formulation, float(mass), row_map, shift, place.n_jobs_of_part)
 
