@@ -1,9 +1,9 @@
 """Small problems whole: one working set, pair steps and an exact finish in compiled code.
 
-A problem of up to a thousand rows is a single working set. What a fit costs is then everything
-around the steps, so only what few rows need is done here: of Q, the rows that steps meet. What
-cannot be finished this way (many solutions that are equal, rounding that hides the tolerance) goes
-on in the engine.
+A problem of up to a thousand rows, two thousand where few of them are met, is one working set.
+What a fit costs is then everything around the steps, so only what few rows need is done here: of
+Q, the rows that steps meet. What cannot be finished this way (many solutions that are equal,
+rounding that hides the tolerance) goes on in the engine.
 """
 
 import math
