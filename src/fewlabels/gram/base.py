@@ -65,9 +65,13 @@ class GramOperator(ABC):
     def add_columns(self, columns, coef, out):
         """``out += columns @ coef`` at this operator's rows."""
 
-    def columns(self, indices):
+    def columns(self, indices, out=None):
         """The columns ``indices``, one per row of the result, shape (len(indices), n)."""
-        return self.values_of(self.gather(indices))
+        values = self.values_of(self.gather(indices))
+        if out is None:
+            return values
+        out[:] = values
+        return out
 
     def hold(self):
         """Form the whole ``matrix`` and keep it: for many problems over few rows."""

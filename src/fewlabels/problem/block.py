@@ -11,7 +11,10 @@ from enum import Enum
 
 import numpy as np
 
-from . import _penalty as code
+from . import _block as code
+
+#: Violation relative to the multiplier that counts as none.
+EXACT = code.EXACT
 
 
 class Outcome(Enum):
@@ -33,50 +36,60 @@ def solve_block(Q, g, a, penalty, tol, max_steps):
     Q (C-contiguous, symmetric) is the block of the whole problem's; its variables ``a`` and their
     gradient ``g`` are changed in place. Returns the steps and the Outcome.
     """
-    steps, _, outcome = _solved(Q, g, a, penalty, None, tol, max_steps, 0.0, 0, 0.0)
+    steps, _, outcome = _solved(Q, g, a, penalty, tol, max_steps, 0.0, 0, 0.0)
     return steps, outcome
 
 
 def finish_block(Q, g, a, penalty, goal, largest, budget):
     """Newton steps on the variables between breakpoints until the violation is at most ``goal``.
 
-    Each goes as far as the first breakpoint. After one that went the whole way, a few pair steps
-    let a variable in the wrong state join the others. No step takes more than ``largest``
-    variables; together they may cost ``budget``, where one of 200 variables costs 1.1. Returns the
-    pair steps, what is left of the budget (``STEP_LIMIT`` when nothing is), and the Outcome, which
-    is ``STUCK`` when nothing can move.
+    Each goes as far as the first breakpoint, where a variable stays. After one that went the whole
+    way, a few pair steps let a variable in the wrong state join the others. No step takes more
+    than ``largest`` variables; together they may cost ``budget``, where the first one of 200
+    variables costs 1.1 and those that follow .1. Returns the pair steps, what is left of the
+    budget (``STEP_LIMIT`` when nothing is), and the Outcome, which is ``STUCK`` when nothing can
+    move.
     """
-    return _solved(Q, g, a, penalty, None, 0.0, 0, goal, max(1, largest), budget)
+    return _solved(Q, g, a, penalty, 0.0, 0, goal, max(1, largest), budget)
 
 
-def solve_whole(Q, g, a, penalty, met, tol, max_steps, goal, largest, budget):
+def solve_whole(g, a, penalty, met, tol, max_steps, goal, largest, budget):
     """``solve_block``, and ``finish_block`` after it unless ``largest`` is 0, of a whole problem.
 
     Its gradient is Q a, and is computed afresh in between. Where steps come first, the ``goal`` is
-    a thirteenth digit of the multiplier, if that is more. ``met`` says which rows of Q are there
+    a thirteenth digit of the multiplier, if that is more. ``met`` has the rows of Q that are there
     yet and has others evaluated, see ``solvers.whole.Met``. Returns what ``finish_block`` does.
     """
-    return _solved(Q, g, a, penalty, met, tol, max_steps, goal, largest, budget)
-
-
-def _solved(Q, g, a, penalty, met, tol, max_steps, goal, largest, budget):
-    """Any of these: one compiled function does them, so that a first fit loads one."""
-    ready = np.ones(len(a), bool) if met is None else met.ready
-    diagonal = Q.diagonal().copy() if met is None else met.diagonal
-    steps, ended, far = 0, code.MISSING, np.empty(len(a))
+    arrays, wanted = penalty.arrays(), np.empty(0 if met.whole else code.MOST_WANTED, np.intp)
+    steps, ended = 0, code.MISSING
     while ended == code.MISSING:
         done, budget, ended = code.solve_block(
-            Q, diagonal, ready, g, a, *penalty.arrays(), far,
+            met.Q, met.here, met.place, met.part, met.joined, met.diagonal, g, a, arrays, wanted,
             float(tol), int(max_steps) - steps, float(goal), int(largest), float(budget),
         )  # fmt: skip
         steps += done
-        if ended == code.MISSING and not met.meet(far):
+        met.joined = len(met.here)
+        if ended == code.MISSING and not met.meet(wanted[wanted >= 0]):
             ended = code.SINGULAR
     return steps, budget, Outcome(ended)
 
 
-def add_products(Q, a, g):
-    """``g + Q a`` of a symmetric Q, in place, from the entries of ``a`` that are not zero."""
-    used = np.flatnonzero(a)
-    code.add_products(Q, used, a[used], g)
+def _solved(Q, g, a, penalty, tol, max_steps, goal, largest, budget):
+    """Either, where all of Q is there: the function that solves whole problems, so that one loads.
+
+    It wants no rows.
+    """
+    n = len(a)
+    order, wanted = np.arange(n), np.empty(0, np.intp)
+    steps, budget, ended = code.solve_block(
+        Q, order, order, Q, n, Q.diagonal().copy(), g, a, penalty.arrays(), wanted,
+        float(tol), int(max_steps), float(goal), int(largest), float(budget),
+    )  # fmt: skip
+    return steps, budget, Outcome(ended)
+
+
+def add_products(rows, change, g):
+    """``g + change @ rows`` in place, from the entries of ``change`` that are not zero."""
+    used = np.flatnonzero(change)
+    code.add_products(rows, used, change[used], g)
     return g

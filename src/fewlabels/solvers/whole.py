@@ -11,8 +11,7 @@ import math
 import numpy as np
 
 from ..problem import block
-from ..problem._penalty import EXACT
-from ..problem.block import Outcome, add_products
+from ..problem.block import EXACT, Outcome, add_products
 from .result import Result, Status, certified
 
 # Rows; those of which only some may be evaluated, and which share of them; and the share of the
@@ -26,9 +25,8 @@ _STEPS_PER_CALL, _MOST_CALLS = 50_000, 10
 _BUDGET, _MOST_BETWEEN = 60.0, 256
 # Limits of fewer seconds are for the engine, which looks at the clock more often.
 _NO_HURRY = 5.0
-# Q of few rows is evaluated at once, as is that of a start that uses more than some share. Else
-# rows are evaluated together that are within this share of the worst violation, so many.
-_FEW_ROWS, _MOST_USED, _URGENT, _FEWEST, _MOST = 300, 0.3, 0.5, 12, 32
+# Q of few rows is evaluated at once, as is that of a start that uses more than some share.
+_FEW_ROWS, _MOST_USED = 300, 0.3
 # Rounding in float64 kernel values, which a block always has.
 _ROUNDING = 4.5e-16
 
@@ -68,40 +66,57 @@ def solve_whole(problem, a, settings, record):
 
 
 class Met:
-    """The rows of Q that steps have met, each evaluated with some that they may meet next."""
+    """The rows of Q that steps have met, each evaluated with some that they may meet next.
+
+    Row p of ``Q`` is that of variable ``here[p]``, ``place`` tells p, and ``part`` is Q[:, here]
+    of the rows that have ``joined`` it, which compiled code sees to. Where Q is ``whole`` from the
+    beginning, it is all of these.
+    """
 
     def __init__(self, problem, used):
         self.problem, n = problem, problem.n
-        some = n >= _FEW_ROWS and len(used) <= _MOST_USED * n and may_meet(problem.gram)
-        if not some:
-            self.Q = problem.matrix()
-            self.ready = np.ones(n, bool)
-        else:
-            self.Q = np.empty((n, n))
-            self.ready = np.zeros(n, bool)
-            self._evaluate(used)
         self.diagonal = problem.diagonal()
+        some = n >= _FEW_ROWS and len(used) <= _MOST_USED * n and may_meet(problem.gram)
+        self.whole = not some
+        if self.whole:
+            self.Q = self.part = problem.matrix()
+            self.here = self.place = np.arange(n)
+            self.joined = n
+        else:
+            self.Q, self.part = np.empty((n, n)), np.empty((0, 0))
+            self._order, self.place = np.empty((2, n), np.intp)
+            self.here, self.joined = self._order[:0], 0
+            self._has_ridge = problem.ridge.any()
+            self._evaluate(used)
 
     def _evaluate(self, rows):
-        columns = self.problem.gram.columns(rows)
+        before, count = len(self.here), len(self.here) + len(rows)
+        new = self.problem.gram.columns(rows, self.Q[before:count])
         if self.problem.scale != 1.0:
-            columns *= self.problem.scale
-        self.Q[rows] = columns
-        self.Q[rows, rows] += self.problem.ridge[rows]
-        self.ready[rows] = True
+            new *= self.problem.scale
+        if self._has_ridge:
+            new[np.arange(len(rows)), rows] += self.problem.ridge[rows]
+        if count > len(self.part):
+            self.part, self.joined = np.empty((2 * count, 2 * count)), 0
+        self._order[before:count] = rows
+        self.place[rows] = np.arange(before, count)
+        self.here = self._order[:count]
 
-    def meet(self, far):
-        """Evaluate rows of Q by how ``far`` they are from the worst violation.
+    def meet(self, rows):
+        """Evaluate ``rows`` of Q.
 
-        False, and nothing is done, where so many have been that blocks of them are faster.
+        False, and nothing is done, where there are none, or where so many have been that blocks of
+        them are faster.
         """
-        if len(far) > LARGEST and np.count_nonzero(self.ready) > _MOST_MET * len(far):
+        n = len(self.Q)
+        if not len(rows) or (n > LARGEST and len(self.here) > _MOST_MET * n):
             return False
-        count = int(np.count_nonzero(far <= _URGENT))
-        count = min(max(count, _FEWEST), _MOST, len(far) - 1)
-        rows = np.argpartition(far, count)[:count]
-        self._evaluate(rows[far[rows] < np.inf])
+        self._evaluate(rows)
         return True
+
+    def product(self, a):
+        """Q a, where no other variables than those that are here are used."""
+        return add_products(self.Q, a[self.here], np.zeros(len(a)))
 
 
 class _Run:
@@ -117,7 +132,7 @@ class _Run:
 
     def refresh(self):
         """The gradient afresh: many small steps leave more rounding in it than one product."""
-        self.g = add_products(self.met.Q, self.a, np.zeros(self.problem.n))
+        self.g = self.met.product(self.a)
         self.totals = self.problem.survey(self.a, self.g)
 
     def _n_values(self):
@@ -141,7 +156,7 @@ class _Run:
             # A tolerance relative to the multiplier is known once pair steps have come near it.
             known = held or tol <= self.settings.tol
             steps, left, outcome = block.solve_whole(
-                self.met.Q, self.g, self.a, self.penalty, self.met,
+                self.g, self.a, self.penalty, self.met,
                 0.5 * tol, 0 if held else _STEPS_PER_CALL,
                 exact if held else 4.0 * noise, largest if known else 0, _BUDGET,
             )  # fmt: skip

@@ -59,19 +59,25 @@ class TiledRows:
         )
         out += total.reshape(-1)[: self.n]
 
-    def columns(self, row_map, columns, column_term, n_jobs):
+    def columns(self, row_map, columns, column_term, n_jobs, out=None):
         """``K(rows, columns)``, one column per row of the result."""
         m = len(columns)
         columns, column_term, _ = _padded(columns, column_term, None)
         column_term = column_term + columns.dtype.type(row_map.kernel.coef0)
-        out = np.empty((len(columns), self.n), self.tiles.dtype)
-        fixed = (self.tiles, self.term, columns, column_term, out)
+        values = out
+        if out is None or m < len(columns):
+            values = np.empty((len(columns), self.n), self.tiles.dtype)
+        fixed = (self.tiles, self.term, columns, column_term, values)
         run_ranges(
             partial(_tiles.column_tiles, row_map.kind, row_map.degree, *fixed),
             len(self.tiles),
             self.threads(len(columns), n_jobs),
         )
-        return out[:m]
+        if out is None:
+            return values[:m]
+        if out is not values:
+            out[:] = values[:m]
+        return out
 
 
 def _padded(columns, column_term, coef):

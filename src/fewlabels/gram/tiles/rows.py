@@ -45,10 +45,16 @@ class RowsGram(GramOperator):
             return Columns(indices, self._packed.rows(indices))
         return Columns(indices, self._exact.prepare(self._X[self._places(indices)]))
 
+    def columns(self, indices, out=None):
+        return self._values(self.gather(indices), out)
+
     def values_of(self, columns):
+        return self._values(columns)
+
+    def _values(self, columns, out=None):
         self.n_values += len(columns) * self.n
         rows, term = self.row_map.rounded(*columns.values)
-        return self._packed.columns(self.row_map, rows, term, self.n_jobs)
+        return self._packed.columns(self.row_map, rows, term, self.n_jobs, out)
 
     def block_of(self, columns):
         self.n_values += len(columns) ** 2

@@ -63,9 +63,10 @@ class SparseRows:
             function = partial(_tiles.apply_sparse, row_map.kind, row_map.degree, *fixed)
             self._run(function, len(lane_term), n_jobs)
 
-    def columns(self, row_map, columns, column_term, n_jobs):
+    def columns(self, row_map, columns, column_term, n_jobs, out=None):
         """``K(rows, columns)``, one column per row of the result."""
-        out = np.empty((columns.shape[0], self.n), self.csr.dtype)
+        if out is None:
+            out = np.empty((columns.shape[0], self.n), self.csr.dtype)
         groups = self._each_group(columns, column_term, row_map.kernel.coef0)
         for part, lanes, lane_term in groups:
             fixed = (self.arrays, self.term, lanes, lane_term, out[part])

@@ -1,0 +1,94 @@
+"""Steps within a block, against NumPy and the optimality conditions."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import kkt_residual
+from reference.problems import KINDS, random_penalty, random_point
+
+from fewlabels.problem import Penalty, _block
+from fewlabels.problem.block import Outcome, finish_block, solve_block
+
+
+def positive_definite(rng, m):
+    A = rng.normal(size=(m, m + 2))
+    return A @ A.T / m + 0.1 * np.eye(m)
+
+
+@given(m=st.integers(2, 25), seed=st.integers(0, 2**32 - 1))
+def test_a_factor_without_some_variables(m, seed):
+    rng = np.random.default_rng(seed)
+    A = positive_definite(rng, m)
+    L, left = A.copy(), list(range(m))
+    assert _block._factorise(L) > 0.0
+    while len(left) > 1:
+        p = int(rng.integers(len(left)))
+        _block._leave_out(L, p, len(left))
+        del left[p]
+        size = len(left)
+        expected = np.linalg.cholesky(A[np.ix_(left, left)])
+        np.testing.assert_allclose(np.tril(L[:size, :size]), expected, atol=1e-12)
+
+
+@given(
+    far=st.lists(st.sampled_from([0.0, 0.1, 0.2, 0.5, 0.6, 1.0, np.inf]), max_size=80),
+    room=st.integers(12, 32),
+)
+def test_rows_that_are_wanted(far, room):
+    wanted = np.empty(room, np.intp)
+    far = np.array(far)
+    _block._nearest(far, wanted)
+    found = wanted[wanted >= 0]
+    assert np.all(wanted[len(found) :] == -1)
+    assert len(set(found)) == len(found)
+    assert np.all(far[found] < np.inf)
+    near = np.sort(far[far < np.inf])
+    np.testing.assert_array_equal(far[found], near[: len(found)])
+    if len(near) <= 12:
+        assert len(found) == len(near)
+    else:
+        urgent = min(int(np.sum(near <= 0.5)), room)
+        assert len(found) == max(12, urgent - urgent % 4)
+
+
+@given(
+    kinds=st.lists(st.sampled_from(KINDS), min_size=2, max_size=30),
+    scale=st.sampled_from([1e-3, 1.0, 1e3]),
+    seed=st.integers(0, 2**32 - 1),
+)
+@settings(max_examples=200)
+def test_finished_blocks_are_optimal(kinds, scale, seed):
+    rng = np.random.default_rng(seed)
+    arrays = random_penalty(rng, kinds)
+    Q = scale * positive_definite(rng, len(kinds))
+    a = random_point(rng, arrays)
+    total, g = a.sum(), Q @ a
+    penalty = Penalty(*arrays)
+    size = np.abs(g).max() + max(np.abs(s).max() for s in arrays[3:])
+    _, outcome = solve_block(Q, g, a, penalty, 1e-3 * size, 100_000)
+    assert outcome is Outcome.DONE
+    _, left, outcome = finish_block(Q, g, a, penalty, 1e-12 * size, 256, 60.0)
+    assert outcome in (Outcome.DONE, Outcome.STUCK)
+    assert left > 0.0
+    np.testing.assert_allclose(g, Q @ a, atol=1e-12 * size)
+    assert a.sum() == pytest.approx(total, abs=1e-12 * (1.0 + np.abs(a).sum()))
+    assert kkt_residual(Q, arrays, a) <= 3e-12 * size
+
+
+@pytest.mark.parametrize("share", [0.05, 0.4, 0.6, 1.0])
+def test_few_and_many_that_can_become_less(share):
+    # Pair steps look for a partner in a list, or among all: both solve the problem.
+    rng = np.random.default_rng(5)
+    n = 120
+    Q = positive_definite(rng, n)
+    a = np.where(rng.random(n) < share, rng.random(n), 0.0)
+    arrays = tuple(np.full(n, v) for v in (0.0, 0.0, 1.0, 0.0, 0.0))
+    g, penalty = Q @ a, Penalty(*arrays)
+    total = a.sum()
+    _, outcome = solve_block(Q, g, a, penalty, 1e-9, 1_000_000)
+    assert outcome is Outcome.DONE
+    assert a.sum() == pytest.approx(total, rel=1e-12)
+    assert a.min() >= 0.0
+    assert a.max() <= 1.0
+    assert kkt_residual(Q, arrays, a) <= 2e-9
