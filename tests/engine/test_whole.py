@@ -82,3 +82,15 @@ def test_columns_at_a_given_place(rng, m, storage, kernel):
     np.testing.assert_array_equal(place[1 : 1 + m], gram.columns(rows))
     assert np.isnan(place[0]).all()
     assert np.isnan(place[1 + m :]).all()
+
+
+@pytest.mark.parametrize("n", [50, 400])
+def test_kernel_values_that_are_held_and_read_only(rng, n):
+    X = rng.normal(size=(n, 2))
+    gram = rbf(X)
+    gram.hold()
+    gram.matrix.flags.writeable = False
+    held = solve_decomposition(one_class(gram, 0.2), tol=1e-9)
+    np.testing.assert_allclose(
+        held.objective, solve_decomposition(one_class(rbf(X), 0.2), tol=1e-9).objective, rtol=1e-12
+    )

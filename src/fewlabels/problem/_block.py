@@ -443,10 +443,10 @@ def solve_block(
 ):  # fmt: skip
     """See ``block.solve_block``, ``finish_block`` (no ``max_steps``), ``solve_whole`` (both).
 
-    Row p of Q is that of variable here[p], which place is the inverse of; part is Q[:, here], of
-    which so many rows as have joined are filled. Where rows are missing, ``wanted`` has room for
-    those to evaluate next, filled up with -1. Returns the pair steps, what is left of the budget,
-    and how they ended.
+    Row p of Q is that of variable here[p], which place is the inverse of. Where rows are missing,
+    part is Q[:, here], of which so many rows as have joined are filled, and ``wanted`` has room
+    for rows to evaluate next, filled up with -1. Returns the pair steps, what is left of the
+    budget, and how they ended.
     """
     lower, kink, upper, _, _ = penalty
     _gather(Q, here, joined, part)

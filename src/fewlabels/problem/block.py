@@ -80,9 +80,9 @@ def _solved(Q, g, a, penalty, tol, max_steps, goal, largest, budget):
     It wants no rows.
     """
     n = len(a)
-    order, wanted = np.arange(n), np.empty(0, np.intp)
+    order, part, wanted = np.arange(n), np.empty((0, 0)), np.empty(0, np.intp)
     steps, budget, ended = code.solve_block(
-        Q, order, order, Q, n, Q.diagonal().copy(), g, a, penalty.arrays(), wanted,
+        Q, order, order, part, n, Q.diagonal().copy(), g, a, penalty.arrays(), wanted,
         float(tol), int(max_steps), float(goal), int(largest), float(budget),
     )  # fmt: skip
     return steps, budget, Outcome(ended)

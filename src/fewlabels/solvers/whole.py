@@ -70,20 +70,19 @@ class Met:
 
     Row p of ``Q`` is that of variable ``here[p]``, ``place`` tells p, and ``part`` is Q[:, here]
     of the rows that have ``joined`` it, which compiled code sees to. Where Q is ``whole`` from the
-    beginning, it is all of these.
+    beginning, no part is needed.
     """
 
     def __init__(self, problem, used):
         self.problem, n = problem, problem.n
         self.diagonal = problem.diagonal()
         some = n >= _FEW_ROWS and len(used) <= _MOST_USED * n and may_meet(problem.gram)
-        self.whole = not some
+        self.whole, self.part = not some, np.empty((0, 0))
         if self.whole:
-            self.Q = self.part = problem.matrix()
+            self.Q, self.joined = problem.matrix(), n
             self.here = self.place = np.arange(n)
-            self.joined = n
         else:
-            self.Q, self.part = np.empty((n, n)), np.empty((0, 0))
+            self.Q = np.empty((n, n))
             self._order, self.place = np.empty((2, n), np.intp)
             self.here, self.joined = self._order[:0], 0
             self._has_ridge = problem.ridge.any()
