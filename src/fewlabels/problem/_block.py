@@ -471,14 +471,13 @@ def solve_block(
             if ended == MISSING:
                 return steps, budget, ended
             if more == 0:
-                return steps, budget, DONE if ended == DONE else STUCK
+                return steps, budget, STUCK
         if not budget > 0.0:
             return steps, budget, STEP_LIMIT
         F = np.flatnonzero((lower < a) & (a < upper) & (a != kink))
         m = F.size
         if m < 2:
-            whole = True  # there is nothing to do but pair steps
-            continue
+            return steps, budget, STUCK
         if m > largest:
             return steps, budget, SINGULAR
         newton, whole = _newton_steps(Q, place, penalty, a, g, F)
