@@ -82,6 +82,22 @@ def test_finished_blocks_are_optimal(kinds, scale, seed):
         assert kkt_residual(Q, arrays, a) <= 3e-12 * size
 
 
+@given(
+    kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=20),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_slopes_are_those_of_the_penalty(kinds, seed):
+    # Compiled code calls its own file only, so that slopes are written twice.
+    rng = np.random.default_rng(seed)
+    penalty = Penalty(*random_penalty(rng, kinds))
+    a, g = random_point(rng, penalty.arrays()), rng.normal(size=len(kinds))
+    right, left = penalty.step_slopes(a)
+    for k in range(len(kinds)):
+        assert _block._rates(penalty.arrays(), a, g, k) == (g[k] + right[k], g[k] + left[k])
+    totals = penalty.survey(a, g)
+    assert _block._extremes(penalty.arrays(), a, g) == (totals.lowest_up, totals.highest_down)
+
+
 @pytest.mark.parametrize("share", [0.05, 0.4, 0.6, 1.0])
 def test_few_and_many_that_can_become_less(share):
     # Pair steps look for a partner in a list, or among all: both solve the problem.

@@ -307,7 +307,10 @@ def _factorise(A):
 
 @jit()
 def _leave_out(L, p, m):
-    """Make a Cholesky factor of m variables that of the others than variable p, by rotations."""
+    """Make a Cholesky factor of m variables that of the others than variable p, by rotations.
+
+    The same as ``delete`` of ``solvers/path/_factor.py``: compiled code calls its own file only.
+    """
     cosine, sine = np.empty(m), np.empty(m)
     for i in range(p, m - 1):
         L[i, :p] = L[i + 1, :p]

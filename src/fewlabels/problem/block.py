@@ -61,14 +61,18 @@ def solve_whole(g, a, penalty, met, tol, max_steps, goal, largest, budget):
     yet and has others evaluated, see ``solvers.whole.Met``. Returns what ``finish_block`` does.
     """
     arrays, wanted = penalty.arrays(), np.empty(0 if met.whole else code.MOST_WANTED, np.intp)
+    # Pair steps go through the columns of the rows that are there: these together, as they come.
+    part, joined = np.empty((0, 0)), len(a) if met.whole else 0
     steps, ended = 0, code.MISSING
     while ended == code.MISSING:
+        count = len(met.here)
+        if count > max(joined, len(part)):
+            part, joined = np.empty((2 * count, 2 * count)), 0
         done, budget, ended = code.solve_block(
-            met.Q, met.here, met.place, met.part, met.joined, met.diagonal, g, a, arrays, wanted,
+            met.Q, met.here, met.place, part, joined, met.diagonal, g, a, arrays, wanted,
             float(tol), int(max_steps) - steps, float(goal), int(largest), float(budget),
         )  # fmt: skip
-        steps += done
-        met.joined = len(met.here)
+        steps, joined = steps + done, count
         if ended == code.MISSING and not met.meet(wanted[wanted >= 0]):
             ended = code.SINGULAR
     return steps, budget, Outcome(ended)

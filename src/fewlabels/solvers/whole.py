@@ -68,23 +68,22 @@ def solve_whole(problem, a, settings, record):
 class Met:
     """The rows of Q that steps have met, each evaluated with some that they may meet next.
 
-    Row p of ``Q`` is that of variable ``here[p]``, ``place`` tells p, and ``part`` is Q[:, here]
-    of the rows that have ``joined`` it, which compiled code sees to. Where Q is ``whole`` from the
-    beginning, no part is needed.
+    Row p of ``Q`` is that of variable ``here[p]``, and ``place`` tells p. ``whole``: all of Q is
+    there from the beginning, in its order.
     """
 
     def __init__(self, problem, used):
         self.problem, n = problem, problem.n
         self.diagonal = problem.diagonal()
         some = n >= _FEW_ROWS and len(used) <= _MOST_USED * n and may_meet(problem.gram)
-        self.whole, self.part = not some, np.empty((0, 0))
+        self.whole = not some
         if self.whole:
-            self.Q, self.joined = problem.matrix(), n
+            self.Q = problem.matrix()
             self.here = self.place = np.arange(n)
         else:
             self.Q = np.empty((n, n))
             self._order, self.place = np.empty((2, n), np.intp)
-            self.here, self.joined = self._order[:0], 0
+            self.here = self._order[:0]
             self._has_ridge = problem.ridge.any()
             self._evaluate(used)
 
@@ -95,8 +94,6 @@ class Met:
             new *= self.problem.scale
         if self._has_ridge:
             new[np.arange(len(rows)), rows] += self.problem.ridge[rows]
-        if count > len(self.part):
-            self.part, self.joined = np.empty((2 * count, 2 * count)), 0
         self._order[before:count] = rows
         self.place[rows] = np.arange(before, count)
         self.here = self._order[:count]
