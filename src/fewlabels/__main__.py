@@ -1,6 +1,24 @@
-"""``python -m fewlabels``: the command line."""
+"""``python -m fewlabels`` and the command ``fewlabels``: the command line."""
 
-from .cli import main
+import os
+import signal
+
+
+def main():
+    """Run the command line; Ctrl-C while it is being imported ends it without a traceback."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
+    from .cli import main as run
+
+    signal.signal(signal.SIGINT, before)
+    run()
+
+
+def _end(number, frame):
+    os.write(2, b"Interrupted.\n")
+    os._exit(130)
+
 
 if __name__ == "__main__":
     main()

@@ -169,3 +169,41 @@ def test_ctrl_c_before_the_model_is_there(run, tmp_path, monkeypatch):
     monkeypatch.setattr(train, "_compared", interrupted)
     told = run(*arguments[:-1], 5, "--baselines", "--machine", "svdd")
     assert told.code == 130 and f"{tmp_path / 'm'} is written" in told.err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_standard_output_that_takes_nothing(tmp_path, model_bytes, options):
+    (tmp_path / "m").write_bytes(model_bytes)
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "fewlabels", "inspect", str(tmp_path / "m"), *options],
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=600,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: standard output cannot be written: No space left")
+    assert done.stderr.count("\n") == 1
+
+
+_WHILE_IMPORTING = """
+import importlib.abc, os, signal, sys
+class Press(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == MODULE:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Press())
+from fewlabels.__main__ import main
+sys.argv = ["fewlabels", "inspect", "none"]
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["typer", "fewlabels.cli.fit", "fewlabels.io.models.files"])
+def test_ctrl_c_while_modules_are_imported(module):
+    done = subprocess.run(
+        [sys.executable, "-c", _WHILE_IMPORTING.replace("MODULE", repr(module))],
+        capture_output=True, text=True, timeout=600,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    assert done.returncode == 130
+    assert done.stderr.startswith("Interrupted") and done.stderr.count("\n") == 1

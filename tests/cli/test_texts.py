@@ -142,3 +142,15 @@ def test_columns_asked_for_as_texts(files, run):
     assert result.code == 2 and "--drop and --text both name the column 'name'" in result.err
     result = run("fit", files / "short.csv", "-o", out)
     assert "--text COLUMN learns from its words" in result.err
+
+
+def test_the_report_of_short_texts_that_repeat(tmp_path, run):
+    # Half of the encoded numbers are not zero, so that rows are dense.
+    texts = ["good nice", "bad poor"] * 60
+    labels = [*(["a", "b"] * 12), *([""] * 96)]
+    pd.DataFrame({"text": texts, "label": labels}).to_csv(tmp_path / "d.csv", index=False)
+    result = run("fit", tmp_path / "d.csv", "-o", tmp_path / "m", "--target", "label",
+                 "--text", "text", "--report", tmp_path / "r.html")  # fmt: skip
+    assert result.code == 0, result.err
+    page = (tmp_path / "r.html").read_text()
+    assert "good" in page and "poor" in page

@@ -1,6 +1,8 @@
 """Exit codes, and the one place where exceptions become sentences."""
 
+import contextlib
 import io
+import os
 import sys
 import traceback
 
@@ -41,3 +43,29 @@ class Commands(TyperGroup):
         except KeyboardInterrupt as error:
             typer.echo(f"Interrupted: {error}" if str(error) else "Interrupted.", err=True)
             raise typer.Exit(INTERRUPTED) from error
+        except OSError as error:
+            if isinstance(error, BrokenPipeError) or not _is_of_printing(error):
+                raise
+            _give_up_output()
+            typer.echo(
+                f"Error: standard output cannot be written: {error.strerror}. Files that are "
+                "written are whole.",
+                err=True,
+            )
+            raise typer.Exit(BAD_INPUT) from error
+
+
+def _is_of_printing(error):
+    """Whether an error came up while a line was printed."""
+    last = error.__traceback__
+    while last.tb_next is not None:
+        last = last.tb_next
+    return last.tb_frame.f_code is typer.echo.__code__
+
+
+def _give_up_output():
+    """Drop what standard output still holds, which Python would flush at the end."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
 from ..inspection import explain
@@ -204,7 +205,8 @@ def telling_words(fit, sides):
     encoders = text_encoders(fit.encoder, Schema.from_dict(fit.metadata["schema"]))
     if not encoders:
         return []
-    X = fit.X[fit.scored][:, text_columns(fit.encoder, fit.X.shape[1])].tocsr()
+    # Few words in every row leave the encoded rows dense.
+    X = sp.csr_array(fit.X[fit.scored][:, text_columns(fit.encoder, fit.X.shape[1])])
     several = len(encoders) > 1
     names = np.array(
         [f"{name}: {word}" if several else word for name, one in encoders.items()

@@ -21,18 +21,35 @@ def end_at_the_second():
     def interrupt(number, frame):
         came.append(number)
         if len(came) > 1:
-            _say("Interrupted: Ctrl-C came twice. Files that are written are whole.")
-            if sys.stderr.isatty():
-                os.write(2, _SHOW_CURSOR)
-            from ...io.scratch import remove_all
-
-            remove_all()
-            os._exit(_CODE)
+            _end("Interrupted: Ctrl-C came twice. Files that are written are whole.")
+        if _is_importing(frame):
+            # Modules that are imported in part swallow exceptions, or fail in other ways.
+            _end("Interrupted. Files that are written are whole.")
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupt)
     # The last thing to be called: a signal that comes after it would end the process as killed.
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
+
+
+def _end(text):
+    """End the process at once, without leaving the blocks it is in."""
+    _say(text)
+    if sys.stderr.isatty():
+        os.write(2, _SHOW_CURSOR)
+    scratch = sys.modules.get("fewlabels.io.scratch")  # not loaded: nothing to remove
+    if scratch is not None:
+        scratch.remove_all()
+    os._exit(_CODE)
+
+
+def _is_importing(frame):
+    """Whether a module is being imported."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 @contextlib.contextmanager
