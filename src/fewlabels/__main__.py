@@ -2,17 +2,19 @@
 
 import os
 import signal
+import time
 
 
 def main():
     """Run the command line; Ctrl-C while it is being imported ends it without a traceback."""
+    started = time.perf_counter()
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
     from .cli import main as run
 
     signal.signal(signal.SIGINT, before)
-    run()
+    run(started)
 
 
 def _end(number, frame):

@@ -61,7 +61,7 @@ for command in (fit, predict, label, explain, update, inspect, export, prior, de
     app.command(epilog=EXPLAINED)(command)
 
 
-def main():
-    """Run the command line."""
+def main(started=None):
+    """Run the command line, which ``started`` then, by ``time.perf_counter``."""
     end_at_the_second()
-    app()
+    app(obj=started)

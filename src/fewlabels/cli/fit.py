@@ -189,8 +189,10 @@ class EffortOptions(NamedTuple):
     time_budget: float = _effort(
         DEFAULT_BUDGET,
         metavar="SECONDS",
-        help="Time for choosing settings from the data; 0: none are chosen. A setting that "
-        "would be chosen (kernel, gamma, C, C-star, nu, lam) and is given ends the choice.",
+        help="Time for the whole command. Where it is too short for all rows, a sample is learnt "
+        "from, and a note says so. 0: no settings are chosen, and all rows are learnt from. A "
+        "setting that would be chosen (kernel, gamma, C, C-star, nu, lam) and is given ends the "
+        "choice.",
     )
     tol: float | None = _effort(None, help="Accuracy. (default: 0.001, pu-ensemble 0.01)")
     max_iter: int | None = _effort(None, help="Limit on iterations. (default: none)")
@@ -223,7 +225,7 @@ class ReportOptions(NamedTuple):
         None,
         "--baselines/--no-baselines",
         help="Compare with other methods, such as an isolation forest or an SVM of the labels "
-        "alone, for half of the time budget. (default: if there is a report and a budget)",
+        "alone, in what is left of the time budget. (default: if there is a report and a budget)",
         show_default=False,
     )
 
@@ -288,7 +290,8 @@ def fit(
     with progress.observing("reading", quiet, verbose) as observer:
         summary = train_file(
             data, model, report=page, command=show.command_line(context), force=force,
-            observer=observer, baselines=of_report.baselines, rows=rows, **given,
+            observer=observer, baselines=of_report.baselines, rows=rows, started=context.obj,
+            **given,
         )  # fmt: skip
     written = {"model": str(model), "report": None if page is None else str(page), **summary}
     if show.told(written, json, quiet, summary["training"]["notes"]):

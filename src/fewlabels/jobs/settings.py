@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from ..io.errors import UserError
 
-# Seconds for choosing settings.
-DEFAULT_BUDGET = 60.0
+# Seconds for a whole fit, the report included.
+DEFAULT_BUDGET = 20.0
 # scikit-learn's default of 0.5 would reject half of the training rows.
 ONE_CLASS_NU = 0.05
 # Share of normal rows that machines of one class may call outside.

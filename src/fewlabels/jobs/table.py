@@ -199,12 +199,13 @@ def fit_table(
     clean : bool, default=None
         Whether no row of one class is an anomaly, so that all are trained on. None is as False:
         a few may be, and the rows farthest from others have no part.
-    time_budget : float, default=60.0
-        Seconds for choosing settings; 0 for none. A setting that would be chosen and is given
-        ends the choice.
+    time_budget : float, default=20.0
+        Seconds for all of it, from reading to the report. Where they are too few for all rows, a
+        sample is learnt from, and a note says so. With 0 no settings are chosen, and all rows are
+        learnt from. A setting that would be chosen and is given ends the choice.
     baselines : bool, default=None
-        Whether other methods are compared with, for half of the time budget; None: if there is a
-        report and a budget.
+        Whether other methods are compared with, in what is left of the time budget; None: if
+        there is a report and a budget.
     report : bool, default=True
         Whether a report is made.
     rows : bool, default=None

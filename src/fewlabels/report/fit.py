@@ -1,5 +1,6 @@
 """A fit as the collector gets it, and what all situations ask of it."""
 
+import time
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,6 +16,8 @@ from ..io.tables.training import rows_for
 
 # Kernel values of one pass over the training rows; beyond, rows are sampled.
 _MOST_VALUES = 4e9
+# Rows that are scored for the time it takes, and the share of the time that all of them may take.
+_TIMED, _SCORING = 500, 0.2
 
 
 class Rows(NamedTuple):
@@ -55,10 +58,20 @@ class Fit:
         return Rows(self.found.rows, self.X, self.found.numbers)
 
     def most_rows(self):
-        """Rows that are scored in a few seconds."""
-        return int(
-            _MOST_VALUES / max(1, len(getattr(self.estimator, "support_", self.found.numbers)))
-        )
+        """Rows that are scored in a few seconds, or in a part of those until the deadline."""
+        values = max(1, len(getattr(self.estimator, "support_", self.found.numbers)))
+        most = int(_MOST_VALUES / values)
+        if self.deadline.is_near and self.X.shape[0] > _TIMED:
+            most = min(most, max(_TIMED, int(_SCORING * self.deadline.left() / self._seconds)))
+        return most
+
+    @cached_property
+    def _seconds(self):
+        """Seconds that the score of a row takes."""
+        rows = self.X[:_TIMED]
+        since = time.perf_counter()
+        self.estimator.decision_function(rows)
+        return max(time.perf_counter() - since, 1e-6) / rows.shape[0]
 
     @cached_property
     def scored(self):

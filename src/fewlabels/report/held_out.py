@@ -18,6 +18,8 @@ from .page import words
 # that are left for a report.
 _FOLDS = 5
 _MOST_SECONDS, _SHARE = 60.0, 0.6
+# What a fit of a part of the labels costs, as a share of one of all.
+_PART = 0.8
 
 
 class HeldOut(NamedTuple):
@@ -48,17 +50,17 @@ class HeldOut(NamedTuple):
         return f"Scored by {self.folds}{many}, each trained without the rows that it scores."
 
 
-def cross_fit_positive(estimator, X, y, deadline):
+def cross_fit_positive(estimator, X, y, deadline, seconds=0.0):
     """Cross-fit a fitted machine of positive (y = 1) and unlabelled rows, both kinds held out.
 
-    Its prior is taken, not estimated anew.
+    Its prior is taken, not estimated anew. A fit is expected to take so many ``seconds``.
     """
     fewest = int(min(np.sum(y == 1), np.sum(y != 1)))
     if fewest < 2:
         return _none("no row can be held out: there is one row of a kind only.")
     folds = PUKFold(min(_FOLDS, fewest), shuffle=True, random_state=0)
     machine = clone(estimator).set_params(prior=estimator.prior_)
-    return _cross_fit(machine, X, y, folds, deadline)
+    return _cross_fit(machine, X, y, folds, deadline, seconds)
 
 
 def cross_fit_classes(estimator, X, y, others, deadline, seconds):
@@ -79,7 +81,7 @@ def cross_fit_classes(estimator, X, y, others, deadline, seconds):
     if fewest < 2:
         return _none("no row can be held out: a class has one labelled row only.")
     folds = LabeledKFold(min(2 * _FOLDS, fewest), shuffle=True, random_state=0)
-    return _cross_fit(clone(estimator), X, y, folds, deadline, others, held)
+    return _cross_fit(clone(estimator), X, y, folds, deadline, seconds, others, held)
 
 
 def _time_for(deadline):
@@ -96,8 +98,11 @@ def _calibrated_by(known, deadline):
     return HeldOut(rows, scores[:, 0] if scores.shape[1] == 1 else scores, 0, 0)
 
 
-def _cross_fit(machine, X, y, folds, deadline, others=None, held=None):
+def _cross_fit(machine, X, y, folds, deadline, seconds, others=None, held=None):
     end = Deadline(_time_for(deadline))
+    if deadline.is_near and end.left() < _PART * seconds:
+        deadline.cut.append("no machines trained without some of the labels")
+        return _none("there was no time to train a machine without them.")
     sample, splits = Sample(X, y), list(folds.split(X, y if held is None else held))
     n_classes = len(np.unique(y[y >= 0]))
     failed, votes = "", []

@@ -24,7 +24,7 @@ def find(fit):
     scores, order = fit.decisions[unlabelled], fit.scored[unlabelled]
     n_unlabelled = int(np.sum(y != 1))
     marked = training["unlabeled_predicted_positive"]
-    held = cross_fit_positive(machine, fit.X, y, fit.deadline)
+    held = cross_fit_positive(machine, fit.X, y, fit.deadline, training["seconds"])
     titles = {1: f"labelled '{name}'", 0: "unlabelled"}
     groups = [group_of(fit, held, value, title) for value, title in titles.items()]
     rates, notes = _rates(held, y, name, prior)

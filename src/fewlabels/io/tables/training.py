@@ -67,6 +67,7 @@ class TrainingFile:
     texts: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
     unhelpful: tuple[str, ...] = ()
+    sample: np.ndarray | None = None
 
     @property
     def name(self):
@@ -242,7 +243,8 @@ def _choose_table(file, keep, row_numbers, tally, missing):
     table = file.content
     beside = [name for name in table.column_names if is_beside(name)]
     wanted = file.asked
-    verdicts = judge_columns(table, keep, wanted)
+    seen = table if file.sample is None else table.filter(file.sample)
+    verdicts = judge_columns(seen, keep if file.sample is None else keep[file.sample], wanted)
     verdicts |= dict.fromkeys(file.unhelpful, UNHELPFUL)
     for name in (*file.categorical, *file.texts):
         verdicts.pop(name, None)
@@ -269,7 +271,7 @@ def _choose_table(file, keep, row_numbers, tally, missing):
         schema = replace(schema, header=reading.header is not False)
         if isinstance(reading.features, str | PathLike):
             schema = replace(schema, features=Path(reading.features).name)
-    profile = describe_columns(table.drop_columns(beside), schema, verdicts)
+    profile = describe_columns(seen.drop_columns(beside), schema, verdicts)
     if beside:
         shown = f"{len(beside)} columns of numbers"
         profile.append(Column("features", "number", 0, len(beside), shown, "beside the table"))

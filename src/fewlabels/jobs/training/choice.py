@@ -162,8 +162,7 @@ def _of_positive(why, labels, positive, given, rows, time_budget):
     seconds = max(1.0, 4e-4 * n_rows + 4e-9 * n_rows**2 + 1e-5 * n_positive**2)
     if rows or given & _OF_PUSVM or seconds > _A_FIT * time_budget:
         return Choice("pusvm", why)
-    cost = f"a fit of the ensemble takes about {seconds:.0f} s"
-    return Choice("pu-ensemble", f"{why}; {cost} (no updates: --rows for a pusvm)")
+    return Choice("pu-ensemble", f"{why} (no updates: --rows for a pusvm)")
 
 
 def choose_roles(file, machine, normal=None, positive=None):

@@ -4,49 +4,10 @@ import json
 
 import numpy as np
 
-from ..._deadline import Deadline
 from ...io.errors import UserError, quoted
 from ...io.models.machines import MACHINES
 from ...io.tables.training import rows_for
 from ..wording import as_options, listening
-
-# Shares of the time budget: of the choice of settings (alone, and with a comparison to follow),
-# until when the machine is fitted and has probabilities (likewise), and the signal is looked for.
-_CHOICE_ALONE, _CHOICE, _FITTED_ALONE, _FITTED, _SIGNAL = 0.8, 0.45, 0.9, 0.65, 0.1
-# What is kept for the report, in seconds at least; what comes late has these shares at least.
-_REPORT, _LEAST_REPORT, _LATE_CHOICE, _LATE_COMPARISON, _LATE_REPORT = 0.15, 2.0, 0.1, 0.03, 0.05
-# Seconds of a comparison that is asked for.
-_LEAST = 10.0
-
-
-def is_compared(asked, reported):
-    """Whether other methods are compared with: as asked for; else (None) if there is a report."""
-    return reported if asked is None else asked
-
-
-def seconds_to_choose(asked, reported, time_budget, used=0.0):
-    """Seconds for the choice of settings and the fit, what was ``used`` before taken off."""
-    share = _CHOICE if is_compared(asked, reported) else _CHOICE_ALONE
-    return max(_LATE_CHOICE, share - used / time_budget) * time_budget if time_budget else 0.0
-
-
-def seconds_to_fit(asked, reported, time_budget, used):
-    """Seconds for the choice, the fit and probabilities, what was ``used`` before taken off."""
-    share = _FITTED if is_compared(asked, reported) else _FITTED_ALONE
-    return max(_LATE_CHOICE * time_budget, share * time_budget - used)
-
-
-def deadline_of_signal(time_budget):
-    """When the check for a signal should end, in a time budget."""
-    return Deadline(_SIGNAL * time_budget if time_budget else None)
-
-
-def comparison_seconds(asked, reported, time_budget, used):
-    """Seconds for the comparison with other methods, what was ``used`` taken off; 0 for none."""
-    if not is_compared(asked, reported):
-        return 0.0
-    left = time_budget - used - (_of_report(time_budget) if reported else 0.0)
-    return max(_LEAST if asked else 0.0, _LATE_COMPARISON * time_budget, left)
 
 
 def too_short(seconds, of_a_fit):
@@ -56,17 +17,6 @@ def too_short(seconds, of_a_fit):
         f"budget has {seconds:.2g} s left; --time-budget SECONDS gives more, and --baselines "
         "compares in any case"
     )
-
-
-def deadline_of_report(time_budget, used):
-    """When what takes long in a report has to end, if settings were chosen in a time budget."""
-    if not time_budget:
-        return Deadline()
-    return Deadline(max(_LATE_REPORT * time_budget, time_budget - used))
-
-
-def _of_report(time_budget):
-    return max(_LEAST_REPORT, _REPORT * time_budget)
 
 
 def compare(estimator, X, y, *, others, classes, seconds, seed, observer):

@@ -29,13 +29,13 @@ class Fitted(NamedTuple):
     stopped: bool = False
 
 
-def fit_machine(estimator, X, y, *, given, model, search, observer):
-    """Search for settings, fit, and calibrate probabilities, all within ``search.seconds_in_all``.
+def fit_machine(estimator, X, y, *, given, model, search, observer, end=None):
+    """Search for settings, fit, and calibrate probabilities until the ``Deadline`` ``end``.
 
     For messages: the parameters ``given`` by the user, and the ``model`` that will be written,
     None where nothing will.
     """
-    seed, end = given.get("random_state"), Deadline(search.seconds_in_all)
+    seed, end = given.get("random_state"), end or Deadline()
     try:
         with contextlib.ExitStack() as stack:
             if model is not None:
@@ -83,11 +83,12 @@ def find_signal(estimator, X, y, weights, deadline):
 def _tuned(estimator, X, y, search, seed, observer):
     from ...model_selection.tuning.tune import tune_within
 
-    title = f"choosing settings, at most {search.seconds:g} s, and fitting"
+    title = f"choosing settings, at most {search.seconds:.2g} s, and fitting"
     with observer.handed_over(title) as bar:
         estimator = tune_within(
             estimator, X, y, time_budget=search.seconds, contaminated=search.contaminated,
             random_state=seed, progress=bar, seconds_in_all=search.seconds_in_all,
+            expected=search.expected,
         )  # fmt: skip
     return estimator, estimator.tuning_, estimator.tuning_.fit_seconds
 

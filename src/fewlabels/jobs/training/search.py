@@ -15,7 +15,8 @@ CHOSEN = ("kernel", "gamma", "C", "C_star", "nu", "lam", "trim")
 class Search(NamedTuple):
     """Seconds for the choice of settings (0: none is made, and why not).
 
-    ``seconds_in_all`` are for the fit and the probabilities too. ``contaminated``: whether rows of
+    ``seconds_in_all`` are for the fit and the probabilities too; a fit of all rows is ``expected``
+    to take so many. ``contaminated``: whether rows of
     one class may hold others; ``settings`` that follow from it where none are chosen.
     """
 
@@ -24,6 +25,7 @@ class Search(NamedTuple):
     seconds_in_all: float | None = None
     contaminated: bool = True
     settings: dict = {}  # noqa: RUF012
+    expected: float = 0.0
 
 
 def plan_search(machine, given, time_budget, clean):

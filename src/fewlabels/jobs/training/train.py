@@ -2,16 +2,17 @@
 
 import time
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from ...io.errors import UserError, listing
 from ...io.memory import source_of
 from ...io.models.files import describe, save_model
-from ...io.models.machines import added_columns, machine_class
+from ...io.models.machines import MACHINES, added_columns, machine_class
 from ...io.sources import Reading
 from ...io.tables.schema import Schema
 from ...io.tables.target import Roles
@@ -19,18 +20,10 @@ from ...io.tables.training import TrainingFile, TrainingRows, read_training
 from ..cluster.files import is_on_cluster
 from ..cluster.training import train_on_cluster
 from ..observer import interruptible, job
+from .affordable import affordable_rows, drawn, encodable_rows, pace_of, subset
+from .budget import Budget
 from .choice import Choice, choose_machine, choose_roles, keeps_rows
-from .comparison import (
-    compare,
-    comparison_facts,
-    comparison_seconds,
-    deadline_of_report,
-    deadline_of_signal,
-    rows_of_others,
-    seconds_to_choose,
-    seconds_to_fit,
-    too_short,
-)
+from .comparison import compare, comparison_facts, rows_of_others, too_short
 from .figures import count_labels, figures_of, signal_facts, silenced
 from .fitting import Fitted, find_signal, fit_machine
 from .large import does_not_fit, train_large
@@ -50,7 +43,8 @@ class Prepared:
     ``choice`` is the machine with ``settings``, ``roles`` say which rows of the ``file`` it learns
     from, ``found`` are these rows, ``encoder`` makes ``X`` of them. ``search``: whether settings
     are searched for; ``keeps_rows``: whether the model will hold its rows; ``notes``: for the
-    user; ``weighing`` says what texts count beside other columns, if labels chose that.
+    user; ``weighing`` says what texts count beside other columns, if labels chose that;
+    ``expected`` are the seconds of a fit, as far as that is known.
     """
 
     file: TrainingFile
@@ -65,6 +59,7 @@ class Prepared:
     keeps_rows: bool
     notes: list[str]
     weighing: Any = None
+    expected: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +67,7 @@ class Training:
     """A machine that has learnt from a table, and what its model file says of it.
 
     ``signal`` is whether the columns tell its labels better than chance; None without any to ask.
-    ``budget`` are the seconds of the whole job (0: no limit), which ``started`` then.
+    The ``budget`` is that of the whole job.
     """
 
     prepared: Prepared
@@ -80,8 +75,7 @@ class Training:
     metadata: dict[str, Any]
     comparison: Any = None
     signal: Any = None
-    budget: float = 0.0
-    started: float = 0.0
+    budget: Budget = field(default_factory=lambda: Budget(0.0))
 
     @property
     def pipeline(self):
@@ -92,19 +86,18 @@ class Training:
     def parts_of_report(self):
         """What :func:`fewlabels.report.collect` asks for of a training."""
         prepared, found = self.prepared, self.prepared.found
-        used = time.perf_counter() - self.started
         return dict(
             file=prepared.file, found=found, encoder=prepared.encoder, X=prepared.X, y=found.y,
             estimator=self.fitted.estimator, metadata=self.metadata, profile=found.profile,
             tuning=self.fitted.tuning, comparison=self.comparison,
-            deadline=deadline_of_report(self.budget, used),
+            deadline=self.budget.report(),
         )  # fmt: skip
 
 
 @job
 def train(
-    data, target=None, *, reported=False, model=None, save=None, spread=nullcontext, observer=None,
-    **options,
+    data, target=None, *, reported=False, model=None, save=None, spread=nullcontext, started=None,
+    observer=None, **options,
 ):  # fmt: skip
     """Learn from a table; ``data``, ``target`` and ``options`` as in :func:`fewlabels.fit_table`.
 
@@ -118,6 +111,8 @@ def train(
         Gets the training when the machine has learnt, and again when methods were compared.
     spread : callable, optional
         Makes the context of search and fit, in which others may help.
+    started : float, optional
+        When the time budget began, by ``time.perf_counter``; None means now.
     observer : Observer, optional
         Hears what is going on.
 
@@ -126,65 +121,60 @@ def train(
     Training
         With ``pipeline``, ``metadata``, ``comparison`` and all that they were made of.
     """
-    started = time.perf_counter()
     request = request_of({"target": target, **options})
+    budget = Budget(
+        request.time_budget, started=started, baselines=request.baselines, reported=reported
+    )
     data = source_of(data, **request.reading)
     on_cluster = is_on_cluster(data, request.scheduler, request.workers)
     if on_cluster or does_not_fit(data, request):
         others = {name: value for name, value in options.items() if name not in _OF_FILES}
+        others |= {"target": target, "reported": reported, "model": model}
         learn = train_on_cluster if on_cluster else train_large
         training = learn(
-            data, request, {**others, "target": target, "reported": reported, "model": model},
-            train, model=model, observer=observer,
+            data, request, {**others, "started": budget.started}, train, model=model,
+            observer=observer,
         )  # fmt: skip
         if save:
             save(training)
         return training
     observer.step("reading")
-    prepared = prepare(data, request, reported)
+    prepared = prepare(data, request, budget)
     machine, search = machine_class(prepared.choice.machine)(**prepared.settings), prepared.search
     if search.seconds:
-        used = time.perf_counter() - started
-        seconds = seconds_to_choose(request.baselines, reported, request.time_budget, used)
-        fitting = seconds_to_fit(request.baselines, reported, request.time_budget, used)
-        search = search._replace(seconds=seconds, seconds_in_all=fitting)
+        search = search._replace(
+            seconds=budget.to_choose(), seconds_in_all=budget.to_fit(), expected=prepared.expected
+        )
     with spread():
         fitted = fit_machine(
             machine, prepared.X, prepared.found.y, given=request.parameters, model=model,
-            search=search, observer=observer,
+            search=search, observer=observer, end=budget.calibration(),
         )  # fmt: skip
-    y = prepared.found.y
-    signal = None
-    if y is not None:
-        tried = prepared.weighing
-        rows, weights = (prepared.X, (1.0,)) if tried is None else (tried.rows, tried.weights)
-        end = deadline_of_signal(request.time_budget)
-        signal = find_signal(fitted.estimator, rows, y, weights, end)
-        fitted.messages.extend(f"the time budget was short: {cut}" for cut in end.cut)
+    signal = _signal(prepared, fitted, budget)
     metadata = _described(prepared, fitted, request, observer, signal)
-    training = Training(
-        prepared, fitted, metadata, signal=signal, budget=request.time_budget, started=started
-    )
+    training = Training(prepared, fitted, metadata, signal=signal, budget=budget)
     if save:
         save(training)
-    used = time.perf_counter() - started
-    budget = metadata["training"]["budget"] = {"seconds": request.time_budget, "fitting": used}
-    seconds = comparison_seconds(request.baselines, reported, request.time_budget, used)
-    if seconds < fitted.seconds and request.baselines is None and search.seconds:
-        if seconds:
+    fitting = budget.used
+    metadata["training"]["budget"] = {"seconds": budget.seconds, "fitting": fitting}
+    seconds = budget.to_compare()
+    if seconds < fitted.seconds and request.baselines is None and budget.seconds:
+        if budget.is_compared:
             metadata["training"]["notes"].append(
                 observer.words(too_short(seconds, fitted.seconds))
             )
     elif seconds and (request.baselines or signal is None or signal.found):
         training = _compared(training, seconds, observer)
-        budget["comparing"] = time.perf_counter() - started - used
+        metadata["training"]["budget"]["comparing"] = budget.used - fitting
         if save:
             save(training)
     return training
 
 
 @job
-def train_file(data, model, *, report=None, command="", force=False, observer=None, **options):
+def train_file(
+    data, model, *, report=None, command="", force=False, started=None, observer=None, **options
+):
     """Learn from a table, and write the model and its report.
 
     ``data`` and ``options`` are those of :func:`fewlabels.fit_table`.
@@ -197,6 +187,8 @@ def train_file(data, model, *, report=None, command="", force=False, observer=No
         What did the fit, for the report.
     force : bool
         Whether files that are no model and no report may be replaced.
+    started : float, optional
+        When the time budget began, by ``time.perf_counter``; None means now.
     observer : Observer, optional
         Hears what is going on.
 
@@ -205,7 +197,7 @@ def train_file(data, model, *, report=None, command="", force=False, observer=No
     dict
         What the model file says about itself.
     """
-    started = time.perf_counter()
+    started = time.perf_counter() if started is None else started
     request = request_of(options)  # what is wrong with these is said first
     data = source_of(data, **request.reading)
     is_on_cluster(data, request.scheduler, request.workers)
@@ -220,8 +212,9 @@ def train_file(data, model, *, report=None, command="", force=False, observer=No
 
     with interruptible("no model was written", model, unless=saved):
         training = train(
-            data, reported=report is not None, model=model, observer=observer, save=save, **options
-        )
+            data, reported=report is not None, model=model, observer=observer, save=save,
+            started=started, **options,
+        )  # fmt: skip
     facts = training.metadata["training"]
     if report is not None:
         since = time.perf_counter()
@@ -233,42 +226,128 @@ def train_file(data, model, *, report=None, command="", force=False, observer=No
     return training.metadata
 
 
-def prepare(data, request, reported=False):
+def prepare(data, request, budget=None):
     """Read a table, and choose the machine and the rows it learns from."""
+    budget = budget or Budget(request.time_budget)
+    since = time.perf_counter()
     file = read_training(
         data, target=request.target, drop=request.drop, categorical=request.categorical,
         keep=request.keep, text=request.text, unlabeled=request.unlabeled,
         merge_case=request.merge_case, dates=request.dates,
     )  # fmt: skip
-    normal, positive = request.normal, request.positive
-    choice = choose_machine(
-        file.labels, n_rows=file.n_rows, machine=request.machine, normal=normal, positive=positive,
-        clean=request.clean, given=request.parameters, rows=request.rows,
-        time_budget=request.time_budget,
-    )  # fmt: skip
-    settings, notes = machine_parameters(choice, request.parameters)
-    seconds = seconds_to_choose(request.baselines, reported, request.time_budget)
-    search = plan_search(choice.machine, request.parameters, seconds, request.clean)
-    settings |= search.settings
-    held = keeps_rows(choice, request.rows)
-    roles = choose_roles(file, choice.machine, normal, positive)
+    read = time.perf_counter() - since
+    planned = _planned(file, request, budget.seconds)
+    file, roles = _fewer_rows(file, planned.choice, request, read, budget)
     encoded = encode(
         file, roles, request.missing, request.scale, weight=request.text_weight,
-        by_labels=search.seconds > 0,
+        by_labels=planned.search.seconds > 0,
     )  # fmt: skip
-    file, found, encoder, X, schema, weighing, told = encoded
-    if request.text_weight is not None and not schema.names("text"):
+    if request.text_weight is not None and not encoded.schema.names("text"):
         raise UserError(
             f"--text-weight is for columns of texts, and none of {data} is taken as text; leave "
             "the option out, or name one with --text COLUMN."
         )
+    n_rows, pace = encoded.X.shape[0], None
+    if budget.seconds:
+        planned, pace = _paced(planned, file, encoded, request, budget)
+        n_rows = affordable_rows(pace, n_rows, budget.for_fits(), planned.choice.machine)
+    if n_rows < encoded.X.shape[0]:
+        learns_from = MACHINES[planned.choice.machine].learns_from
+        encoded = subset(encoded, drawn(encoded.found.y, encoded.X.shape[0], n_rows, learns_from))
+    file, found, encoder, X, schema, weighing, told = encoded
     settings, more = with_target_fpr(
-        choice.machine, settings, X.shape[0], searched=search.seconds > 0
+        planned.choice.machine, planned.settings, X.shape[0], searched=planned.search.seconds > 0
     )
+    notes = _on_fewer_rows(X.shape[0], int(planned.roles.keep.sum()), budget)
+    notes += planned.notes + found.notes + more + _taken_names(file, planned.choice) + told
+    expected = 0.0 if pace is None else pace.seconds_of(X.shape[0])
     return Prepared(
-        file, choice, roles, found, encoder, X, schema, settings, search, held,
-        notes + found.notes + more + _taken_names(file, choice) + told, weighing,
+        file, planned.choice, roles, found, encoder, X, schema, settings, planned.search,
+        planned.keeps_rows, notes, weighing, expected,
     )  # fmt: skip
+
+
+class _Planned(NamedTuple):
+    """A machine, its settings, and the rows it learns from."""
+
+    choice: Choice
+    settings: dict[str, Any]
+    search: Search
+    keeps_rows: bool
+    roles: Roles
+    notes: list[str]
+
+
+def _planned(file, request, seconds):
+    """The plan for a file, with so many seconds for all."""
+    normal, positive = request.normal, request.positive
+    choice = choose_machine(
+        file.labels, n_rows=file.n_rows, machine=request.machine, normal=normal, positive=positive,
+        clean=request.clean, given=request.parameters, rows=request.rows, time_budget=seconds,
+    )  # fmt: skip
+    settings, notes = machine_parameters(choice, request.parameters)
+    search = plan_search(choice.machine, request.parameters, request.time_budget, request.clean)
+    held = keeps_rows(choice, request.rows)
+    roles = choose_roles(file, choice.machine, normal, positive)
+    return _Planned(choice, settings | search.settings, search, held, roles, notes)
+
+
+def _fewer_rows(file, choice, request, read, budget):
+    """The file and the roles of its rows, of no more than can be encoded in time."""
+    roles = choose_roles(file, choice.machine, request.normal, request.positive)
+    content = file.content
+    width = content.num_columns if hasattr(content, "num_columns") else content.X.shape[1]
+    size = file.n_rows
+    if budget.seconds:
+        size = encodable_rows(file.n_rows, width, read, budget.left)
+    places = np.flatnonzero(roles.keep)
+    if size >= len(places):
+        return file, roles
+    y = None if roles.y is None else roles.y[places]
+    learns_from = MACHINES[choice.machine].learns_from
+    keep = np.zeros(len(roles.keep), bool)
+    keep[places[drawn(y, len(places), size, learns_from)]] = True
+    return replace(file, sample=keep), roles._replace(keep=keep)
+
+
+def _paced(planned, file, encoded, request, budget):
+    """The plan and the ``Pace`` of its machine: a quicker one where an ensemble takes long."""
+
+    def pace(plan):
+        machine = machine_class(plan.choice.machine)(**plan.settings)
+        return pace_of(machine, encoded.X, encoded.found.y, budget.for_fits())
+
+    found, n_rows = pace(planned), encoded.X.shape[0]
+    chosen = request.machine is None and planned.choice.machine == "pu-ensemble"
+    if found is None or not chosen or "n_bags" in request.parameters:
+        return planned, found
+    if affordable_rows(found, n_rows, budget.for_fits(), "pu-ensemble") < n_rows:
+        planned = _planned(file, request, 0.0)
+        found = pace(planned)
+    return planned, found
+
+
+def _on_fewer_rows(n_rows, all_rows, budget):
+    """A note where time allows for some of the rows only."""
+    if n_rows >= all_rows or not budget.seconds:
+        return []
+    return [
+        f"the time budget of {budget.seconds:g} s allows for {n_rows:,} of {all_rows:,} rows, "
+        "which were drawn at random, labelled ones first; --time-budget SECONDS gives more"
+    ]
+
+
+def _signal(prepared, fitted, budget):
+    """The ``Signal`` of labels; None without any."""
+    y = prepared.found.y
+    if y is None:
+        return None
+    tried = prepared.weighing
+    rows, weights = (prepared.X, (1.0,)) if tried is None else (tried.rows, tried.weights)
+    end = budget.signal()
+    signal = find_signal(fitted.estimator, rows, y, weights, end)
+    fitted.messages.extend(f"the time budget was short: {cut}" for cut in end.cut)
+    return signal
 
 
 def _taken_names(file, choice):

@@ -64,6 +64,7 @@ def tune_s3vm(estimator, X, y, weight, search):
         numbered = dict(zip(np.arange(float(len(classes))).tolist(), shares, strict=True))
         estimator = clone(estimator).set_params(balance=numbered)
     folds = _FOLDS if len(classes) == 2 else int(min(_FOLDS, sizes.min()))
+    search.took(search.expected)
     trial = _Trial(estimator, X, coded, counted, weight, candidates[0], search, folds)
     trial.run(candidates)
     # Folds that all candidates have, or else the first, by which some can be compared.

@@ -1,5 +1,6 @@
 """Settings of PUSVM and PUEnsemble by cross-validated scores that need no negatives."""
 
+import time
 from functools import partial
 from itertools import product
 
@@ -23,6 +24,8 @@ _SCORING, _IN_WORDS = "auc-risk", "AUC less the non-negative risk"
 _FOLDS = 5
 # Scores nearer than this are equal.
 _TIE = 1e-12
+# What all lambdas of a fold cost, in fits of all rows.
+_PATH = 2.0
 # Around the width given, which comes first.
 _AROUND = (1.0, 0.25, 4.0)
 
@@ -46,6 +49,7 @@ def tune_pu(estimator, X, y, weight, search):
     gammas = _gammas(estimator, X, weight)
     data = sample, splits, prior.prior, search
     if isinstance(estimator, PUSVM):
+        search.took(_PATH * search.expected)
         size = float(positive.sum() if weight is None else weight[positive & (weight > 0)].sum())
         default = weight_of_norm(estimator.lam, size)
         lams = np.unique(np.r_[np.array(COSTS) / size, default])[::-1]
@@ -53,6 +57,7 @@ def tune_pu(estimator, X, y, weight, search):
         grid = {"lam": np.tile(lams, len(gammas)), "gamma": np.repeat(gammas, len(lams))}
     else:
         default, grid = None, {"gamma": gammas}
+        search.took(search.expected)
         scores = _scores_of_ensemble(estimator, gammas, *data)
     table, given = pd.DataFrame(grid), {"lam": default, "gamma": gammas[0]}
     settings = [
@@ -91,9 +96,10 @@ class _Width:
         if self.folds is None:
             machine, sample, lams = self.given
             self.folds = FoldSearch(clone(machine), *sample[:3], lams, _SCORING)
-        before = self.folds.kernel_values
+        before, since = self.folds.kernel_values, time.perf_counter()
         with quiet():
             scores = self.folds.scores(train, test)
+        search.took(time.perf_counter() - since)
         search.fits += len(scores)
         search.kernel_values += self.folds.kernel_values - before
         return scores

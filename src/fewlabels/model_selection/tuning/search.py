@@ -50,6 +50,7 @@ class Search:
         self.seed = int(rng.randint(_SEEDS))
         self.fits = self.kernel_values = 0
         self.longest = 0.0  # seconds of one thing that was done
+        self.expected = 0.0  # seconds that a fit of all rows takes, where that is known
         # Seconds until all is done, where so many fits have to come after the search.
         self.seconds_in_all, self.fits_to_come = None, 1
         self.may_take_graph = True

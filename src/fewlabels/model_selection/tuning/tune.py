@@ -107,10 +107,15 @@ def tune(
 
 
 def tune_within(
-    estimator, X, y, *, time_budget, contaminated, random_state, progress, seconds_in_all
-):
-    """``tune`` that leaves time for the fit and the probabilities: in all so many seconds."""
+    estimator, X, y, *, time_budget, contaminated, random_state, progress, seconds_in_all,
+    expected=0.0,
+):  # fmt: skip
+    """``tune`` that leaves time for the fit and the probabilities: in all so many seconds.
+
+    A fit of all rows is ``expected`` to take so many.
+    """
     search = Search(time_budget, progress, random_state)
+    search.expected = expected
     search.seconds_in_all = seconds_in_all
     search.fits_to_come = _FITS_OF_S3VM if isinstance(estimator, S3VM) else 1
     return _of_pipeline(estimator, X, y, search, contaminated, None)

@@ -1,0 +1,146 @@
+"""How many rows a machine can learn from in the time there is, from fits of a few."""
+
+import math
+import time
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from ...io.models.machines import MACHINES
+
+# Rows of the first fit, and the fewest that there have to be to try; how many times as many the
+# next one has, and the share of all rows that it has at most.
+_FIRST, _FEWEST, _TIMES, _MOST = 500, 1_500, 2, 0.7
+# Share of the time from which on a fit is long enough to tell, and of so many at first.
+_TELLING, _LONG, _COUNTED = 0.06, 0.3, 3
+# What the seconds of a fit grow by, as powers of the number of rows: least, most, and usually.
+_POWERS, _USUAL = (1.0, 2.3), 2.0
+# Rows that are learnt from in any case.
+_LEAST = 1_000
+# Fits that have to be made, as shares of one of all rows: the machine, and those that labelled
+# rows are held out of, for probabilities and for the report.
+_FITS = {"normal": 1.3, "positive": 2.0, "classes": 2.2}
+# Seconds per cell that profiles and encoding take at least, and as a multiple of reading; the
+# share of the time left that they may take, and rows that are encoded in any case.
+_PER_CELL, _TIMES_READING, _ENCODING, _ENCODED = 2e-7, 3.0, 0.3, 5_000
+
+
+class Pace(NamedTuple):
+    """Seconds that a fit of some rows took, and the power of their number that it grows by."""
+
+    rows: int
+    seconds: float
+    power: float
+
+    def seconds_of(self, n_rows):
+        """Seconds of a fit of so many rows, about."""
+        return self.seconds * (n_rows / self.rows) ** self.power
+
+    def rows_within(self, seconds):
+        """How many rows can be fitted in so many seconds, about."""
+        return int(self.rows * (seconds / self.seconds) ** (1.0 / self.power))
+
+
+def encodable_rows(n_rows, n_columns, read, left):
+    """How many rows can be profiled and encoded, if reading them has taken ``read`` seconds."""
+    expected = max(_TIMES_READING * read, _PER_CELL * n_rows * n_columns)
+    allowed = _ENCODING * left
+    if expected <= allowed:
+        return n_rows
+    return min(n_rows, max(_ENCODED, int(n_rows * allowed / expected)))
+
+
+def pace_of(estimator, X, y, seconds):
+    """The ``Pace`` of a machine on these rows; None where they are few, or it cannot be fitted.
+
+    It is found by fits of more and more rows, until one takes a part of these seconds.
+    """
+    n_rows, size, fits = X.shape[0], _FIRST, []
+    if n_rows < _FEWEST:
+        return None
+    while size <= _MOST * n_rows:
+        rows = drawn(y, n_rows, size, estimator.learns_from)
+        took = _seconds_of(clone(estimator), X[rows], None if y is None else y[rows])
+        if took is None:
+            return None  # the fit of all rows says what is wrong
+        fits.append((len(rows), took))
+        if took > (_LONG if len(fits) < _COUNTED else _TELLING) * seconds:
+            break
+        size *= _TIMES
+    fits = fits[1:] or fits  # the first one loads what others find in memory
+    power = _USUAL if len(fits) < 2 else _power(*fits[-2:])
+    return Pace(*fits[-1], power)
+
+
+def _seconds_of(machine, X, y):
+    """Seconds that a fit takes; None where it is refused."""
+    since = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            machine.fit(X, *(() if y is None else (y,)))
+        except ValueError:
+            return None
+    return max(time.perf_counter() - since, 1e-4)
+
+
+def _power(before, last):
+    power = math.log(last[1] / before[1]) / math.log(last[0] / before[0])
+    return float(np.clip(power, *_POWERS))
+
+
+def affordable_rows(pace, n_rows, seconds, machine):
+    """How many of the rows a machine can learn from so that all fits end in these seconds."""
+    if pace is None:
+        return n_rows
+    each = seconds / _FITS[MACHINES[machine].learns_from]
+    if pace.seconds_of(n_rows) <= each:
+        return n_rows
+    return min(n_rows, max(_LEAST, pace.rows_within(each)))
+
+
+def drawn(y, n_rows, size, learns_from):
+    """Positions of rows drawn at random, in order: labelled ones first, up to half of them.
+
+    ``y`` are labels as the machine takes them. Every class keeps two rows.
+    """
+    rng = np.random.default_rng(0)
+    if size >= n_rows:
+        return np.arange(n_rows)
+    if y is None:
+        return np.sort(rng.choice(n_rows, size, replace=False))
+    is_labelled = y > 0 if learns_from == "positive" else y >= 0
+    labelled, others = np.flatnonzero(is_labelled), np.flatnonzero(~is_labelled)
+    room = max(size // 2, size - len(others))
+    if len(labelled) > room:
+        labelled = rng.permutation(labelled)
+        labelled = labelled[np.argsort(_turns(y[labelled]), kind="stable")[:room]]
+    others = rng.choice(others, min(len(others), size - len(labelled)), replace=False)
+    return np.sort(np.concatenate([labelled, others]))
+
+
+def _turns(labels):
+    """When each row has its turn: the first two of every class, then in proportion."""
+    turns = np.zeros(len(labels))
+    for label in np.unique(labels):
+        rows = np.flatnonzero(labels == label)
+        turns[rows] = (np.arange(len(rows)) + 0.5) / len(rows)
+        turns[rows[:2]] = 0.0
+    return turns
+
+
+def subset(encoded, rows):
+    """What was ``Encoded``, of some of its rows alone."""
+    found: Any = encoded.found
+    inputs = found.rows
+    found = found._replace(
+        rows=inputs.iloc[rows] if hasattr(inputs, "iloc") else inputs[rows],
+        y=None if found.y is None else found.y[rows],
+        numbers=found.numbers[rows],
+    )
+    weighing = encoded.weighing
+    if weighing is not None:
+        weighing = weighing._replace(rows=weighing.rows[rows])
+    return encoded._replace(found=found, X=encoded.X[rows], weighing=weighing)

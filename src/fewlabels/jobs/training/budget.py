@@ -1,0 +1,99 @@
+"""The time budget of a training: one clock for the whole job, and who may take how much."""
+
+import time
+
+from ..._deadline import Deadline
+
+# Shares of what is left for the choice of settings, and until when the machine is fitted and has
+# probabilities: alone, and with a comparison to follow.
+_CHOICE_ALONE, _CHOICE, _FITTED_ALONE, _FITTED = 0.85, 0.5, 0.95, 0.7
+# Share of the budget for the test of the labels, at most.
+_SIGNAL = 0.1
+# What is kept for the report: a share of the budget, and these seconds if that is no more than
+# another share.
+_REPORT, _LEAST_REPORT, _MOST_REPORT = 0.15, 2.0, 0.3
+# What comes late still has this share of the budget, and these seconds.
+_LATE, _LATE_SECONDS = 0.1, 0.5
+# Seconds of a comparison that is asked for.
+_LEAST_COMPARISON = 10.0
+# Without a budget: seconds for what follows the fit and can be cut short.
+_QUICK = 2.0
+# Share of what is left that the fits may take which have to be made.
+_FITS = 0.6
+
+
+class Budget:
+    """``seconds`` for a whole job from when it ``started`` (by ``time.perf_counter``).
+
+    With 0 seconds no settings are chosen and nothing is compared, and what can be cut short after
+    the fit is. ``baselines`` says whether other methods are compared with, None: if a report is
+    made (``reported``) and there is a budget.
+    """
+
+    def __init__(self, seconds, *, started=None, baselines=None, reported=False):
+        self.seconds = seconds
+        self.started = time.perf_counter() if started is None else started
+        self.baselines, self.reported = baselines, reported
+
+    @property
+    def used(self):
+        """Seconds since the start."""
+        return time.perf_counter() - self.started
+
+    @property
+    def is_compared(self):
+        """Whether other methods are compared with, if there is time."""
+        return self.reported if self.baselines is None else self.baselines
+
+    @property
+    def left(self):
+        """Seconds until the end, at least 0."""
+        return max(0.0, self.seconds - self.used)
+
+    @property
+    def _late(self):
+        return _LATE * self.seconds + _LATE_SECONDS
+
+    @property
+    def _before_report(self):
+        return self.left - (self._of_report if self.reported else 0.0)
+
+    @property
+    def _of_report(self):
+        return max(_REPORT * self.seconds, min(_LEAST_REPORT, _MOST_REPORT * self.seconds))
+
+    def for_fits(self):
+        """Seconds for the fits that have to be made; a little even where the budget is spent."""
+        return _FITS * max(self.left, self._late)
+
+    def to_choose(self):
+        """Seconds for the choice of settings."""
+        share = _CHOICE if self.is_compared else _CHOICE_ALONE
+        return max(share * self._before_report, 0.1 * self._late)
+
+    def to_fit(self):
+        """Seconds for the choice, the fit and probabilities."""
+        share = _FITTED if self.is_compared else _FITTED_ALONE
+        return max(share * self._before_report, self._late)
+
+    def calibration(self):
+        """When probabilities have to be calibrated, if nothing is chosen."""
+        return Deadline(self.to_fit() if self.seconds else _QUICK)
+
+    def signal(self):
+        """When the test of the labels should end."""
+        if not self.seconds:
+            return Deadline(_QUICK)
+        return Deadline(min(_SIGNAL * self.seconds, max(0.3 * self.left, 0.2 * self._late)))
+
+    def to_compare(self):
+        """Seconds for the comparison with other methods; 0 for none."""
+        if not self.is_compared:
+            return 0.0
+        return max(_LEAST_COMPARISON if self.baselines else 0.0, self._before_report)
+
+    def report(self):
+        """When what takes long in a report has to end."""
+        if not self.seconds:
+            return Deadline(_QUICK)
+        return Deadline(max(self._late, self.left))
