@@ -12,7 +12,6 @@ from ..encoding.texts import is_unspaced
 from ..errors import quoted
 from .columns import (
     are_dates,
-    blank,
     day_text,
     days,
     has_codes,
@@ -21,6 +20,7 @@ from .columns import (
     is_text,
     numbers,
     plain,
+    trimmed,
 )
 
 # A text column with this many different values, most of them seen once or twice, is a
@@ -262,17 +262,16 @@ def see(cells):
     counted = plain(cells).value_counts()
     values = counted.field("values").cast(pa.large_string()).fill_null("")
     counts = counted.field("counts").to_numpy()
-    texts = values.to_numpy(zero_copy_only=False)
-    gap = blank(texts)
+    gap = trimmed(values).is_null().to_numpy(zero_copy_only=False)
     missing = int(counts[gap].sum())
-    texts, counts = texts[~gap], counts[~gap]
-    if not is_text(kind) or not len(texts):
-        return Seen("boolean", texts, counts, missing)
-    filled = pa.array(texts, pa.large_string())
+    filled, counts = values.filter(pa.array(~gap)), counts[~gap]
+    if not is_text(kind) or not len(filled):
+        return Seen("boolean", filled.to_numpy(zero_copy_only=False), counts, missing)
     parsed, bad = numbers(filled)
     if not bad.size and not has_codes(filled):
         order = np.argsort(parsed)
         return Seen("number", parsed[order], counts[order], missing)
+    texts = filled.to_numpy(zero_copy_only=False)
     if are_dates(filled):
         return Seen("date", texts, counts, missing)
     mixed = 0 < 2 * int(counts[bad].sum()) <= int(counts.sum())

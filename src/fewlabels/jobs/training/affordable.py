@@ -1,5 +1,6 @@
 """How many rows a machine can learn from in the time there is, from fits of a few."""
 
+import contextlib
 import math
 import time
 import warnings
@@ -8,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from ...estimators.positive_unlabelled import prior_of
 from ...io.models.machines import MACHINES
 
 # Rows of the first fit, and the fewest that there have to be to try; how many times as many the
@@ -17,6 +19,9 @@ _FIRST, _FEWEST, _TIMES, _MOST = 500, 1_500, 2, 0.7
 _TELLING, _LONG, _COUNTED = 0.06, 0.3, 3
 # What the seconds of a fit grow by, as powers of the number of rows: least, most, and usually.
 _POWERS, _USUAL = (1.0, 2.3), 2.0
+# Rows that the prior is estimated from at most, about; any prior; and the share of the time that
+# is left for fits in any case.
+_MOST_FOR_PRIOR, _ANY_PRIOR, _HALF = 3_500, 0.3, 0.5
 # Rows that are learnt from in any case.
 _LEAST = 1_000
 # Fits that have to be made, as shares of one of all rows: the machine, and those that labelled
@@ -28,11 +33,15 @@ _PER_CELL, _TIMES_READING, _ENCODING, _ENCODED = 2e-7, 3.0, 0.3, 5_000
 
 
 class Pace(NamedTuple):
-    """Seconds that a fit of some rows took, and the power of their number that it grows by."""
+    """Seconds that a fit of some rows took, and the power of their number that it grows by.
+
+    ``before`` are seconds of what is done once, before the first fit.
+    """
 
     rows: int
     seconds: float
     power: float
+    before: float = 0.0
 
     def seconds_of(self, n_rows):
         """Seconds of a fit of so many rows, about."""
@@ -57,21 +66,27 @@ def pace_of(estimator, X, y, seconds):
 
     It is found by fits of more and more rows, until one takes a part of these seconds.
     """
-    n_rows, size, fits = X.shape[0], _FIRST, []
+    n_rows, size, fits, before = X.shape[0], _FIRST, [], 0.0
     if n_rows < _FEWEST:
         return None
+    if getattr(estimator, "prior", None) == "estimate":
+        before = _seconds_of_prior(estimator, X, y)
+        estimator = clone(estimator).set_params(prior=_ANY_PRIOR)
     while size <= _MOST * n_rows:
         rows = drawn(y, n_rows, size, estimator.learns_from)
-        took = _seconds_of(clone(estimator), X[rows], None if y is None else y[rows])
+        part = X[rows], None if y is None else y[rows]
+        took = _seconds_of(clone(estimator), *part)
         if took is None:
             return None  # the fit of all rows says what is wrong
+        if fits and took > _TIMES ** _POWERS[1] * fits[-1][1]:  # something was loaded first
+            took = min(took, _seconds_of(clone(estimator), *part))
         fits.append((len(rows), took))
         if took > (_LONG if len(fits) < _COUNTED else _TELLING) * seconds:
             break
         size *= _TIMES
     fits = fits[1:] or fits  # the first one loads what others find in memory
     power = _USUAL if len(fits) < 2 else _power(*fits[-2:])
-    return Pace(*fits[-1], power)
+    return Pace(*fits[-1], power, before)
 
 
 def _seconds_of(machine, X, y):
@@ -86,6 +101,16 @@ def _seconds_of(machine, X, y):
     return max(time.perf_counter() - since, 1e-4)
 
 
+def _seconds_of_prior(estimator, X, y):
+    """Seconds that the estimate of the prior takes, which is from a sample of the rows."""
+    rows = drawn(y, X.shape[0], _FEWEST, estimator.learns_from)
+    since = time.perf_counter()
+    with warnings.catch_warnings(), contextlib.suppress(ValueError):
+        warnings.simplefilter("ignore")
+        prior_of(clone(estimator), X[rows], y[rows])
+    return (time.perf_counter() - since) * min(_MOST_FOR_PRIOR, X.shape[0]) / len(rows)
+
+
 def _power(before, last):
     power = math.log(last[1] / before[1]) / math.log(last[0] / before[0])
     return float(np.clip(power, *_POWERS))
@@ -95,7 +120,7 @@ def affordable_rows(pace, n_rows, seconds, machine):
     """How many of the rows a machine can learn from so that all fits end in these seconds."""
     if pace is None:
         return n_rows
-    each = seconds / _FITS[MACHINES[machine].learns_from]
+    each = max(seconds - pace.before, _HALF * seconds) / _FITS[MACHINES[machine].learns_from]
     if pace.seconds_of(n_rows) <= each:
         return n_rows
     return min(n_rows, max(_LEAST, pace.rows_within(each)))
