@@ -8,12 +8,6 @@ import pytest
 
 from fewlabels import fit_table
 from fewlabels.jobs.training.choice import choose_machine
-from fewlabels.jobs.training.comparison import (
-    comparison_seconds,
-    deadline_of_report,
-    seconds_to_choose,
-    seconds_to_fit,
-)
 
 QUICK = {"time_budget": 0, "report": False}
 
@@ -91,7 +85,7 @@ def pile(seed, n, n_positive):
 def test_positives_and_a_pile(seed, given, machine):
     found = fit_table(pile(seed, 80, 20), "state", report=False, prior=0.3, **given)
     assert found.choice.machine == machine
-    assert ("about 1 s" in found.choice.why) == (given == {"time_budget": 15})
+    assert " takes about " not in found.choice.why
 
 
 def test_many_positives_are_dear():
@@ -107,21 +101,7 @@ def test_many_positives_are_dear():
 
 
 def test_one_budget(healthy):
-    """Shares add up to the budget, and JSON tells what was used."""
-    choice = seconds_to_choose(None, True, 60.0)
-    assert choice + comparison_seconds(None, True, 60.0, choice) < 60.0
-    assert comparison_seconds(None, True, 60.0, 58.0) == pytest.approx(1.8)
-    assert comparison_seconds(True, False, 0.0, 1.0) == 10.0
-    assert comparison_seconds(None, False, 60.0, 1.0) == 0.0
-    assert seconds_to_choose(None, False, 60.0) > choice
-    # Reading and weighing columns come off the choice, but a tenth of the budget is left to it.
-    assert seconds_to_choose(None, True, 60.0, 5.0) == pytest.approx(choice - 5.0)
-    assert seconds_to_choose(None, True, 60.0, 500.0) == 6.0
-    assert choice < seconds_to_fit(None, True, 60.0, 0.0) < seconds_to_fit(None, False, 60.0, 0.0)
-    # The report has what is left, a share at least; without a budget there is no end.
-    assert 19.0 < deadline_of_report(60.0, 40.0).left() <= 20.0
-    assert 2.0 < deadline_of_report(60.0, 500.0).left() <= 3.0
-    assert deadline_of_report(0, 5.0).left() == np.inf
+    """JSON tells what was used."""
     training = fit_table(healthy, time_budget=6).metadata["training"]
     budget = json.loads(json.dumps(training["budget"]))
     assert budget["seconds"] == 6 and budget["fitting"] > 0 and budget["comparing"] > 0

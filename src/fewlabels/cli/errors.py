@@ -46,7 +46,7 @@ class Commands(TyperGroup):
         except OSError as error:
             if isinstance(error, BrokenPipeError) or not _is_of_printing(error):
                 raise
-            _give_up_output()
+            give_up_output()
             typer.echo(
                 f"Error: standard output cannot be written: {error.strerror}. Files that are "
                 "written are whole.",
@@ -63,7 +63,7 @@ def _is_of_printing(error):
     return last.tb_frame.f_code is typer.echo.__code__
 
 
-def _give_up_output():
+def give_up_output():
     """Drop what standard output still holds, which Python would flush at the end."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -17,6 +17,7 @@ from .options import (
     plain_option,
     values_of,
 )
+from .streams import STREAM, Format, format_of, input_file, output_file, output_or_stream
 from .terminal import progress, show
 
 
@@ -28,17 +29,27 @@ def predict(
         argument(
             metavar="DATA",
             help="Rows to score: a table with the model's columns, in any order and with others "
-            "between them, or a matrix.",
-        ),
-    ],
-    out: Annotated[
-        Path,
-        plain_option(
-            "-o", "--output", help="Table to write: .csv, .tsv (or .csv.gz, .tsv.gz) or .parquet."
+            "between them, or a matrix; - for standard input.",
         ),
     ],
     of_reading: ReadingOptions,
     of_cluster: ClusterOptions,
+    out: Annotated[
+        Path | None,
+        plain_option(
+            "-o",
+            "--output",
+            help="Table to write: .csv, .tsv (or .csv.gz, .tsv.gz) or .parquet; - for standard "
+            "output. (default: standard output, unless it is a terminal)",
+        ),
+    ] = None,
+    format: Annotated[
+        Format | None,
+        plain_option(
+            help="Format of standard input and output. (default: found by looking at standard "
+            "input; standard output is written as DATA is, CSV if that is another format)"
+        ),
+    ] = None,
     prefix: Annotated[
         str,
         typer.Option(help="Put before the names of the new columns, where they are taken."),
@@ -81,11 +92,18 @@ def predict(
     from ..io.tables.tally import filled_words, unseen_words, wordless_words
     from ..jobs.scoring import score_file
 
-    with progress.observing("reading the model", quiet, timed=True) as observer:
+    out = output_or_stream(out)
+    with (
+        input_file(data, format) as (rows_of, form),
+        output_file(out, form := format or form or format_of(data)) as written,
+        progress.observing("reading the model", quiet, timed=True) as observer,
+    ):
         summary = score_file(
-            model, data, out, prefix=prefix, skip_missing=skip_missing, safe_cells=safe_cells,
-            n_jobs=n_jobs, observer=observer, **values_of(of_reading), **values_of(of_cluster),
+            model, rows_of, written, prefix=prefix, skip_missing=skip_missing,
+            safe_cells=safe_cells, n_jobs=n_jobs, form=form if out == STREAM else None,
+            observer=observer, **values_of(of_reading), **values_of(of_cluster),
         )  # fmt: skip
+    summary |= {"data": str(data), "output": str(out)}
     notes = [summary["no_signal"]] if "no_signal" in summary else []
     notes += summary["notes"]
     if summary["filled"]:
@@ -94,7 +112,12 @@ def predict(
         notes.append(unseen_words(summary["unseen_categories"]))
     if summary["texts_without_known_words"]:
         notes.append(wordless_words(summary["texts_without_known_words"]))
-    if show.told(summary, json, quiet, notes):
+    if out == STREAM:
+        # Standard output holds the rows.
+        show.told(summary, False, quiet, notes)
+        if json:
+            show.as_json(summary, err=True)
+    elif show.told(summary, json, quiet, notes):
         rows = summary["rows"]
         answers = () if "no_signal" in summary else summary["answers"]
         typer.echo(f"scores written to {out}")

@@ -1,7 +1,9 @@
-"""Writing tables piece by piece: CSV, TSV and Parquet."""
+"""Writing tables piece by piece: CSV, TSV, Parquet and JSON Lines."""
 
 import contextlib
 import gzip
+import json
+import math
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +36,10 @@ def table_writer(path, form, compressed=False, safe=False):
 
         def append(table, lines=None, names=()):
             nonlocal file
+            if form == "jsonl":
+                file = file or stack.enter_context(open(path, "wb"))
+                file.writelines(_objects(table))
+                return
             if separator is None:
                 file = file or stack.enter_context(pq.ParquetWriter(path, table.schema))
                 file.write_table(table)
@@ -52,6 +58,15 @@ def table_writer(path, form, compressed=False, safe=False):
                 file.write(_text(table, separator, lines, safe))
 
         yield append
+
+
+def _objects(table):
+    """A line of JSON per row, with null for what is blank or no finite number."""
+    for row in table.to_pylist():
+        for name, value in row.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                row[name] = None
+        yield json.dumps(row, ensure_ascii=False, default=str).encode() + b"\n"
 
 
 def _text(table, separator, lines, safe):

@@ -60,7 +60,7 @@ def rows_with(chunk, arrays, columns, schema, form):
     if chunk.lines is not None:
         return pa.table(arrays), chunk.lines, columns
     table = chunk.table
-    if form == "parquet":
+    if form in ("parquet", "jsonl"):
         # Cells of delimited text are still text here; what the model took as numbers
         # becomes numbers in a typed file.
         for name in schema.names("number"):

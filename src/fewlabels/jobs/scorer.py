@@ -150,9 +150,11 @@ class Scorer:
             self.pipeline = Pipeline([*self.pipeline.steps[:-1], ("machine", self._machine)])
         self.known = known_categories(self.pipeline[0], self.schema)
         self.wordless = Counter()
-        silent = no_signal(self.metadata["training"])
-        more = None if silent else _more(self._machine)
-        self._scores = partial(_SCORES[more], self._machine)
+        more = _more(self._machine)
+        is_known = more != "probability" or getattr(self._machine, "has_curve_", False)
+        if no_signal(self.metadata["training"]) is not None:
+            is_known = False
+        self._scores = partial(_SCORES[more if is_known else None], self._machine)
         try:
             self.answer = answer_of(self.metadata, more)
         except (KeyError, TypeError, ValueError) as error:
@@ -170,7 +172,7 @@ class Scorer:
         more = None if self.answer.more is None else np.full(shape, np.nan)
         if complete.any():
             scores[complete], found = self.of(chunk.rows)
-            if more is not None:
+            if found is not None:
                 more[complete] = found
         finite = np.isfinite(scores).all(axis=1) if of_class else np.isfinite(scores)
         failed = np.flatnonzero(complete & ~finite)
@@ -199,11 +201,12 @@ class Scorer:
 def _more(machine):
     """What a machine says beside scores, by name of its column; None for nothing.
 
-    What a model has to be fitted for first it does not have: predicting never fits.
+    It depends on what was asked for, not on what the fit found: the column is blank where nothing
+    is known.
     """
     if hasattr(machine, "p_values"):
         return None if machine.target_fpr is None else "p_value"
-    return "probability" if getattr(machine, "has_curve_", False) else None
+    return None if getattr(machine, "probability", "asked for") is None else "probability"
 
 
 def _with_p_values(machine, X):

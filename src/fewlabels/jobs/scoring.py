@@ -60,7 +60,7 @@ def score(model, data, *, skip_missing=False, n_jobs=None, observer=None, **read
 @job
 def score_file(
     model, data, out, *, prefix="", skip_missing=False, safe_cells=False, n_jobs=None,
-    chunk_rows=None, scheduler=None, workers=None, observer=None, **reading,
+    chunk_rows=None, scheduler=None, workers=None, form=None, observer=None, **reading,
 ):  # fmt: skip
     """Score the rows of a table and write them with their scores.
 
@@ -80,6 +80,8 @@ def score_file(
         Rows held at a time.
     scheduler, workers : str, int, optional
         The address of a Dask cluster, or how many processes to start, that read the files.
+    form : str, optional
+        The format to write, such as "jsonl"; by default the extension of ``out`` says it.
 
     Returns
     -------
@@ -89,7 +91,7 @@ def score_file(
     started = time.perf_counter()
     check_ranges({"n_jobs": n_jobs})
     data = source_of(data, **reading)
-    form = output_format(out)
+    form = form or output_format(out)
     on_cluster = is_on_cluster(data, scheduler, workers)
     files = files_of(data) if on_cluster else [data]
     first = files[0]

@@ -8,8 +8,8 @@ import typer
 from ...io.errors import quoted
 
 
-def as_json(values):
-    typer.echo(json.dumps(values, indent=2, allow_nan=False))
+def as_json(values, err=False):
+    typer.echo(json.dumps(values, indent=2, allow_nan=False), err=err)
 
 
 def note(message):

@@ -1,0 +1,92 @@
+"""Standard input and output in place of files."""
+
+import contextlib
+import gzip
+import shutil
+import sys
+from enum import StrEnum
+from pathlib import Path
+
+from ..io.errors import UserError
+from .errors import give_up_output
+
+# What stands for standard input or output.
+STREAM = Path("-")
+_MAGIC = {b"\x1f\x8b": gzip.open}
+
+Format = StrEnum("Format", ["csv", "tsv", "jsonl"])
+
+
+def output_or_stream(out):
+    """Where results go: a path, or standard output where none is given and nobody reads along."""
+    if out is not None:
+        return out
+    if sys.stdout.isatty():
+        raise UserError(
+            "Scores would fill the terminal; name a file with -o FILE, or pass -o - to see them."
+        )
+    return STREAM
+
+
+@contextlib.contextmanager
+def input_file(data, form):
+    """A file with what standard input gives, if ``data`` is "-", and the format of its rows."""
+    if data != STREAM:
+        yield data, None
+        return
+    from ..io.scratch import temporary_folder
+
+    with temporary_folder() as folder:
+        held = folder / "input"
+        with open(held, "wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        form = form or _format_of(held)
+        path = folder / f"standard-input.{form}"
+        with open(held, "rb") as file:
+            opener = _MAGIC.get(file.read(2))
+        if opener is None:
+            held.rename(path)
+        else:
+            with opener(held, "rb") as packed, open(path, "wb") as file:
+                shutil.copyfileobj(packed, file)
+        yield path, form
+
+
+def format_of(data):
+    """The format of standard output for rows of a file."""
+    suffixes = [suffix.lower() for suffix in data.suffixes[-2:]]
+    if {".jsonl", ".ndjson"} & {*suffixes}:
+        return Format.jsonl
+    return Format.tsv if ".tsv" in suffixes else Format.csv
+
+
+def _format_of(path):
+    """JSON Lines begin with a brace; other rows are delimited text."""
+    with open(path, "rb") as file:
+        begin = file.read(2)
+    opener = _MAGIC.get(begin, open)
+    with opener(path, "rb") as file:
+        begin = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+    return Format.jsonl if begin.startswith(b"{") else Format.csv
+
+
+@contextlib.contextmanager
+def output_file(out, form):
+    """A file whose content goes to standard output at the end, if ``out`` is "-"."""
+    if out != STREAM:
+        yield out
+        return
+    from ..io.scratch import temporary_folder
+
+    with temporary_folder() as folder:
+        path = folder / f"standard-output.{form}"
+        yield path
+        try:
+            with open(path, "rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            give_up_output()
+            raise UserError(f"Standard output cannot be written: {error.strerror}.") from error

@@ -1,0 +1,72 @@
+"""Standard input and output in place of files."""
+
+import gzip
+import io
+import json
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from fewlabels.cli import app
+
+
+@pytest.fixture
+def scored(run, data, model, tmp_path):
+    """What a file of scores holds."""
+    assert run("predict", model, data, "-o", tmp_path / "o.csv").code == 0
+    return (tmp_path / "o.csv").read_text()
+
+
+def piped(model, content, *options):
+    command = ["predict", str(model), "-", *options]
+    result = CliRunner().invoke(app, command, input=content)
+    assert result.exit_code == 0, result.stderr
+    return result
+
+
+@pytest.mark.parametrize("options", [(), ("-o", "-")])
+def test_rows_through_a_pipe(data, model, scored, options):
+    content = data.read_bytes()
+    assert piped(model, content, *options).stdout == scored
+    assert piped(model, gzip.compress(content), *options).stdout == scored
+    as_tsv = pd.read_csv(data, dtype=str, keep_default_na=False).to_csv(index=False, sep="\t")
+    back = piped(model, as_tsv.encode(), "--format", "tsv", *options).stdout
+    assert back.splitlines()[0] == scored.splitlines()[0].replace(",", "\t")
+
+
+def test_json_lines_through_a_pipe(data, model, scored):
+    rows = pd.read_csv(data, keep_default_na=False).to_dict("records")
+    rows[0]["name"] = "Zoë"
+    lines = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    result = piped(model, lines.encode(), "--json")
+    back = [json.loads(line) for line in result.stdout.splitlines()]
+    expected = pd.read_csv(io.StringIO(scored))
+    assert back[0]["name"] == "Zoë" and list(back[0]) == list(expected.columns)
+    assert [row["score"] for row in back] == pytest.approx(expected["score"].tolist())
+    assert [row["label"] for row in back] == expected["label"].tolist()
+    summary = json.loads(result.stderr)
+    assert summary["rows"] == len(rows) and summary["data"] == summary["output"] == "-"
+
+
+def test_a_file_to_standard_output(run, data, model, scored):
+    assert run("predict", model, data).out == scored
+    first = json.loads(run("predict", model, data, "--format", "jsonl").out.splitlines()[0])
+    assert {"width", "score", "label"} <= first.keys()
+
+
+def test_nothing_is_read_that_is_not_there(model):
+    result = CliRunner().invoke(app, ["predict", str(model), "-"], input="")
+    assert result.exit_code == 2 and "is empty" in result.stderr and not result.stdout
+
+
+def test_a_terminal_is_not_filled(data, model, monkeypatch, run):
+    from fewlabels.cli import streams
+
+    class Terminal:
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(streams, "sys", type("sys", (), {"stdout": Terminal()}))
+    result = run("predict", model, data)
+    assert result.code == 2 and "-o FILE" in result.err
