@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from . import svmlight
 from .arrays import ArrayData, as_sparse, read_arrays, release
 from .errors import UserError, listing, quoted
+from .folders import files_below
 from .limits import writing
 from .scratch import temporary_folder
 
@@ -74,7 +75,7 @@ def stored_rows(path, columns=None, target=None, folder=None):
             raise UserError(f"columns of {path} have no names; leave columns and target out.")
         yield StoredRows(np.load(path, mmap_mode="r"), None)
         return
-    parts = _arrow_files(path) if path.is_dir() else [path]
+    parts = sorted(files_below(path, _ARROW)) if path.is_dir() else [path]
     form = _ARROW.get(parts[0].suffix.lower()) if parts else None
     if form is None and suffix not in _SVMLIGHT:
         raise UserError(
@@ -156,10 +157,6 @@ class SparseWriter:
         X = sp.csr_array((self.n_rows, self.n_columns), dtype=self._files[0].dtype)
         X.data, X.indices, X.indptr = (file.mapped() for file in self._files)
         return X
-
-
-def _arrow_files(path):
-    return sorted(file for file in path.rglob("*") if file.suffix.lower() in _ARROW)
 
 
 def _from_arrow(parts, form, columns, target, place):
