@@ -26,6 +26,7 @@ from .options import (
     values_of,
 )
 from .terminal import progress, show
+from .terminal.say import say
 from .terminal.summary import summary_lines
 
 Machine = StrEnum("Machine", [(name.replace("-", "_"), name) for name in MACHINES])  # type: ignore[misc]
@@ -292,10 +293,10 @@ def fit(
         )  # fmt: skip
     written = {"model": str(model), "report": None if page is None else str(page), **summary}
     if show.told(written, json, quiet, summary["training"]["notes"]):
-        typer.echo(f"{summary['machine']} model written to {model}")
+        say(f"{summary['machine']} model written to {model}")
         show.lines(summary_lines(summary))
         if page is not None:
-            typer.echo(f"report written to {page}")
+            say(f"report written to {page}")
     if not summary["training"]["converged"]:
         raise typer.Exit(NOT_CONVERGED)
 

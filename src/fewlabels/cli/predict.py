@@ -18,6 +18,7 @@ from .options import (
     values_of,
 )
 from .terminal import progress, show
+from .terminal.say import say
 
 
 @grouped
@@ -97,7 +98,7 @@ def predict(
     if show.told(summary, json, quiet, notes):
         rows = summary["rows"]
         answers = () if "no_signal" in summary else summary["answers"]
-        typer.echo(f"scores written to {out}")
+        say(f"scores written to {out}")
         show.lines([
             ("rows", f"{rows:,}"),
             *((_spoken(name), show.share(summary[name], rows)) for name in answers),
