@@ -44,6 +44,17 @@ def listing(names, limit=8):
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
 
 
+def meant(name, names):
+    """A question that names the one of some names that is most like another; "" if none is."""
+    from difflib import get_close_matches
+
+    folded = {}
+    for known in names:
+        folded.setdefault(" ".join(known.split()).casefold(), known)
+    close = get_close_matches(" ".join(str(name).split()).casefold(), folded, n=1)
+    return f" (is {quoted(folded[close[0]])} meant?)" if close else ""
+
+
 def plural(count, noun):
     """``1 row``, ``2 rows``."""
     if count == 1:

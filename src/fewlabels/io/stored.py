@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from . import svmlight
 from .arrays import ArrayData, as_sparse, read_arrays, release
-from .errors import UserError, listing, quoted
+from .errors import UserError, listing, meant, quoted
 from .folders import files_below
 from .limits import writing
 from .scratch import temporary_folder
@@ -170,7 +170,10 @@ def _from_arrow(parts, form, columns, target, place):
     wanted = [name for name in names if name != target] if columns is None else list(columns)
     unknown = [name for name in [*wanted, *([target] if target else [])] if name not in names]
     if unknown:
-        raise UserError(f"there is no column {listing(unknown)}; the table has {listing(names)}.")
+        raise UserError(
+            f"there is no column {listing(unknown)}{meant(unknown[0], names)}; the table has "
+            f"{listing(names)}."
+        )
     dtype = np.dtype(np.float32)
     for name in wanted:
         kind = table.schema.field(name).type
