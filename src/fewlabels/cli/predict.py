@@ -68,9 +68,9 @@ def predict(
     normal, where the model is calibrated (--target-fpr). pusvm, pu-ensemble: the score is
     positive for the class that is looked for; the label is its name, or what marked unlabelled
     rows in training (mostly a blank), the column positive is True or False, and probability that
-    of the class. s3vm: the label is one of the two classes; the score is positive for the
-    greater one, or the later one in the alphabet, and probability is that of this class. Of
-    several classes the score is that of the label, and there is a column "probability CLASS" for
+    of the class. s3vm: the label is one of the classes. Of two classes, the score is positive for
+    the greater one, or the later one in the alphabet, and probability is that of this class. Of
+    three or more, the score is that of the label, and there is a column "probability CLASS" for
     each.
 
     Cells of DATA come out as they are, those that begin with "=" included: a spreadsheet may
