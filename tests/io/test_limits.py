@@ -1,6 +1,7 @@
 """Files that would fill memory are refused before they do, in one sentence."""
 
 import contextlib
+import gc
 import gzip
 import io
 import json
@@ -207,6 +208,15 @@ _ROW = b"<row><c><v>1</v></c><c><v>2</v></c></row>"
 def test_a_sheet_with_more_rows_than_excel_has(tmp_path, rows):
     path = _write_sheet(tmp_path / "d.xlsx", rows)
     _refused(path, "has more than 1,048,576 rows, which no sheet of Excel has; save it as .csv")
+
+
+@pytest.mark.filterwarnings("error::ResourceWarning")
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("row", [b"<row><c><v>&lol;</v></c></row>", b"<row><c><v>1"])
+def test_a_damaged_sheet_is_closed(tmp_path, row):
+    path = _write_sheet(tmp_path / "d.xlsx", [row])
+    _refused(path, r"it is no \.xlsx file, or it is damaged; save it anew, or as .csv")
+    gc.collect()
 
 
 def test_a_sheet_whose_rows_are_wide(tmp_path, allowed):

@@ -54,17 +54,15 @@ def _sheet(source):
             unpacked = sum(info.file_size for info in archive.infolist())
             check_room(source, _PER_BYTE * unpacked, "its sheets")
             _check_rows(source, archive)
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), open(source.path, "rb") as file:
             warnings.simplefilter("ignore")  # of styles that are not known
-            book = openpyxl.load_workbook(source.path, read_only=True, data_only=True)
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
             sheets = {sheet.title: sheet for sheet in book.worksheets}
             first = next(iter(sheets))
             sheet = table_of(source, sheets if source.table else {first: sheets[first]})
             sheet.reset_dimensions()
-            try:
-                rows = _rows(source, sheet)
-            finally:
-                book.close()
+            rows = _rows(source, sheet)
+            book.close()
     except UserError:
         raise
     except Exception as error:  # many, depending on what is damaged
