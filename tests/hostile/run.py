@@ -24,6 +24,7 @@ AREAS = {
     "models": ("hostile.damage", 200),
     "files": ("hostile.tables", 250),
     "commands": ("hostile.commands", 150),
+    "attacks": ("hostile.attacks", 150),
 }
 _SECONDS = 60  # of processor time; ten times as many by the clock
 _GIGABYTES = 8

@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,15 @@ def snapshot(path):
     return found
 
 
+def is_clean(text):
+    """Whether nothing in a text steers a terminal."""
+    return not any(
+        unicodedata.category(one) in ("Cc", "Cs", "Zl", "Zp") or one in "\u202e\u2066"
+        for one in text
+        if one != "\n"
+    )
+
+
 class Answer:
     """Code and words of a command, and the verdict that it stands for."""
 
@@ -81,6 +91,7 @@ def run(*arguments, within, writes=()):
     words = " ".join(answer.err.replace("│", " ").split())
     require(answer.code in _CODES, f"exit code {answer.code}: {words[:200]}")
     require("Traceback" not in answer.err + answer.out, f"traceback: {words[-300:]}")
+    require(is_clean(answer.out + answer.err), "control characters on the terminal")
     after = snapshot(within)
     changed = {
         name for name in before.keys() | after.keys() if before.get(name) != after.get(name)

@@ -17,6 +17,7 @@ SAMPLE = {
     "models": (0, 20),
     "files": (0, 8),
     "commands": (0, 8),
+    "attacks": (0, 8),
 }
 
 

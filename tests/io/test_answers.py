@@ -136,3 +136,23 @@ def test_fit_reads_them(path, tmp_path):
     assert list(found.predict(frame)["label"][[1, 38]]) == ["a", "b"]
     with pytest.raises(UserError, match="leave target out"):
         fit_table(tmp_path / "t.csv", "x", labels=path)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE VIEW answers AS WITH RECURSIVE q(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM q) "
+        "SELECT x AS number FROM q",
+        "CREATE TRIGGER t AFTER INSERT ON about BEGIN SELECT 1; END",
+    ],
+)
+def test_a_file_with_programs_is_refused(tmp_path, statement):
+    path = tmp_path / "t.labels"
+    AnswerFile(path, {"target": "label", "classes": [], "seed": "x"}).close()
+    with sqlite3.connect(path) as other:
+        if "VIEW" in statement:
+            other.execute("DROP TABLE answers")
+        other.execute(statement)
+    other.close()
+    with pytest.raises(UserError, match="is no file of labels; name another one with --labels"):
+        read_answers(path)

@@ -1,6 +1,7 @@
 """Files that would fill memory are refused before they do, in one sentence."""
 
 import contextlib
+import gc
 import gzip
 import io
 import json
@@ -159,7 +160,7 @@ def test_a_sheet_that_names_a_long_text_many_times(tmp_path, allowed):
         text = f"<si><t>{'x' * 30_000}</t></si>"
         new.writestr("xl/sharedStrings.xml", f'<sst {space} count="1">{text}</sst>')
     allowed("30M")
-    _refused(path, r"60\.\d MB of memory \(its sheet with every text written out\)")
+    _refused(path, r"30\.\d MB of memory \(its sheet with every text written out\)")
 
 
 def test_a_sheet_with_a_cell_far_to_the_right(tmp_path, allowed):
@@ -171,7 +172,58 @@ def test_a_sheet_with_a_cell_far_to_the_right(tmp_path, allowed):
     book.active.cell(1, 16_000, "far")
     book.save(path)
     allowed("100M")
-    _refused(path, r"512 MB of memory \(its sheet with every text written out\)")
+    _refused(path, r"262 MB of memory \(its sheet with every text written out\)")
+
+
+def _write_sheet(path, rows):
+    """A book of one sheet of rows of XML."""
+    openpyxl = pytest.importorskip("openpyxl")
+    plain = path.with_name("plain.xlsx")
+    openpyxl.Workbook().save(plain)
+    space = b'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    with zipfile.ZipFile(plain) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            if "sheet1" not in name:
+                new.writestr(name, old.read(name))
+                continue
+            with new.open(name, "w", force_zip64=True) as file:
+                file.write(b"<worksheet " + space + b"><sheetData>")
+                file.writelines(rows)
+                file.write(b"</sheetData></worksheet>")
+    return path
+
+
+_ROW = b"<row><c><v>1</v></c><c><v>2</v></c></row>"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [_ROW * 1000] * 1100,
+        [b"<row/>" * 1000] * 1100,
+        [_ROW, b'<row r="2000000000"><c><v>1</v></c></row>'],
+    ],
+    ids=["many rows", "empty rows", "a row with a large number"],
+)
+def test_a_sheet_with_more_rows_than_excel_has(tmp_path, rows):
+    path = _write_sheet(tmp_path / "d.xlsx", rows)
+    _refused(path, "has more than 1,048,576 rows, which no sheet of Excel has; save it as .csv")
+
+
+@pytest.mark.filterwarnings("error::ResourceWarning")
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("row", [b"<row><c><v>&lol;</v></c></row>", b"<row><c><v>1"])
+def test_a_damaged_sheet_is_closed(tmp_path, row):
+    path = _write_sheet(tmp_path / "d.xlsx", [row])
+    _refused(path, r"it is no \.xlsx file, or it is damaged; save it anew, or as .csv")
+    gc.collect()
+
+
+def test_a_sheet_whose_rows_are_wide(tmp_path, allowed):
+    cells = b'<row r="%d"><c r="XFD%d"><v>1</v></c></row>'
+    path = _write_sheet(tmp_path / "d.xlsx", [cells % (k, k) for k in range(1, 3000)])
+    allowed("100M")  # 16,384 cells per row: refused before all of them are made
+    _refused(path, r"\d+ MB of memory \(its sheet with every text written out\)", peak=200e6)
 
 
 def test_rows_of_json_that_have_no_key_in_common(tmp_path, allowed):

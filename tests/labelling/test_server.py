@@ -158,6 +158,19 @@ def test_finish(client, session, table, monkeypatch):
     assert told["state"] == "failed" and told["words"] == "Error: no room"  # what fails is said
 
 
+def test_nothing_is_less_sure_without_labels(client):
+    words = client.json("api/state")["card"]["why"]
+    assert ("sure" not in words and "learnt yet" in words) or "at random" in words
+
+
+def test_every_answer_keeps_the_page_to_itself(client):
+    for path in ("", "api/state", "/wrong/", "api/row/x", "api/none", "api/picture/1/note"):
+        headers = client.call(path)[2]
+        assert headers["cache-control"] == "no-store", path
+        assert headers["content-security-policy"].startswith("default-src 'none'"), path
+        assert headers["x-content-type-options"] == "nosniff", path
+
+
 def test_search(client):
     found = client.json("api/search?words=ALERT")["rows"]
     assert len(found) == 100 and client.json("api/search?words=zzz")["rows"] == []
@@ -188,14 +201,32 @@ def test_bad_requests_are_refused(client, session):
         (b"{", 400, "no JSON object"),
         (b"[" * 60_000, 400, "no JSON object"),
         (b"[]", 400, "no JSON object"),
-        (b"{}", 400, "id None is none"),
+        (b"{}", 400, "has no 'id'"),
+        ({**answer(1), "id": None}, 400, "'id' of the request is None, not text"),
+        ({**answer(1), "id": ""}, 400, "id '' is none"),
+        ({**answer(1), "row": "1"}, 400, "'row' of the request is '1', not a whole number"),
+        ({**answer(1), "row": True}, 400, "is True, not a whole number"),
+        ({**answer(1), "row": 1.5}, 400, "is 1.5, not a whole number"),
+        ({**answer(1), "label": ["ham"]}, 400, "not text or null"),
+        ({**answer(1), "annotator": {}}, 400, "'annotator' of the request is {}, not text"),
+        (b'{"row": %s}' % (b"9" * 5000), 400, "no JSON object"),
         (answer(10**9), 400, "There is no row"),
         (answer(1, label="eggs"), 400, "none of the classes"),
         (answer(1, kind="undo"), 400, "not known"),
     ):
         got, text, _ = client.call("api/answer", body)
         assert got == status and words in json.loads(text)["error"], text
-    assert client.json("api/row/120", status=400)["error"].startswith("There is no row 120")
+    for row in ("120", "-1", "x", "1.0", "9" * 5000, "%D9%A1", "1e1", "0x1"):
+        for path in (f"api/row/{row}", f"api/picture/{row}/note"):
+            assert client.json(path, status=400)["error"].startswith("There is no row ")
+    assert client.json("api/row/119")["card"]["row"] == 119
+    for name in (None, 3, ["a"], {}, True, "", " ", "x" * 81, "a\nb"):
+        client.json("api/class", {"name": name}, status=400)
+    client.json("api/class", {}, status=400)
+    assert client.json("api/state")["classes"] == ["ham", "spam"]
+    assert client.call("api/answer", answer(1), content_length="9" * 5000)[0] in (400, 413)
+    assert client.call("api/undo", {"id": 1, "annotator": "me"})[0] == 400
+    assert client.call("api/finish", b"[]")[0] == 400
     assert "between 0 and 1" in client.json("api/overview?rate=2", status=400)["error"]
     assert client.call("api/picture/1/note")[0] == 404
     assert client.call("api/answer")[0] == 405

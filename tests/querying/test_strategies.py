@@ -157,7 +157,10 @@ def test_before_there_is_a_machine(problem):
     X = problem[0]
     nothing = np.full(len(X), np.nan)
     for kind in (Uncertain, Typical, Diverse, Mixed, Random, Positives):
-        assert len(kind(random_state=0).query(X, nothing, batch_size=4)) == 4
+        rows, reasons = kind(random_state=0).query(X, nothing, batch_size=4, return_reasons=True)
+        assert len(rows) == 4
+        # What is asked before the first label is nobody's doubt.
+        assert not any(words in why for why in reasons for words in ("sure", "looks most like"))
 
 
 def test_bad_input_is_refused(problem):

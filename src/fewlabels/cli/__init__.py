@@ -18,6 +18,7 @@ from .label import label
 from .predict import predict
 from .prior import prior
 from .terminal.interrupts import end_at_the_second
+from .terminal.say import say
 from .update import update
 
 app = typer.Typer(
@@ -35,7 +36,7 @@ def _version(asked):
     if asked:
         from importlib.metadata import version
 
-        typer.echo(f"fewlabels {version('fewlabels')}")
+        say(f"fewlabels {version('fewlabels')}")
         raise typer.Exit
 
 

@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from ..io.errors import UserError
+from .terminal.say import guard, say
 
 OK = 0
 FAILED = 1
@@ -29,6 +30,7 @@ class Commands(TyperGroup):
     """The group of commands; turns what the user can repair into a sentence and a code."""
 
     def invoke(self, ctx):
+        guard()
         for stream in (sys.stdout, sys.stderr):
             # Names of files may hold what the terminal's encoding does not know.
             if isinstance(stream, io.TextIOWrapper):
@@ -37,11 +39,11 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except UserError as error:
             if ctx.params.get("debug"):
-                traceback.print_exc()
-            typer.echo(f"Error: {error}", err=True)
+                say(*traceback.format_exc().splitlines(), err=True)
+            say(f"Error: {error}", err=True)
             raise typer.Exit(BAD_INPUT) from error
         except KeyboardInterrupt as error:
-            typer.echo(f"Interrupted: {error}" if str(error) else "Interrupted.", err=True)
+            say(f"Interrupted: {error}" if str(error) else "Interrupted.", err=True)
             raise typer.Exit(INTERRUPTED) from error
         except OSError as error:
             if isinstance(error, BrokenPipeError) or not _is_of_printing(error):

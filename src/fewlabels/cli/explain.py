@@ -16,6 +16,7 @@ from .options import (
     values_of,
 )
 from .terminal import progress, show
+from .terminal.say import say
 
 
 @grouped
@@ -95,7 +96,7 @@ def _print(told, found, top):
     label = f" ({told['label']})" if told["label"] else ""
     if told.get("class") not in (None, told["label"]):
         label = f" for {quoted(told['class'])}, the label is {quoted(told['label'])}"
-    typer.echo(f"row {told['row']:,} of {found['data']}: score {told['score']:.4g}{label}{more}")
+    say(f"row {told['row']:,} of {found['data']}: score {told['score']:.4g}{label}{more}")
     running = told.get("usual_score", found["usual_score"])
     compared = f"{found['background_rows']:,} rows of {found['background']}"
     lines = [("column", "value", "usual", "contribution", "score so far")]
@@ -120,12 +121,12 @@ def _print(told, found, top):
             for k, (cell, width) in enumerate(zip(line[:4], widths, strict=False))
         )
         left = line[0] if j == 1 else left
-        typer.echo(f"  {left.ljust(start)}  {line[4].rjust(widths[4])}")
+        say(f"  {left.ljust(start)}  {line[4].rjust(widths[4])}")
     if told.get("words"):
         words = ", ".join(
             f"{quoted(one['word'])} {one['change']:+.3g}" for one in told["words"][:top]
         )
-        typer.echo(f"  what the score loses without a word: {words}")
+        say(f"  what the score loses without a word: {words}")
 
 
 def _shown(value):

@@ -8,6 +8,7 @@ import typer
 
 from .options import Model, Quiet, SummaryAsJson, plain_option
 from .terminal import progress, show
+from .terminal.say import say
 
 Dtype = StrEnum("Dtype", ["float64", "float32"])
 
@@ -37,9 +38,9 @@ def export(
 
     summary = export_model(model, out, dtype=dtype.value, observer=progress.Quiet())
     if show.told(summary, json, quiet, ()):
-        typer.echo(f"{out}: {summary['machine']} as an ONNX graph, {show.size(summary['bytes'])}")
+        say(f"{out}: {summary['machine']} as an ONNX graph, {show.size(summary['bytes'])}")
         for title in ("inputs", "outputs"):
-            typer.echo(f"{title}:")
+            say(f"{title}:")
             show.lines((value["name"], _described(value)) for value in summary[title])
 
 

@@ -26,6 +26,7 @@ from .options import (
     values_of,
 )
 from .terminal import progress, show
+from .terminal.say import say
 from .terminal.summary import summary_lines
 
 Machine = StrEnum("Machine", [(name.replace("-", "_"), name) for name in MACHINES])  # type: ignore[misc]
@@ -100,8 +101,8 @@ class MachineOptions(NamedTuple):
         "one-class SVM; pusvm: SVM for positive and unlabelled rows; pu-ensemble: many of them, "
         "slower and often better; s3vm: SVM for classes and unlabelled rows. Others are simple "
         "methods to compare with, which this library wraps: forest, neighbours, ... (default: "
-        "svdd-ensemble without blanks in the target, or svdd with --clean, pusvm with one class "
-        "and blanks, s3vm with more)",
+        "svdd-ensemble without blanks in the target, or svdd with --clean; with one class and "
+        "blanks pu-ensemble if its fit is quick, else pusvm; with more classes s3vm)",
     )
     target_fpr: str | None = _machine(
         None,
@@ -272,10 +273,10 @@ def fit(
     """Fit a machine to the rows of DATA and save it as a model.
 
     The labels decide which machine: rows of one class get an svdd-ensemble, which tells what does
-    not belong to them (an svdd, if they are known to be --clean); one class and blanks get a
-    pusvm, which finds more rows of that class among the blank ones and estimates how many there
-    are; two or more classes and blanks get an s3vm, which tells the classes apart and takes
-    further rows later (update).
+    not belong to them (an svdd, if they are known to be --clean). One class and blanks get a
+    pu-ensemble, or a pusvm if the ensemble would take long: both find more rows of that class
+    among the blank ones and estimate how many there are. Two or more classes and blanks get an
+    s3vm, which tells the classes apart and takes further rows later (update).
 
     Columns that nothing can be learnt from are left out, and fit says which. Numbers are
     standardised, categories encoded and missing numbers filled in; all of it travels inside the
@@ -295,10 +296,10 @@ def fit(
         )  # fmt: skip
     written = {"model": str(model), "report": None if page is None else str(page), **summary}
     if show.told(written, json, quiet, summary["training"]["notes"]):
-        typer.echo(f"{summary['machine']} model written to {model}")
+        say(f"{summary['machine']} model written to {model}")
         show.lines(summary_lines(summary))
         if page is not None:
-            typer.echo(f"report written to {page}")
+            say(f"report written to {page}")
     if not summary["training"]["converged"]:
         raise typer.Exit(NOT_CONVERGED)
 

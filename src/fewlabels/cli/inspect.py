@@ -6,6 +6,7 @@ import typer
 
 from .options import Model
 from .terminal import show
+from .terminal.say import say
 from .terminal.summary import summary_lines
 
 
@@ -24,12 +25,12 @@ def inspect(
         lines, notes, columns = _described(model, metadata)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise damaged_model(model) from error
-    typer.echo(f"{model}: {metadata['machine']}, created {metadata['created']}")
+    say(f"{model}: {metadata['machine']}, created {metadata['created']}")
     show.lines(lines)
     for message in notes:
-        typer.echo(f"  note: {message}")
+        say(f"  note: {message}")
     if columns:
-        typer.echo("columns:")
+        say("columns:")
         show.lines(columns)
 
 

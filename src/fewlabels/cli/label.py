@@ -9,6 +9,7 @@ import typer
 from ..io.errors import UserError
 from . import options
 from .options import Quiet, ReadingOptions, argument, grouped, plain_option, values_of
+from .terminal.say import say
 
 Ask = StrEnum("Ask", ["mixed", "uncertain", "typical", "diverse", "positives", "random"])
 Kernel = StrEnum("Kernel", ["rbf", "linear"])
@@ -87,7 +88,7 @@ def label(
         finally:
             session.close()
         if not quiet:
-            typer.echo(f"{n_labels} labels written to {export}")
+            say(f"{n_labels} labels written to {export}")
         return
     _serve(session, data, port, url, browser, quiet)
 
@@ -105,14 +106,14 @@ def _serve(session, data, port, url, browser, quiet):
         session.close()
         raise
     # The address is what the command is for.
-    typer.echo(f"labelling {data} at {running.url}")
+    say(f"labelling {data} at {running.url}")
     if not quiet:
         for note in session.notes:
-            typer.echo(f"  {note}")
-        typer.echo(f"  answers go to {session.file.path}; Ctrl-C ends the page")
+            say(f"  {note}")
+        say(f"  answers go to {session.file.path}; Ctrl-C ends the page")
     if browser:
         webbrowser.open(running.url)
     running.run()
     if not quiet:
-        typer.echo(f"{session.n_labels} rows labelled; to learn from them:")
-        typer.echo(f"  {command_of(session, 'MODEL.fewlabels')}")
+        say(f"{session.n_labels} rows labelled; to learn from them:")
+        say(f"  {command_of(session, 'MODEL.fewlabels')}")

@@ -52,8 +52,8 @@ DATES = typer.Option(
 MERGE_CASE = typer.Option(
     None,
     "--merge-case/--no-merge-case",
-    help="Whether values of the target that differ in capital letters only are one class. "
-    "(default: they are refused)",
+    help="Whether values that differ in capital letters or blanks only are one. (default: of the "
+    "target they are refused, in other columns they are one, and a note says so)",
     rich_help_panel=ROWS_PANEL,
     show_default=False,
 )

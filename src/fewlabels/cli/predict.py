@@ -19,6 +19,7 @@ from .options import (
 )
 from .streams import STREAM, Format, format_of, input_file, output_file, output_or_stream
 from .terminal import progress, show
+from .terminal.say import say
 
 
 @grouped
@@ -78,9 +79,9 @@ def predict(
     normal, where the model is calibrated (--target-fpr). pusvm, pu-ensemble: the score is
     positive for the class that is looked for; the label is its name, or what marked unlabelled
     rows in training (mostly a blank), the column positive is True or False, and probability that
-    of the class. s3vm: the label is one of the two classes; the score is positive for the
-    greater one, or the later one in the alphabet, and probability is that of this class. Of
-    several classes the score is that of the label, and there is a column "probability CLASS" for
+    of the class. s3vm: the label is one of the classes. Of two classes, the score is positive for
+    the greater one, or the later one in the alphabet, and probability is that of this class. Of
+    three or more, the score is that of the label, and there is a column "probability CLASS" for
     each.
 
     Cells of DATA come out as they are, those that begin with "=" included: a spreadsheet may
@@ -120,7 +121,7 @@ def predict(
     elif show.told(summary, json, quiet, notes):
         rows = summary["rows"]
         answers = () if "no_signal" in summary else summary["answers"]
-        typer.echo(f"scores written to {out}")
+        say(f"scores written to {out}")
         show.lines([
             ("rows", f"{rows:,}"),
             *((_spoken(name), show.share(summary[name], rows)) for name in answers),

@@ -19,6 +19,7 @@ from .options import (
     values_of,
 )
 from .terminal import progress, show
+from .terminal.say import say
 
 Convention = StrEnum("Convention", ["unlabeled", "pooled"])
 PriorQuiet = Annotated[
@@ -103,7 +104,7 @@ def prior(
     if json:
         return
     among = {"unlabeled": "the unlabelled rows", "pooled": "all rows"}[summary["convention"]]
-    typer.echo(f"{summary['prior']:.3g} of {among} are positive")
+    say(f"{summary['prior']:.3g} of {among} are positive")
     level, ends = show.percent(summary["confidence"]), (summary["low"], summary["high"])
     marked = show.mark(summary["unlabeled"])
     show.lines([

@@ -16,6 +16,7 @@ from .options import (
     values_of,
 )
 from .terminal import progress, show
+from .terminal.say import say
 
 
 class UpdateOptions(NamedTuple):
@@ -96,7 +97,7 @@ def update(
 def _print(summary):
     added = summary["rows"]
     rows = f"{added:,} row{'' if added == 1 else 's'} added, " if added else ""
-    typer.echo(f"{rows}{summary['machine']} model written to {summary['output']}")
+    say(f"{rows}{summary['machine']} model written to {summary['output']}")
     labeled, per_row = summary["rows_labeled"], summary["milliseconds_per_row"]
     took = None
     if per_row:

@@ -15,9 +15,9 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_parameter_constraints,
 )
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._available import available_if
 from .._deadline import ENDLESS
 from .._threads import resolve_n_jobs
 from .._warn import warn

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._available import available_if
 from ..class_prior.finding import check_prior
 from ..kernels import SharedLeaves, Trees
 from ..labels.arrays import check_classes

@@ -3,9 +3,9 @@
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._available import available_if
 from .._deadline import ENDLESS, Deadline
 from ..arrays import home_of
 from ..fitted import ClassFunctions

@@ -1,15 +1,22 @@
-"""How much memory a file may fill, checked before it is taken."""
+"""How much memory a file may fill, checked before it is taken, and how long it may keep one."""
 
 import contextlib
 import errno
 import os
 import re
 import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYet
 from pathlib import Path
 
 from .errors import UserError
 
 VARIABLE = "FEWLABELS_MEMORY"
+SECONDS = "FEWLABELS_SECONDS"
+# Seconds that a database may take for one answer where nobody says how many, and how often a
+# waiting thread looks for Ctrl-C.
+_ANSWER, _LOOK = 120.0, 0.05
 # What is taken where nobody says how much there is, the share of what is free, and what any
 # machine can find room for.
 _UNKNOWN, _SHARE, _LEAST = 8e9, 0.8, 2e8
@@ -18,8 +25,7 @@ _UNITS = {"": 1e0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 def check_room(path, n_bytes, what, most=None):
     """Refuse a file that would fill more memory than the machine has free, or than ``most``."""
-    given = _given()
-    allowed = given or min(_SHARE * free_memory(), most or float("inf"))
+    allowed = allowed_bytes(most)
     if n_bytes > allowed:
         raise UserError(
             f"{path} would fill {_size(n_bytes)} of memory ({what}), and {_size(allowed)} are "
@@ -27,6 +33,65 @@ def check_room(path, n_bytes, what, most=None):
             f"{VARIABLE}={max(1, round(1.2e-9 * n_bytes))}G, if the file is to be trusted and "
             "the machine has room."
         )
+
+
+def allowed_bytes(most=None):
+    """Bytes that a file may fill: what was set, or a share of what is free up to ``most``."""
+    return _given() or min(_SHARE * free_memory(), most or float("inf"))
+
+
+class Patient:
+    """Calls into a library that doesn't look for Ctrl-C and may never return.
+
+    Each call runs in a thread of its own. Ctrl-C and the time limit call ``interrupt``, which has
+    to end it, and reach the caller as an exception.
+    """
+
+    def __init__(self, path, interrupt):
+        self._path, self._interrupt = path, interrupt
+        self._seconds = _seconds()
+        self._thread = ThreadPoolExecutor(1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self._thread.shutdown()
+
+    def __call__(self, function, *args):
+        """The result of a function."""
+        future = self._thread.submit(function, *args)
+        until = time.monotonic() + self._seconds
+        try:
+            while True:
+                with contextlib.suppress(NotYet):
+                    return future.result(min(_LOOK, max(0.0, until - time.monotonic())))
+                if future.done():
+                    return future.result()  # the function itself ran into a limit of time
+                if time.monotonic() > until:
+                    raise UserError(
+                        f"{self._path} gave no rows for {self._seconds:g} s, as a view without an "
+                        f"end does; name a table, or set {SECONDS}, such as "
+                        f"{SECONDS}={10 * self._seconds:g}, if the file can be trusted."
+                    )
+        except BaseException:
+            while not future.done():  # once may come before the function has begun
+                self._interrupt()
+                time.sleep(_LOOK)
+            raise
+
+
+def _seconds():
+    text = os.environ.get(SECONDS, "").strip()
+    if not text:
+        return _ANSWER
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 < found < float("inf"):
+        raise UserError(f"{SECONDS}={text} is not a number of seconds; write it as 600.")
+    return found
 
 
 @contextlib.contextmanager

@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from . import svmlight
 from .arrays import ArrayData, as_sparse, read_arrays, release
-from .errors import UserError, listing, quoted
+from .errors import UserError, listing, meant, quoted
+from .folders import files_below
 from .limits import writing
 from .scratch import temporary_folder
 
@@ -74,7 +75,7 @@ def stored_rows(path, columns=None, target=None, folder=None):
             raise UserError(f"columns of {path} have no names; leave columns and target out.")
         yield StoredRows(np.load(path, mmap_mode="r"), None)
         return
-    parts = _arrow_files(path) if path.is_dir() else [path]
+    parts = sorted(files_below(path, _ARROW)) if path.is_dir() else [path]
     form = _ARROW.get(parts[0].suffix.lower()) if parts else None
     if form is None and suffix not in _SVMLIGHT:
         raise UserError(
@@ -158,10 +159,6 @@ class SparseWriter:
         return X
 
 
-def _arrow_files(path):
-    return sorted(file for file in path.rglob("*") if file.suffix.lower() in _ARROW)
-
-
 def _from_arrow(parts, form, columns, target, place):
     import pyarrow as pa
     import pyarrow.dataset as ds
@@ -173,7 +170,10 @@ def _from_arrow(parts, form, columns, target, place):
     wanted = [name for name in names if name != target] if columns is None else list(columns)
     unknown = [name for name in [*wanted, *([target] if target else [])] if name not in names]
     if unknown:
-        raise UserError(f"there is no column {listing(unknown)}; the table has {listing(names)}.")
+        raise UserError(
+            f"there is no column {listing(unknown)}{meant(unknown[0], names)}; the table has "
+            f"{listing(names)}."
+        )
     dtype = np.dtype(np.float32)
     for name in wanted:
         kind = table.schema.field(name).type

@@ -160,9 +160,10 @@ def fit_table(
     """Learn from a table: what ``fewlabels fit`` does, without a file.
 
     The labels decide which machine. Rows of one class get an SVDDEnsemble, which tells what does
-    not belong to them (an SVDD, if none of them is an anomaly); one class and blanks a PUSVM,
-    which finds more rows of that class among the blank ones; two or more classes and blanks an
-    S3VM, which tells them apart. Columns that nothing can be learnt from are left out, categories
+    not belong to them (an SVDD, if none of them is an anomaly). One class and blanks get a
+    PUEnsemble, or a PUSVM if the ensemble would take long or ``rows`` are to be held: both find
+    more rows of that class among the blank ones. Two or more classes and blanks get an S3VM,
+    which tells them apart. Columns that nothing can be learnt from are left out, categories
     and words are encoded, missing numbers filled in, settings chosen from the data. Options and
     defaults are those of ``fewlabels fit``.
 
@@ -212,8 +213,8 @@ def fit_table(
         Whether a saved model holds the training rows, so that rows can be added; None: an S3VM
         does.
     merge_case : bool, default=None
-        Whether values of the target that differ in capital letters only are one class; None
-        refuses them.
+        Whether values that differ in capital letters or blanks only are one. None refuses them in
+        the target, and merges them in columns of categories, with a note.
     sep, decimal, encoding : str, default=None
         Of a file of text, what is between cells, what is before decimals ("." or ","), and the
         encoding; None finds them by looking.

@@ -1,20 +1,28 @@
 """The page and its calls over HTTP, for this machine alone."""
 
 import base64
-import json
 import secrets
-from functools import partial
 from importlib.resources import files
 from urllib.parse import urlsplit
 
 from ..io.errors import UserError
 from .finishing import Finishing
 from .overview import overview
+from .requests import (
+    AnswerRequest,
+    ClassRequest,
+    FinishRequest,
+    UndoRequest,
+    rate_of,
+    row_of,
+)
 from .rows import PICTURES
 
 try:
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
+    from starlette.datastructures import Headers, MutableHeaders
+    from starlette.middleware import Middleware
     from starlette.responses import FileResponse, HTMLResponse, JSONResponse
     from starlette.routing import Mount, Route
 except ImportError:  # said when a page is asked for
@@ -22,7 +30,7 @@ except ImportError:  # said when a page is asked for
 
 # Bytes of a request; of an answer a few hundred are needed.
 _LARGEST = 65_536
-_FORBIDDEN, _TOO_LARGE, _UNUSABLE, _FULL = 403, 413, 400, 507
+_FORBIDDEN, _MISSING, _TOO_LARGE, _UNUSABLE, _FULL = 403, 404, 413, 400, 507
 
 
 class _Stop(Exception):
@@ -53,14 +61,14 @@ def make_app(session, token, urls, framed=False, finishing=None):
     frame, as notebooks do.
     """
     check_extra()
-    page = _Page(session, token, urls, framed, finishing or Finishing(session))
+    page = _Page(session, framed, finishing or Finishing(session))
     routes = [
         Route("/", page.page, methods=["GET"]),
         Route("/api/state", page.state, methods=["GET"]),
         Route("/api/overview", page.overview, methods=["GET"]),
-        Route("/api/row/{row:int}", page.row, methods=["GET"]),
+        Route("/api/row/{row}", page.row, methods=["GET"]),
         Route("/api/search", page.search, methods=["GET"]),
-        Route("/api/picture/{row:int}/{name}", page.picture, methods=["GET"]),
+        Route("/api/picture/{row}/{name}", page.picture, methods=["GET"]),
         Route("/api/answer", page.answer, methods=["POST"]),
         Route("/api/undo", page.undo, methods=["POST"]),
         Route("/api/class", page.new_class, methods=["POST"]),
@@ -68,62 +76,85 @@ def make_app(session, token, urls, framed=False, finishing=None):
         Route("/api/finish", page.finish, methods=["POST"]),
         Route("/report", page.made_report, methods=["GET"]),
     ]
-    return page.guarded(Starlette(routes=[Mount(f"/{token}", routes=routes)]))
+    return Starlette(
+        routes=[Mount(f"/{token}", routes=routes)],
+        middleware=[Middleware(_Private), Middleware(_Guarded, token=token, urls=urls)],
+        exception_handlers={
+            _Stop: lambda request, stop: _refused(stop),
+            UserError: lambda request, error: _refused(_Stop(_UNUSABLE, str(error))),
+            OSError: lambda request, error: _refused(
+                _Stop(_FULL, f"Nothing was saved: {error}. Make room, then answer again.")
+            ),
+        },
+    )
+
+
+class _Private:
+    """Middleware: headers that keep the page to itself go with every answer."""
+
+    def __init__(self, app):
+        self._app = app
+
+    async def __call__(self, scope, receive, send):
+        async def sent(message):
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._app(scope, receive, sent)
+
+
+class _Guarded:
+    """Middleware: what every request has to pass."""
+
+    def __init__(self, app, token, urls):
+        self._app, self._token = app, token
+        self._origins = {f"{u.scheme}://{u.netloc}" for u in map(urlsplit, urls)}
+        self._hosts = {urlsplit(url).netloc for url in urls}
+
+    async def __call__(self, scope, receive, send):
+        app = self._app
+        if scope["type"] == "http":
+            try:
+                self._check(scope["path"], scope["method"], Headers(scope=scope))
+            except _Stop as stop:
+                app = _refused(stop)
+        await app(scope, receive, send)
+
+    def _check(self, path, method, headers):
+        token = path.split("/")[1] if path.startswith("/") else ""
+        if not secrets.compare_digest(token.encode(), self._token.encode()):
+            raise _Stop(_FORBIDDEN, "This address has no valid token; open the one that "
+                        "'fewlabels label' printed.")  # fmt: skip
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if host not in self._hosts:
+            raise _Stop(_FORBIDDEN, f"The page is not served as {host[:100]!r}; pass --url if it "
+                        "stands behind another server.")  # fmt: skip
+        crossed = headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
+        if (origin is not None and origin not in self._origins) or (crossed and method != "GET"):
+            raise _Stop(_FORBIDDEN, "Requests from other pages are refused.")
+        length = headers.get("content-length", "0")
+        # As text: a number of thousands of digits is no number for Python.
+        if not length.isdigit() or len(length) > 9 or int(length) > _LARGEST:
+            raise _too_large()
+
+
+def _refused(stop):
+    return JSONResponse({"error": stop.words}, stop.status)
+
+
+def _too_large():
+    return _Stop(_TOO_LARGE, f"The request is larger than {_LARGEST} bytes.")
 
 
 class _Page:
     """The calls; what can be refused is refused here, in a sentence."""
 
-    def __init__(self, session, token, urls, framed, finishing):
-        self.session, self.token, self.ending = session, token, finishing
-        self.origins = {f"{u.scheme}://{u.netloc}" for u in map(urlsplit, urls)}
-        self.hosts = {urlsplit(url).netloc for url in urls}
+    def __init__(self, session, framed, finishing):
+        self.session, self.ending = session, finishing
         self.ancestors = "http://localhost:* http://127.0.0.1:*" if framed else "'none'"
-
-    def guarded(self, app):
-        """The application behind what every request has to pass."""
-
-        async def run(scope, receive, send):
-            if scope["type"] != "http":
-                return await app(scope, receive, send)
-            headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
-            try:
-                self._check(scope["path"], scope["method"], headers)
-            except _Stop as stop:
-                return await self._refused(stop)(scope, receive, send)
-            return await app(scope, receive, partial(self._sent, send))
-
-        return run
-
-    def _check(self, path, method, headers):
-        token = path.split("/")[1] if path.startswith("/") else ""
-        if not secrets.compare_digest(token.encode(), self.token.encode()):
-            raise _Stop(_FORBIDDEN, "This address has no valid token; open the one that "
-                        "'fewlabels label' printed.")  # fmt: skip
-        host, origin = headers.get("host", ""), headers.get("origin")
-        if host not in self.hosts:
-            raise _Stop(_FORBIDDEN, f"The page is not served as {host[:100]!r}; pass --url if it "
-                        "stands behind another server.")  # fmt: skip
-        crossed = headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
-        if (origin is not None and origin not in self.origins) or (crossed and method != "GET"):
-            raise _Stop(_FORBIDDEN, "Requests from other pages are refused.")
-        length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > _LARGEST:
-            raise _Stop(_TOO_LARGE, f"The request is larger than {_LARGEST} bytes.")
-
-    async def _sent(self, send, message):
-        """Pass on what is sent, with the headers that keep the page to itself."""
-        if message["type"] == "http.response.start":
-            headers = [(k, v) for k, v in message["headers"]]
-            names = {k.lower() for k, _ in headers}
-            for name, value in _HEADERS.items():
-                if name.encode() not in names:
-                    headers.append((name.encode(), value.encode()))
-            message = {**message, "headers": headers}
-        await send(message)
-
-    def _refused(self, stop):
-        return JSONResponse({"error": stop.words}, stop.status, headers=dict(_HEADERS))
 
     async def page(self, request):
         nonce = secrets.token_urlsafe(16)
@@ -141,27 +172,18 @@ class _Page:
 
     async def overview(self, request):
         def call():
-            try:
-                rate = float(request.query_params.get("rate", "0.1"))
-            except ValueError:
-                rate = -1.0
-            if not 0 < rate < 1:
-                raise UserError("The false discovery rate must be a number between 0 and 1.")
+            rate = rate_of(request.query_params.get("rate", "0.1"))
             with self.session.lock:
                 curve = self.session.curve[-500:]
                 return {**overview(self.session, rate), "curve": curve}
 
         return await self._answered(call)
 
-    async def row(self, request):
-        def call():
-            row = request.path_params["row"]
-            if row >= len(self.session.rows):
-                raise UserError(f"There is no row {row}; rows are 0 to "
-                                f"{len(self.session.rows) - 1}.")  # fmt: skip
-            return {"card": self.session.shown(row)}
+    def _row(self, request):
+        return row_of(request.path_params["row"], len(self.session.rows))
 
-        return await self._answered(call)
+    async def row(self, request):
+        return await self._answered(lambda: {"card": self.session.shown(self._row(request))})
 
     async def search(self, request):
         def call():
@@ -172,12 +194,11 @@ class _Page:
         return await self._answered(call)
 
     async def picture(self, request):
-        rows, row = self.session.rows, request.path_params["row"]
-        name = request.path_params["name"]
-        cells = {} if row >= len(rows) else {c["name"]: c["text"] for c in rows.card(row)}
-        path = rows.picture(cells.get(name, ""))
+        rows = self.session.rows
+        cells = {c["name"]: c["text"] for c in rows.card(self._row(request))}
+        path = rows.picture(cells.get(request.path_params["name"], ""))
         if path is None:
-            return self._refused(_Stop(404, "There is no such picture."))
+            raise _Stop(_MISSING, "There is no such picture.")
         return FileResponse(path, media_type=PICTURES[path.suffix.lower()])
 
     async def finishing(self, request):
@@ -186,7 +207,7 @@ class _Page:
     async def made_report(self, request):
         ending = self.ending
         if ending.state != "done" or not ending.report.is_file():
-            return self._refused(_Stop(404, "There is no report yet; finish first."))
+            raise _Stop(_MISSING, "There is no report yet; finish first.")
         return FileResponse(ending.report, headers={"content-security-policy": _OF_REPORT})
 
     # -- changing ---------------------------------------------------------------------------------
@@ -194,65 +215,51 @@ class _Page:
     async def answer(self, request):
         def call(given):
             self.session.answer(
-                id=given.get("id"), annotator=given.get("annotator"), row=given.get("row"),
-                kind=given.get("kind"), label=given.get("label"),
+                id=given.id, annotator=given.annotator, row=given.row, kind=given.kind,
+                label=given.label,
             )  # fmt: skip
-            return self._state(given["annotator"])
+            return self._state(given.annotator)
 
-        return await self._changed(request, call)
+        return await self._changed(request, AnswerRequest, call)
 
     async def undo(self, request):
         def call(given):
-            undone = self.session.undo(id=given.get("id"), annotator=given.get("annotator"))
-            return {**self._state(given["annotator"]), "undone": undone is not None}
+            undone = self.session.undo(id=given.id, annotator=given.annotator)
+            return {**self._state(given.annotator), "undone": undone is not None}
 
-        return await self._changed(request, call)
+        return await self._changed(request, UndoRequest, call)
 
     async def new_class(self, request):
         def call(given):
-            self.session.add_class(given.get("name"))
-            return self._state(given.get("annotator", "me"))
+            self.session.add_class(given.name)
+            return self._state(given.annotator)
 
-        return await self._changed(request, call)
+        return await self._changed(request, ClassRequest, call)
 
     async def finish(self, request):
         def call(given):
             self.ending.start()
             return self.ending.plain()
 
-        return await self._changed(request, call)
+        return await self._changed(request, FinishRequest, call)
 
     def _state(self, annotator):
         return state_of(self.session, annotator)
 
-    async def _changed(self, request, call):
-        """Read a request as JSON, do what it says, and answer."""
+    async def _changed(self, request, kind, call):
+        """Read a request of a ``kind``, do what it says, and answer."""
         if request.headers.get("content-type", "").split(";")[0] != "application/json":
-            return self._refused(_Stop(_UNUSABLE, "Send application/json."))
+            raise _Stop(_UNUSABLE, "Send application/json.")
         body = b""
         async for part in request.stream():
             body += part
             if len(body) > _LARGEST:
-                return self._refused(
-                    _Stop(_TOO_LARGE, f"The request is larger than {_LARGEST} bytes.")
-                )
-        try:
-            given = json.loads(body)
-        except (ValueError, RecursionError):
-            given = None
-        if not isinstance(given, dict):
-            return self._refused(_Stop(_UNUSABLE, "The request is no JSON object."))
-        return await self._answered(call, given)
+                raise _too_large()
+        return await self._answered(call, kind.of_json(body))
 
     async def _answered(self, call, *args):
         """What a call gives as JSON; in a thread, as it may take a while."""
-        try:
-            return JSONResponse(await run_in_threadpool(call, *args))
-        except UserError as error:
-            return self._refused(_Stop(_UNUSABLE, str(error)))
-        except OSError as error:
-            words = f"Nothing was saved: {error}. Make room, then answer again."
-            return self._refused(_Stop(_FULL, words))
+        return JSONResponse(await run_in_threadpool(call, *args))
 
 
 # A report is a document of its own: it reaches nothing of the page.

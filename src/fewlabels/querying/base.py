@@ -49,6 +49,8 @@ class Strategy(ABC):
     """
 
     why = ""
+    #: The reason while there is no model, if it differs.
+    why_without_model = ""
 
     def __init__(self, missing_label=np.nan, random_state=None):
         self.missing_label = missing_label
@@ -131,6 +133,12 @@ class Strategy(ABC):
     def _may_ask(self, labeled):
         return ~labeled
 
+    def reason(self, question):
+        """Why a row is asked, in half a sentence."""
+        if question.decisions is None and self.why_without_model:
+            return self.why_without_model
+        return self.why
+
     def choose(self, question, batch_size):
         """Give (row, utilities of all rows, why) again and again; the best row first.
 
@@ -143,7 +151,7 @@ class Strategy(ABC):
             candidates, order = candidates[order >= least], order[order >= least]
         chance = self._rng.random_sample(len(candidates))
         for place in np.lexsort((chance, -order))[:batch_size]:
-            yield int(candidates[place]), values, self.why
+            yield int(candidates[place]), values, self.reason(question)
 
     @abstractmethod
     def utilities(self, question) -> np.ndarray:

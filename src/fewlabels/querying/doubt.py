@@ -26,7 +26,8 @@ class Uncertain(Strategy):
     Parameters as :class:`Strategy`.
     """
 
-    why = "the machine is least sure of it"
+    why = "the model is least sure of it"
+    why_without_model = "nothing has been learnt yet, so any row will do"
 
     def utilities(self, question):
         if question.decisions is None:
@@ -43,7 +44,8 @@ class Typical(Strategy):
     Parameters as :class:`Strategy`.
     """
 
-    why = "the machine is not sure of it, and many rows are like it"
+    why = "the model is not sure of it, and many rows are like it"
+    why_without_model = "nothing has been learnt yet, and many rows are like it"
 
     def __init__(self, missing_label=np.nan, random_state=None):
         super().__init__(missing_label, random_state)
@@ -71,7 +73,8 @@ class Diverse(Strategy):
     Parameters as :class:`Strategy`.
     """
 
-    why = "the machine is not sure of it, and it is unlike the rows asked before"
+    why = "the model is not sure of it, and it is unlike the rows asked before"
+    why_without_model = "nothing has been learnt yet, and it is unlike the rows asked before"
 
     def choose(self, question, batch_size):
         X, candidates = question.X, question.candidates
@@ -86,7 +89,7 @@ class Diverse(Strategy):
             values = np.full(len(question.y), -np.inf)
             values[pool] = far[pool]
             row = int(pool[np.argmax(far[pool])])
-            yield row, values, self.why
+            yield row, values, self.reason(question)
             far[pool] = np.minimum(far[pool], pairwise_distances(X[pool], X[[row]])[:, 0])
             far[row] = -np.inf
 

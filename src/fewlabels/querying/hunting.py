@@ -20,6 +20,7 @@ class Positives(Strategy):
     """
 
     why = "it looks most like the class you hunt for"
+    why_without_model = "nothing has been learnt yet, so any row will do"
 
     def __init__(self, positive=None, missing_label=np.nan, random_state=None):
         super().__init__(missing_label, random_state)

@@ -10,6 +10,7 @@ import typer
 
 from ...io.errors import UserError
 from ..terminal import show
+from ..terminal.say import say
 
 Data = StrEnum("Data", [("digits", "digits"), ("breast_cancer", "breast-cancer")])
 
@@ -51,11 +52,12 @@ def demo(
 
     split = split_data(data.value, digit)
     train_file, test_file = write_split(split, output)
-    typer.echo(split.story)
-    typer.echo(f"  learnt from: {len(split.train):,} rows, {train_file}")
-    typer.echo(
+    say(split.story)
+    say(f"  learnt from: {len(split.train):,} rows, {train_file}")
+    say(
         f"  scored:      {len(split.test):,} rows, {int(split.is_normal.sum()):,} of them normal, "
-        f"{test_file}\n"
+        f"{test_file}",
+        "",
     )
     _warm_up()
     machines = [
@@ -66,7 +68,7 @@ def demo(
     for title, machine, parameters, report in machines:
         results[title] = _ours(machine, parameters, report, split, output, train_file, test_file)
     results[_PEER] = _peer(split, output)
-    typer.echo()
+    say()
     _print_table(results)
     picture = output / "demo.png"
     scores = {title: found.pop("scores") for title, found in results.items()}
@@ -74,16 +76,18 @@ def demo(
     figures = dict(results)
     if not quick:
         rows = moved_images()
-        typer.echo(
-            f"\nThe same at a larger size: the 1,797 images and their copies moved by one pixel, "
-            f"{len(rows):,} x {rows.shape[1]}, nu = 0.5"
+        say(
+            "",
+            f"The same at a larger size: the 1,797 images and their copies moved by one pixel, "
+            f"{len(rows):,} x {rows.shape[1]}, nu = 0.5",
         )
         figures["larger"] = side_by_side(rows)
     with replacing(output / "figures.json") as temporary:
         temporary.write_text(json.dumps(figures, indent=1), encoding="utf-8")
-    typer.echo(
-        f"\nPicture: {picture}   Report: {output / 'svdd.html'}   Model: "
-        f"{output / 'svdd.skops'}   Figures: {output / 'figures.json'}"
+    say(
+        "",
+        f"Picture: {picture}   Report: {output / 'svdd.html'}   Model: "
+        f"{output / 'svdd.skops'}   Figures: {output / 'figures.json'}",
     )
 
 
@@ -99,7 +103,7 @@ def _warm_up():
         machine_class(name)(target_fpr=0.1).fit(rows).decision_function(rows)
     seconds = time.perf_counter() - started
     if seconds > 5:
-        typer.echo(f"(compiled for this machine in {seconds:.0f} s, once)\n")
+        say(f"(compiled for this machine in {seconds:.0f} s, once)", "")
 
 
 def _ours(machine, parameters, report, split, output, train_file, test_file):
@@ -123,12 +127,12 @@ def _ours(machine, parameters, report, split, output, train_file, test_file):
         chosen, effort = {"time_budget": 0.0}, " --time-budget 0 --no-report"
     scale = "" if split.scale else " --no-scale"
     command = f"fewlabels fit {train_file} --machine {machine}{words}{scale}{effort} -o {model}"
-    typer.echo(f"$ {command}")
+    say(f"$ {command}")
     summary = train(
         train_file, model, report=report, command=command, force=True, observer=Quiet(),
         machine=machine, scale=split.scale, **parameters, **chosen,
     )  # fmt: skip
-    typer.echo(f"$ fewlabels predict {model} {test_file} -o {scored}")
+    say(f"$ fewlabels predict {model} {test_file} -o {scored}")
     score_file(model, test_file, scored, observer=Quiet())
     training = summary["training"]
     kept = ("support_vectors", "radius", "objective", "duality_gap", "seconds")
@@ -188,8 +192,8 @@ def _print_table(results):
     ]
     widths = [max(14, len(title)) for title in results]
     heads = "  ".join(f"{title:>{w}}" for title, w in zip(results, widths, strict=True))
-    typer.echo(f"{'':<22}{heads}")
+    say(f"{'':<22}{heads}")
     for name, key, form in rows:
         cells = ["-" if found[key] is None else form(found[key]) for found in results.values()]
         line = "  ".join(f"{cell:>{w}}" for cell, w in zip(cells, widths, strict=True))
-        typer.echo(f"{name:<22}{line}")
+        say(f"{name:<22}{line}")

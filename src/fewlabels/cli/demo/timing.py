@@ -3,7 +3,8 @@
 import time
 
 import numpy as np
-import typer
+
+from ..terminal.say import say
 
 
 def moved_images():
@@ -26,7 +27,7 @@ def side_by_side(rows, nu=0.5):
     ours = machine_class("one-class")
     ours(nu=nu).fit(rows[:3000]).decision_function(rows[:100])  # compiles what this size takes
     found = {}
-    typer.echo(f"{'':<22}{'fit, s':>10}{'score, s':>10}{'objective':>14}{'duality gap':>13}")
+    say(f"{'':<22}{'fit, s':>10}{'score, s':>10}{'objective':>14}{'duality gap':>13}")
     for title, machine in (("fewlabels", ours(nu=nu)), ("scikit-learn", Peer(nu=nu))):
         started = time.perf_counter()
         machine.fit(rows)
@@ -42,7 +43,7 @@ def side_by_side(rows, nu=0.5):
             "duality_gap": gap,
         }
         shown = "-" if gap is None else f"{gap:.3g}"
-        typer.echo(
+        say(
             f"{title:<22}{fitted - started:>10.2f}{scored - fitted:>10.2f}{objective:>14.7g}"
             f"{shown:>13}"
         )

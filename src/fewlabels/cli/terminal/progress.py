@@ -3,11 +3,11 @@
 import contextlib
 import sys
 
-import typer
-
+from ...io.errors import printable
 from ...jobs.observer import Observer
 from .interrupts import going_on
 from .left import OfRounds, OfShare
+from .say import say
 
 
 class Quiet(Observer):
@@ -30,10 +30,10 @@ class _Verbose(Quiet):
         self._rounds = OfRounds()
 
     def step(self, text):
-        typer.echo(text, err=True)
+        say(text, err=True)
 
     def round(self, entry):
-        typer.echo(f"{describe(entry)}{self._rounds.words(entry)}", err=True)
+        say(f"{describe(entry)}{self._rounds.words(entry)}", err=True)
 
 
 class _Line(Quiet):
@@ -49,7 +49,7 @@ class _Line(Quiet):
         self._show(text)
 
     def _show(self, text):
-        self._bar.update(self._task, description=text)
+        self._bar.update(self._task, description=printable(text))
 
     def round(self, entry):
         self._round = f"{describe(entry)}{self._rounds.words(entry)}"
@@ -59,7 +59,7 @@ class _Line(Quiet):
         of = "" if total is None else f" of {total:,}"
         left = "" if self._timed else self._left.words(share)
         text = f"{done:,}{of} rows {what}{left}"
-        self._bar.update(self._task, completed=share, description=text)
+        self._bar.update(self._task, completed=share, description=printable(text))
 
     def passes(self, done):
         if int(done) > self._passes:
@@ -71,7 +71,7 @@ class _Line(Quiet):
     @contextlib.contextmanager
     def handed_over(self, text):
         self._bar.stop()
-        typer.echo(f"{text} (Ctrl-C goes on with the best so far)", err=True)
+        say(f"{text} (Ctrl-C goes on with the best so far)", err=True)
         try:
             yield True
         finally:
@@ -108,13 +108,16 @@ def observing(start, quiet=False, verbose=False, timed=False):
 
     columns = _columns(timed)
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield _Line(bar, bar.add_task(start, total=1.0), timed)
+        yield _Line(bar, bar.add_task(printable(start), total=1.0), timed)
 
 
 def _columns(timed):
     from rich import progress
 
-    text, elapsed = progress.TextColumn("{task.description}"), progress.TimeElapsedColumn()
+    text, elapsed = (
+        progress.TextColumn("{task.description}", markup=False),
+        progress.TimeElapsedColumn(),
+    )
     if not timed:
         return progress.SpinnerColumn(), text, elapsed
     gone, left = progress.TextColumn("gone,"), progress.TextColumn("left")

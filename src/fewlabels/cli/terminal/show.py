@@ -3,18 +3,18 @@
 import json
 import shlex
 
-import typer
-
 from ...io.errors import quoted
+from .say import say
 
 
 def as_json(values, err=False):
-    typer.echo(json.dumps(values, indent=2, allow_nan=False), err=err)
+    say(*json.dumps(values, indent=2, allow_nan=False).split("
+"), err=err)
 
 
 def note(message):
     """Print what the user should know, apart from the results."""
-    typer.echo(f"Note: {message}.", err=True)
+    say(f"Note: {message}.", err=True)
 
 
 def told(summary, json, quiet, notes):
@@ -49,7 +49,7 @@ def lines(pairs):
     pairs = [(name, value) for name, value in pairs if value is not None]
     width = max(len(name) for name, _ in pairs)
     for name, value in pairs:
-        typer.echo(f"  {name:<{width}}  {value}")
+        say(f"  {name:<{width}}  {value}")
 
 
 def number(value):

@@ -79,6 +79,7 @@ class AnswerFile:
                 uri, uri=True, timeout=10, isolation_level=None, check_same_thread=False
             )
             try:
+                self._db.execute("PRAGMA trusted_schema = OFF")
                 if about is not None:
                     # EXTRA is FULL, and the end of a transaction is on the disk, too.
                     self._db.execute("PRAGMA synchronous = EXTRA")
@@ -107,6 +108,10 @@ class AnswerFile:
         self._db.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", rows)
 
     def _check(self):
+        # A view may never end, and a trigger does what its author wanted; no such file has any.
+        programs = "SELECT count(*) FROM sqlite_master WHERE type IN ('view', 'trigger')"
+        if self._db.execute(programs).fetchone() != (0,):
+            raise UserError(f"{self.path} is no file of labels; name another one with --labels.")
         (application,) = self._db.execute("PRAGMA application_id").fetchone()
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         if application != _APPLICATION:

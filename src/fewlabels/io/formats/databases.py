@@ -23,6 +23,16 @@ def table_of(source, known):
     return next(iter(known.values()))
 
 
+def share_read(source, done, n_rows):
+    """The share of a table that was read; more rows than the table has are refused."""
+    if done > n_rows:
+        raise UserError(
+            f"{source} gives more rows than the {n_rows} that it counts, as a view that draws "
+            "random numbers does; name a table."
+        )
+    return done / max(1, n_rows)
+
+
 def quoted(name):
     """A name as SQL takes any."""
     return '"' + name.replace('"', '""') + '"'

@@ -4,6 +4,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
+from ..folders import parquet_files
 from .parquet import by_buffers, check_cells, texts, written_out
 
 _ROWS = 1 << 16
@@ -47,11 +48,3 @@ def _dataset(source):
     options = pads.ParquetReadOptions(dictionary_columns=columns)
     form = pads.ParquetFileFormat(read_options=options, default_fragment_scan_options=by_buffers())
     return pads.dataset(paths, schema=packed, format=form, **how), schema, files
-
-
-def parquet_files(folder):
-    """The Parquet files below a folder, without those that are hidden."""
-    for path in folder.rglob("*.parquet"):
-        parts = path.relative_to(folder).parts
-        if path.is_file() and not any(part.startswith((".", "_")) for part in parts):
-            yield path

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..arrays import as_sparse
-from ..errors import UserError, listing, plural, quoted
+from ..errors import UserError, listing, meant, plural, quoted
 from ..formats.beside import is_beside
 from ..paths import SEPARATORS, TABLES, WITH_HEADER, input_format
 from ..sources import as_fitted
@@ -158,5 +158,5 @@ def _found(target, needed, names, path):
         return target
     if needed:
         known = f"it has {listing(names)}" if len(names) else "it has no labels at all"
-        raise UserError(f"{path} has no target {quoted(target)}; {known}.")
+        raise UserError(f"{path} has no target {quoted(target)}{meant(target, names)}; {known}.")
     return None

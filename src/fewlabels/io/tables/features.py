@@ -1,10 +1,9 @@
 """From a table to the columns a model needs, checked cell by cell."""
 
-import difflib
-
 import numpy as np
 
-from ..errors import UserError, listing, plural, quoted
+from ..encoding.spellings import respelled, spellings_of
+from ..errors import UserError, listing, meant, plural, quoted
 from ..formats.beside import is_beside
 from .columns import are_dates, days, is_number, is_supported, is_text, numbers, text
 from .notation import read_numbers
@@ -14,12 +13,12 @@ from .tally import usable
 from .truth import are_truth_values
 
 
-def table_schema(table, source, row_numbers, asked=None, kept=(), missing=REFUSE):
+def table_schema(table, source, row_numbers, asked=None, kept=(), missing=REFUSE, merge=False):
     """Find out what kind each column of the training rows is.
 
     ``asked`` says of some whether they are a "category" or a "text", whatever they hold; ``kept``
     the user wants although they look like names or dates. ``row_numbers`` are those of the file,
-    from 1.
+    from 1. ``merge``: whether categories that differ in capital letters or blanks only are one.
     """
     asked = asked or {}
     columns = []
@@ -36,7 +35,12 @@ def table_schema(table, source, row_numbers, asked=None, kept=(), missing=REFUSE
             kind = asked.get(name) or _kind(cells, name, source, row_numbers, name in kept)
             if kind == "text" and not see(cells).filled:
                 raise _blank(name, source)
-        columns.append(Column(name, kind))
+        spellings = {}
+        if merge and kind == "category" and is_text(cells.type):
+            seen = see(cells)
+            if seen.kind in ("text", "mixed"):
+                spellings = spellings_of(seen.values, seen.counts)
+        columns.append(Column(name, kind, spellings=spellings))
     return Schema("table", len(columns), tuple(columns), missing=missing)
 
 
@@ -51,14 +55,16 @@ def table_features(table, schema, *, tally, row_numbers, notations=None):
 
     data = {}
     missing = np.zeros(table.num_rows, dtype=bool)
-    for name, kind in ((column.name, column.kind) for column in schema.columns):
-        cells = table.column(name)
+    for column in schema.columns:
+        name, kind, cells = column.name, column.kind, table.column(column.name)
         if kind == "date":
             values = days(cells, name, tally.source)
         else:
             _check_type(cells.type, name, tally.source)
             if kind in ("category", "boolean", "text"):
                 data[name] = text(cells)
+                if column.spellings:
+                    data[name] = np.array(respelled(data[name], column.spellings), dtype=object)
                 continue
             notation = (notations or {}).get(name)
             if notation is not None and is_text(cells.type):
@@ -100,11 +106,9 @@ def check_columns(names, schema, source):
     if not lacking:
         return
     noun = "column" if len(lacking) == 1 else "columns"
-    close = difflib.get_close_matches(lacking[0], names, n=1)
-    hint = f" (is {quoted(close[0])} meant?)" if close else ""
     raise UserError(
-        f"{source} lacks the {noun} {listing(lacking)} that the model was fitted to{hint}; it has "
-        f"{listing(names)}."
+        f"{source} lacks the {noun} {listing(lacking)} that the model was fitted to"
+        f"{meant(lacking[0], names)}; it has {listing(names)}."
     )
 
 

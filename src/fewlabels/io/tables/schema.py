@@ -11,7 +11,9 @@ class Column:
     """A named column: ``kind`` is "number", "category", "boolean", "date" or "text".
 
     There may be its number of ``categories``, or of ``words`` and their like. Numbers may have
-    been written with a mark other than "." before ``decimal`` s, and a ``unit``.
+    been written with a mark other than "." before ``decimal`` s, and a ``unit``. Categories that
+    differ in capital letters or blanks only may be one: ``spellings`` gives the one to use, by
+    what they have in common.
     """
 
     name: str
@@ -20,6 +22,7 @@ class Column:
     decimal: str = "."
     unit: str = ""
     words: int | None = None
+    spellings: dict[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ class Schema:
         if not self.features:
             del values["features"]
         for column in values["columns"]:
-            for key, usual in (("decimal", "."), ("unit", ""), ("words", None)):
+            for key, usual in (("decimal", "."), ("unit", ""), ("words", None), ("spellings", {})):
                 if column[key] == usual:
                     del column[key]
         return values

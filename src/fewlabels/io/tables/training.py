@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from ..arrays import ArrayData, read_arrays
-from ..errors import UserError, listing, plural, quoted
+from ..encoding.spellings import spelling_notes
+from ..errors import UserError, listing, meant, plural, quoted
 from ..formats.beside import is_beside
 from ..limits import check_room
 from ..memory import InMemory
@@ -21,13 +22,15 @@ from .columns import text
 from .dates import days_of, with_dates
 from .features import array_features, table_features, table_schema
 from .notation import Notation, as_numbers, find_notations, is_written, notation_words
-from .profile import UNHELPFUL, Column, describe_columns, judge_columns, notes_on
+from .profile import UNHELPFUL, Column, describe_columns, judge_columns, notes_on, see
 from .read import read_table, remark_on
 from .schema import IMPUTE, REFUSE, Schema
 from .tally import Tally, filled_words
 from .target import count_labels, target_text, value_key
 
 SKIP = "skip"
+# Cells that columns are compared by before all of them are.
+_COMPARED = 20
 
 
 class TrainingRows(NamedTuple):
@@ -212,7 +215,8 @@ def _read_table(path, form, target, drop, others):
     unknown = [name for name in dict.fromkeys(asked) if name not in table.column_names]
     if unknown:
         raise UserError(
-            f"{path} has no column {listing(unknown)}; it has {listing(table.column_names)}."
+            f"{path} has no column {listing(unknown)}{meant(unknown[0], table.column_names)}; it "
+            f"has {listing(table.column_names)}."
         )
     left = [name for name in table.column_names if name != target and name not in drop]
     if not left:
@@ -226,7 +230,10 @@ def _read_arrays(path, form, target):
         return data, None
     if target not in data.labels:
         known = f"it has {listing(data.labels)}" if data.labels else "it has no labels at all"
-        raise UserError(f"{path} has no target {quoted(target)} with one value per row; {known}.")
+        raise UserError(
+            f"{path} has no target {quoted(target)} with one value per row"
+            f"{meant(target, data.labels)}; {known}."
+        )
     return data, target_text(data.labels[target])
 
 
@@ -263,7 +270,8 @@ def _choose_table(file, keep, row_numbers, tally, missing):
         used = used.filter(keep)
     asked = dict.fromkeys([*file.categorical, *as_category], "category")
     asked |= dict.fromkeys([*file.texts, *as_text], "text")
-    schema = table_schema(used, file.path, row_numbers, asked, wanted, missing)
+    merge = file.merge_case is not False
+    schema = table_schema(used, file.path, row_numbers, asked, wanted, missing, merge)
     rows, complete = table_features(used, schema, tally=tally, row_numbers=row_numbers)
     schema = replace(schema.written(file.notations), dates=file.dates)
     if isinstance(file.path, Source):
@@ -275,7 +283,28 @@ def _choose_table(file, keep, row_numbers, tally, missing):
     if beside:
         shown = f"{len(beside)} columns of numbers"
         profile.append(Column("features", "number", 0, len(beside), shown, "beside the table"))
-    return rows, complete, schema, notes_on(verdicts), profile
+    values = {c.name: see(used.column(c.name)).values for c in schema.columns if c.spellings}
+    notes = notes_on(verdicts) + spelling_notes(values, schema)
+    repeated = _repeated(used.drop_columns(beside))
+    if repeated:
+        pairs = ", ".join(f"{quoted(one)} repeats {quoted(other)}" for one, other in repeated[:5])
+        more = f" and {len(repeated) - 5} more" if len(repeated) > 5 else ""
+        notes.append(f"columns that count twice: {pairs}{more}; --drop COLUMN leaves one out")
+    return rows, complete, schema, notes, profile
+
+
+def _repeated(table):
+    """Columns that equal an earlier one in every row, with that one."""
+    alike, found = {}, []
+    for name, cells in zip(table.column_names, table.columns, strict=True):
+        start = (str(cells.type), *map(str, cells.slice(0, _COMPARED).to_pylist()))
+        earlier = alike.setdefault(start, [])
+        same = next((other for other in earlier if table.column(other).equals(cells)), None)
+        if same is None:
+            earlier.append(name)
+        else:
+            found.append((name, same))
+    return found
 
 
 def _choose_array(file, keep, row_numbers, tally, missing):

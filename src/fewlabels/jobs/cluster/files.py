@@ -4,11 +4,10 @@ import contextlib
 import glob
 from dataclasses import replace
 from itertools import groupby
-from pathlib import Path
 
 from ..._threads import resolve_n_jobs
 from ...io.errors import UserError, listing
-from ...io.formats.folder import parquet_files
+from ...io.folders import files_of_pattern, parquet_files
 from ...io.memory import InMemory
 from ...io.paths import input_format
 from ...io.tables.read import CUT, cut_into_parts
@@ -42,11 +41,11 @@ def files_of(data):
             )
     path = data.path
     if glob.has_magic(str(path)) and not path.exists():
-        found = [Path(name) for name in glob.glob(str(path), recursive=True)]
+        found = files_of_pattern(path)
         if not found:
             raise UserError(f"No file matches {path}; check the pattern and the folder.")
     else:
-        found = list(parquet_files(path)) if path.is_dir() else [path]
+        found = parquet_files(path) if path.is_dir() else [path]
         if any("=" in part for file in found for part in file.relative_to(path).parts[:-1]):
             raise UserError(
                 f"Folders in {path} name columns (key=value), which a file read by itself lacks; "

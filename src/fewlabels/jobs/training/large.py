@@ -14,6 +14,7 @@ from sklearn.base import clone
 from ...estimators.elsewhere.places import what_is_missing
 from ...io.arrays import ArrayData, memory_of, release, taken
 from ...io.errors import plural
+from ...io.folders import parquet_files
 from ...io.limits import free_memory, size_of, writing
 from ...io.memory import InMemory
 from ...io.models.machines import MACHINES, machine_class
@@ -60,7 +61,7 @@ def does_not_fit(data, request):
     if form not in TABLES:
         return memory_of(data, form) > allowed
     path = data.path
-    files = path.rglob("*.parquet") if path.is_dir() else [path]
+    files = parquet_files(path) if path.is_dir() else [path]
     most = _MOST[form] * (100 if is_compressed(path) else 1)
     if most * sum(file.stat().st_size for file in files) <= allowed:
         return False

@@ -1,0 +1,95 @@
+"""What the page may send: typed values, checked before anything is done with them."""
+
+import json
+from dataclasses import MISSING, dataclass, fields
+from types import NoneType, UnionType
+from typing import get_args, get_type_hints
+
+from ..io.errors import UserError
+
+_NAMES = {str: "text", int: "a whole number", float: "a number", NoneType: "null"}
+
+
+class Request:
+    """A request's values. Those without a default must be there; others may be missing."""
+
+    @classmethod
+    def of_json(cls, body):
+        """The request in a JSON object; values that it does not name are left out."""
+        try:
+            given = json.loads(body)
+        except (ValueError, RecursionError):
+            given = None
+        if not isinstance(given, dict):
+            raise UserError("The request is no JSON object.")
+        kinds, found = get_type_hints(cls), {}
+        for field in fields(cls):
+            if field.name not in given and field.default is MISSING:
+                raise UserError(f"The request has no {field.name!r}.")
+            value = given.get(field.name, field.default)
+            allowed = _kinds(kinds[field.name])
+            if type(value) not in allowed:  # not isinstance: true is no number
+                words = " or ".join(_NAMES[kind] for kind in allowed)
+                raise UserError(
+                    f"The {field.name!r} of the request is {value!r:.40}, not {words}."
+                )
+            found[field.name] = value
+        return cls(**found)
+
+
+def _kinds(hint):
+    return get_args(hint) if isinstance(hint, UnionType) else (hint,)
+
+
+@dataclass(frozen=True)
+class AnswerRequest(Request):
+    """An answer about a row."""
+
+    id: str
+    annotator: str
+    row: int
+    kind: str
+    label: str | None = None
+
+
+@dataclass(frozen=True)
+class UndoRequest(Request):
+    """Take back the newest answer of somebody."""
+
+    id: str
+    annotator: str
+
+
+@dataclass(frozen=True)
+class ClassRequest(Request):
+    """Let there be one class more."""
+
+    name: str
+    annotator: str = "me"
+
+
+@dataclass(frozen=True)
+class FinishRequest(Request):
+    """Make a model of the labels."""
+
+
+def row_of(text, n_rows):
+    """The number of a row in an address."""
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(n_rows))):
+        row = None
+    else:
+        row = int(text)
+    if row is None or row >= n_rows:
+        raise UserError(f"There is no row {text[:40]}; rows are 0 to {n_rows - 1}.")
+    return row
+
+
+def rate_of(text):
+    """A false discovery rate in an address."""
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = -1.0
+    if not 0 < rate < 1:
+        raise UserError("The false discovery rate must be a number between 0 and 1.")
+    return rate
