@@ -1,5 +1,6 @@
 """Simple classifiers of a few labels and unlabelled rows."""
 
+from dataclasses import replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -7,6 +8,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_consistent_length
 
+from ..fitted import class_of
 from ..labels.semi_supervised import places_of, read_semi_labels
 from ..training.class_curves import curves_of_classes
 from ..training.cross_fitting import left_out_scores
@@ -85,7 +87,7 @@ class FewLabelsBaseline(ClassifierMixin, Baseline):
         label, self.classes_, _ = read_semi_labels(y, self.unlabeled)
         place = places_of(label, len(self.classes_))
         self._function = value_of(self._fitted(estimator, X, place), X)
-        places = np.where(place < 0, self._answers(self._function(X)), place)
+        places = np.where(place < 0, class_of(self._function(X)), place)
         self.transduction_ = self.classes_[places]
         self._curve = self._fit_curve(estimator, X, place)
         return self
@@ -115,13 +117,10 @@ class FewLabelsBaseline(ClassifierMixin, Baseline):
         )  # fmt: skip
         weight = np.ones(len(known))
         if n_classes > 2:
-            return curves_of_classes(scores, place[known], weight, self.probability)
-        return curve_of_labels(scores, place[known] == 1, weight, self.probability)
-
-    @staticmethod
-    def _answers(scores):
-        """Which class each row gets."""
-        return (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+            curve = curves_of_classes(scores, place[known], weight, self.probability)
+        else:
+            curve = curve_of_labels(scores, place[known] == 1, weight, self.probability)
+        return replace(curve, agrees=True)
 
     @property
     def has_curve_(self):
@@ -157,7 +156,7 @@ class FewLabelsBaseline(ClassifierMixin, Baseline):
             Rows.
         """
         decision = self.decision_function(X)
-        return self.classes_[self._answers(decision)]
+        return self.classes_[class_of(decision)]
 
     def predict_proba(self, X) -> np.ndarray:
         """Probabilities of the classes, by labelled rows held out.

@@ -113,6 +113,7 @@ class PUSVM(TwoClassMachine):
         Whether there is ``predict_proba``, and its curve from decisions to probabilities, fitted
         without negatives to scores of rows left out, such that the mean over the unlabelled ones
         is the prior. "isotonic" is the mean of the best increasing function and the best sigmoid.
+        Rows that ``predict`` marks get one half at least, all others one half at most.
 
     Attributes
     ----------
@@ -400,7 +401,8 @@ class PUSVM(TwoClassMachine):
             held_out = positive_unlabelled.scores_left_out(
                 self, rows, found, self.function_, left_out
             )
-        return curve_with_prior(*held_out, self.prior_, self.probability)
+        curve = curve_with_prior(*held_out, self.prior_, self.probability)
+        return replace(curve, agrees=True)
 
     # -- saving --------------------------------------------------------------------
 

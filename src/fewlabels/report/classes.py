@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from ..fitted import class_of
 from .contents import Findings, Group, Ranking, Rate
 from .held_out import counted, cross_fit_classes, group_of
 from .intervals import counted_interval
@@ -65,11 +66,6 @@ def _counted(counts):
     return words.listing(f"{words.count(n)} '{name}'" for name, n in counts.items())
 
 
-def _answers(scores):
-    """Which class each row gets."""
-    return (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-
-
 def _margins(scores):
     """How far each row is from getting another class."""
     if scores.ndim == 1:
@@ -81,7 +77,7 @@ def _margins(scores):
 def _rates(held, y, names, comparison):
     if held.reason:
         return [], [f"How many answers are right is not known, as {held.reason}"]
-    truth, answers = y[held.rows], _answers(held.scores)
+    truth, answers = y[held.rows], class_of(held.scores)
     n, right = len(truth), int(np.sum(truth == answers))
     told = (
         "labelled rows get their own class from machines that were trained without their labels."
@@ -116,7 +112,7 @@ def _table(fit, unlabelled, held, names):
     chances = None
     if hasattr(fit.estimator, "predict_proba") and len(unlabelled):
         chances = fit.estimator.predict_proba(fit.X[fit.scored[unlabelled]]).mean(axis=0)
-    truth, answers = y[held.rows], _answers(held.scores) if len(held.rows) else np.zeros(0, int)
+    truth, answers = y[held.rows], class_of(held.scores) if len(held.rows) else np.zeros(0, int)
     n_labelled, lines = int(np.sum(y >= 0)), []
     for k, name in enumerate(names):
         line = {
@@ -149,7 +145,7 @@ def _groups(fit, held, names):
 def _rankings(fit, unlabelled, held, names):
     scores, order = fit.decisions[unlabelled], fit.scored[unlabelled]
     listed = [_least_certain(fit, scores, order, held, names)]
-    answers, margins = _answers(scores), _margins(scores)
+    answers, margins = class_of(scores), _margins(scores)
     if len(names) > _MOST_LISTS:
         return listed
     for k, name in enumerate(names):
@@ -176,7 +172,7 @@ def _least_certain(fit, scores, order, held, names):
     Not by the machine's own scores: it keeps the rows that it was trained on away from the
     boundary.
     """
-    answers = _answers(scores)
+    answers = class_of(scores)
     if held.votes is None:
         doubt = _margins(scores)
         text = "Rows without a label that are next to the boundary."
@@ -192,7 +188,7 @@ def _least_certain(fit, scores, order, held, names):
     columns = {"class": [names[answer] for answer in answers[best]]}
     columns |= _columns(fit, scores[best], order[best])
     if held.folds > 1:
-        votes = np.array([_answers(vote[best]) for vote in held.votes])
+        votes = np.array([class_of(vote[best]) for vote in held.votes])
         with_it = votes == answers[best]
         columns["machines that agree"] = [f"{n} of {held.folds}" for n in with_it.sum(axis=0)]
     columns["why"] = reasons(fit, fit.trained, order[best], 0.0)
@@ -207,7 +203,7 @@ def _least_certain(fit, scores, order, held, names):
 
 def _columns(fit, scores, order):
     """Scores, and probabilities of the class that each row gets."""
-    answers = _answers(scores)
+    answers = class_of(scores)
     columns = {"score": scores if scores.ndim == 1 else scores.max(axis=1)}
     if hasattr(fit.estimator, "predict_proba"):
         chances = fit.estimator.predict_proba(fit.X[order])

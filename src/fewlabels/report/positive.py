@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..fitted import class_of
 from .contents import Findings, Ranking, Rate
 from .held_out import counted, cross_fit_positive, group_of
 from .intervals import precision_interval
@@ -82,7 +83,7 @@ def _rates(held, y, name, prior):
     if held.reason:
         return [], [f"Error rates are not known, as {held.reason}"]
     positive = y[held.rows] == 1
-    above = held.scores > 0
+    above = class_of(held.scores) == 1
     found = int(np.sum(above & positive)), int(np.sum(positive))
     marked = int(np.sum(above & ~positive)), int(np.sum(~positive))
     told = "labelled rows are found by machines that were trained without them."
