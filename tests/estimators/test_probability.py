@@ -427,7 +427,7 @@ def test_a_stored_curve_that_disagrees_stays_as_it_is(rng):
     disagreeing = Curve(3.0, 2.0)  # as files hold it from before there was such a rule
     machine.predict_proba(X)
     state = pickle.loads(pickle.dumps(machine)).__getstate__()
-    state["_late"] = state["_late"].with_value("isotonic curve", disagreeing)
+    state["_late"] = state["_late"].with_value(f"{machine.probability} curve", disagreeing)
     old = clone(machine)
     old.__setstate__(state)
     p = old.predict_proba(X)
