@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from ..fitted import class_of
 from ..labels.semi_supervised import places_of, read_semi_labels
+from ..metrics.default_scores import labelled_accuracy
 from ..training.class_curves import curves_of_classes
 from ..training.cross_fitting import left_out_scores
 from ..training.curves import curve_of_labels
@@ -157,6 +158,20 @@ class FewLabelsBaseline(ClassifierMixin, Baseline):
         """
         decision = self.decision_function(X)
         return self.classes_[class_of(decision)]
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """Accuracy on the labelled rows, as of ``S3VM``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows that were not trained on.
+        y : array-like of shape (n_samples,)
+            Classes; unlabelled rows are missing or ``unlabeled``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+        """
+        return labelled_accuracy(y, self.predict(X), self.unlabeled, self.classes_, sample_weight)
 
     def predict_proba(self, X) -> np.ndarray:
         """Probabilities of the classes, by labelled rows held out.

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 from ..class_prior.finding import Prior, check_prior, estimated_prior
 from ..fitted import Curve, class_of
 from ..labels.positive_unlabelled import read_labels
+from ..metrics.default_scores import positives_auc
 from ..training.cross_fitting import left_out_scores
 from ..training.curves import curve_with_prior
 from ..training.positive_unlabelled.scores import quantile_cut
@@ -165,6 +166,21 @@ class PUBaseline(ClassifierMixin, Baseline):
         """
         decision = self.decision_function(X)
         return self.classes_[class_of(decision)]
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """Area under the ROC curve of positive rows against all others, as of ``PUSVM``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows that were not trained on.
+        y : array-like of shape (n_samples,)
+            Labels; rows of ``classes_[1]`` are positive.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+        """
+        decision = self.decision_function(X)
+        return positives_auc(y, decision, self.classes_[1], sample_weight)
 
     def predict_proba(self, X) -> np.ndarray:
         """Probabilities of the two classes, for rows drawn as the unlabelled ones were.

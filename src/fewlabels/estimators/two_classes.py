@@ -87,6 +87,12 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
             return self.classes_[home.numpy(chosen)]
         return home.xp.take(home.array(self.classes_), chosen)
 
+    def _decision_in_memory(self, X):
+        """``decision_function`` as a NumPy array."""
+        decision = self.decision_function(X)
+        home = home_of(decision)
+        return np.asarray(decision) if home is None else home.numpy(decision)
+
     # -- probabilities -------------------------------------------------------------------------
 
     @property
