@@ -6,7 +6,7 @@ import pandas as pd
 from ..fitted import class_of
 from .contents import Findings, Group, Ranking, Rate
 from .held_out import counted, cross_fit_classes, group_of
-from .intervals import counted_interval
+from .intervals import counted_interval, cross_fitted_interval
 from .labels import doubtful
 from .page import words
 from .reasons import reasons
@@ -82,12 +82,13 @@ def _rates(held, y, names, comparison):
     told = (
         "labelled rows get their own class from machines that were trained without their labels."
     )
-    rates = [_compared(comparison, n) or counted(_RIGHT, right, n, told)]
+    rates = [_compared(comparison, n) or counted(_RIGHT, right, n, told, cross_fitted_interval)]
     for k, name in enumerate(names if len(names) == 2 else ()):
         own = truth == k
         hits, n_own = int(np.sum(answers[own] == k)), int(np.sum(own))
         title = f"Rows of '{name}' that are recognised"
-        rates.append(counted(title, hits, n_own, "labelled rows of this class."))
+        told = "labelled rows of this class."
+        rates.append(counted(title, hits, n_own, told, cross_fitted_interval))
     return rates, []
 
 
@@ -101,7 +102,8 @@ def _compared(comparison, n):
     ours = comparison.table[comparison.table["ours"]].iloc[0]
     if not np.isfinite(ours[["score", "low", "high"]].to_numpy(float)).all():
         return None
-    ends = float(ours["low"]), float(ours["high"])
+    rows = comparison.rows
+    ends = cross_fitted_interval(float(ours["score"]) * rows, rows)
     how = f"{words.rows(comparison.rows)} with a label held out, as in the comparison with others."
     return Rate(_RIGHT, float(ours["score"]), ends, how)
 
@@ -130,7 +132,7 @@ def _table(fit, unlabelled, held, names):
 
 def _of(hits, n):
     """A rate with its interval, in words; nothing where no row tells."""
-    return words.estimate(hits / n, counted_interval(hits, n)) if n else ""
+    return words.estimate(hits / n, cross_fitted_interval(hits, n)) if n else ""
 
 
 def _groups(fit, held, names):
