@@ -1,6 +1,6 @@
 """Do the intervals that a report promises hold the truth as often as they say?
 
-    python benchmarks/coverage.py --data FOLDER [--seeds 2 3] [--sets NAME ...] [--quick]
+    python benchmarks/promises.py --data FOLDER [--seeds 2 3] [--sets NAME ...] [--quick]
 
 pu   Positives and unlabelled rows: 100 labelled positives with even seeds, 40 with odd ones, and
      800 unlabelled rows. Precision and recall of the marked unlabelled rows, and the class prior.
@@ -12,7 +12,7 @@ compared with the hidden labels. Intervals have a nominal coverage of 90 %. Sets
 columns are reduced to 40 principal components, so that a fit takes a second or two. Rules were
 chosen on the sets of the first half, with seeds 0 and 1; the second half is for reporting.
 
-Writes coverage.md and coverage.json (coverage-quick.* with --quick).
+Writes promises.md and promises.json (promises-quick.* with --quick).
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def main():
     parser.add_argument("--sets", nargs="+", help="only these sets")
     parser.add_argument("--parts", nargs="+", choices=["pu", "few"], default=["pu", "few"])
     args = parser.parse_args()
-    stem = "coverage-quick" if args.quick else "coverage"
+    stem = "promises-quick" if args.quick else "promises"
     path, results = Path(args.out) / f"{stem}.json", []
     folder = data_folder(args)
     for part, sets, run in (("pu", PU, of_pu), ("few", FEW, of_few)):
@@ -166,7 +166,7 @@ def main():
             measure(folder, chosen, args.seeds, run, half_of, path, results)
     data = json.loads(path.read_text(encoding="utf-8"))
     text = table(data["results"])
-    parts = ["# Coverage of promised intervals", machine_line(data["machine"]), text]
+    parts = ["# Coverage of the intervals that reports promise", machine_line(data["machine"]), text]
     write_text(args.out / f"{stem}.md", "\n\n".join(parts) + "\n")
     print(text)
 
