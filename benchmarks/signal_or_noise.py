@@ -1,36 +1,21 @@
-"""Whether columns without information are found out, and whether intervals of a precision hold.
+"""Whether columns without information are found out.
 
 How often a signal is found on noise and at a given area, by number of labels, for positives and a
-pile and for a few labels of two classes; how often settings of S3VM are called clearly better on
-noise; and held-out precisions of PUSVM on real sets (FEWLABELS_DATA) and noise against the truth.
-Sets are taken in turn for choosing rules
-("chosen on") and for showing them ("shown on").
+pile and for a few labels of two classes; and how often settings of S3VM are called clearly better
+on noise.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.preprocessing import StandardScaler
 
 from fewlabels import PUSVM, S3VM, tune
 from fewlabels.model_selection.signal import find_signal
-from fewlabels.report.held_out import cross_fit_positive
-from fewlabels.report.intervals import precision_interval
-
-SETS = """australian clean1_musk diabetes heart_statlog house_votes ionosphere liver_disorders
-spectf adbench_breastw adbench_cardio adbench_landsat adbench_letter adbench_magic_gamma
-adbench_pageblocks adbench_satellite adbench_spambase adbench_vowels adbench_waveform adbench_wdbc
-adbench_annthyroid mushrooms phishing cod_rna ijcnn1 a9a bank_additional usmo_krvskp chapelle_g50c
-usps madelon usmo_isolet poker_hand_train cbcl_faces w8a shuttle mnist ssl_coil2 ssl_usps
-usmo_heart usmo_liverdisorders""".split()
-ROWS, MOST_LABELS = 600, 60
 
 
 def table(kind, n_labels, area, seed, n=500, columns=5):
@@ -76,75 +61,12 @@ def settings(repeats):
         print(f"{n_labels:6}  {chosen:3} of {repeats}  {clear:3} of {repeats}", flush=True)
 
 
-def real(name, seed=0):
-    """Rows of a set, and which are positive."""
-    with np.load(Path(os.environ["FEWLABELS_DATA"]) / f"{name}.npz") as file:
-        X, y = file["X"].astype(float), file["y"]
-    X = X.reshape(len(X), -1)
-    values, counts = np.unique(y, return_counts=True)
-    positive = y <= np.median(y) if len(values) > 2 else y == values[np.argmin(counts)]
-    positive = ~positive if positive.mean() > 0.6 else positive
-    kept = np.random.default_rng(seed).permutation(len(y))[:ROWS]
-    X, positive = X[kept], positive[kept]
-    X = X[:, X.std(axis=0) > 0][:, :60]
-    return StandardScaler().fit_transform(X), positive
-
-
-def held_out_precision(X, positive):
-    """Signal, estimate of the precision with its interval, and the truth of the rows marked."""
-    known = np.flatnonzero(positive)
-    known = known[: min(MOST_LABELS, len(known) // 2)]
-    y = np.zeros(len(X), dtype=int)
-    y[known] = 1
-    signal = find_signal(PUSVM(), X, y)
-    if not signal.found:
-        return signal, None
-    machine = PUSVM().fit(X, y)
-    held = cross_fit_positive(machine, X, y)
-    labelled, above = y[held.rows] == 1, held.scores > 0
-    found = int(np.sum(above & labelled)), int(np.sum(labelled))
-    marked = int(np.sum(above & ~labelled)), int(np.sum(~labelled))
-    is_marked = (machine.decision_function(X) > 0) & (y == 0)
-    if not marked[0] or not is_marked.any():
-        return signal, None
-    estimate = min(1.0, machine.prior_ * found[0] / found[1] / (marked[0] / marked[1]))
-    interval = precision_interval(machine.prior_, machine.prior_interval_, found, marked)
-    return signal, (estimate, *interval, float(positive[is_marked].mean()))
-
-
-def precision(sets):
-    """Estimates of the precision against the truth, set by set."""
-    tables = [(name, *real(name)) for name in SETS[:sets]]
-    for seed in range(sets // 2):
-        rng = np.random.default_rng(seed)
-        tables.append((f"noise {seed}", rng.normal(size=(ROWS, 5)), rng.random(ROWS) < 0.2))
-    right = {}
-    print("set                  area   estimate  interval       truth")
-    for k, (name, X, positive) in enumerate(tables):
-        signal, told = held_out_precision(X, positive)
-        half = "chosen on" if k % 2 == 0 else "shown on"
-        if told is None:
-            print(f"{name:20} {signal.area:5.2f}  none claimed", flush=True)
-            continue
-        estimate, low, high, truth = told
-        right.setdefault((name.startswith("noise"), half), []).append(low <= truth <= high)
-        print(
-            f"{name:20} {signal.area:5.2f}  {estimate:8.2f}  {low:.2f} to {high:.2f}   {truth:.2f}"
-            f"  {half}{'' if low <= truth <= high else '  OUTSIDE'}", flush=True,
-        )  # fmt: skip
-    for (is_noise, half), holds in sorted(right.items()):
-        print(f"{'noise' if is_noise else 'real'}, {half}: {sum(holds)} of {len(holds)} hold")
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=20)
-    parser.add_argument("--sets", type=int, default=40, help="real sets; half as many of noise")
-    parser.add_argument("--only", choices=["power", "settings", "precision"])
+    parser.add_argument("--only", choices=["power", "settings"])
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     for part, run in (("power", power), ("settings", settings)):
         if options.only in (None, part):
             run(options.repeats)
-    if options.only in (None, "precision") and "FEWLABELS_DATA" in os.environ:
-        precision(options.sets)

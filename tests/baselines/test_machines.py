@@ -17,17 +17,13 @@ from fewlabels.io.models.machines import MACHINES, machine_class, trusted_types
 from fewlabels.io.tables.schema import Schema
 from fewlabels.onnx import to_onnx
 
-# Decisions and probabilities answer different questions, as with all machines.
-CUT = {"check_classifiers_train": "predict cuts decisions, not probabilities at one half"}
-
 
 @parametrize_with_checks(
     [
         OneClassBaseline("neighbours"),
         PUBaseline("pu-logistic", prior=0.3),
         FewLabelsBaseline("logistic"),
-    ],
-    expected_failed_checks=lambda machine: {} if isinstance(machine, OneClassBaseline) else CUT,
+    ]
 )
 def test_scikit_learn(estimator, check):
     check(estimator)

@@ -1,6 +1,7 @@
 """predict_proba of PUSVM and S3VM: curves, what they are fitted to, and when."""
 
 import pickle
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 import fewlabels
 from fewlabels._deadline import ENDLESS
+from fewlabels.fitted import Curve
 from fewlabels.io.models.files import describe, load_model, save_model
 from fewlabels.io.tables.schema import Schema
 from fewlabels.metrics import calibration_error
@@ -92,14 +94,17 @@ def test_new_rows_have_probabilities_that_are_frequencies(kind, rng):
 
 @pytest.mark.parametrize("threshold", ["risk", "prior"])
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
-def test_probabilities_do_not_depend_on_the_threshold(threshold, kernel, rng):
+def test_curves_do_not_depend_on_the_threshold(threshold, kernel, rng):
     X, y = clouds(rng, 100, 30)
     weight = np.where(np.arange(130) % 7 == 0, 0.0, rng.integers(1, 3, 130))
     fits = [
         PUSVM(0.3, threshold=t, kernel=kernel).fit(X, y, weight)
         for t in (threshold, "leave-one-out")
     ]
-    one, two = (machine.predict_proba(X) for machine in fits)
+    # But for what makes probabilities agree with the labels, which do depend on it.
+    one, two = (
+        replace(machine.curve_, agrees=False)(machine.decision_function(X)) for machine in fits
+    )
     np.testing.assert_allclose(one, two, atol=1e-6)
 
 
@@ -195,8 +200,10 @@ def test_order_of_rows_does_not_matter(rng):
 
 def test_number_for_balance_is_the_share(rng):
     X, y, _ = semi(rng)
-    p = S3VM(balance=-0.4).fit(X, y).predict_proba(X[y < 0])[:, 1]
-    assert p.mean() == pytest.approx(0.3)
+    machine = S3VM(balance=-0.4).fit(X, y)
+    decision = machine.decision_function(X[y < 0])
+    assert replace(machine.curve_, agrees=False)(decision)[:, 1].mean() == pytest.approx(0.3)
+    assert machine.predict_proba(X[y < 0])[:, 1].mean() == pytest.approx(0.3, abs=0.02)
 
 
 def test_s3vm_curve_follows_rows_and_labels(rng):
@@ -244,7 +251,8 @@ def test_precomputed_matrix_is_cross_fitted_while_it_is_there(rng):
         loaded.predict_proba(K)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(machine)).predict_proba(K), p)
     weight = np.where(np.arange(200) % 9 == 8, 0.0, 1.0)
-    some = S3VM(kernel="precomputed", balance=0.2).fit(K, y, weight).predict_proba(K)
+    machine = S3VM(kernel="precomputed", balance=0.2).fit(K, y, weight)
+    some = replace(machine.curve_, agrees=False)(machine.decision_function(K))
     assert some[(y < 0) & (weight > 0), 1].mean() == pytest.approx(0.6)
 
 
@@ -377,6 +385,54 @@ def test_probabilities_are_there_when_asked_for(rng):
     assert "pass probability='isotonic' or 'sigmoid'" in str(caught.value.__cause__)
     asked = S3VM().fit(X, y).predict_proba(X)
     assert np.array_equal(machine.set_params(probability="sigmoid").predict_proba(X), asked)
+
+
+def crossed(rng):
+    """Problems whose curves put some rows on the other side than their decisions."""
+    X, y = clouds(rng, 300, 30, distance=1.0)
+    for threshold in ("risk", "prior", "leave-one-out"):
+        for kind in KINDS:
+            yield PUSVM(0.3, threshold=threshold, probability=kind).fit(X, y), X
+    yield fewlabels.PUEnsemble(prior=0.3, n_bags=5, random_state=0).fit(X, y), X
+    for n_classes in (2, 3):
+        truth = np.arange(200) % n_classes
+        rows = rng.normal(size=(200, 10)) + 0.5 * np.eye(10)[truth]
+        labels = np.where(np.arange(200) < 24, truth, -1)
+        for kind in KINDS:
+            yield S3VM(probability=kind).fit(rows, labels), rows
+
+
+def test_the_class_of_a_row_is_its_most_probable_one(rng):
+    differed = 0
+    for machine, X in crossed(rng):
+        f, p = machine.decision_function(X), machine.predict_proba(X)
+        label = machine.predict(X)
+        np.testing.assert_array_equal(machine.classes_[p.argmax(axis=1)], label)
+        np.testing.assert_allclose(p.sum(axis=1), 1.0)
+        raw = replace(machine.curve_, agrees=False)(f)
+        same = machine.classes_[raw.argmax(axis=1)] == label
+        differed += np.count_nonzero(~same)
+        if f.ndim == 1:
+            assert np.all(np.diff(p[np.argsort(f, kind="stable"), 1]) >= -1e-15)
+            assert np.all(np.abs(p[~same, 1] - 0.5) < 1e-3)
+        # Nothing else changes where both agree clearly.
+        second, first = np.sort(raw, axis=1)[:, -2:].T
+        clear = same & (first - second > 1e-3)
+        np.testing.assert_array_equal(p[clear], raw[clear])
+    assert differed > 20
+
+
+def test_a_stored_curve_that_disagrees_stays_as_it_is(rng):
+    machine, X = next(crossed(rng))
+    disagreeing = Curve(3.0, 2.0)  # as files hold it from before there was such a rule
+    machine.predict_proba(X)
+    state = pickle.loads(pickle.dumps(machine)).__getstate__()
+    state["_late"] = state["_late"].with_value(f"{machine.probability} curve", disagreeing)
+    old = clone(machine)
+    old.__setstate__(state)
+    p = old.predict_proba(X)
+    np.testing.assert_array_equal(p, disagreeing(machine.decision_function(X)))
+    assert np.any(old.classes_[p.argmax(axis=1)] != old.predict(X))
 
 
 def test_the_kind_asked_for_last_counts(rng):

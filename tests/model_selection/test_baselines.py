@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, tune
 from fewlabels.baselines.methods import Method
+from fewlabels.metrics.intervals import cross_fitted_interval
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.model_selection.comparison import few_labels as baselines_few_labels
 from fewlabels.model_selection.comparison import judge as baselines_judge
@@ -141,6 +142,7 @@ def test_hits_give_scores_differences_and_intervals():
     scores = Scores([])
     scores.fill_hits(hits, 1.0)
     np.testing.assert_allclose(scores.mean, [0.75, 0.25])
+    assert scores.ends == [cross_fitted_interval(hits, 4) for hits in (3, 1)]
     # The folds agree on the difference: what is left is that of four rows, two of them apart.
     assert scores.difference_error[1] == pytest.approx(np.sqrt(2) / 4)
     table = baselines_judge.differences_of(["S", "b"], scores.mean, scores.difference_error, 2)

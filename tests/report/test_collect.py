@@ -11,14 +11,17 @@ import scipy.sparse as sp
 from scipy.stats import binom
 from sklearn.pipeline import make_pipeline
 
+from fewlabels import PUSVM
 from fewlabels._deadline import Deadline
 from fewlabels.io.models.files import save_model
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.report import collect
 from fewlabels.report.fit import Fit
+from fewlabels.report.hidden import hide_labels
 from fewlabels.report.intervals import (
     counted_interval,
-    precision_interval,
+    cross_fitted_interval,
+    promise,
     threshold_interval,
 )
 from fewlabels.report.page.html import page
@@ -113,9 +116,14 @@ def test_positive(positive_parts):
     labelled, unlabelled = found.groups
     precision, recall = found.rates
     assert [len(labelled.scores), len(unlabelled.scores)] == [np.sum(y == 1), np.sum(y == 0)]
-    assert recall.value == np.mean(labelled.scores > 0)
-    share = np.mean(unlabelled.scores > 0)
-    assert np.isclose(precision.value, min(1.0, machine.prior_ * recall.value / share))
+    hidden = hide_labels(machine, X, y, Deadline())
+    marked = int((machine.transduction_[y == 0] == machine.classes_[1]).sum())
+    found_in = promise(machine.prior_, machine.prior_interval_, hidden.found, hidden.n,
+                       marked, int(np.sum(y == 0)))  # fmt: skip
+    assert hidden.n == np.sum(y == 1) and hidden.folds == 5
+    assert recall.value == hidden.found / hidden.n
+    assert precision.value == found_in.precision
+    assert precision.interval == found_in.precision_interval
     for rate in (precision, recall, found.prior):
         assert rate.interval[0] <= rate.value <= rate.interval[1]
     # Held-out scores are not those of the machine itself.
@@ -147,7 +155,7 @@ def test_classes(class_parts):
     assert (ill.name, well.name) == ("labelled 'ill'", "labelled 'well'")
     right = np.sum(ill.scores <= 0) + np.sum(well.scores > 0)
     assert found.rates[0].value == right / 20
-    assert found.rates[0].interval == counted_interval(right, 20)
+    assert found.rates[0].interval == cross_fitted_interval(right, 20)
     assert np.array_equal(unlabelled.scores, machine.decision_function(class_parts["X"][y < 0]))
     least, most_ill, most_well = found.rankings
     for ranking in found.rankings:
@@ -269,15 +277,42 @@ def test_threshold_interval(seed):
     assert abs(np.mean(drawn < low) - 0.05) < 0.01 and abs(np.mean(drawn > high) - 0.05) < 0.01
 
 
-def test_precision_interval():
-    low, high = precision_interval(0.3, (0.25, 0.4), (800, 1000), (3000, 10_000))
-    assert 0.6 < low < 0.3 * 0.8 / 0.3 < high <= 1.0
-    narrow = precision_interval(0.3, None, (800, 1000), (3000, 10_000))
-    assert low < narrow[0] < 0.8 < narrow[1] < high
-    # Marked rows hardly richer in labelled ones than all: the share may be any smaller one.
-    low, high = precision_interval(0.7, (0.6, 0.8), (75, 100), (700, 1000))
-    assert low < 0.05 and high > 0.8
-    assert precision_interval(0.7, None, (75, 100), (700, 1000))[0] > 0.6
+def test_all_of_few_rows_are_no_proof():
+    """15 of 15 start near 80 %, not at 90 %."""
+    assert counted_interval(15, 15)[0] == pytest.approx(0.05 ** (1 / 15))
+    assert 0.7 < cross_fitted_interval(15, 15)[0] < counted_interval(15, 15)[0] < 0.82
+    assert counted_interval(0.5, 2.5, 0.95)[0] < counted_interval(0.5, 2.5)[0] < 0.2
+
+
+def test_promise_of_precision_and_recall():
+    wide = promise(0.3, (0.25, 0.4), 800, 1000, 3000, 10_000)
+    assert 0.6 < wide.precision_interval[0] < wide.precision < wide.precision_interval[1] <= 1.0
+    assert wide.recall == 0.8 and wide.recall_interval[0] < 0.8 < wide.recall_interval[1]
+    narrow = promise(0.3, None, 800, 1000, 3000, 10_000)
+    assert narrow.precision == pytest.approx(0.8, abs=0.01)
+    assert np.ptp(narrow.precision_interval) < np.ptp(wide.precision_interval)
+    # Chance among few marked rows is a part of the interval.
+    few = promise(0.3, None, 800, 1000, 9, 30)
+    assert np.ptp(few.precision_interval) > 2 * np.ptp(narrow.precision_interval)
+    # A prior that is too large for the rows marked: what is impossible is left out.
+    large = promise(0.6, (0.1, 0.9), 90, 100, 200, 1000)
+    assert large.precision < 1.0 and large.precision_interval[0] < 0.75
+    # Nothing is possible at all: the least impossible.
+    assert promise(0.9, None, 99, 100, 10, 1000).precision == 1.0
+
+
+def test_hidden_labels_are_found_as_often_as_unlabelled_positives():
+    rng = np.random.default_rng(0)
+    truth = np.arange(900) < 300
+    X = rng.normal(size=(900, 2)) + 1.2 * truth[:, None]
+    y = (np.arange(900) < 100).astype(int)
+    machine = PUSVM(0.25).fit(X, y)
+    hidden = hide_labels(machine, X, y, Deadline())
+    among_rows = np.mean(machine.predict(X[100:300]) == machine.classes_[1])
+    assert hidden.n == 100 and hidden.found / hidden.n == pytest.approx(among_rows, abs=0.1)
+    assert hide_labels(machine, X, y, Deadline(0.0)).folds == 1
+    one = np.where(np.arange(900) == 0, 1, 0)
+    assert "one labelled row only" in hide_labels(machine, X, one, Deadline()).reason
 
 
 def test_no_reasons_where_columns_are_too_many():

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..estimators import S3VM
+from ..fitted import class_of
 
 try:
     from river.base import Classifier
@@ -188,8 +189,8 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
         """The class of a dict: the only one while there is one, None before the first label."""
         if len(self._classes) < 2:
             return self._classes[0] if self._classes else None
-        decision = np.asarray(self.decision_one(x))
-        return self._classes[int(decision > 0 if decision.ndim == 0 else decision.argmax())]
+        decision = np.array([self.decision_one(x)])
+        return self._classes[int(class_of(decision)[0])]
 
 
 def _number(name, value):

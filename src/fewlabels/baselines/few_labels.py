@@ -1,5 +1,6 @@
 """Simple classifiers of a few labels and unlabelled rows."""
 
+from dataclasses import replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -7,7 +8,9 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_consistent_length
 
+from ..fitted import class_of
 from ..labels.semi_supervised import places_of, read_semi_labels
+from ..metrics.default_scores import labelled_accuracy
 from ..training.class_curves import curves_of_classes
 from ..training.cross_fitting import left_out_scores
 from ..training.curves import curve_of_labels
@@ -85,7 +88,7 @@ class FewLabelsBaseline(ClassifierMixin, Baseline):
         label, self.classes_, _ = read_semi_labels(y, self.unlabeled)
         place = places_of(label, len(self.classes_))
         self._function = value_of(self._fitted(estimator, X, place), X)
-        places = np.where(place < 0, self._answers(self._function(X)), place)
+        places = np.where(place < 0, class_of(self._function(X)), place)
         self.transduction_ = self.classes_[places]
         self._curve = self._fit_curve(estimator, X, place)
         return self
@@ -115,13 +118,10 @@ class FewLabelsBaseline(ClassifierMixin, Baseline):
         )  # fmt: skip
         weight = np.ones(len(known))
         if n_classes > 2:
-            return curves_of_classes(scores, place[known], weight, self.probability)
-        return curve_of_labels(scores, place[known] == 1, weight, self.probability)
-
-    @staticmethod
-    def _answers(scores):
-        """Which class each row gets."""
-        return (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+            curve = curves_of_classes(scores, place[known], weight, self.probability)
+        else:
+            curve = curve_of_labels(scores, place[known] == 1, weight, self.probability)
+        return replace(curve, agrees=True)
 
     @property
     def has_curve_(self):
@@ -157,7 +157,21 @@ class FewLabelsBaseline(ClassifierMixin, Baseline):
             Rows.
         """
         decision = self.decision_function(X)
-        return self.classes_[self._answers(decision)]
+        return self.classes_[class_of(decision)]
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """Accuracy on the labelled rows, as of ``S3VM``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows that were not trained on.
+        y : array-like of shape (n_samples,)
+            Classes; unlabelled rows are missing or ``unlabeled``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+        """
+        return labelled_accuracy(y, self.predict(X), self.unlabeled, self.classes_, sample_weight)
 
     def predict_proba(self, X) -> np.ndarray:
         """Probabilities of the classes, by labelled rows held out.

@@ -1,5 +1,6 @@
 """Simple classifiers of positive and unlabelled rows, cut where the prior says."""
 
+from dataclasses import replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -8,8 +9,9 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_consistent_length
 
 from ..class_prior.finding import Prior, check_prior, estimated_prior
-from ..fitted import Curve
+from ..fitted import Curve, class_of
 from ..labels.positive_unlabelled import read_labels
+from ..metrics.default_scores import positives_auc
 from ..training.cross_fitting import left_out_scores
 from ..training.curves import curve_with_prior
 from ..training.positive_unlabelled.scores import quantile_cut
@@ -119,7 +121,8 @@ class PUBaseline(ClassifierMixin, Baseline):
         ours, others = (
             (part - cut, np.ones(len(part))) for part in (held_out[positive], unlabelled)
         )
-        self.curve_: Curve = curve_with_prior(ours, others, self.prior_, self.probability)
+        curve = curve_with_prior(ours, others, self.prior_, self.probability)
+        self.curve_: Curve = replace(curve, agrees=True)
         return self
 
     def _fitted(self, estimator, X, positive):
@@ -161,8 +164,23 @@ class PUBaseline(ClassifierMixin, Baseline):
         X : {array-like, sparse} of shape (n_samples, n_features)
             Rows.
         """
-        above = self.decision_function(X) > 0
-        return self.classes_[above.astype(np.intp)]
+        decision = self.decision_function(X)
+        return self.classes_[class_of(decision)]
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """Area under the ROC curve of positive rows against all others, as of ``PUSVM``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows that were not trained on.
+        y : array-like of shape (n_samples,)
+            Labels; rows of ``classes_[1]`` are positive.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+        """
+        decision = self.decision_function(X)
+        return positives_auc(y, decision, self.classes_[1], sample_weight)
 
     def predict_proba(self, X) -> np.ndarray:
         """Probabilities of the two classes, for rows drawn as the unlabelled ones were.

@@ -15,6 +15,7 @@ from ..class_prior.finding import check_prior
 from ..kernels import SharedLeaves, Trees
 from ..labels.arrays import check_classes
 from ..labels.positive_unlabelled import read_more_labels
+from ..metrics.default_scores import positives_auc
 from ..problem.positive_unlabelled import DoubleHinge, weight_of_norm
 from ..solvers import Status
 from ..streams.positive_unlabelled import PUStream
@@ -113,6 +114,7 @@ class PUSVM(TwoClassMachine):
         Whether there is ``predict_proba``, and its curve from decisions to probabilities, fitted
         without negatives to scores of rows left out, such that the mean over the unlabelled ones
         is the prior. "isotonic" is the mean of the best increasing function and the best sigmoid.
+        Rows that ``predict`` marks get one half at least, all others one half at most.
 
     Attributes
     ----------
@@ -296,6 +298,32 @@ class PUSVM(TwoClassMachine):
             shift=rows.shift, n_steps=solution.n_iter, history=solution.history,
         )  # fmt: skip
 
+    def score(self, X, y, sample_weight=None) -> float:
+        """Area under the ROC curve of positive rows against all other rows.
+
+        Searches such as ``GridSearchCV(PUSVM(), ...)`` maximise it. Its ranking of decision
+        functions is that of the area against true negatives, see :func:`fewlabels.metrics.pu_auc`.
+        (Accuracy would take unlabelled rows for negatives.) It doesn't depend on the threshold
+        or on the prior: to choose these, pass ``scoring=make_pu_scorer(...)``. Where ``y`` holds
+        true classes, it is the ordinary area.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows that were not trained on.
+        y : array-like of shape (n_samples,)
+            Labels; rows of ``classes_[1]`` are positive.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        float
+            NaN, with a warning, without rows of both kinds.
+        """
+        decision = self._decision_in_memory(X)
+        return positives_auc(y, decision, self.classes_[1], sample_weight)
+
     # -- what a fit has found ------------------------------------------------------
 
     transduction_ = property(positive_unlabelled.transduction)
@@ -400,7 +428,8 @@ class PUSVM(TwoClassMachine):
             held_out = positive_unlabelled.scores_left_out(
                 self, rows, found, self.function_, left_out
             )
-        return curve_with_prior(*held_out, self.prior_, self.probability)
+        curve = curve_with_prior(*held_out, self.prior_, self.probability)
+        return replace(curve, agrees=True)
 
     # -- saving --------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from ..kernels import (
     make_kernel,
 )
 from ..kernels.width import resolve_gamma
+from ..metrics.default_scores import positives_auc
 from ..problem.convexity import curvature_missing
 from ..solvers import Settings
 from ..training.grams import shift_of
@@ -270,6 +271,32 @@ class PUEnsemble(TwoClassMachine):
             is_positive=rows.predicted(function, found.function.held_out[distinct.place] - cut),
             curve=two_sided_curve(scores, cut, found.posterior[unlabeled], weight),
         )
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """Area under the ROC curve of positive rows against all other rows.
+
+        Searches such as ``GridSearchCV(PUEnsemble(), ...)`` maximise it. Its ranking of decision
+        functions is that of the area against true negatives, see :func:`fewlabels.metrics.pu_auc`.
+        (Accuracy would take unlabelled rows for negatives.) It doesn't depend on the threshold
+        or on the prior: to choose these, pass ``scoring=make_pu_scorer(...)``. Where ``y`` holds
+        true classes, it is the ordinary area.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows that were not trained on.
+        y : array-like of shape (n_samples,)
+            Labels; rows of ``classes_[1]`` are positive.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        float
+            NaN, with a warning, without rows of both kinds.
+        """
+        decision = self._decision_in_memory(X)
+        return positives_auc(y, decision, self.classes_[1], sample_weight)
 
     # -- what a fit has found ------------------------------------------------------
 

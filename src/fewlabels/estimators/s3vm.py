@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..labels.semi_supervised import sides
+from ..metrics.default_scores import labelled_accuracy
 from ..training.cross_fitting import Sample
 from ..training.grams import shift_of
 from ..training.semi_supervised.branching import PROVEN
@@ -286,6 +287,26 @@ class S3VM(TwoClassMachine):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = True
         return tags
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """Accuracy on the labelled rows; rows without a label don't count.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows that were not trained on.
+        y : array-like of shape (n_samples,)
+            Classes; unlabelled rows are missing (NaN, None) or ``unlabeled``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        float
+            NaN, with a warning, where no row has a label, as in a fold without any. Split with
+            :class:`fewlabels.model_selection.LabeledKFold` to have labels in every fold.
+        """
+        return labelled_accuracy(y, self.predict(X), self.unlabeled, self.classes_, sample_weight)
 
     # -- fitting -------------------------------------------------------------------------------
 

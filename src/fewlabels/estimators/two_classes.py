@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._available import available_if
 from .._deadline import ENDLESS, Deadline
 from ..arrays import home_of
-from ..fitted import ClassFunctions
+from ..fitted import ClassFunctions, class_of
 from .kernel_machine import KernelMachine
 
 # What ``probability`` may be.
@@ -78,8 +78,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         home = home_of(decision)
         if home is not None:
             return self._classes_at(home, decision)
-        chosen = decision > 0 if decision.ndim == 1 else decision.argmax(axis=1)
-        return self.classes_[chosen.astype(np.intp)]
+        return self.classes_[class_of(decision)]
 
     def _classes_at(self, home, decision):
         """Classes where decisions are; names, which no device knows, in NumPy."""
@@ -87,6 +86,12 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         if self.classes_.dtype.kind not in "biuf":
             return self.classes_[home.numpy(chosen)]
         return home.xp.take(home.array(self.classes_), chosen)
+
+    def _decision_in_memory(self, X):
+        """``decision_function`` as a NumPy array."""
+        decision = self.decision_function(X)
+        home = home_of(decision)
+        return np.asarray(decision) if home is None else home.numpy(decision)
 
     # -- probabilities -------------------------------------------------------------------------
 
@@ -131,9 +136,11 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         """Probabilities of the classes, for rows drawn as the unlabelled ones were.
 
         An increasing function of the decision, see ``probability``; of several classes, of the
-        differences between their decisions. The first call after rows
-        have changed fits it, and a model that is saved keeps it. ``predict`` cuts elsewhere
-        than at one half, or at the largest: the two answer different questions.
+        differences between their decisions. The first call after rows have changed fits it, and a
+        saved model keeps it. The class that ``predict`` gives always has the largest probability.
+        Where the fitted curve has another class ahead, the two are made equally probable but for
+        a thousandth. (Model files from before this rule keep
+        the curves that they hold, which may disagree with ``predict``.)
 
         Parameters
         ----------

@@ -4,6 +4,7 @@ from .bags import Bag, BaggedFunction, BagsSolution
 from .classes import ClassCurves, ClassFunctions
 from .conformal import Conformal
 from .curve import Curve, TwoSidedCurve
+from .deciding import agreeing, class_of
 from .function import Function
 from .late import Late
 from .positive_unlabelled import PUEnsembleFit, PUFit, PUSVMFit
@@ -27,4 +28,6 @@ __all__ = [
     "Solution",
     "TrainingRows",
     "TwoSidedCurve",
+    "agreeing",
+    "class_of",
 ]

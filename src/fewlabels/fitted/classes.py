@@ -8,6 +8,7 @@ from scipy.special import softmax
 from .._threads import resolve_n_jobs
 from ..gram import Expansion, RowMap, row_products
 from ..kernels import Deformed, Linear
+from .deciding import agreeing, class_of
 from .function import Function
 
 # What is divided by where nothing is to be divided.
@@ -105,9 +106,14 @@ class ClassCurves:
     # Of each class the knots and values of a function that is linear between, constant outside.
     steps: tuple | None = None
     kind: str = "sigmoid"  # what was asked for
+    agrees: bool = False  # as of Curve
 
     def __call__(self, decision):
         """Probabilities of the classes, from decisions of shape (n, n_classes)."""
+        p = self._fitted(decision)
+        return agreeing(p, class_of(decision)) if self.agrees else p
+
+    def _fitted(self, decision):
         p = softmax(self.slope * decision + self.intercept, axis=1)
         if self.steps is None:
             return p

@@ -8,6 +8,7 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from ..fitted import class_of
 from .explanation import Explanation
 from .shapley.encoded import sources
 from .shapley.inputs import as_rows, column_names, dense, drawn, held_rows, players_of, unwrapped
@@ -210,7 +211,7 @@ def _places(model, machine, rows, of):
             )
         return None
     if of is None:
-        return decision.argmax(axis=1)
+        return class_of(decision)
     known = list(machine.classes_)
     if of not in known:
         raise ValueError(f"of={of!r} is none of the classes {known}; pass one of them.")

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from sklearn.pipeline import Pipeline
 
+from ..fitted import class_of
 from ..io.encoding.fit import count_wordless, known_categories
 from ..io.errors import UserError
 from ..io.models.files import damaged_model, load_model
@@ -44,7 +45,7 @@ class ClassAnswer(NamedTuple):
     def arrays(self, scores, more=None):
         """Arrow arrays for :attr:`columns`; rows without a score are blank in all."""
         unknown = np.isnan(scores).any(axis=1)
-        codes = pa.array(scores.argmax(axis=1).astype(np.int32), mask=unknown)
+        codes = pa.array(class_of(scores).astype(np.int32), mask=unknown)
         labels = pa.array(self.labels, pa.string()).take(codes)
         arrays = [pa.array(scores.max(axis=1), from_pandas=True), labels]
         if self.more:
@@ -54,7 +55,7 @@ class ClassAnswer(NamedTuple):
     def count(self, scores):
         """Rows by name, and those without a score."""
         known = ~np.isnan(scores).any(axis=1)
-        counts = np.bincount(scores[known].argmax(axis=1), minlength=len(self.labels))
+        counts = np.bincount(class_of(scores[known]), minlength=len(self.labels))
         counts = *counts.tolist(), int(np.sum(~known))
         return dict(zip((*self.names, "skipped"), counts, strict=True))
 
@@ -86,7 +87,7 @@ class Answer(NamedTuple):
 
     def above(self, scores):
         """Which rows lie above the threshold."""
-        return scores >= 0 if self.zero_is_above else scores > 0
+        return scores >= 0 if self.zero_is_above else class_of(scores) == 1
 
     def arrays(self, scores, more=None):
         """Arrow arrays for :attr:`columns`; rows without a score are blank in all."""

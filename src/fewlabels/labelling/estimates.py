@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import beta
+
+from ..metrics.intervals import counted_interval
 
 LEVEL = 0.95
 # Answers that the advice to stop looks back on, and random ones that it needs.
@@ -40,11 +41,8 @@ def share_of(hits, n, n_trained=np.inf):
     draw of these would change adds 1 / n_trained to 1 / n in the variance (Nadeau and Bengio
     2003), so the interval is that of as many rows less.
     """
-    tail, count = (1.0 - LEVEL) / 2.0, int(hits)
-    hits, rows = hits / (1.0 + n / n_trained), n / (1.0 + n / n_trained)
-    low = float(beta.ppf(tail, hits, rows - hits + 1)) if count else 0.0
-    high = float(beta.ppf(1.0 - tail, hits + 1, rows - hits)) if count < n else 1.0
-    return Share(count, int(n), low, high)
+    weight = 1.0 / (1.0 + n / n_trained)
+    return Share(int(hits), int(n), *counted_interval(weight * hits, weight * n, LEVEL))
 
 
 def shares_of(labels, names):

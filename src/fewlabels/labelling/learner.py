@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from .._threads import resolve_n_jobs
 from ..estimators import PUSVM, S3VM, SVDD
+from ..fitted import class_of
 
 # Answers after which a fit from scratch is worth its time: so many, and this share of the labels.
 _FEW_ANSWERS, _SHARE = 8, 0.25
@@ -327,7 +328,4 @@ def left_out(X, codes, kernel, shares, rows):
 
 
 def _codes(decisions, classes):
-    classes = np.asarray(classes)
-    if decisions.ndim == 1:
-        return classes[(decisions > 0).astype(int)]
-    return classes[np.argmax(decisions, axis=1)]
+    return np.asarray(classes)[class_of(decisions)]

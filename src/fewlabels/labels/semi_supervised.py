@@ -48,6 +48,15 @@ def read_semi_labels(y, unlabeled):
     return _coded(y, classes, missing | marked), classes, False
 
 
+def is_labelled(y, unlabeled):
+    """Which rows of ``y`` have a label: neither a missing value nor the mark ``unlabeled``."""
+    y, missing = with_missing(y)
+    labelled = ~missing
+    if _is_mark(unlabeled):
+        labelled[~missing] = y[~missing] != unlabeled
+    return labelled
+
+
 def read_known_labels(y, n, classes, unlabeled):
     """Labels of ``n`` rows as numbers, of classes that are known.
 

@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.base import is_outlier_detector
 
 from ..fitted import ClassFunctions, TwoSidedCurve
+from ..fitted.deciding import AHEAD
 from .functions import check_kernel, class_values, on_boundary, values
 from .transformers import is_missing
 
@@ -26,14 +27,16 @@ def answers(graph, machine, x, labels=None):
     if machine.target_fpr is None if one_class else noise > function.rounding:
         decision = on_boundary(graph, decision, 0.0, max(function.rounding, noise))
     above = graph.add("GreaterOrEqual" if one_class else "Greater", decision, np.float64(0.0))
-    label = graph.add("Gather", label_values(machine, labels), graph.cast(above, np.int64))
+    place = graph.cast(above, np.int64)
+    label = graph.add("Gather", label_values(machine, labels), place)
     found = {"label": label, "score": decision}
     if one_class:
         found["score_samples"] = score
         if conformal is not None:
             found["p_value"] = _p_values(graph, conformal, score)
     elif machine.has_curve_:
-        found["probabilities"] = _probabilities(graph, machine.curve_, decision)
+        p = _probabilities(graph, machine.curve_, decision)
+        found["probabilities"] = _agreeing(graph, p, place, 2) if machine.curve_.agrees else p
     return found
 
 
@@ -49,8 +52,23 @@ def _answers_of_classes(graph, machine, x, labels):
         p = graph.add("Softmax", graph.add("Add", z, np.asarray(curves.intercept)), axis=1)
         if curves.steps is not None:
             p = _with_steps(graph, curves.steps, decision, p)
-        found["probabilities"] = p
+        n_classes = len(machine.classes_)
+        found["probabilities"] = _agreeing(graph, p, first, n_classes) if curves.agrees else p
     return found
+
+
+def _agreeing(graph, p, chosen, n_classes):
+    """Probabilities in which no class is ahead of the chosen one, as ``fitted.agreeing``."""
+    chosen = graph.add("Unsqueeze", chosen, np.array([1]))
+    is_own = graph.add("Equal", np.arange(n_classes), chosen)
+    own, rival = (
+        graph.add("ReduceMax", graph.add("Where", is_own, *ends), np.array([1]), keepdims=1)
+        for ends in ((p, np.float64(-1.0)), (np.float64(-1.0), p))
+    )
+    lack = graph.add("Add", graph.add("Sub", rival, own), np.float64(AHEAD))
+    lack = graph.add("Max", lack, np.float64(0.0))
+    moved = graph.add("Where", is_own, lack, np.float64(0.0))
+    return graph.add("Div", graph.add("Add", p, moved), graph.add("Add", lack, np.float64(1.0)))
 
 
 def _with_steps(graph, steps, decision, p):

@@ -3,9 +3,10 @@
 import numpy as np
 import pandas as pd
 
+from ..fitted import class_of
 from .contents import Findings, Group, Ranking, Rate
 from .held_out import counted, cross_fit_classes, group_of
-from .intervals import counted_interval
+from .intervals import counted_interval, cross_fitted_interval
 from .labels import doubtful
 from .page import words
 from .reasons import reasons
@@ -65,11 +66,6 @@ def _counted(counts):
     return words.listing(f"{words.count(n)} '{name}'" for name, n in counts.items())
 
 
-def _answers(scores):
-    """Which class each row gets."""
-    return (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-
-
 def _margins(scores):
     """How far each row is from getting another class."""
     if scores.ndim == 1:
@@ -81,17 +77,18 @@ def _margins(scores):
 def _rates(held, y, names, comparison):
     if held.reason:
         return [], [f"How many answers are right is not known, as {held.reason}"]
-    truth, answers = y[held.rows], _answers(held.scores)
+    truth, answers = y[held.rows], class_of(held.scores)
     n, right = len(truth), int(np.sum(truth == answers))
     told = (
         "labelled rows get their own class from machines that were trained without their labels."
     )
-    rates = [_compared(comparison, n) or counted(_RIGHT, right, n, told)]
+    rates = [_compared(comparison, n) or counted(_RIGHT, right, n, told, cross_fitted_interval)]
     for k, name in enumerate(names if len(names) == 2 else ()):
         own = truth == k
         hits, n_own = int(np.sum(answers[own] == k)), int(np.sum(own))
         title = f"Rows of '{name}' that are recognised"
-        rates.append(counted(title, hits, n_own, "labelled rows of this class."))
+        told = "labelled rows of this class."
+        rates.append(counted(title, hits, n_own, told, cross_fitted_interval))
     return rates, []
 
 
@@ -105,7 +102,8 @@ def _compared(comparison, n):
     ours = comparison.table[comparison.table["ours"]].iloc[0]
     if not np.isfinite(ours[["score", "low", "high"]].to_numpy(float)).all():
         return None
-    ends = float(ours["low"]), float(ours["high"])
+    rows = comparison.rows
+    ends = cross_fitted_interval(float(ours["score"]) * rows, rows)
     how = f"{words.rows(comparison.rows)} with a label held out, as in the comparison with others."
     return Rate(_RIGHT, float(ours["score"]), ends, how)
 
@@ -116,7 +114,7 @@ def _table(fit, unlabelled, held, names):
     chances = None
     if hasattr(fit.estimator, "predict_proba") and len(unlabelled):
         chances = fit.estimator.predict_proba(fit.X[fit.scored[unlabelled]]).mean(axis=0)
-    truth, answers = y[held.rows], _answers(held.scores) if len(held.rows) else np.zeros(0, int)
+    truth, answers = y[held.rows], class_of(held.scores) if len(held.rows) else np.zeros(0, int)
     n_labelled, lines = int(np.sum(y >= 0)), []
     for k, name in enumerate(names):
         line = {
@@ -134,7 +132,7 @@ def _table(fit, unlabelled, held, names):
 
 def _of(hits, n):
     """A rate with its interval, in words; nothing where no row tells."""
-    return words.estimate(hits / n, counted_interval(hits, n)) if n else ""
+    return words.estimate(hits / n, cross_fitted_interval(hits, n)) if n else ""
 
 
 def _groups(fit, held, names):
@@ -149,7 +147,7 @@ def _groups(fit, held, names):
 def _rankings(fit, unlabelled, held, names):
     scores, order = fit.decisions[unlabelled], fit.scored[unlabelled]
     listed = [_least_certain(fit, scores, order, held, names)]
-    answers, margins = _answers(scores), _margins(scores)
+    answers, margins = class_of(scores), _margins(scores)
     if len(names) > _MOST_LISTS:
         return listed
     for k, name in enumerate(names):
@@ -176,7 +174,7 @@ def _least_certain(fit, scores, order, held, names):
     Not by the machine's own scores: it keeps the rows that it was trained on away from the
     boundary.
     """
-    answers = _answers(scores)
+    answers = class_of(scores)
     if held.votes is None:
         doubt = _margins(scores)
         text = "Rows without a label that are next to the boundary."
@@ -192,7 +190,7 @@ def _least_certain(fit, scores, order, held, names):
     columns = {"class": [names[answer] for answer in answers[best]]}
     columns |= _columns(fit, scores[best], order[best])
     if held.folds > 1:
-        votes = np.array([_answers(vote[best]) for vote in held.votes])
+        votes = np.array([class_of(vote[best]) for vote in held.votes])
         with_it = votes == answers[best]
         columns["machines that agree"] = [f"{n} of {held.folds}" for n in with_it.sum(axis=0)]
     columns["why"] = reasons(fit, fit.trained, order[best], 0.0)
@@ -207,7 +205,7 @@ def _least_certain(fit, scores, order, held, names):
 
 def _columns(fit, scores, order):
     """Scores, and probabilities of the class that each row gets."""
-    answers = _answers(scores)
+    answers = class_of(scores)
     columns = {"score": scores if scores.ndim == 1 else scores.max(axis=1)}
     if hasattr(fit.estimator, "predict_proba"):
         chances = fit.estimator.predict_proba(fit.X[order])

@@ -1,23 +1,22 @@
 """Where rates lie that were counted on few rows."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.stats import beta
 
-CONFIDENCE = 0.9
+from ..metrics.intervals import CONFIDENCE, counted_interval, cross_fitted, cross_fitted_interval
+
+__all__ = [
+    "Promise", "counted_interval", "cross_fitted_interval", "promise", "threshold_interval",
+]  # fmt: skip
+
 _TAIL = (1.0 - CONFIDENCE) / 2.0
-_DRAWS = 4000
-# Marked rows so much richer in labelled ones than all rows support an estimated prior.
-_RICH = 2.5
-
-
-def counted_interval(hits, n):
-    """Interval of a rate of which ``hits`` of ``n`` rows were counted (Clopper and Pearson 1934).
-
-    It holds the rate with a probability of at least 90 %.
-    """
-    low = float(beta.ppf(_TAIL, hits, n - hits + 1)) if hits else 0.0
-    high = float(beta.ppf(1.0 - _TAIL, hits + 1, n - hits)) if hits < n else 1.0
-    return low, high
+_DRAWS = 20_000
+# If fewer draws are possible, these many least impossible ones are taken.
+_FEWEST = 200
+# Standard deviations between the middle of a normal distribution and the ends of its interval.
+_ENDS = 1.645
 
 
 def threshold_interval(rank, n):
@@ -29,24 +28,52 @@ def threshold_interval(rank, n):
     return tuple(float(end) for end in beta.ppf([_TAIL, 1.0 - _TAIL], rank, n + 1 - rank))
 
 
-def precision_interval(prior, prior_interval, recall, predicted, seed=0):
-    """Interval of ``prior * recall / predicted``, all three of them uncertain.
+class Promise(NamedTuple):
+    """What to expect of the unlabelled rows that a model marks: values and their intervals."""
 
-    ``recall`` and ``predicted`` are hits and rows. Quantiles of draws from the posteriors (uniform
-    priors of both shares; a prior with an interval from two normal halves), at most 1. Where
-    positives and others overlap an estimated prior may be many times too large: unless marked
-    rows are 2.5 times as rich in labelled ones as all, the lower end goes down towards nothing.
+    precision: float
+    precision_interval: tuple[float, float]
+    recall: float
+    recall_interval: tuple[float, float]
+
+
+def promise(prior, prior_interval, found, n_hidden, marked, n_unlabelled, seed=0):
+    """Precision and recall of a model that marks ``marked`` of ``n_unlabelled`` unlabelled rows.
+
+    Models that were trained without knowing the labels of ``n_hidden`` rows marked ``found`` of
+    these. Recall is drawn from its posterior (with Jeffreys' prior), the class prior from two
+    normal halves that fit its interval. Draws in which more rows are positive than marked, or more
+    are missed than not marked, are impossible and dropped. The precision is the median of what
+    remains. Intervals are of the shares among these very rows, and chance among few rows widens
+    them.
     """
     rng = np.random.default_rng(seed)
-    shares = [rng.beta(hits + 1, n - hits + 1, _DRAWS) for hits, n in (recall, predicted)]
+    hits, n = cross_fitted(found, n_hidden)
+    recall = rng.beta(hits + 0.5, n - hits + 0.5, _DRAWS)
     share = np.full(_DRAWS, prior)
     if prior_interval is not None:
         low, high = prior_interval
-        normal = rng.standard_normal(_DRAWS) / 1.645
+        normal = rng.standard_normal(_DRAWS) / _ENDS
         share = prior + np.where(normal < 0, prior - low, high - prior) * normal
-    drawn = np.clip(np.clip(share, 0.0, 1.0) * shares[0] / shares[1], 0.0, 1.0)
-    low, high = np.quantile(drawn, [_TAIL, 1.0 - _TAIL])
-    if prior_interval is not None:
-        richer = (recall[0] / recall[1]) / (predicted[0] / predicted[1])
-        low *= np.clip((richer - 1.0) / (_RICH - 1.0), 0.0, 1.0)
-    return float(low), float(high)
+        share = np.clip(share, 0.0, 1.0)
+    rate = marked / n_unlabelled
+    precision = share * recall / rate
+    possible = (precision <= 1.0) & (share * (1.0 - recall) <= 1.0 - rate)
+    if possible.sum() < _FEWEST:
+        possible = np.argsort(precision, kind="stable")[:_FEWEST]
+    recall, share = recall[possible], share[possible]
+    precision = np.minimum(precision[possible], 1.0)
+    median = float(np.median(precision))
+    precision = rng.binomial(marked, precision) / marked
+    positives = np.maximum(1, np.round(share * n_unlabelled).astype(int))
+    recall = rng.binomial(positives, recall) / positives
+    ends = [_TAIL, 1.0 - _TAIL]
+    return Promise(
+        median, _around(median, np.quantile(precision, ends)),
+        found / n_hidden, _around(found / n_hidden, np.quantile(recall, ends)),
+    )  # fmt: skip
+
+
+def _around(value, ends):
+    """Ends of an interval with the value in it."""
+    return float(min(value, ends[0])), float(max(value, ends[1]))

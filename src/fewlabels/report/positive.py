@@ -3,8 +3,9 @@
 import numpy as np
 
 from .contents import Findings, Ranking, Rate
-from .held_out import counted, cross_fit_positive, group_of
-from .intervals import precision_interval
+from .held_out import cross_fit_positive, group_of
+from .hidden import hide_labels
+from .intervals import promise
 from .labels import doubtful
 from .page import words
 from .reasons import reasons
@@ -27,7 +28,8 @@ def find(fit):
     held = cross_fit_positive(machine, fit.X, y, fit.deadline, training["seconds"])
     titles = {1: f"labelled '{name}'", 0: "unlabelled"}
     groups = [group_of(fit, held, value, title) for value, title in titles.items()]
-    rates, notes = _rates(held, y, name, prior)
+    hidden = hide_labels(machine, fit.X, y, fit.deadline)
+    rates, notes = _rates(hidden, marked, n_unlabelled, name, prior)
     expected = words.count(round(prior.value * n_unlabelled))
     headline = (
         f"Of {words.rows(n_unlabelled)} without a label about {words.percent(prior.value)} "
@@ -41,8 +43,9 @@ def find(fit):
     ]
     if rates:
         headline += (
-            f" Of the rows it marks about {words.percent(rates[0].value)} should really be "
-            f"'{name}', and it should find about {words.percent(rates[1].value)} of them."
+            f" Of the rows it marks about {words.percent(rates[0].value)} "
+            f"({words.span(rates[0].interval)}) should really be '{name}', and it should find "
+            f"about {words.percent(rates[1].value)} ({words.span(rates[1].interval)}) of them."
         )
     if prior.interval is not None and prior.interval[1] - prior.interval[0] > _WIDE:
         notes.append(
@@ -77,27 +80,27 @@ def _prior(machine, name):
     )
 
 
-def _rates(held, y, name, prior):
-    """Precision and recall, as the held-out scores and the prior say."""
-    if held.reason:
-        return [], [f"Error rates are not known, as {held.reason}"]
-    positive = y[held.rows] == 1
-    above = held.scores > 0
-    found = int(np.sum(above & positive)), int(np.sum(positive))
-    marked = int(np.sum(above & ~positive)), int(np.sum(~positive))
-    told = "labelled rows are found by machines that were trained without them."
-    recall = counted(f"Share of '{name}' that is found", *found, told)
-    if not marked[0]:
-        return [], ["No unlabelled row that was held out is marked, so there are no error rates."]
-    share = marked[0] / marked[1]
+def _rates(hidden, marked, n_unlabelled, name, prior):
+    """Precision and recall of the marked rows, as hidden labels and the prior say."""
+    if not hidden.n:
+        return [], [f"Error rates are not known, as {hidden.reason}"]
+    if not marked:
+        return [], ["No unlabelled row is marked, so there are no error rates."]
+    found = promise(prior.value, prior.interval, hidden.found, hidden.n, marked, n_unlabelled)
+    told = (
+        f"{words.count(hidden.found)} of {words.count(hidden.n)} labelled rows are marked if "
+        "their labels are hidden in training."
+    )
     precision = Rate(
         f"Marked rows that are '{name}'",
-        min(1.0, prior.value * recall.value / share),
-        precision_interval(prior.value, prior.interval, found, marked),
-        f"The share of '{name}' times the share of them found, over the share marked "
-        f"({words.percent(share)} of the unlabelled rows held out).",
+        found.precision,
+        found.precision_interval,
+        f"The share of '{name}' times the share of them that is found, over the share marked "
+        f"({words.percent(marked / n_unlabelled)}); the median of what the uncertainty of these "
+        "allows.",
     )
-    return [precision, recall], []
+    title = f"Share of '{name}' that is found"
+    return [precision, Rate(title, found.recall, found.recall_interval, told)], []
 
 
 def _ranking(fit, scores, order, name):

@@ -7,6 +7,7 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
+from ..fitted import class_of
 from ..inspection import explain
 from ..inspection.words import word_changes
 from ..io.encoding.fit import text_columns, text_encoders
@@ -224,9 +225,9 @@ def telling_words(fit, sides):
 def _kinds(fit, sides):
     decisions = fit.decisions
     if decisions.ndim == 2:
-        answers = decisions.argmax(axis=1)
+        answers = class_of(decisions)
         return [(f"'{name}'", answers == k) for k, name in enumerate(fit.training["classes"])]
-    above = decisions > 0
+    above = class_of(decisions) == 1
     if "positive" in fit.training and above.sum() < _FEWEST_ROWS:
         return [(f"labelled '{fit.training['positive']}'", fit.y[fit.scored] == 1)]
     return [(sides[1], above), (sides[0], ~above)]

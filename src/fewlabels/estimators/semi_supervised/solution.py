@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._warn import warn
-from ...fitted import Solution
+from ...fitted import Solution, class_of
 from ...fitted.solution import ROUNDING, Certificate, function_of, largest_value, run_by
 from ...gram import PrecomputedGram, RepeatedGram, make_gram
 from ...labels.semi_supervised import places_of, read_semi_labels, read_shares
@@ -204,7 +204,7 @@ def certified(self, objectives, violations, decision, function, label):
     if len(objectives) == 1:
         positive = np.where(label, label > 0, decision[:, 0] > function.rounding)
         return Certificate(objectives[0], violations[0], positive)
-    chosen = np.where(label, places_of(label, len(self.classes_)), decision.argmax(axis=1))
+    chosen = np.where(label, places_of(label, len(self.classes_)), class_of(decision))
     return Certificate(np.array(objectives), np.array(violations), chosen)
 
 
@@ -280,14 +280,16 @@ def fit_curve(self):
         shares = 0.5 * (1.0 + np.array(balances))
         unlabeled = decisions_of(self, sample, free), weight[free]
     if len(balances) == 1:
-        return curve_of_labels(
+        curve = curve_of_labels(
             scores[known, 0], label[known] > 0, weight[known], self.probability, unlabeled,
             None if shares is None else shares[0],
         )  # fmt: skip
-    place = places_of(label[known], len(self.classes_))
-    return curves_of_classes(
-        scores[known], place, weight[known], self.probability, unlabeled, shares
-    )
+    else:
+        place = places_of(label[known], len(self.classes_))
+        curve = curves_of_classes(
+            scores[known], place, weight[known], self.probability, unlabeled, shares
+        )
+    return replace(curve, agrees=True)
 
 
 def decisions_of(self, sample, rows):

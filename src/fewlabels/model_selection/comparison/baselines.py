@@ -233,7 +233,8 @@ def _table(found, scored):
             at = found.running.index(place)
             # An area that the prior implies may be off either end, as it is an estimate.
             score, apart = found.mean[at], half * found.error[at]
-            low, high = score - apart, score + apart
+            ends = score - apart, score + apart
+            low, high = ends if found.ends is None else found.ends[at]
         seconds = np.mean(found.seconds[place]) if found.seconds[place] else np.nan
         lines.append([method.name, place == 0, score, low, high, seconds, note])
     table = pd.DataFrame(lines, columns=_COLUMNS)

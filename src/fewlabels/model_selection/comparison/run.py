@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from ..._threads import one_blas_thread
+from ...metrics.intervals import cross_fitted_interval
 from ...training.cross_fitting import cross_fit
 from .judge import corrected_error
 
@@ -20,8 +21,8 @@ class Scores:
 
     By method ``outputs`` by fold, ``seconds``, ``failures`` (why it could not be run) and
     ``notes``; by ``running`` method, over the ``folds`` in common, ``mean`` scores and their
-    ``error``; ``rows`` were held out. ``protocol`` says how the scores were made, and ``caution``
-    what they do not show.
+    ``error``, and for proportions their intervals, ``ends``; ``rows`` were held out. ``protocol``
+    says how the scores were made, and ``caution`` what they do not show.
     """
 
     def __init__(self, methods):
@@ -31,6 +32,7 @@ class Scores:
         self.failures = [""] * len(methods)
         self.running, self.folds, self.rows, self.notes = [], [], 0, {}
         self.protocol = self.caution = ""
+        self.ends = None
 
     def find_common(self):
         """Methods that can be compared; with the first fold alone, those that have finished it."""
@@ -46,13 +48,13 @@ class Scores:
     def fill_hits(self, hits, ratio):
         """From hits of shape (n_running, n_folds, n_rows), NaN where a row was not held out.
 
-        An error is at least that between rows: with a handful of rows folds may agree by chance.
+        The error of a difference is at least that between rows: with a handful of rows folds may
+        agree by chance.
         """
         n_rows = hits.shape[2]
         by_row = np.nanmean(hits, axis=1)
         self._fill(by_row.mean(axis=1), np.nanmean(hits, axis=2), ratio)
-        p = (by_row.sum(axis=1) + 1.0) / (n_rows + 2.0)
-        self.error = np.maximum(self.error, np.sqrt(p * (1.0 - p) / n_rows))
+        self.ends = [cross_fitted_interval(right, n_rows) for right in by_row.sum(axis=1).round(9)]
         # Under no difference its mean is known to be zero (McNemar).
         apart = np.sqrt(np.square(by_row - by_row[0]).sum(axis=1)) / n_rows
         self.difference_error = np.maximum(self.difference_error, apart)

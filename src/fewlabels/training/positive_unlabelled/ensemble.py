@@ -150,4 +150,4 @@ def two_sided_curve(scores, cut, posterior, weight):
     curve = TwoSidedCurve(mean_and_spread(scores, weight)[1], np.ones(2))
     features = curve.sides(scores - cut)
     target = np.average(features * posterior[:, None], axis=0, weights=weight)
-    return replace(curve, slopes=fit_logistic(features, weight, target, [True, True]))
+    return replace(curve, slopes=fit_logistic(features, weight, target, [True, True]), agrees=True)

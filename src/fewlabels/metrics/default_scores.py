@@ -1,0 +1,41 @@
+"""What ``score`` of an estimator returns, where some rows carry no label."""
+
+import numpy as np
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import roc_auc_score
+
+from .._warn import warn
+from ..labels.semi_supervised import is_labelled
+from ._sample import is_label
+
+
+def labelled_accuracy(y, prediction, unlabeled, classes, sample_weight=None):
+    """Accuracy on the labelled rows of ``y``; NaN and a warning where there is none.
+
+    Missing values mark unlabelled rows, and so does ``unlabeled``, unless it is one of the
+    ``classes``.
+    """
+    labelled = is_labelled(y, None if unlabeled in list(classes) else unlabeled)
+    if not labelled.any():
+        return _undefined("no row of y has a label, so there is no accuracy")
+    right = np.asarray(prediction)[labelled] == np.asarray(y, dtype=object)[labelled]
+    weight = None if sample_weight is None else np.asarray(sample_weight)[labelled]
+    return float(np.average(right.astype(float), weights=weight))
+
+
+def positives_auc(y, decision, pos_label, sample_weight=None):
+    """Area under the ROC curve of positive rows against all others; NaN and a warning without."""
+    positive = is_label(y, pos_label)
+    if positive.all() or not positive.any():
+        which = "unlabelled" if positive.all() else "positive"
+        return _undefined(f"y has no {which} row, so there is no area under the ROC curve")
+    return float(roc_auc_score(positive, np.asarray(decision), sample_weight=sample_weight))
+
+
+def _undefined(why):
+    warn(
+        f"{why}; score with rows of every kind, as LabeledKFold and PUKFold of "
+        "fewlabels.model_selection split them.",
+        UndefinedMetricWarning,
+    )
+    return float("nan")
