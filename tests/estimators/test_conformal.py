@@ -274,7 +274,6 @@ def test_smoothed_p_values_are_uniform(rng):
     p, smooth = model.p_values(new), model.p_values(new, smoothed=True)
     assert np.all(smooth <= p) and np.all(smooth > 0) and len(np.unique(p)) <= 9
     assert abs(smooth.mean() - 0.5) < 0.1 and p.mean() > 0.52
-    assert np.array_equal(smooth, model.p_values(new, smoothed=True))
 
 
 # -- ties, few rows ----------------------------------------------------------------------------

@@ -21,6 +21,8 @@ MACHINES = {
     "SVDD": (SVDD, {"C": 0.3}),
     "SVDD linear": (SVDD, {"slack": "linear", "nu": 0.3}),
     "SVDD fpr": (SVDD, {"target_fpr": 0.1}),
+    "SVDD split": (SVDD, {"target_fpr": 0.2, "calibration": "split"}),
+    "OneClassSVM split": (OneClassSVM, {"nu": 0.3, "target_fpr": 0.2, "calibration": "split"}),
     "OneClassSVM": (OneClassSVM, {"nu": 0.3}),
     "PUSVM": (PUSVM, {"prior": 0.4}),
     "S3VM": (S3VM, {}),
@@ -68,6 +70,7 @@ class Sequence:
     def __call__(self):
         call = getattr(self.machine, self.first)
         call(self.passed, self.y)
+        self.share = (len(self.X) // 2) / len(self.X)
         for name, seed in zip(self.program, self.seeds, strict=True):
             self.rng = np.random.default_rng(seed)
             before = self.machine.decision_function(self.new)
@@ -241,6 +244,64 @@ class Sequence:
             self._added(*block)
         return True
 
+    def _slide(self):
+        """A window slides: what is oldest goes as rows come, one by one or in blocks."""
+        size = int(self.rng.choice([1, 1, 1, 4]))
+        for _ in range(int(self.rng.integers(5, 40)) // size):
+            X, y = self._rows(size)
+            self.machine.partial_fit(X, y)
+            self._added(X, y)
+            first = 8 if self.two else 0  # of every kind some stay
+            gone = np.arange(first, first + size)
+            self.machine.forget(gone)
+            self._gone(gone)
+            self._check_split()
+        return True
+
+    def _check_split(self):
+        """The rows that calibrate stay as large a share as they were."""
+        if "split" in self.name:
+            held = self.machine.training_rows_.weight == 0
+            off = abs(held.sum() - self.share * len(held))
+            require(off <= 1.0 + 1e-6, f"the split is {off:.1f} rows away from its share")
+
+    def _copies_during_updates(self):
+        """Copies that are made while another thread updates are whole, each by itself."""
+        blocks, made, errors = [self._rows(2) for _ in range(4)], [], []
+        makers = [lambda m: pickle.loads(pickle.dumps(m)), copy.deepcopy, copy.copy, _saved]
+        make = makers[self.rng.integers(len(makers))]
+
+        def add():
+            for X, y in blocks:
+                try:
+                    self.machine.partial_fit(X, y)
+                    self._added(X, y)
+                except Exception as error:
+                    errors.append(error)
+
+        def take():
+            for _ in range(4):
+                try:
+                    made.append(make(self.machine))
+                except Exception as error:
+                    errors.append(error)
+
+        _together([add, take])
+        for error in errors:
+            raise Wrong(f"copies during updates: {refusal(error).text}") from error
+        for one in made:
+            rows = one.training_rows_
+            n = one.shape_fit_[0]
+            require(len(rows.X) == len(rows.weight) == n, f"a copy has {len(rows.X)} of {n} rows")
+            require(np.allclose(_plain(rows.X), self.X[:n]), "a copy holds other rows")
+            found = one.decision_function(self.new)
+            require(len(found) == len(self.new), "a copy scores other rows")
+            one.partial_fit(*self._rows(1)).forget([n])
+            if self.kind is not S3VM and "split" not in self.name:
+                after = one.decision_function(self.new)
+                require_close(after, found, 2e-2, "a copy goes another way")
+        return True
+
     # -- operations that are not --------------------------------------------------------------
 
     def _add_nonsense(self):
@@ -330,12 +391,19 @@ class Sequence:
         machine, X = self.machine, self.X
         if machine.fit_status_ != 0:
             return
+        self._check_split()
         check_fitted(machine, self.new)
         if self.kind is S3VM:
             return self._check_objective()
         twin = clone(machine).set_params(tol=1e-6, gamma=machine.gamma_)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            if "split" in self.name:  # its own boundary is that of the rows that train
+                train = machine.training_rows_.weight > 0
+                twin.set_params(target_fpr=None).fit(X[train])
+                f, g = (m.score_samples(self.new) for m in (machine, twin))
+                require_close(f, g, 1e-3, "other scores than a fit to the rows that train")
+                return None
             twin.fit(X, self.y)
         f, g = (m.decision_function(self.new) for m in (machine, twin))
         require_close(f, g, 1e-3, "another answer than a fit to the same rows")
@@ -360,6 +428,18 @@ class Sequence:
         require(away <= 1e-6, f"objective_ is not the objective: {away:.1e}")
 
 
+def _plain(X):
+    return X.toarray() if sp.issparse(X) else X
+
+
+def _saved(machine):
+    """A machine that was written to a file, without pickle, and read back."""
+    import skops.io
+
+    data = skops.io.dumps(machine)
+    return skops.io.loads(data, trusted=skops.io.get_untrusted_types(data=data))
+
+
 def _together(functions):
     threads = [threading.Thread(target=f) for f in functions]
     for thread in threads:
@@ -382,6 +462,8 @@ OPERATIONS = {
     "interrupted": False,
     "threads that score": False,
     "threads that add": False,
+    "slide": False,
+    "copies during updates": False,
     "add nonsense": False,
     "add huge": False,
     "odd weights": False,

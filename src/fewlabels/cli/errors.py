@@ -49,7 +49,7 @@ class Commands(TyperGroup):
             if isinstance(error, BrokenPipeError) or not _is_of_printing(error):
                 raise
             give_up_output()
-            typer.echo(
+            say(
                 f"Error: standard output cannot be written: {error.strerror}. Files that are "
                 "written are whole.",
                 err=True,

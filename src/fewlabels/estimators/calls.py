@@ -1,18 +1,68 @@
-"""Calls that change a machine: one at a time, and until its ``max_time`` is over."""
+"""Calls that change or read a machine: one at a time, and until its ``max_time`` is over.
 
+Every machine has one lock. Whatever changes the machine holds it from beginning to end, and so
+does whatever reads more than one of its values: copies, pickles, attributes that combine several.
+Rows are scored outside of it, by immutable values that were read together within. The lock is
+re-entrant. No pickle, copy or forked process inherits it.
+"""
+
+import os
 import threading
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
+from copy import copy
 from functools import wraps
+from math import isnan
 from weakref import WeakKeyDictionary
 
 from sklearn import get_config
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
 
 from .._deadline import ENDLESS, Deadline
 from .._warn import warn
+from ..problem.convexity import STATIONARY
+from ..solvers import Status
 
-# A machine's lock, which no pickle or copy of it has.
+_ADVICE = {
+    Status.MAX_ITER: "raise max_iter, or tol if this accuracy is enough",
+    Status.MAX_TIME: "raise max_time, or tol if this accuracy is enough",
+    Status.STALLED: "raise tol, or scale the columns: rounding prevents further progress",
+    Status.STOPPED: "fit again without the callback that stopped it",
+}
+
+# The lock of every machine that has been used.
 _LOCKS: WeakKeyDictionary = WeakKeyDictionary()
+
+
+def lock_of(machine):
+    """The lock of a machine, as a context."""
+    lock = _LOCKS.get(machine)
+    # One step for Python, so that no second lock is left behind by Ctrl-C.
+    return _LOCKS.setdefault(machine, threading.RLock()) if lock is None else lock
+
+
+def _free_locks():
+    """In a forked process, give a new lock to each machine whose lock another thread held."""
+    for machine, lock in list(_LOCKS.items()):
+        if lock.acquire(blocking=False):
+            lock.release()
+        else:  # the thread that would release it is not in this process
+            _LOCKS[machine] = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_locks)
+
+
+def snapshot_of(model):
+    """A fitted model, or a pipeline that ends in one, as it is now: updates don't change it."""
+    if isinstance(model, Pipeline):
+        *before, (name, last) = model.steps
+        model = copy(model)
+        model.steps = [*before, (name, snapshot_of(last))]
+        return model
+    is_ours = hasattr(model, "snapshot") and model.__sklearn_is_fitted__()
+    return model.snapshot() if is_ours else model
 
 
 def one_at_a_time(method):
@@ -20,12 +70,21 @@ def one_at_a_time(method):
 
     @wraps(method)
     def alone(machine, *args, **kwargs):
-        # One step for Python, so that no second lock is left behind by Ctrl-C.
-        lock = _LOCKS.setdefault(machine, threading.RLock())
-        with lock, nullcontext() if machine._late is None else machine._late.locked():
+        with lock_of(machine):
             return within_time(machine, method, machine, *args, **kwargs)
 
     return alone
+
+
+def consistent(method):
+    """A method or getter that reads several values of its machine, all of one moment."""
+
+    @wraps(method)
+    def unchanged(machine, *args, **kwargs):
+        with lock_of(machine):
+            return method(machine, *args, **kwargs)
+
+    return unchanged
 
 
 def within_time(machine, method, *args, **kwargs):
@@ -69,6 +128,26 @@ def fitted_or_not(machine, *, interrupted=False):
             machine._hold(None)
             machine._late = None
         raise
+
+
+def warnings_about(name, result, tol, gap, cut):
+    """What users should know of a result that a machine of that ``name`` came to."""
+    status = result.status
+    if status is Status.INTERRUPTED:
+        return [
+            f"fit was interrupted at a KKT violation of {result.violation:.3g} (tolerance "
+            f"{tol:.3g}); the estimator holds the feasible solution reached so far."
+        ]
+    messages = []
+    if not result.converged:
+        messages.append(
+            f"{name} stopped early ({status.value}) at a KKT violation "
+            f"of {result.violation:.3g} after {result.n_iter} iterations; {_ADVICE[status]}."
+            + "".join(f" Besides, {part}." for part in cut)
+        )
+    if isnan(gap):
+        messages.append(f"{name} {STATIONARY}")
+    return messages
 
 
 def reporter(name, callback, verbose):

@@ -111,6 +111,8 @@ def stream_before(state, stream, formulation, solution, rows, variables):
     X, a = held["X"], np.zeros(held["X"].shape[0])
     a[state["support_"][there]] = variables[there]
     weight = np.ones(X.shape[0]) if held["weight"] is None else held["weight"]
+    if "calibrates" in rows:  # these weighed nothing
+        weight = np.where(rows["calibrates"], 1.0, weight)
     function = solution.function
     return stream(
         formulation, function.kernel, HeldRows(X, weight=weight, **rows), (a, held["multiplier"]),

@@ -2,7 +2,7 @@
 
 from copy import deepcopy
 from dataclasses import replace
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -10,11 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import (
-    Interval,
-    StrOptions,
-    validate_parameter_constraints,
-)
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._available import available_if
@@ -35,14 +31,13 @@ from ..kernels import (
     make_kernel,
 )
 from ..kernels.width import resolve_gamma
-from ..problem.convexity import STATIONARY
 from ..solvers import Settings, Status, solve_decomposition
 from ..streams.rows import read_indices
 from ..training.grams import gram_over
 from . import earlier
-from .calls import one_at_a_time, reporter
-from .elsewhere.places import in_pieces
-from .rows import check_powers, check_rows, check_width, fit_rows
+from .calls import consistent, lock_of, one_at_a_time, reporter, warnings_about
+from .elsewhere.places import in_pieces, is_in_pieces
+from .rows import check_powers, check_rows, check_values, check_width, fit_rows
 
 # What parameters that machines have in common may be.
 COMMON: dict = {
@@ -59,22 +54,6 @@ COMMON: dict = {
     "random_state": ["random_state"],
     "verbose": ["verbose"],
 }
-_ANY_NUMBER = 1e300  # whole numbers of Python go on
-# Types of parameters that say all about them.
-_PLAIN = {str, int, float, bool, type(None), np.float64}
-_ADVICE = {
-    Status.MAX_ITER: "raise max_iter, or tol if this accuracy is enough",
-    Status.MAX_TIME: "raise max_time, or tol if this accuracy is enough",
-    Status.STALLED: "raise tol, or scale the columns: rounding prevents further progress",
-    Status.STOPPED: "fit again without the callback that stopped it",
-}
-
-
-@lru_cache(1024, typed=True)
-def _check_plain(kind, *values):
-    """Check parameters, the same ones once."""
-    values = dict(zip(kind._get_param_names(), values, strict=True))
-    validate_parameter_constraints(kind._parameter_constraints, values, kind.__name__)
 
 
 def shown(name):
@@ -97,6 +76,7 @@ class KernelMachine(BaseEstimator):
     ``fit`` of a machine reads rows (``_read_rows``), states its problem over ``_gram``, has it
     solved (``_solve``), and hands a ``Solution``, or a machine's own kind of it, to ``_keep``.
     Whatever else follows from a fit is kept in ``_late``, by name, and computed when asked for.
+    Threads may use one machine together: what that takes is in ``calls.py``.
 
     A machine that can be updated also hands a stream of its rows (see ``fewlabels.streams``) to
     ``_hold``, which does nothing until the first operation. It has a ``_read_new``, the arguments
@@ -128,15 +108,7 @@ class KernelMachine(BaseEstimator):
         return super()._get_param_names()
 
     def _validate_params(self):
-        values = self.get_params(deep=False).values()
-        if all(type(value) in _PLAIN for value in values):
-            _check_plain(type(self), *values)
-        else:
-            super()._validate_params()
-        for name in ("C", "C_star", "lam", "gamma", "coef0"):
-            value = getattr(self, name, None)
-            if isinstance(value, int) and abs(value) > _ANY_NUMBER:
-                raise ValueError(f"{name} is too large for double precision; pass a smaller one.")
+        check_values(type(self), self._parameter_constraints, self.get_params(deep=False))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -220,23 +192,12 @@ class KernelMachine(BaseEstimator):
 
     def _report_status(self, result, tol, gap):
         """Warn when the tolerance was not reached, or ``gap`` is NaN; pass Ctrl-C on."""
-        if (status := result.status) is Status.INTERRUPTED:
-            warn(
-                f"fit was interrupted at a KKT violation of {result.violation:.3g} (tolerance "
-                f"{tol:.3g}); the estimator holds the feasible solution reached so far.",
-                ConvergenceWarning,
-            )
+        for message in warnings_about(type(self).__name__, result, tol, gap, self._deadline.cut):
+            warn(message, ConvergenceWarning)
+        if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         if not result.converged:
-            warn(
-                f"{type(self).__name__} stopped early ({status.value}) at a KKT violation "
-                f"of {result.violation:.3g} after {result.n_iter} iterations; {_ADVICE[status]}."
-                + "".join(f" Besides, {cut}." for cut in self._deadline.cut),
-                ConvergenceWarning,
-            )
             self._deadline.cut.clear()
-        if np.isnan(gap):
-            warn(f"{type(self).__name__} {STATIONARY}", ConvergenceWarning)
 
     # -- what a fit has found -------------------------------------------------------------------
 
@@ -245,12 +206,19 @@ class KernelMachine(BaseEstimator):
         """Of what values are computed from: another number when rows have changed."""
         return 0 if self._stream is None else self._stream.version
 
+    def _computed(self, name, make):
+        """A value as of now; one thread computes it, if need be."""
+        with lock_of(self):
+            if self._late is None:
+                check_is_fitted(self)
+            return self._late.get(name, self._version, make)
+
     @property
     def _found(self):
         """The machine's ``Solution``, as of now."""
-        if self._late is None:
-            check_is_fitted(self)
-        return self._late.get("solution", self._version, self._describe)
+        late = self._late
+        found = None if late is None else late.known("solution", self._version)
+        return self._computed("solution", self._describe) if found is None else found
 
     function_ = shown("function")
     support_ = shown_there("support")
@@ -279,6 +247,23 @@ class KernelMachine(BaseEstimator):
         """
         return deepcopy(self)
 
+    def snapshot(self) -> Self:
+        """The fitted model as it is now, without training rows; later updates don't change it.
+
+        Returns
+        -------
+        estimator
+            Of the same class. It shares its values with this model.
+        """
+        with lock_of(self):
+            check_is_fitted(self)
+            values = self._values_to_keep()
+            state = {name: v for name, v in super().__getstate__().items() if name != "_deadline"}
+        other = type(self).__new__(type(self))
+        late = Late({name: (0, value) for name, value in values.items()})
+        BaseEstimator.__setstate__(other, {**state, "_stream": None, "_late": late})
+        return other
+
     # -- evaluating -----------------------------------------------------------------------------
 
     def _rows_to_score(self, X):
@@ -301,19 +286,22 @@ class KernelMachine(BaseEstimator):
         check_powers(kernel.base if isinstance(kernel, Deformed) else kernel, X)
         return sp.csr_array(X) if is_sparse else X
 
-    def _value(self, X, **options):
-        """The function at rows that users pass; of arrays that compute elsewhere, there."""
+    def _evaluation(self, X, **options):
+        """A call that gives values of the present function at rows, where their arrays compute."""
         home = home_of(X)
+        with lock_of(self):
+            function, name, width = self._found.function, type(self).__name__, self.n_features_in_
+            if home is None and not is_in_pieces(self, X):
+                return partial(self._evaluate, function, self._rows_to_score(X), options)
         if home is not None:
             from ..arrays.function import values_at
 
-            check_is_fitted(self)
-            function, name = self._found.function, type(self).__name__
-            return values_at(home, name, function, X, self.n_features_in_)
-        values = in_pieces(self, X, partial(self._value, **options))
-        if values is not None:
-            return values
-        function, X = self._found.function, self._rows_to_score(X)
+            return partial(values_at, home, name, function, X, width)
+        return partial(
+            in_pieces, X, lambda X: self._evaluate(function, self._rows_to_score(X), options)
+        )
+
+    def _evaluate(self, function, X, options):
         with np.errstate(over="ignore", invalid="ignore"):  # far rows are evaluated again
             return function(X, n_jobs=self.n_jobs, **options)
 
@@ -350,11 +338,13 @@ class KernelMachine(BaseEstimator):
         return self._stream is not None
 
     @property
+    @consistent
     def training_rows_(self):
         check_is_fitted(self)
         return None if self._stream is None else self._stream.training_rows()
 
     @property
+    @consistent
     def is_caught_up_(self):
         """Whether no operation that a limit cut short is still on its way."""
         check_is_fitted(self)
@@ -430,7 +420,13 @@ class KernelMachine(BaseEstimator):
         """
         stream = self._ready_stream()
         indices = read_indices(indices, len(stream))
-        return self._follow("forget", stream, self.max_steps, lambda: stream.remove(indices))
+        options = self._read_gone(indices)
+        change = partial(stream.remove, indices, **options)
+        return self._follow("forget", stream, self.max_steps, change)
+
+    def _read_gone(self, indices):
+        """Further arguments of ``stream.remove``."""
+        return {}
 
     @available_if(_is_updatable)
     @one_at_a_time
@@ -474,27 +470,30 @@ class KernelMachine(BaseEstimator):
     # -- saving ----------------------------------------------------------------------------------
 
     def __getstate__(self):
-        """Values and plain rows. No row twice: support vectors among them are left out."""
-        state = {name: v for name, v in super().__getstate__().items() if name != "_home"}
-        if self._stream is not None and self._late is not None:
-            self._values_to_keep()
-            solution = self._found
-            if np.all(solution.support >= 0):
-                function = replace(solution.function, vectors=solution.function.vectors[:0])
-                state["_late"] = self._late.with_value(
-                    "solution", replace(solution, function=function)
-                )
+        """Values and rows of one moment, which later changes of the machine don't reach."""
+        with lock_of(self):
+            return self._state()
+
+    def _state(self):
+        state = super().__getstate__()
+        state = {name: v for name, v in state.items() if name not in ("_home", "_deadline")}
+        if self._late is not None:
+            state["_late"] = self._late_to_save()
+        if self._stream is not None:
+            state["_stream"] = self._stream.snapshot()
         return state
+
+    def _late_to_save(self):
+        """Without support vectors among the training rows: no row is held twice."""
+        if self._stream is None:
+            return self._late.copy()
+        solution = self._values_to_keep()["solution"]
+        return self._late.with_value("solution", solution.without_vectors())
 
     def __setstate__(self, state):
         super().__setstate__(earlier.upgraded(self, state))
         if self._stream is None or self._late is None:
             return
         solution = self._late.known("solution", self._version)
-        function, rows = solution.function, solution.support
-        if function.vectors.shape[0] < function.coef.shape[1]:
-            repeats = function.repeats
-            if repeats is not None:
-                rows = rows[np.unique(repeats, return_index=True)[1]]
-            function = replace(function, vectors=self._stream.training_rows().X[rows])
-            self._late.put("solution", self._version, replace(solution, function=function))
+        with_vectors = solution.with_vectors(self._stream.training_rows().X)
+        self._late.put("solution", self._version, with_vectors)

@@ -14,18 +14,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._warn import warn
 from ..arrays import home_of
-from ..fitted.conformal import DECIMALS
+from ..fitted.conformal import keys_of
 from ..streams.convex import ConvexStream
 from ..streams.rows import HeldRows
 from ..training.calibration import (
+    HeldOut,
+    draw_among_new,
     draw_held_out,
+    draw_switching,
     held_out_marks,
     held_rows,
     is_split,
+    numbers_after,
     scores_left_out,
+    told_of_few_rows,
 )
 from ..training.leave_one_out import decisions_without
-from .calls import fitted_or_not, fitting
+from .calls import consistent, fitted_or_not, fitting, lock_of
 from .elsewhere.places import place_of
 from .kernel_machine import KernelMachine
 from .rows import FitRows, check_weight, fit_rows
@@ -49,6 +54,10 @@ class OneClassMachine(OutlierMixin, KernelMachine):
     """
 
     learns_from: ClassVar[str] = "normal"
+    # The share of the rows that a split holds out; None until that is known.
+    _share_held_out = None
+    # The seed of the numbers that break ties, and how many of them have been used.
+    _ties_broken = None
 
     # -- fitting -------------------------------------------------------------------------------
 
@@ -95,7 +104,8 @@ class OneClassMachine(OutlierMixin, KernelMachine):
             if not is_split(calibration, must_split, n, int(self.n_support_.sum())):
                 return self._with_threshold()
         held_out = draw_held_out(n, rate, self._seed())
-        self._fit_rows(rows.without(held_out), callback, held_out)
+        own = HeldOut(held_out, rows.spread(rows.weights))
+        self._fit_rows(rows.without(held_out), callback, own)
         if is_matrix:  # which nobody keeps
             diagonal = np.diag(rows.everything)[held_out]
             score = self.function_(rows.everything[held_out], diagonal=diagonal)
@@ -122,8 +132,11 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         solution = self._solution(rows.X, rows.indices, problem, result, shift, unit)
         stream = None
         if self.kernel != "precomputed":
-            marks = {} if held_out is None else {"calibrates": held_out}
-            held = HeldRows(rows.everything, weight=rows.spread(rows.weights), **marks)
+            if held_out is None:
+                held = HeldRows(rows.everything, weight=rows.spread(rows.weights))
+            else:
+                marks = {"weight": held_out.weight, "calibrates": held_out.mask}
+                held = HeldRows(rows.everything, **marks)
             stream = ConvexStream(
                 formulation, solution.function.kernel, held,
                 (rows.spread(result.a), result.multiplier), shift=shift,
@@ -131,7 +144,12 @@ class OneClassMachine(OutlierMixin, KernelMachine):
             )  # fmt: skip
         self._hold(stream)
         self._keep(solution)
+        self._share_held_out = None if held_out is None else float(held_out.mask.mean())
         return solution
+
+    def _hold(self, stream):
+        super()._hold(stream)
+        self._share_held_out = self._ties_broken = None
 
     def _tell(self, result, tol, solution):
         """Warn of what a user should know."""
@@ -153,20 +171,21 @@ class OneClassMachine(OutlierMixin, KernelMachine):
 
     def _calibrated(self):
         """The machine's ``Conformal``. What it takes is computed now, if need be."""
-        found = self._late.known("conformal", self._version)
-        if found is None:
-            with self._late.locked():
-                found = self._late.known("conformal", self._version)
-                if found is None:
-                    # This may begin the path of the rows: then the machine is another one.
-                    found = self._calibrate(self._scores_to_calibrate())
+        with lock_of(self):
+            found = self._late.known("conformal", self._version)
+            if found is None:
+                # This may begin the path of the rows: then the machine is another one.
+                found = self._calibrate(*self._scores_to_calibrate())
         return found
 
-    def _calibrate(self, scores):
-        """Store the ``Conformal`` of calibration scores."""
-        found = self._found.calibrated(scores)
+    def _calibrate(self, scores, keys=None):
+        """Store the ``Conformal`` of ascending calibration scores.
+
+        ``keys`` are those of the rows where these are trained on as well.
+        """
+        found = self._found.calibrated(scores, keys)
         if found.rate is not None and not found.rank:
-            _warn_of_few_rows(found.rate, len(scores))
+            warn(told_of_few_rows(found.rate, len(scores)), UserWarning)
         self._late.put("conformal", self._version, found)
         return found
 
@@ -181,7 +200,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
             last = self._late.last("conformal")
             if last is None:
                 raise ValueError("an operation is on its way; call resume() first.")
-            return last.scores
+            return last.scores, last.keys
         marks = held_out_marks(stream)
         if marks is None:
             self._refuse_graph("p-values")
@@ -201,7 +220,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
             return solution.comparable(solution.function(rows, n_jobs=self.n_jobs))
 
         if marks is not None:
-            return np.sort(score(held_rows(stream, stream.rows.places[marks])))
+            return (np.sort(score(held_rows(stream, stream.rows.places[marks]))),)
         tail = solution.function.tail / solution.scale
         own, deadline = solution.function.self_weight, self._deadline
         if not stream.done:
@@ -209,9 +228,11 @@ class OneClassMachine(OutlierMixin, KernelMachine):
                 "scores to calibrate with are those of rows that were trained on, so that more "
                 "rows than target_fpr may be rejected (resume() goes on)"
             )
-            return np.sort(score(held_rows(stream, stream.rows.places)))
+            return (np.sort(score(held_rows(stream, stream.rows.places))),)
         fewest = 1 if solution.rate is None else int(np.ceil(1.0 / solution.rate))
-        return np.sort(scores_left_out(stream, own, score, tail, deadline, fewest))
+        places, scores = scores_left_out(stream, own, score, tail, deadline, fewest)
+        order = np.argsort(scores)
+        return scores[order], keys_of(held_rows(stream, places[order]))
 
     # -- what a fit has found ------------------------------------------------------------------
 
@@ -224,18 +245,21 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         return self._calibrated().threshold
 
     @property
+    @consistent
     def intercept_(self):
-        solution = self._found
-        moved = self._threshold - solution.function.boundary
+        threshold, solution = self._threshold, self._found
+        moved = threshold - solution.function.boundary
         return self._there(np.array([solution.intercept - moved]))
 
     @property
+    @consistent
     def is_calibrated_(self):
         check_is_fitted(self)
         known = self._late.known("conformal", self._version) is not None
         return known or self._found.rate is not None
 
     @property
+    @consistent
     def conformal_(self):
         """The ``Conformal`` of a machine with ``target_fpr``, or whose p-values are known."""
         if not self.is_calibrated_:
@@ -271,7 +295,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._value(X, diagonal=diagonal)
+        return self._evaluation(X, diagonal=diagonal)()
 
     def decision_function(self, X, diagonal=None) -> np.ndarray:
         """``score_samples`` minus the threshold (``offset_``); positive inside.
@@ -285,7 +309,9 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        return self.score_samples(X, diagonal) - float(self._threshold)
+        with lock_of(self):
+            threshold, values = self._threshold, self._evaluation(X, diagonal=diagonal)
+        return values() - float(threshold)
 
     def predict(self, X, diagonal=None) -> np.ndarray:
         """+1 inside or on the boundary, -1 outside.
@@ -321,15 +347,30 @@ class OneClassMachine(OutlierMixin, KernelMachine):
             Rows; for ``kernel="precomputed"`` their kernel values against the training
             rows.
         smoothed : bool, default=False
-            Break ties, the row's own with itself included, at random (``random_state``). The
-            p-values of new normal rows are then uniform on (0, 1).
+            Break ties at random, including the row's tie with itself. See Notes.
         **options
             What else ``decision_function`` takes.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            In [1 / (n_calibration + 1), 1], or in (0, 1) when ``smoothed``.
+            In [1 / (n_calibration + 1), 1], or in (0, 1] when ``smoothed``.
+
+        Notes
+        -----
+        With ``smoothed`` every row takes a random number of its own. With
+        ``calibration="split"`` the p-value of a new normal row is then uniform: the probability
+        that it is at most t equals t. With "leave-one-out" it is approximately uniform. A new row
+        that equals training rows ties with them there, because each of these was scored without
+        itself and would otherwise rank below its copy. :class:`SVDDEnsemble` is approximate too.
+
+        The k-th row since ``fit`` takes the k-th random number of a generator seeded by
+        ``random_state`` (None means 0; a RandomState is drawn from directly). So the same
+        sequence of calls gives the same p-values again, rows scored one by one get the p-values
+        of a single call, and updates don't begin the sequence anew. Setting ``random_state`` to
+        another number does. Copies and loaded models continue where the original was; give
+        copies that score different rows different seeds if their p-values are to be combined. A
+        number derived from the row itself would not do: equal rows would share it.
 
         References
         ----------
@@ -344,13 +385,28 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         array([0.64 , 0.005])
         """
         home = home_of(X)
-        if home is None:
-            self._rows_to_score(X)  # complains first
-        conformal, score = self._calibrated(), self._value(X, **options)
-        score = score if home is None else home.numpy(score)
-        rng = np.random.default_rng(self._seed())
-        found = conformal.p_values(score, rng.uniform(size=len(score)) if smoothed else None)
+        with lock_of(self):
+            rows = None if home is not None else self._rows_to_score(X)  # complains first
+            conformal, values = self._calibrated(), self._evaluation(X, **options)
+        score = values() if home is None else home.numpy(values())
+        if not smoothed:
+            found = conformal.p_values(score)
+        else:
+            rows = home.numpy(X) if rows is None else rows
+            keys = None if conformal.keys is None else keys_of(rows)
+            found = conformal.smoothed(score, self._to_break_ties(len(score)), keys)
         return found if home is None else home.array(found)
+
+    def _to_break_ties(self, n):
+        """The next n of the model's random numbers, in (0, 1]."""
+        with lock_of(self):
+            if isinstance(self.random_state, np.random.RandomState):
+                return 1.0 - self.random_state.uniform(size=n)
+            seed, used = self._seed(), 0
+            if self._ties_broken is not None and self._ties_broken[0] == seed:
+                used = self._ties_broken[1]
+            self._ties_broken = seed, used + n
+            return numbers_after(used, n, seed)
 
     # -- updates -------------------------------------------------------------------------------
 
@@ -374,22 +430,40 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         return self._add(X, y, sample_weight)
 
     def _read_new(self, X, y, sample_weight):
-        """Arguments of ``stream.add``. As large a share of new rows calibrates as did so far."""
+        """Arguments of ``stream.add``. Of a split's new rows some calibrate."""
         X = self._rows_to_score(X)
         new = FitRows(X, *check_weight(sample_weight, X))
         weight, marks = new.spread(new.weights), held_out_marks(self._stream)
         if marks is None:
             return {"X": X, "weight": weight}
-        # The count of places is another one for every block.
-        rng = np.random.default_rng([self._seed(), self._stream.rows.n_places])
-        calibrates = rng.uniform(size=X.shape[0]) < marks.mean()
-        return {"X": X, "weight": np.where(calibrates, 0.0, weight), "calibrates": calibrates}
+        chosen = draw_among_new(marks, self._share(marks), X.shape[0], self._rng_of_update())
+        return {"X": X, "weight": weight, "calibrates": chosen}
+
+    def _read_gone(self, indices):
+        """Rows that change between calibration and training when others go."""
+        marks = held_out_marks(self._stream)
+        if marks is None:
+            return {}
+        left = np.delete(np.arange(len(marks)), indices)
+        switching = draw_switching(marks[left], self._share(marks), self._rng_of_update())
+        return {"switching": left[switching]}
+
+    def _share(self, marks):
+        """The share of rows that calibrate, which updates keep to."""
+        if self._share_held_out is None:  # of a model that an earlier version saved
+            self._share_held_out = float(marks.mean())
+        return self._share_held_out
+
+    def _rng_of_update(self):
+        """A generator for one update: versions of a stream never repeat."""
+        return np.random.default_rng([self._seed(), self._stream.version])
 
     def _remembered(self):
         if self._found.rate is not None:
             self._calibrated()
         return ["conformal"]
 
+    @consistent
     def leave_one_out_decisions(self, indices=None) -> np.ndarray:
         """``decision_function`` of training rows by the machines trained without them, exactly.
 
@@ -413,16 +487,3 @@ class OneClassMachine(OutlierMixin, KernelMachine):
             function = self.function_
             values[out] = function(held_rows(stream, places[out])) - function.boundary
         return values
-
-
-def _warn_of_few_rows(rate, n):
-    fewest = int(np.ceil((1.0 - DECIMALS) / rate)) - 1
-    least = 1.0 / (n + 1)
-    digit = 10.0 ** (np.floor(np.log10(least)) - 1.0)
-    least = digit * np.ceil((1.0 - DECIMALS) * least / digit)
-    warn(
-        f"target_fpr={rate:g} needs at least {fewest} calibration rows and there are {n}, so "
-        "that no row will be rejected; pass more rows"
-        + (f", or a target_fpr of at least {least:.2g}." if n else "."),
-        UserWarning,
-    )

@@ -29,7 +29,7 @@ from ..training.positive_unlabelled.losses import (
     solve_ramp,
 )
 from . import positive_unlabelled
-from .calls import fitting
+from .calls import consistent, fitting
 from .elsewhere.places import place_of
 from .kernel_machine import COMMON, KernelMachine, shown
 from .rows import FitRows, check_weight
@@ -332,6 +332,7 @@ class PUSVM(TwoClassMachine):
     objectives_ = shown("objectives")
 
     @property
+    @consistent
     def has_curve_(self):
         """Whether probabilities are asked for, and known without training again."""
         asked = self.probability is not None
@@ -369,6 +370,7 @@ class PUSVM(TwoClassMachine):
         check_classes(classes, self.classes_)
         return self._add(X, y, sample_weight)
 
+    @consistent
     def leave_one_out_decisions(self, indices=None) -> np.ndarray:
         """f of training rows by the machines trained without them, exactly.
 
@@ -438,15 +440,15 @@ class PUSVM(TwoClassMachine):
         if self.probability is None:
             return []
         if self._found.held_out is not None:
-            self._late.get(self._curve_name, self._version, self._fit_curve)
+            self._computed(self._curve_name, self._fit_curve)
         return [self._curve_name]
 
-    def __getstate__(self):
+    def _state(self):
         """With the curve that was asked for in place of the scores that it is fitted to."""
         if self._late is None or self.probability is None:
-            return super().__getstate__()
+            return super()._state()
         self._remembered()
-        state = dict(super().__getstate__())
+        state = super()._state()
         late = state["_late"]
         solution = replace(late.last("solution"), held_out=None)
         return {**state, "_late": late.with_value("solution", solution)}

@@ -1,11 +1,12 @@
 """Rows and weights that users pass, checked."""
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from numbers import Real
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_array, validate_data
 
 from ..arrays import home_of
@@ -21,6 +22,9 @@ _SMALLEST, _HEAVIEST, _APART = 1e-150, 1e250, 1e30
 _EPSILON = float(np.finfo(float).eps)
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _OF_TIME = ("date", "time", "duration")
+_ANY_NUMBER = 1e300  # whole numbers of Python go on
+# Types of parameters that say all about them.
+_PLAIN = {str, int, float, bool, type(None), np.float64}
 _NOTHING_LEFT = "Invalid input - all samples have zero or negative weights."
 
 
@@ -215,6 +219,25 @@ def check_weight(sample_weight, X):
         None if np.all(weight == 1.0) else weight,
         None if len(kept) == X.shape[0] else kept,
     )
+
+
+def check_values(kind, constraints, values):
+    """Refuse parameters by name that an estimator of some kind cannot have."""
+    if all(type(value) in _PLAIN for value in values.values()):
+        _check_plain(kind, tuple(values), *values.values())
+    else:
+        validate_parameter_constraints(constraints, values, kind.__name__)
+    for name in ("C", "C_star", "lam", "gamma", "coef0"):
+        value = values.get(name)
+        if isinstance(value, int) and abs(value) > _ANY_NUMBER:
+            raise ValueError(f"{name} is too large for double precision; pass a smaller one.")
+
+
+@lru_cache(1024, typed=True)
+def _check_plain(kind, names, *values):
+    """Check parameters, the same ones once."""
+    values = dict(zip(names, values, strict=True))
+    validate_parameter_constraints(kind._parameter_constraints, values, kind.__name__)
 
 
 def check_parameters(estimator):

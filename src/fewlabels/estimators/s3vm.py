@@ -15,7 +15,7 @@ from ..training.cross_fitting import Sample
 from ..training.grams import shift_of
 from ..training.semi_supervised.branching import PROVEN
 from ..training.semi_supervised.data import S3VMData
-from .calls import fitting
+from .calls import consistent, fitting
 from .elsewhere.places import place_of
 from .kernel_machine import COMMON, KernelMachine
 from .semi_supervised import changes, consolidation
@@ -26,6 +26,7 @@ from .two_classes import PROBABILITY, TwoClassMachine
 def _of_stream(name):
     """An attribute that only a machine with a stream has."""
 
+    @consistent
     def value(machine):
         if machine._stream is None:
             raise AttributeError(
@@ -370,8 +371,7 @@ class S3VM(TwoClassMachine):
 
     @property
     def _certified(self):
-        check_is_fitted(self)
-        return self._late.get("certificate", self._version, self._certify)
+        return self._computed("certificate", self._certify)
 
     objective_ = property(lambda self: self._certified.objective)
     kkt_violation_ = property(lambda self: self._certified.violation)
@@ -381,10 +381,12 @@ class S3VM(TwoClassMachine):
         raise AttributeError(f"{type(self).__name__} has no duality gap: (1) is not convex.")
 
     @property
+    @consistent
     def transduction_(self):
         return self.classes_[self._certified.positive.astype(np.intp)]
 
     @property
+    @consistent
     def training_decisions_(self):
         check_is_fitted(self)
         if self._stream is None:
@@ -397,6 +399,7 @@ class S3VM(TwoClassMachine):
         return told
 
     @property
+    @consistent
     def optimality_gap_(self):
         if self._lower_bound is None or np.isnan(self._lower_bound).any():
             raise AttributeError(
@@ -424,6 +427,6 @@ class S3VM(TwoClassMachine):
         _ = self._certified
         return ["certificate", self._curve_name]
 
-    def __getstate__(self):
+    def _state(self):
         """Without rows that only the curve is for."""
-        return {**super().__getstate__(), "_sample": None}
+        return {**super()._state(), "_sample": None}

@@ -269,10 +269,13 @@ class SVDDEnsemble(OneClassMachine):
         return self._bagged(rows.X, rows.weight, last.seed, known=last.function.bags)
 
     def _scores_to_calibrate(self):
-        return self._found.scores
+        return (self._found.scores,)
 
-    # Bags hold their rows themselves.
-    __getstate__, __setstate__ = BaseEstimator.__getstate__, BaseEstimator.__setstate__
+    def _late_to_save(self):
+        """What is known: bags hold their rows themselves."""
+        return self._late.copy()
+
+    __setstate__ = BaseEstimator.__setstate__
 
     # -- what a fit has found ------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from .._available import available_if
 from .._deadline import ENDLESS, Deadline
 from ..arrays import home_of
 from ..fitted import ClassFunctions, class_of
+from .calls import consistent, lock_of
 from .kernel_machine import KernelMachine
 
 # What ``probability`` may be.
@@ -59,7 +60,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two
         """
-        return self._value(X)
+        return self._evaluation(X)()
 
     def predict(self, X) -> np.ndarray:
         """``classes_[1]`` where f(x) > 0, else ``classes_[0]``; of several the one of largest f.
@@ -74,18 +75,22 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        decision = self.decision_function(X)
+        with lock_of(self):
+            values = self._evaluation(X)
+            classes = self.classes_
+        decision = values()
         home = home_of(decision)
         if home is not None:
-            return self._classes_at(home, decision)
-        return self.classes_[class_of(decision)]
+            return self._classes_at(home, decision, classes)
+        return classes[class_of(decision)]
 
-    def _classes_at(self, home, decision):
+    @staticmethod
+    def _classes_at(home, decision, classes):
         """Classes where decisions are; names, which no device knows, in NumPy."""
         chosen = home.xp.astype(decision > 0, home.xp.int64)
-        if self.classes_.dtype.kind not in "biuf":
-            return self.classes_[home.numpy(chosen)]
-        return home.xp.take(home.array(self.classes_), chosen)
+        if classes.dtype.kind not in "biuf":
+            return classes[home.numpy(chosen)]
+        return home.xp.take(home.array(classes), chosen)
 
     def _decision_in_memory(self, X):
         """``decision_function`` as a NumPy array."""
@@ -108,8 +113,9 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         """
         check_is_fitted(self)
         _asked_for(self)
-        return self._late.get(self._curve_name, self._version, self._fit_curve)
+        return self._computed(self._curve_name, self._fit_curve)
 
+    @consistent
     def curve_within(self, seconds):
         """``curve_``, fitted in about so many seconds, and what that cut short, as sentences.
 
@@ -125,6 +131,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
             del self._deadline
 
     @property
+    @consistent
     def has_curve_(self):
         """Whether probabilities are asked for, and known without training again."""
         check_is_fitted(self)
@@ -159,11 +166,12 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
             When the curve has to be fitted and the machine does not hold what that takes, as
             one that was saved without its rows before the first call.
         """
-        decision = self.decision_function(X)
-        home = home_of(decision)
-        if home is None:
-            return self.curve_(decision)
-        return home.array(self.curve_(home.numpy(decision)))
+        home = home_of(X)
+        with lock_of(self):
+            if not self.has_curve_ and home is None:
+                self._rows_to_score(X)  # complains before anything is trained
+            curve, values = self.curve_, self._evaluation(X)
+        return curve(values()) if home is None else home.array(curve(home.numpy(values())))
 
     @available_if(_asked_for)
     def predict_log_proba(self, X) -> np.ndarray:

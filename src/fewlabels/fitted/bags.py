@@ -86,10 +86,16 @@ class BagsSolution(Solution):
     seed: int  # that the bags were drawn by
     stopped: str = ""  # why there are fewer bags than asked for
 
-    def calibrated(self, scores):
-        """The ``Conformal`` of such scores."""
+    def calibrated(self, scores, keys=None):
+        """The ``Conformal`` of such scores; ``keys`` are those of the rows."""
         bags = self.function.bags
         size = 1.0 + float(np.mean([abs(bag.middle) / bag.spread for bag in bags]))
         return Conformal(
-            scores=scores, shift=0.0, scale=1.0, tie=TIE * size, relative=False, rate=self.rate
+            scores=scores,
+            keys=keys,
+            shift=0.0,
+            scale=1.0,
+            tie=TIE * size,
+            relative=False,
+            rate=self.rate,
         )

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..gram import row_keys
+
 # Scores nearer than this share of the terms they are summed from are ties, with kernel values
 # in float64 and in float32.
 TIE, TIE_FLOAT32 = 1e-9, 1e-6
@@ -13,6 +15,11 @@ _LEAST = 1e-290
 DECIMALS = 1e-12
 
 
+def keys_of(X):
+    """A number for every row, the same for equal rows, in single precision or double."""
+    return row_keys(X.astype(np.float64))
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Conformal:
     """The calibration of a machine of one class.
@@ -20,6 +27,10 @@ class Conformal:
     Machines that were trained without a row differ in radius, norm of the centre and offset.
     ``scores``, ascending, therefore hold what is said about the row alone; ``scale * scores +
     shift`` is on the scale of the machine's own scores.
+
+    Rows that were left out one by one have ``keys``. Each was scored without itself, while a new
+    row that equals it is scored by a machine that was trained on its copy. Among the new row and
+    its equals none is special, so they count as ties.
     """
 
     scores: np.ndarray
@@ -29,6 +40,7 @@ class Conformal:
     relative: bool  # whether scores are sums of positive terms, exact relative to themselves
     tail: float = 0.0  # below, scores are in log scale (``Function``); 0: they end at 0
     rate: float | None = None  # of new normal rows that may be rejected; None: no threshold
+    keys: np.ndarray | None = None  # of the rows that have the scores; None: no row was trained on
 
     def as_scored(self, scores):
         """Scores such as ``scores``, on the machine's scale."""
@@ -59,12 +71,41 @@ class Conformal:
             return -np.inf
         return float(self.tie_bounds(self.scores[self.rank - 1 : self.rank])[0][0])
 
-    def p_values(self, score, uniform=None):
-        """p-values of scores; ``uniform`` numbers break ties, even that with the row itself."""
-        n = len(self.scores)
+    def p_values(self, score):
+        """p-values of scores."""
+        at_most = np.searchsorted(self.tie_bounds()[0], score, side="right")
+        return (at_most + 1) / (len(self.scores) + 1)
+
+    def smoothed(self, score, uniform, keys=None):
+        """The same where ``uniform`` numbers break ties, even that of a row with itself.
+
+        ``keys`` are those of the rows.
+        """
         low, high = self.tie_bounds()
         at_most = np.searchsorted(low, score, side="right")
-        if uniform is None:
-            return (at_most + 1) / (n + 1)
         below = np.searchsorted(high, score, side="left")
-        return (below + uniform * (at_most - below + 1)) / (n + 1)
+        if self.keys is not None and keys is not None:
+            n_equal = _count_of(self.keys, keys)
+            beyond = n_equal - _count_below(self.keys, low, keys, score, with_equal=True)
+            at_most, below = (
+                at_most + beyond,
+                below - _count_below(self.keys, high, keys, score, with_equal=False),
+            )
+        return (below + uniform * (at_most - below + 1)) / (len(self.scores) + 1)
+
+
+def _count_of(known, keys):
+    """How many known keys equal each of some keys."""
+    known = np.sort(known)
+    return np.searchsorted(known, keys, "right") - np.searchsorted(known, keys, "left")
+
+
+def _count_below(known, values, keys, bounds, *, with_equal):
+    """How many known keys equal each key and have a value below its bound, or equal to it."""
+    n = len(known)
+    is_known = np.r_[np.ones(n, bool), np.zeros(len(keys), bool)]
+    comes_first = is_known == with_equal
+    order = np.lexsort((~comes_first, np.r_[values, bounds], np.r_[known, keys]))
+    before = np.empty(len(order), np.intp)
+    before[order] = np.cumsum(is_known[order])
+    return before[n:] - np.searchsorted(np.sort(known), keys, "left")

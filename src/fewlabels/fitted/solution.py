@@ -1,7 +1,7 @@
 """What a fit found: a function, and what can be said about it."""
 
 import json
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -29,6 +29,21 @@ class Solution:
     objective: float = np.nan
     duality_gap: float = np.inf
 
+    def without_vectors(self):
+        """The same without support vectors that are all among the training rows."""
+        if np.any(self.support < 0):
+            return self
+        return replace(self, function=replace(self.function, vectors=self.function.vectors[:0]))
+
+    def with_vectors(self, X):
+        """The same with these support vectors among training rows ``X``, if they are missing."""
+        function, rows = self.function, self.support
+        if function.vectors.shape[0] == function.coef.shape[1]:
+            return self
+        if function.repeats is not None:
+            rows = rows[np.unique(function.repeats, return_index=True)[1]]
+        return replace(self, function=replace(function, vectors=X[rows]))
+
     def __getstate__(self):
         # One text in place of many small objects.
         state = {entry.name: getattr(self, entry.name) for entry in fields(self)}
@@ -54,13 +69,17 @@ class OneClassSolution(Solution):
         """Scores on no machine's scale, as ``Conformal.scores`` are."""
         return (score - self.function.bias) / self.scale
 
-    def calibrated(self, scores):
-        """The ``Conformal`` of sorted scores of rows that were not trained on."""
+    def calibrated(self, scores, keys=None):
+        """The ``Conformal`` of sorted scores of rows that were not trained on.
+
+        ``keys`` are those of the rows, where each was left out in turn.
+        """
         share = TIE_FLOAT32 if self.function.float64 is False else TIE
         # Sums of positive terms are as exact as these, relative to themselves.
         is_relative = self.function.kernel.is_similarity
         return Conformal(
             scores=scores,
+            keys=keys,
             shift=self.function.bias,
             scale=self.scale,
             tie=share if is_relative else share * self.size,

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from ..estimators.calls import snapshot_of
 from ._display import BLUE, GREY, ORANGE, Display, machine_of, name_of
 
 
@@ -52,8 +53,9 @@ class BoundaryDisplay(Display):
         ax : matplotlib.axes.Axes, default=None
             Where to draw; None makes a new figure.
         """
+        check_is_fitted(machine_of(estimator))
+        estimator = snapshot_of(estimator)
         machine = machine_of(estimator)
-        check_is_fitted(machine)
         rows = np.asarray(X, dtype=float)
         if rows.ndim != 2 or rows.shape[1] != 2:
             raise ValueError(

@@ -8,6 +8,7 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from ..estimators.calls import snapshot_of
 from ..fitted import class_of
 from .explanation import Explanation
 from .shapley.encoded import sources
@@ -102,7 +103,6 @@ def explain(
     if not (isinstance(n_samples, Integral) and n_samples >= 2):
         raise ValueError(f"n_samples={n_samples!r} is not allowed; pass an integer >= 2.")
     steps, machine = unwrapped(model)
-    model = getattr(model, "best_estimator_", model)
     if not hasattr(machine, "decision_function"):
         raise ValueError(
             f"explain needs a model with decision_function; {type(machine).__name__} has none."
@@ -113,10 +113,13 @@ def explain(
             "kernel='precomputed' gives kernel values in place of columns, so there are none to "
             "explain by; fit to rows, with a kernel or a callable."
         )
+    model = getattr(model, "best_estimator_", model)
     rows = as_rows(X, "X", missing=steps is not None)
     names = column_names(rows, columns, model)
     player, players = players_of(names, groups)
     background = _background(background, rows, steps, machine, random_state)
+    model = snapshot_of(model)
+    machine = unwrapped(model)[1]
     function = getattr(machine, "function_", None)
     game = _Game(
         model, machine, steps, player, len(players), n_samples,

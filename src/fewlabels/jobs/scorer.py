@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from sklearn.pipeline import Pipeline
 
+from ..estimators.calls import snapshot_of
 from ..fitted import class_of
 from ..io.encoding.fit import count_wordless, known_categories
 from ..io.errors import UserError
@@ -144,7 +145,8 @@ class Scorer:
         if is_file:
             self.pipeline, self.schema, self.metadata = load_model(model)
         else:
-            self.pipeline, self.schema, self.metadata = model.model, model.schema, model.metadata
+            self.schema, self.metadata = model.schema, model.metadata
+            self.pipeline = snapshot_of(model.model)
         self._machine = self.pipeline[-1]
         if n_jobs is not None:
             self._machine = copy.copy(self._machine).set_params(n_jobs=n_jobs)

@@ -12,6 +12,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ..estimators.calls import snapshot_of
 from ..io.encoding.texts import TextEncoder
 from .functions import MOST_BYTES
 from .graph import IR_VERSION, OPSET, Columns, Graph, Matrix
@@ -98,6 +99,8 @@ def to_onnx(
             f"not {kind.__name__}."
         )
     check_is_fitted(machine)
+    model = snapshot_of(model)
+    machine = model[-1] if isinstance(model, Pipeline) else model
     _check_texts(model)
     inputs, rows = _inputs(graph, model)
     if isinstance(model, Pipeline):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..estimators.calls import snapshot_of
 from ..io.models.machines import machine_class, own_machines
 from .graph import Graph
 from .machines import answers, label_values, names_of_answers, shape_of
@@ -58,7 +59,7 @@ def _convert(scope, operator, container):
     float32 = isinstance(operator.inputs[0].type, FloatTensorType)
     graph = Graph(unique=scope.get_unique_variable_name, float32=float32)
     x = graph.cast(operator.inputs[0].full_name, np.float64)
-    found = answers(graph, operator.raw_operator, x)
+    found = answers(graph, snapshot_of(operator.raw_operator), x)
     for (name, value), output in zip(found.items(), operator.outputs, strict=True):
         if float32 and name != "label":
             value = graph.cast(value, np.float32)

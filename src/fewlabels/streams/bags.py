@@ -3,10 +3,10 @@
 import numpy as np
 
 from ..fitted import TrainingRows
-from .rows import HeldRows
+from .rows import HeldRows, PlainState
 
 
-class BagStream:
+class BagStream(PlainState):
     """HeldRows with "weight", and how often they have changed (``version``).
 
     There is no path to follow: bags are those of a fit to the rows that are there.

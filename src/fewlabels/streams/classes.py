@@ -7,7 +7,7 @@ import numpy as np
 
 from ..fitted import TrainingRows
 from ..labels.semi_supervised import sides
-from .rows import HeldRows, labelled_rows
+from .rows import HeldRows, PlainState, labelled_rows
 from .semi_supervised import S3VMStream
 from .state import Operation, arrivals, check_weight
 
@@ -20,7 +20,7 @@ class _Now(NamedTuple):
     parts: tuple  # the S3VMStream of every class, over views of the same rows
 
 
-class ClassStreams:
+class ClassStreams(PlainState):
     """Rows of several classes, held once, and an ``S3VMStream`` of every class against the rest.
 
     ``names`` are what messages call the classes; ``machines`` are the ``SemiSupervised`` of each;

@@ -13,7 +13,7 @@ from ..problem.penalty import group_sums
 from ..solvers import Status
 from ..solvers.path import PathFollower
 from ..solvers.result import certify
-from .rows import HeldRows, caught_up
+from .rows import HeldRows, PlainState, caught_up
 
 # A variable of a start that is this near a breakpoint, relative to its interval, is on it.
 _ON_AT_FIRST = 1e-9
@@ -23,14 +23,15 @@ _ROUNDING = 1e-11
 _MOST_MEMBERS = 20_000
 
 
-class ConvexStream:
+class ConvexStream(PlainState):
     """Rows, and the path that follows the solution of a ``Formulation`` over them.
 
     The rows change at once; the path may lag behind when its steps are limited. Until the first
     operation there is no path, and the solution is the one that the stream was given.
 
-    ``rows`` are HeldRows with "weight". ``start`` are the variables of all rows and the multiplier
-    of a solution, those of the machine, which took ``n_steps`` and has a ``history``; ``shift`` is
+    ``rows`` are HeldRows with "weight". Where they have a mark "calibrates", marked rows keep
+    their weight but take no part. ``start`` are the variables of all rows and the multiplier of a
+    solution, those of the machine, which took ``n_steps`` and has a ``history``; ``shift`` is
     taken from all rows before the kernel sees them. ``version`` goes up with everything that may
     change the solution; ``done``: the path has caught up with the rows. ``on_path`` are the places
     of the rows on the path (before it begins, of those that it starts from), ``mass`` the sum of
@@ -84,10 +85,16 @@ class ConvexStream:
 
     def takes(self):
         """Mask of the places whose rows belong on a path."""
-        return self.formulation.takes(self.rows)
+        takes, calibrates = self.formulation.takes(self.rows), self.rows.get("calibrates")
+        return takes if calibrates is None else takes & ~calibrates
 
     def _wanted(self):
         return self.rows.alive & self.takes()
+
+    def _check_left(self, left, calibrates):
+        """Refuse to keep only the rows in the mask ``left``, where these leave no machine."""
+        left = left if calibrates is None else left & ~calibrates
+        self.formulation.check_left(self.rows.at(left))
 
     def check_one_left_out(self, places):
         """Refuse to leave out a row without which there is no machine."""
@@ -97,11 +104,12 @@ class ConvexStream:
             if len(here):
                 left = self.rows.alive.copy()
                 left[here[np.argmax(self.rows["weight"][here])]] = False
-                self.formulation.check_left(self.rows.at(left))
+                self._check_left(left, self.rows.get("calibrates"))
 
     def kinds(self):
         """Masks of the kinds of rows that a machine needs one of."""
-        return [np.ones(self.rows.n_places, bool)]
+        calibrates = self.rows.get("calibrates")
+        return [np.ones(self.rows.n_places, bool) if calibrates is None else ~calibrates]
 
     def add(self, X, **values):
         """Add rows with their numbers, "weight" among them; their places."""
@@ -112,20 +120,29 @@ class ConvexStream:
         self.version += 1
         return self.rows.append(X, key=row_keys(X), **values)
 
-    def remove(self, indices):
-        """Let rows go, by what users call them."""
+    def remove(self, indices, switching=None):
+        """Let rows go, by what users call them.
+
+        Those ``switching`` then go from training to calibration, or the other way.
+        """
         self._prepare()
         places, left = self.rows.places[indices], self.rows.alive.copy()
         left[places] = False
-        self.formulation.check_left(self.rows.at(left))
+        calibrates = self.rows.get("calibrates")
+        if switching is not None and len(switching):
+            moved, calibrates = self.rows.places[switching], calibrates.copy()
+            calibrates[moved] = ~calibrates[moved]
+        self._check_left(left, calibrates)
         self.version += 1
+        if calibrates is not None:
+            self.rows["calibrates"] = calibrates
         self.rows.drop(places)
         return places
 
     def training_rows(self):
         """The rows that are there, as ``TrainingRows``."""
         state = self.rows.state()
-        return TrainingRows(state["X"], state["weight"])
+        return TrainingRows(state["X"], _weight_in_training(state))
 
     # -- the path -------------------------------------------------------------------------------
 
@@ -370,8 +387,10 @@ class ConvexStream:
             # In the machine's own variables; leaving rows are gone, and a path makes good for it.
             _, result = self.solution()
             a, multiplier = self._spread(result.a)[alive], result.multiplier
-        weight = rows.pop("weight")
+        weight, own = _weight_in_training(rows), rows.pop("weight")
         kept = {name: value for name, value in rows.items() if name not in self.derived_values}
+        if np.any(own[weight != own] != 1.0):
+            kept["weight_before"] = own
         return {
             "formulation": self.stated, "kernel": self.kernel, "shift": self.shift,
             "rows": kept | {"weight": None if np.all(weight == 1.0) else weight},
@@ -384,9 +403,18 @@ class ConvexStream:
         rows = dict(state["rows"])
         if rows["weight"] is None:
             rows["weight"] = np.ones(rows["X"].shape[0])
+        if "calibrates" in rows:  # marked rows are saved with a weight of 0
+            known = np.where(rows["calibrates"], 1.0, rows["weight"])
+            rows["weight"] = rows.pop("weight_before", known)
         self.__init__(
             state["formulation"], state["kernel"], HeldRows(**rows),
             (state["a"], state["multiplier"]), shift=state["shift"], n_steps=state["n_steps"],
             history=json.loads(state["history"]),
         )  # fmt: skip
         self.version, self.done = state["version"], state["done"]
+
+
+def _weight_in_training(rows):
+    """Weights from numbers of rows by name; 0 for rows that calibrate."""
+    weight = rows["weight"]
+    return np.where(rows["calibrates"], 0.0, weight) if "calibrates" in rows else weight

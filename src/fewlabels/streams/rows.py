@@ -25,6 +25,16 @@ def caught_up(path, operate, max_steps, deadline):
     return done is None
 
 
+class PlainState:
+    """A stream whose ``__getstate__`` gives plain values, all that another one needs to go on."""
+
+    def snapshot(self):
+        """Another stream where this one stands: changes of either don't reach the other."""
+        other = type(self).__new__(type(self))
+        other.__setstate__(self.__getstate__())
+        return other
+
+
 class HeldRows:
     """Rows that come and go, and numbers that belong to each.
 

@@ -15,13 +15,13 @@ from ..fitted import TrainingRows
 from ..problem.semi_supervised import SemiSupervised
 from ..training.semi_supervised import beginning as begin
 from ..training.semi_supervised.data import S3VMData
-from .rows import HeldRows, caught_up, labelled_rows
+from .rows import HeldRows, PlainState, caught_up, labelled_rows
 from .state import NONE, Operation, State, arrivals, both_classes, check_weight
 
 _HISTORY_KEPT = 1000
 
 
-class S3VMStream:
+class S3VMStream(PlainState):
     """Rows, labels and weights of an S3VM, and the path that follows them.
 
     ``shift``, of shape (d,) or None, is taken from all rows before the kernel sees them;

@@ -1,9 +1,12 @@
 """Scores of rows by machines of one class that were not trained on them."""
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.sparse as sp
 
 from .._deadline import ENDLESS
+from ..fitted.conformal import DECIMALS
 from ..fitted.function import continued
 from .leave_one_out import sums_without
 
@@ -16,6 +19,17 @@ _AT_FIRST = 50
 # Rows that a split holds out, in units of 1 / rate: the rate that a single split ends at
 # deviates from it by a tenth, and more rows are better used for training.
 _HELD_OUT = 100
+# Tells the random numbers that break ties from others of the same seed.
+_TIES = 0x7135
+# Shares of whole numbers of rows may be whole in decimals only.
+_DECIMALS = 1e-9
+
+
+class HeldOut(NamedTuple):
+    """Which rows a split holds out, as a mask, and the weights of all rows."""
+
+    mask: np.ndarray
+    weight: np.ndarray
 
 
 def is_split(calibration, is_matrix, n, n_support=None):
@@ -35,6 +49,41 @@ def draw_held_out(n, rate, seed):
     return held_out
 
 
+def draw_among_new(marks, share, n_new, rng):
+    """Mask of the rows that calibrate among ``n_new`` that arrive; ``marks`` are those so far.
+
+    Their number brings the split back to ``share`` as nearly as it can, rounded up or down at
+    random. Which rows they are is drawn as well, and depends on no score.
+    """
+    wanted = share * (len(marks) + n_new)
+    number = np.floor(wanted + _DECIMALS)
+    number += rng.uniform() < wanted - number
+    size = int(np.clip(number - marks.sum(), 0, n_new))
+    chosen = np.zeros(n_new, bool)
+    chosen[rng.permutation(n_new)[:size]] = True
+    return chosen
+
+
+def draw_switching(marks, share, rng):
+    """Rows that change between calibration and training, after others have gone.
+
+    As few as bring the split within one row of ``share``, none if it is there already. They are
+    drawn at random, so that the set that calibrates depends on no score.
+    """
+    n, held = len(marks), int(marks.sum())
+    wanted = share * n
+    least = max(0, int(np.ceil(wanted - 1.0 - _DECIMALS)))
+    most = max(0, min(int(np.floor(wanted + 1.0 + _DECIMALS)), n - 1))
+    kind = np.flatnonzero(marks if held > most else ~marks)
+    return rng.permutation(kind)[: max(0, held - most, least - held)]
+
+
+def numbers_after(used, n, seed):
+    """Random numbers in (0, 1] that break ties: n of a sequence, after those ``used`` already."""
+    bits = np.random.PCG64([seed, _TIES]).advance(used)
+    return 1.0 - np.random.Generator(bits).random(n)
+
+
 def held_out_marks(stream):
     """Mask of the rows that were held out, None when all were trained on."""
     marks = stream.rows.get("calibrates")
@@ -48,7 +97,7 @@ def held_rows(stream, places):
 
 
 def scores_left_out(stream, self_weight, score, tail=0.0, deadline=ENDLESS, fewest=1):
-    """Scores of all rows of a stream at its end, each by the machine of all others.
+    """Places of the rows of a stream at its end, and their scores by the machine of all others.
 
     On no machine's scale; ``score`` gives those of rows that have no part, ``self_weight`` is
     that of K(x, x), and below ``tail`` scores are in log scale. With a deadline those of as many
@@ -56,16 +105,16 @@ def scores_left_out(stream, self_weight, score, tail=0.0, deadline=ENDLESS, fewe
     """
     places = stream.rows.places
     if len(places) == 1 and stream.takes()[places].all():
-        return np.zeros(0)
+        return places[:0], np.zeros(0)
     stream.check_one_left_out(places)
     if not deadline.is_near:
-        return _left_out(stream, places, self_weight, score, tail)
+        return places, _left_out(stream, places, self_weight, score, tail)
     n, found, size = len(places), [], max(_AT_FIRST, fewest)
     places = np.random.default_rng(n).permutation(places)
     while len(places) and not (found and deadline.is_over()):
         seconds = deadline.left()
         part, places = np.sort(places[:size]), places[size:]
-        found.append(_left_out(stream, part, self_weight, score, tail))
+        found.append((part, _left_out(stream, part, self_weight, score, tail)))
         left = deadline.left()
         pace = len(part) / max(seconds - left, 1e-6)
         size = max(_AT_FIRST, int(min(2 * len(part), pace * left)))
@@ -73,7 +122,8 @@ def scores_left_out(stream, self_weight, score, tail=0.0, deadline=ENDLESS, fewe
         deadline.cut.append(
             f"scores to calibrate with are those of {n - len(places)} of {n} training rows"
         )
-    return np.concatenate(found)
+    parts, scores = zip(*found, strict=True)
+    return np.concatenate(parts), np.concatenate(scores)
 
 
 def _left_out(stream, places, self_weight, score, tail):
@@ -86,3 +136,16 @@ def _left_out(stream, places, self_weight, score, tail):
     if out.any():
         scores[out] = score(held_rows(stream, places[out]))
     return scores
+
+
+def told_of_few_rows(rate, n):
+    """What to say where ``n`` calibration rows are too few for any row to be rejected."""
+    fewest = int(np.ceil((1.0 - DECIMALS) / rate)) - 1
+    least = 1.0 / (n + 1)
+    digit = 10.0 ** (np.floor(np.log10(least)) - 1.0)
+    least = digit * np.ceil((1.0 - DECIMALS) * least / digit)
+    return (
+        f"target_fpr={rate:g} needs at least {fewest} calibration rows and there are {n}, so "
+        "that no row will be rejected; pass more rows"
+        + (f", or a target_fpr of at least {least:.2g}." if n else ".")
+    )

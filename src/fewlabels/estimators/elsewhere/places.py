@@ -108,14 +108,15 @@ def read_place(machine, place):
     return moments, kernel
 
 
-def in_pieces(machine, X, values):
-    """``values`` of rows, those of a file that is mapped and larger than ``cache_size`` in pieces.
-
-    None for any others.
-    """
+def is_in_pieces(machine, X):
+    """Whether rows are those of a file that is mapped and larger than ``cache_size``."""
     file = file_of(X)
-    if file is None or may_hold(machine, file):
-        return None
+    return file is not None and not may_hold(machine, file)
+
+
+def in_pieces(X, values):
+    """``values`` of rows of a mapped file, piece by piece."""
+    file = file_of(X)
     place = FilePlace(file, n_parts=max(1, -(-file.shape[0] // _SCORED)))
     parts = place.ask(lambda part: [values(_plain(rows)) for _, rows in part.pieces()])
     return np.concatenate([piece for part in parts for piece in part])

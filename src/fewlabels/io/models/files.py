@@ -106,11 +106,11 @@ def _digest(archive):
 
 
 def _to_save(machine, keep_rows):
+    machine = copy.copy(machine)  # which no other thread updates
     if not getattr(machine, "is_caught_up_", True):
         raise ValueError(
             "a machine cannot be written while an operation is on its way; call resume() first."
         )
-    machine = copy.copy(machine)
     if not keep_rows and getattr(machine, "holds_rows_", False):
         machine.release_rows()
     if hasattr(machine, "tuning_"):  # files hold what their metadata says of a search
