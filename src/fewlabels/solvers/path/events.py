@@ -58,6 +58,9 @@ class Events:
         gamma = F[st.GAMMA, : state.n]
         if not len(free):
             if not self._balance(moving, total, left):
+                if self._waiting is not None:  # those that wait would have balanced the others
+                    self._waiting = None
+                    return self._direction(free, moving, used)
                 F[st.D, moving] = 0.0
                 gamma[:] = -np.sign(total)
                 return -np.sign(total), 0.0
