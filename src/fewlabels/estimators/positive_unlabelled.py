@@ -15,6 +15,7 @@ from ..training.grams import shift_of
 from ..training.positive_unlabelled.data import PUData, PURows
 from ..training.positive_unlabelled.leave_one_out import positives_left_out, unlabeled_left_out
 from ..training.positive_unlabelled.scores import quantile_cut
+from ..training.row_order import value_order
 from .calls import within_time
 
 # Rounding errors of kernel values are independent; a sum of them rarely is larger by this.
@@ -51,7 +52,11 @@ def read(self, X, y, sample_weight=None, *, gathered=False):
         )
     kind = kind_of(self.kernel)
     if isinstance(kind, Trees):
-        self._deformed = kind.over(rows.X, counted, gamma=self.gamma_, random_state=self._seed())
+        # In an order of their own and as often as they weigh: weights act as repetitions.
+        order = value_order(rows.X, counted, rows.weights)
+        self._deformed = kind.over(
+            rows.X[order], counted[order], gamma=self.gamma_, random_state=self._seed()
+        )
     kernel = self._make_kernel()
     shift = shift_of(kernel, rows.X)
     centred = rows.X if shift is None else rows.X - shift
