@@ -9,7 +9,7 @@ from ..class_prior.finding import check_prior, find_prior
 from ..fitted import PUSVMFit
 from ..fitted.solution import ROUNDING, function_of, largest_value, run_by
 from ..gram import row_products
-from ..kernels import Trees, kind_of
+from ..kernels import Trees, centered, kind_of
 from ..labels.positive_unlabelled import are_ambiguous, read_labels
 from ..training.grams import shift_of
 from ..training.positive_unlabelled.data import PUData, PURows
@@ -59,7 +59,7 @@ def read(self, X, y, sample_weight=None, *, gathered=False):
         )
     kernel = self._make_kernel()
     shift = shift_of(kernel, rows.X)
-    centred = rows.X if shift is None else rows.X - shift
+    centred = centered(rows.X, shift)
     is_other = np.ones(len(positive), dtype=bool)
     is_other[rows.indices] = False
     others = np.flatnonzero(is_other)

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._warn import warn
 from ..fitted import OneClassSolution
 from ..fitted.solution import edges_of_scores, function_of, largest_value, run_by
-from ..kernels import Deformed
+from ..kernels import Deformed, centered
 from ..problem.convexity import supported_gap
 from ..problem.one_class import LinearSlackBall, SquaredSlackBall
 from ..solvers import REFERENCE_SOLVERS
@@ -210,7 +210,7 @@ class SVDD(OneClassMachine):
         shift = shift_of(kernel, X)
         mass = float(rows.weights.sum())
         formulation = self._formulation(X.shape[0], mass)
-        gram = self._gram(X if shift is None else X - shift, formulation.fewest(mass))
+        gram = self._gram(centered(X, shift), formulation.fewest(mass))
         problem = formulation.problem(gram, {"weight": rows.weights, "diagonal": gram.diagonal()})
         if self.solver in REFERENCE_SOLVERS:
             result = self._solve_by_reference(problem, callback)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 
 from .base import FLOAT32_UNITS_LIMIT, Map, MappedKernel, growth
+from .offsets import center_of, centered
 
 _LOG2_E = math.log2(math.e)
 
@@ -49,6 +49,6 @@ class RBF(MappedKernel):
 
     def log_values(self, X, Z):
         """log K(x, z), shape (len(X), len(Z)), however far apart rows are."""
-        center = np.asarray(Z.mean(axis=0)) if not sp.issparse(Z) else 0.0
-        X, Z = (rows if sp.issparse(rows) else rows - center for rows in (X, Z))
+        center = center_of(Z)
+        X, Z = centered(X, center), centered(Z, center)
         return -self.gamma * euclidean_distances(X, Z, squared=True)

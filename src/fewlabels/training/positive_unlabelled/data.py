@@ -70,7 +70,7 @@ class PUData:
         return exact_sum(self.kernel, self.X[self.positive], coef, self.n_jobs)
 
     def at_all_rows(self, coef):
-        """The function ``sum_i coef_i K(x_i, .)`` at all rows, in float64, and its squared norm."""
+        """Values of ``sum_i coef_i K(x_i, .)`` at all rows, in float64, and its squared norm."""
         used = np.flatnonzero(coef)
         if isinstance(self.kernel, Precomputed):
             options = {"columns": used, "n_jobs": self.n_jobs}
