@@ -6,8 +6,10 @@ from numbers import Real
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, validate_data
 
+from .._warn import warn
 from ..arrays import home_of
 from ..gram.tiles.features import middle
 from ..kernels import Polynomial, center_of, centered
@@ -24,6 +26,8 @@ _EPSILON = float(np.finfo(float).eps)
 _ASYMMETRIC, _AT_A_TIME = 1e-5, 4_000_000
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _OF_TIME = ("date", "time", "duration")
+# Digits that a sum of kernel values may lose without a word, as a share of the coefficients.
+_LOST = 1e-6
 _NOTHING_LEFT = "Invalid input - all samples have zero or negative weights."
 
 
@@ -206,6 +210,18 @@ def check_width(kernel, X):
 
 def _digits_left(kernel, norm, X):
     return kernel.rounding(norm, X.shape[1])[0] * _EPSILON <= 1.0
+
+
+def warn_of_lost_digits(gram, coef, unit, tol):
+    """Warn if rounding of kernel values moves ``unit K coef`` by more than a tolerance."""
+    lost = unit * gram.lost(coef)
+    if lost > max(tol, _LOST * unit * np.abs(coef).sum()):
+        warn(
+            f"kernel values of these rows lost digits: scores may be off by {lost:.2g}. Groups of "
+            "rows lie very far apart for this gamma; look for odd values, scale the columns or "
+            "pass a smaller gamma.",
+            ConvergenceWarning,
+        )
 
 
 def check_weight(sample_weight, X):

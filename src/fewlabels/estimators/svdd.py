@@ -19,6 +19,7 @@ from ..solvers import REFERENCE_SOLVERS
 from ..training.grams import shift_of
 from .kernel_machine import COMMON, KernelMachine, shown
 from .normal_rows import CALIBRATION, OneClassMachine
+from .rows import warn_of_lost_digits
 
 # What tol = 1 means, as a share of the total variance: a row's slack is a small share of
 # it, and its sign decides on which side of the ball the row is.
@@ -221,6 +222,7 @@ class SVDD(OneClassMachine):
             result = self._solve(problem, tol, 0.0, callback)
         solution = self._settle(rows, held_out, formulation, problem, result, shift)
         self._tell(result, tol, solution)
+        warn_of_lost_digits(gram, result.a, problem.scale, tol)
 
     def _tell(self, result, tol, solution):
         if result.converged and solution.is_point:

@@ -58,11 +58,11 @@ def curvature_missing(gram, a):
 
 def supported_gap(problem, result):
     """The duality gap of a Result, with what rounding may hide; NaN where it bounds nothing."""
-    missing = curvature_missing(problem.gram, result.a)
-    if not missing:
+    missing, lost = curvature_missing(problem.gram, result.a), problem.gram.lost(result.a)
+    if not missing and not lost:
         return result.duality_gap
     extent, penalty = problem.extent, problem.penalty
     # How far apart two feasible points can be: d'd is at most sum |d| times max |d|.
     sums = min(problem.total - extent.lowest, extent.highest - problem.total)
     width = min(sums, float(np.max(penalty.upper - penalty.lower)))
-    return result.duality_gap + problem.scale * missing * sums * width
+    return result.duality_gap + problem.scale * sums * (missing * width + 2.0 * lost)
