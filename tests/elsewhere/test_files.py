@@ -143,17 +143,27 @@ def test_whole_numbers_are_rows(rng, stored, monkeypatch):
     assert_equal(here, there, X)
 
 
-def test_sparse_rows(rng, tmp_path, monkeypatch):
+@pytest.mark.parametrize("offset", [0.0, 2.0**17])
+def test_sparse_rows(rng, tmp_path, monkeypatch, offset):
     in_parts(monkeypatch, 3)
     X = sp.random_array((2500, 30), density=0.2, rng=rng, format="csr")
+    if offset:  # two columns that are nowhere zero
+        far = np.round(rng.normal(offset, 1.0, (2500, 2)) * 2.0**20) / 2.0**20
+        X = sp.csr_array(sp.hstack([X, far], format="csr"))
     mapped = []
     for name in ("data", "indices", "indptr"):
         np.save(tmp_path / f"{name}.npy", getattr(X, name))
         mapped.append(np.load(tmp_path / f"{name}.npy", mmap_mode="r"))
     there = sp.csr_array(tuple(mapped), shape=X.shape)
-    for machine in (SVDD(tol=1e-7), OneClassSVM(nu=0.1, kernel="linear", tol=1e-7)):
+    linear = SVDD(kernel="linear", tol=1e-7)
+    if not offset:
+        linear = OneClassSVM(nu=0.1, kernel="linear", tol=1e-7)
+    for machine in (SVDD(tol=1e-7), linear):
         made, other = both(machine, X, there)
         assert_equal(made, other, X)
+        if offset:
+            dense = clone(machine).fit(X.toarray())
+            assert other.objective_ == pytest.approx(dense.objective_, rel=1e-9)
 
 
 def test_rows_held_out_calibrate(rows, stored, monkeypatch):

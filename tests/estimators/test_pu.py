@@ -7,6 +7,7 @@ import pytest
 from reference import kernel_matrix
 from reference.pu import (
     clouds,
+    double_hinge,
     dual_value,
     kkt_excess,
     ramp,
@@ -250,3 +251,20 @@ def test_ramp_beats_the_double_hinge_in_its_own_risk(rng):
         coef = coefficients(hinge, len(y))
         value = regularised_risk(K, positive, coef, hinge.risk_intercept_, 0.4, 1e-3, loss=ramp)
         assert other.objective_ <= value + 1e-6
+
+
+@pytest.mark.parametrize(("scale", "offset"), [(1.0, 0.0), (1e3, 0.0), (1e6, 0.0), (1e6, 3e9)])
+@pytest.mark.parametrize("max_iter", [20, 200])
+@pytest.mark.filterwarnings("ignore")
+def test_the_objective_of_an_early_stop_is_that_of_the_function(scale, offset, max_iter, rng):
+    X, known = clouds(rng, n=300)[:2]
+    machine = PUSVM(kernel="linear", prior=0.4, max_iter=max_iter).fit(X * scale + offset, known)
+    f = machine.decision_function(X * scale + offset)
+    f += machine.risk_intercept_ - machine.intercept_
+    in_p, in_u = shares(known)
+    value = float(
+        machine.lam_ * np.square(machine.coef_).sum() - 0.4 * in_p @ f + in_u @ double_hinge(-f)
+    )
+    assert machine.objective_ == pytest.approx(value, rel=1e-6, abs=1e-9)
+    best = PUSVM(kernel="linear", prior=0.4, lam=machine.lam_ * scale**2, tol=1e-8)
+    assert machine.objective_ - machine.duality_gap_ <= best.fit(X, known).objective_ + 1e-9

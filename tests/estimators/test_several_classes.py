@@ -219,6 +219,22 @@ def test_a_class_arrives_in_the_middle_of_a_stream(rng, before):
     assert np.all(model.kkt_violation_ < 1e-9)
 
 
+@pytest.mark.parametrize("before", [2, 3])
+def test_a_class_arrives_on_a_path_from_scratch(rng, before):
+    # solver="path" has no objectives of batch training, for any class.
+    k = before + 1
+    X, y, truth = clusters(rng, k=k, n=24 * k, labels=5, apart=3.0)
+    rows, late = np.flatnonzero(truth != "bee"), np.flatnonzero(truth == "bee")
+    model = S3VM(gamma=0.3, solver="path").fit(X[rows], y[rows])
+    assert model.objectives_ == ([] if before == 2 else [[], [], []])
+    with pytest.raises(ValueError, match="1 labels for 2 rows"):
+        model.partial_fit(X[late[:2]], ["bee"], classes=NAMES[:k])
+    model.partial_fit(X[late], y[late], classes=NAMES[:k])
+    assert model.objectives_ == [[]] * k and model.classes_.tolist() == list(NAMES[:k])
+    assert np.all(model.kkt_violation_ < 1e-9) and np.mean(model.predict(X) == truth) > 0.8
+    assert len(model.consolidate().objectives_) == k
+
+
 def test_a_new_class_by_relabelling_and_what_is_refused(rng):
     X, y, _ = clusters(rng)
     model = S3VM(gamma=0.3).fit(X[1:], y[1:])

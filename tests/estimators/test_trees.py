@@ -87,6 +87,20 @@ def test_updates_follow_the_problem_of_the_frozen_kernel(rows):
     np.testing.assert_allclose(machine.decision_function(X), anew.decision_function(X), atol=1e-5)
 
 
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: type(machine).__name__)
+def test_weights_act_as_repetitions(rows, machine, rng):
+    X, _, known = (of_rows[:300] for of_rows in rows)
+    times = rng.integers(1, 4, len(X))
+    again = rng.permutation(np.repeat(np.arange(len(X)), times))
+    machine = clone(machine).set_params(random_state=0)
+    machine.set_params(**({"lam": 0.01} if isinstance(machine, PUSVM) else {"n_bags": 2}))
+    weighted = clone(machine).fit(X, known, sample_weight=times)
+    repeated = clone(machine).fit(X[again], known[again])
+    f, g = weighted.decision_function(X), repeated.decision_function(X)
+    np.testing.assert_allclose(f, g, atol=0.02 * np.ptp(g))
+    assert np.mean(weighted.predict(X) != repeated.predict(X)) <= 0.004
+
+
 def test_named_and_refused(rows):
     X, _, known = rows
     machine = PUEnsemble(prior=0.3, kernel="trees", n_bags=2).fit(X[:200], known[:200])

@@ -527,7 +527,7 @@ def _kernels(case):
         "negative": (-K, ANY),
         "no inner product": (np.sin(7 * K), ANY),
         "zero": (0 * K, ANY),
-        "not symmetric": (broken, ANY),
+        "not symmetric": (broken, REFUSED),
         "not square": (K[:, : n - 1], REFUSED),
         "one number": (K[:1, :1], ANY),
         "NaN": (np.where(K == K.max(), np.nan, K), REFUSED),
@@ -689,6 +689,35 @@ def _equal(case, machine):
     )
 
 
+def _offsets(case):
+    """Sparse rows, some of whose columns are far from zero."""
+    rng, (n, d) = case.rng, case.plain.shape
+    offset = np.where(rng.random(d) < 0.6, rng.choice([30.0, 1e3, -1e5, 1e7]), 0.0)
+    dense = np.round((case.plain + offset) * 2.0**20) / 2.0**20
+    if rng.random() < 0.3:
+        dense[rng.choice(n, n // 6, replace=False), 0] = 0.0
+    case.X = sp.csr_array(dense)
+    case.params.update(tol=1e-6)
+    case.words.append(f"sparse rows around {offset}")
+    case.expect(ANY)
+    case.checks.append(partial(_as_dense, case, dense))
+
+
+def _as_dense(case, dense, machine):
+    if case.kind is PUEnsemble or case.weight is not None or len(case.words) > 1:
+        return
+    twin = case.fit(case.machine(), dense, case.y)
+    if machine.fit_status_ or twin.fit_status_:
+        return
+    if case.kind is S3VM:  # there are many minima, which rounding may choose between
+        apart = abs(machine.objective_ - twin.objective_)
+        return require(
+            np.all(apart <= 0.2 * np.abs(twin.objective_)), "another minimum when dense"
+        )
+    f, g = machine.decision_function(case.X), twin.decision_function(dense)
+    require_close(f, g, 1e-3, "another answer for dense rows")
+
+
 def _callback(case):
     if case.kind is PUEnsemble:
         return
@@ -721,6 +750,7 @@ THEMES = {
     "far": (_far, 5),
     "equal problems": (_equal_problems, 6),
     "callback": (_callback, 3),
+    "offsets": (_offsets, 10),
 }
 
 

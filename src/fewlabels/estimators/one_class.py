@@ -15,6 +15,7 @@ from ..problem.convexity import supported_gap
 from ..problem.one_class import OneClass
 from .kernel_machine import COMMON, KernelMachine
 from .normal_rows import CALIBRATION, OneClassMachine
+from .rows import warn_of_lost_digits
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -148,6 +149,7 @@ class OneClassSVM(OneClassMachine):
         tol, rtol = self._tolerances(formulation, mass, None, None)
         result = self._solve(problem, tol, rtol, callback)
         self._tell(result, tol, self._settle(rows, held_out, formulation, problem, result))
+        warn_of_lost_digits(gram, result.a, problem.scale, tol)
 
     def _formulation(self, n, mass):
         if not 1e-140 < self.nu * mass < 1e140:

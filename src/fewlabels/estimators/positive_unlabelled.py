@@ -9,12 +9,13 @@ from ..class_prior.finding import check_prior, find_prior
 from ..fitted import PUSVMFit
 from ..fitted.solution import ROUNDING, function_of, largest_value, run_by
 from ..gram import row_products
-from ..kernels import Trees, kind_of
+from ..kernels import Trees, centered, kind_of
 from ..labels.positive_unlabelled import are_ambiguous, read_labels
 from ..training.grams import shift_of
 from ..training.positive_unlabelled.data import PUData, PURows
 from ..training.positive_unlabelled.leave_one_out import positives_left_out, unlabeled_left_out
 from ..training.positive_unlabelled.scores import quantile_cut
+from ..training.row_order import value_order
 from .calls import within_time
 
 # Rounding errors of kernel values are independent; a sum of them rarely is larger by this.
@@ -51,10 +52,14 @@ def read(self, X, y, sample_weight=None, *, gathered=False):
         )
     kind = kind_of(self.kernel)
     if isinstance(kind, Trees):
-        self._deformed = kind.over(rows.X, counted, gamma=self.gamma_, random_state=self._seed())
+        # In an order of their own and as often as they weigh: weights act as repetitions.
+        order = value_order(rows.X, counted, rows.weights)
+        self._deformed = kind.over(
+            rows.X[order], counted[order], gamma=self.gamma_, random_state=self._seed()
+        )
     kernel = self._make_kernel()
     shift = shift_of(kernel, rows.X)
-    centred = rows.X if shift is None else rows.X - shift
+    centred = centered(rows.X, shift)
     is_other = np.ones(len(positive), dtype=bool)
     is_other[rows.indices] = False
     others = np.flatnonzero(is_other)

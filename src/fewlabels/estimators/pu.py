@@ -32,7 +32,7 @@ from . import positive_unlabelled
 from .calls import consistent, fitting
 from .elsewhere.places import place_of
 from .kernel_machine import COMMON, KernelMachine, shown
-from .rows import FitRows, check_weight
+from .rows import FitRows, check_weight, warn_of_lost_digits
 from .two_classes import PROBABILITY, TwoClassMachine
 
 CONSTRAINTS: dict = {
@@ -286,6 +286,7 @@ class PUSVM(TwoClassMachine):
         is_start = self.solver == "usmo" and found.result.status is Status.MAX_ITER
         if not (is_start and self.max_iter == 0):
             self._report_status(found.result, self.tol, found.gap)
+            warn_of_lost_digits(found.gram, found.result.a, 1.0, self.tol)
         return found
 
     def _stream_of(self, rows, result, solution):

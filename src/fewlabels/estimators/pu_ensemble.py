@@ -19,6 +19,7 @@ from ..kernels import (
     MappedKernel,
     SharedLeaves,
     Trees,
+    centered,
     kind_of,
     make_kernel,
 )
@@ -247,7 +248,7 @@ class PUEnsemble(TwoClassMachine):
         else:
             kernels = (self._set_kernel(vectors),)
         shift = shift_of(kernels[0], vectors)
-        centred = vectors if shift is None else vectors - shift
+        centred = centered(vectors, shift)
         grams = ensemble_grams(kernels, centred, resolve_n_jobs(self.n_jobs))
         return kernels, shift, [grams[0].take(distinct.index)] if is_matrix else grams
 

@@ -6,12 +6,14 @@ from numbers import Real
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_array, validate_data
 
+from .._warn import warn
 from ..arrays import home_of
 from ..gram.tiles.features import middle
-from ..kernels import Polynomial
+from ..kernels import Polynomial, center_of, centered
 from ..kernels.base import squared_norms
 
 # Beyond the first, squares of numbers have no room in double precision. float32 rows with numbers
@@ -20,11 +22,16 @@ _LARGEST, _LARGEST_FLOAT32 = 1e150, 1e15
 # Below this all squares are zero. Weights that costs, their sums and their ratios can carry.
 _SMALLEST, _HEAVIEST, _APART = 1e-150, 1e250, 1e30
 _EPSILON = float(np.finfo(float).eps)
+# Differences between K[i, j] and K[j, i] that are rounding, relative to the largest value; numbers
+# compared at a time.
+_ASYMMETRIC, _AT_A_TIME = 1e-5, 4_000_000
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _OF_TIME = ("date", "time", "duration")
 _ANY_NUMBER = 1e300  # whole numbers of Python go on
 # Types of parameters that say all about them.
 _PLAIN = {str, int, float, bool, type(None), np.float64}
+# Digits that a sum of kernel values may lose without a word, as a share of the coefficients.
+_LOST = 1e-6
 _NOTHING_LEFT = "Invalid input - all samples have zero or negative weights."
 
 
@@ -74,6 +81,8 @@ class FitRows:
 def fit_rows(estimator, X, sample_weight):
     """``FitRows`` from what ``fit`` is given."""
     everything = check_rows(estimator, X, reset=True)
+    if estimator.kernel == "precomputed":
+        _check_symmetric(everything)
     weight, kept = check_weight(sample_weight, everything)
     return FitRows(everything, weight, kept, estimator.kernel == "precomputed")
 
@@ -119,6 +128,21 @@ def check_rows(estimator, X, *, reset):
             f"X has numbers of at most {largest:.3g}, whose squares are 0; scale the columns."
         )
     return X.astype(np.float64) if X.dtype != float and largest > _LARGEST_FLOAT32 else X
+
+
+def _check_symmetric(K):
+    """Refuse a kernel matrix that isn't symmetric: no problem has it, and no certificate holds."""
+    apart, size, step = 0.0, 0.0, max(1, _AT_A_TIME // len(K))
+    for first in range(0, len(K), step):
+        some = K[first : first + step, first:]
+        with np.errstate(over="ignore"):
+            differences = np.abs(some - K[first:, first : first + step].T)
+        apart, size = max(apart, float(differences.max())), max(size, _largest(some))
+    if apart > _ASYMMETRIC * size:
+        raise ValueError(
+            f"the kernel matrix isn't symmetric: K[i, j] and K[j, i] differ by up to {apart:.3g}, "
+            f"and its largest value is {size:.3g}. Pass (K + K.T) / 2, or check how it was made."
+        )
 
 
 def _is_plain(estimator, X, reset):
@@ -179,7 +203,8 @@ def check_width(kernel, X):
     together = float(np.einsum("i,i->", entries, entries))  # without the threads of BLAS
     if _digits_left(kernel, together, X):
         return
-    norms = squared_norms(X if sp.issparse(X) else X - middle(X))
+    center = center_of(X) if sp.issparse(X) else middle(X)
+    norms = squared_norms(centered(X, center))
     if not _digits_left(kernel, float(np.median(norms)), X):
         raise ValueError(
             f"gamma={kernel.gamma:g} is so large that kernel values of these rows are rounding "
@@ -189,6 +214,18 @@ def check_width(kernel, X):
 
 def _digits_left(kernel, norm, X):
     return kernel.rounding(norm, X.shape[1])[0] * _EPSILON <= 1.0
+
+
+def warn_of_lost_digits(gram, coef, unit, tol):
+    """Warn if rounding of kernel values moves ``unit K coef`` by more than a tolerance."""
+    lost = unit * gram.lost(coef)
+    if lost > max(tol, _LOST * unit * np.abs(coef).sum()):
+        warn(
+            f"kernel values of these rows lost digits: scores may be off by {lost:.2g}. Groups of "
+            "rows lie very far apart for this gamma; look for odd values, scale the columns or "
+            "pass a smaller gamma.",
+            ConvergenceWarning,
+        )
 
 
 def check_weight(sample_weight, X):

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from ..kernels import centered
 from ..labels.semi_supervised import sides
 from ..metrics.default_scores import labelled_accuracy
 from ..training.cross_fitting import Sample
@@ -350,7 +351,7 @@ class S3VM(TwoClassMachine):
         if self.solver == "path":
             return changes.open_stream(self, "fit", stream)
         weight = np.ones(len(label)) if rows.weight is None else rows.weight
-        gram = solutions.held_gram(self, rows.X if shift is None else rows.X - shift)
+        gram = solutions.held_gram(self, centered(rows.X, shift))
         data = S3VMData.each(gram, problems, sides(label, len(classes)), weight)
         found = solutions.train_each(self, data, callback)
         if stream is not None:

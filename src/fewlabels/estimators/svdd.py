@@ -12,13 +12,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._warn import warn
 from ..fitted import OneClassSolution
 from ..fitted.solution import edges_of_scores, function_of, largest_value, run_by
-from ..kernels import Deformed
+from ..kernels import Deformed, centered
 from ..problem.convexity import supported_gap
 from ..problem.one_class import LinearSlackBall, SquaredSlackBall
 from ..solvers import REFERENCE_SOLVERS
 from ..training.grams import shift_of
 from .kernel_machine import COMMON, KernelMachine, shown
 from .normal_rows import CALIBRATION, OneClassMachine
+from .rows import warn_of_lost_digits
 
 # What tol = 1 means, as a share of the total variance: a row's slack is a small share of
 # it, and its sign decides on which side of the ball the row is.
@@ -210,7 +211,7 @@ class SVDD(OneClassMachine):
         shift = shift_of(kernel, X)
         mass = float(rows.weights.sum())
         formulation = self._formulation(X.shape[0], mass)
-        gram = self._gram(X if shift is None else X - shift, formulation.fewest(mass))
+        gram = self._gram(centered(X, shift), formulation.fewest(mass))
         problem = formulation.problem(gram, {"weight": rows.weights, "diagonal": gram.diagonal()})
         if self.solver in REFERENCE_SOLVERS:
             result = self._solve_by_reference(problem, callback)
@@ -221,6 +222,7 @@ class SVDD(OneClassMachine):
             result = self._solve(problem, tol, 0.0, callback)
         solution = self._settle(rows, held_out, formulation, problem, result, shift)
         self._tell(result, tol, solution)
+        warn_of_lost_digits(gram, result.a, problem.scale, tol)
 
     def _tell(self, result, tol, solution):
         if result.converged and solution.is_point:

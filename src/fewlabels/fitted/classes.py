@@ -7,7 +7,7 @@ from scipy.special import softmax
 
 from .._threads import resolve_n_jobs
 from ..gram import Expansion, RowMap, row_products
-from ..kernels import Deformed, Linear
+from ..kernels import Deformed, Linear, centered
 from .deciding import agreeing, class_of
 from .function import Function
 
@@ -94,7 +94,7 @@ class ClassFunctions:
         return value
 
     def _moved(self, X):
-        return X if self.shift is None else X - self.shift
+        return centered(X, self.shift)
 
 
 @dataclass(frozen=True, eq=False)

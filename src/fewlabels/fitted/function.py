@@ -3,12 +3,11 @@
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import logsumexp
 
 from .._threads import resolve_n_jobs
 from ..gram import Expansion, RowMap, row_products
-from ..kernels import Deformed, Linear, Precomputed
+from ..kernels import Deformed, Linear, Precomputed, center_of, centered
 
 # Share of the threshold's level below which sums of a similarity go on in log scale.
 TAIL = 1e-12
@@ -90,7 +89,7 @@ class Function:
         return replace(
             self, kernels=(self.kernel.base,), vectors=rows, coef=coef[None], self_weight=0.0,
             repeats=None, shares=None, on_points=None, float64=True,
-            center=None if sp.issparse(rows) else rows.mean(axis=0, dtype=np.float64),
+            center=center_of(rows),
         )  # fmt: skip
 
     @property
@@ -127,7 +126,7 @@ class Function:
         return value
 
     def _moved(self, X):
-        return X if self.shift is None else X - self.shift
+        return centered(X, self.shift)
 
     def _part(self, k, X, n_jobs):
         """What the k-th kernel contributes."""

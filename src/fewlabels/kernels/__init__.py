@@ -6,6 +6,7 @@ from .base import FormedKernel, Kernel, Map, MappedKernel
 from .given import Callable, Precomputed
 from .inner_products import Linear, Polynomial, Sigmoid
 from .manifold import Deformed, Manifold
+from .offsets import center_of, centered
 from .rbf import RBF
 from .trees import SharedLeaves, Trees
 
@@ -18,7 +19,7 @@ KERNELS: dict[str, type[Kernel] | type[Manifold]] = {
 __all__ = [
     "KERNELS", "RBF", "Callable", "Deformed", "FormedKernel", "Kernel", "Linear", "Manifold",
     "Map", "MappedKernel", "Polynomial", "Precomputed", "SharedLeaves", "Sigmoid", "Trees",
-    "kind_of", "make_kernel",
+    "center_of", "centered", "kind_of", "make_kernel",
 ]  # fmt: skip
 
 

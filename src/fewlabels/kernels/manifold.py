@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import (
 
 from .base import FormedKernel, Kernel, MappedKernel
 from .inner_products import Linear, Polynomial
+from .offsets import center_of, centered
 from .rbf import RBF
 
 # Inner products that can be deformed.
@@ -265,8 +266,7 @@ class Manifold(BaseEstimator):
 def graph_laplacian(X, n_neighbors):
     """Normalised Laplacian of the symmetric nearest-neighbour graph of distinct rows, sparse."""
     n = X.shape[0]
-    if not sp.issparse(X):
-        X = X - X.mean(axis=0, dtype=np.float64)  # distances without cancellation
+    X = centered(X, center_of(X))  # distances without cancellation
     largest = abs(X).max()
     k = min(n_neighbors, n - 1)
     from sklearn.neighbors import NearestNeighbors  # slow to import

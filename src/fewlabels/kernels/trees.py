@@ -60,6 +60,7 @@ class Trees(BaseEstimator):
     A forest is grown on labelled against unlabelled rows. Two rows are as alike as the share of
     its trees in which they fall into the same leaf, which knows which columns matter and where,
     and no scale of these; half of the kernel's value is that, half the Gaussian kernel's.
+    Sample weights act as repetitions; weights that aren't whole numbers are rounded.
 
     Parameters
     ----------

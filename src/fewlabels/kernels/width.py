@@ -4,6 +4,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 
+from .offsets import center_of, centered
+
 # Rows whose distances tell how many dimensions there are in effect.
 _SAMPLE = 500
 # gamma times the mean squared distance, and what it is in many effective dimensions, times
@@ -25,15 +27,24 @@ def resolve_gamma(gamma, X, weight):
         return distance_gamma(X, weight)
     if gamma != "scale":
         return float(gamma)
-    if weight is None:
-        variance = (
-            X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else X.var(dtype=np.float64)
-        )
-    else:
-        share = weight / weight.sum() / X.shape[1]
-        squares = X.multiply(X) if sp.issparse(X) else X * X
-        variance = float(np.sum(share @ squares) - np.sum(share @ X) ** 2)
-    return _scale(X.shape[1], variance)
+    if weight is None and not sp.issparse(X):
+        return _scale(X.shape[1], X.var(dtype=np.float64))
+    return _scale(X.shape[1], _variance_of_entries(X, weight))
+
+
+def _variance_of_entries(X, weight):
+    """Variance of all entries together, those of a sparse row that aren't stored too."""
+    n, d = X.shape
+    share = np.full(n, 1.0 / (n * d)) if weight is None else weight / weight.sum() / d
+    if not sp.issparse(X):
+        mean = np.sum(share @ X)
+        return float(np.sum(share @ np.square(X - mean)))
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    mean, length = np.sum(share @ X), np.diff(X.indptr)
+    apart = np.repeat(share, length) @ np.square(X.data - mean)
+    return float(apart + (share @ (d - length)) * mean**2)
 
 
 def gamma_of_moments(gamma, n_columns, variance, total, mean, sample):
@@ -108,6 +119,7 @@ def _sparse_moments(X, share):
 def _effective_dimension(X):
     if X.shape[0] > _SAMPLE:
         X = X[np.sort(np.random.default_rng(0).choice(X.shape[0], _SAMPLE, replace=False))]
+    X = centered(X, center_of(X))
     squared = euclidean_distances(X, squared=True)[np.triu_indices(X.shape[0], 1)]
     most, largest = 2.0 * X.shape[1], float(squared.max(initial=0.0))
     if len(squared) < 2 or largest == 0.0:

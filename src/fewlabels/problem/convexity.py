@@ -37,15 +37,19 @@ def curvature_missing(gram, a):
         used = np.argsort(-np.abs(a), kind="stable")[: _ROWS // 2]
         rows = np.union1d(used, np.linspace(0, gram.n - 1, _ROWS // 2).astype(np.intp))
     K = gram.block(rows)
-    K = 0.5 * (K + K.T)
     size = float(np.abs(K).max())
+    # What K[i, j] and K[j, i] differ by is rounding too.
+    asymmetry = float(np.abs(K - K.T).max()) / size if size > 0.0 else 0.0
+    if asymmetry > _ROUNDINGS[-1]:
+        return math.nan
+    K = 0.5 * (K + K.T)
     K -= K.mean(axis=0)
     K -= K.mean(axis=1)[:, None]
     added = 0.0
     with one_blas_thread():
         for rounding in _ROUNDINGS:
             # Independent errors of the entries move eigenvalues by the root of their number.
-            added, before = rounding * size * math.sqrt(len(rows)), added
+            added, before = max(rounding, asymmetry) * size * math.sqrt(len(rows)), added
             K.flat[:: len(K) + 1] += added - before
             if dpotrf(K, lower=1)[1] == 0:
                 return added
@@ -54,11 +58,11 @@ def curvature_missing(gram, a):
 
 def supported_gap(problem, result):
     """The duality gap of a Result, with what rounding may hide; NaN where it bounds nothing."""
-    missing = curvature_missing(problem.gram, result.a)
-    if not missing:
+    missing, lost = curvature_missing(problem.gram, result.a), problem.gram.lost(result.a)
+    if not missing and not lost:
         return result.duality_gap
     extent, penalty = problem.extent, problem.penalty
     # How far apart two feasible points can be: d'd is at most sum |d| times max |d|.
     sums = min(problem.total - extent.lowest, extent.highest - problem.total)
     width = min(sums, float(np.max(penalty.upper - penalty.lower)))
-    return result.duality_gap + problem.scale * missing * sums * width
+    return result.duality_gap + problem.scale * sums * (missing * width + 2.0 * lost)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..fitted import TrainingRows
+from ..kernels import centered
 from ..labels.semi_supervised import sides
 from .rows import HeldRows, PlainState, labelled_rows
 from .semi_supervised import S3VMStream
@@ -167,7 +168,7 @@ class ClassStreams(PlainState):
         self.check_new(label, weight)
         held = self.held.copy()
         places = held.append(X, label=label, weight=weight)
-        rows = X if self.shift is None else X - self.shift
+        rows = centered(X, self.shift)
         operations = arrivals(places, rows, label)
         self._register(held, len(label), lambda part, view: operations)
 

@@ -8,6 +8,7 @@ from .._deadline import ENDLESS
 from ..fitted import TrainingRows
 from ..gram import make_gram
 from ..gram.equal_rows import Copies, row_keys
+from ..kernels import centered
 from ..problem import RowPenalties
 from ..problem.penalty import group_sums
 from ..solvers import Status
@@ -71,7 +72,7 @@ class ConvexStream(PlainState):
         )
 
     def _diagonal(self, X):
-        return self.kernel.diagonal(X if self.shift is None else X - self.shift)
+        return self.kernel.diagonal(centered(X, self.shift))
 
     # -- rows -----------------------------------------------------------------------------------
 
@@ -81,7 +82,7 @@ class ConvexStream(PlainState):
     def kernel_rows(self, places):
         """Rows at some places, as the kernel sees them."""
         rows = self.rows.rows(places)
-        return rows if self.shift is None else rows - self.shift
+        return centered(rows, self.shift)
 
     def takes(self):
         """Mask of the places whose rows belong on a path."""

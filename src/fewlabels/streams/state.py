@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..gram import Expansion
+from ..kernels import centered
 from ..problem.semi_supervised import SemiSupervised
 from ..solvers.path import PathFollower
 from ..training.semi_supervised.beginning import Start
@@ -135,7 +136,7 @@ class State(NamedTuple):
 
     def moved(self, X):
         """Rows as the kernel sees them."""
-        return X if self.shift is None else X - self.shift
+        return centered(X, self.shift)
 
     def kernel_rows(self, places):
         """Rows at some places, as the kernel sees them."""

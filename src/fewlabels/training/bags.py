@@ -20,7 +20,7 @@ from ..fitted import Bag, BaggedFunction, Function
 from ..fitted.bags import level
 from ..fitted.function import TAIL
 from ..gram import PrecomputedGram
-from ..kernels import Precomputed
+from ..kernels import Precomputed, center_of, centered
 from ..problem.one_class import SquaredSlackBall
 from ..solvers import Settings, Status, solve_decomposition
 from .grams import gram_over, shift_of
@@ -220,7 +220,7 @@ def _bag(inside, rows, marks, is_matrix, settings):
         gamma = gamma_of(_to_neighbor(apart), _FACTOR)
     kernel = settings.kernel(gamma)
     shift = shift_of(kernel, inside)
-    gram = gram_over(kernel, inside if shift is None else inside - shift, 1, float64=True)
+    gram = gram_over(kernel, centered(inside, shift), 1, float64=True)
     block = gram.block(np.arange(gram.n))
     diagonal = np.diag(block)
     ball = SquaredSlackBall(settings.C)
@@ -250,8 +250,7 @@ def _distances(X, is_matrix):
     if is_matrix:
         diagonal = np.diag(X)
         return np.sqrt(np.maximum(diagonal[:, None] + diagonal - 2.0 * X, 0.0))
-    if not sp.issparse(X):
-        X = X - X.mean(axis=0, dtype=np.float64)  # differences without cancellation
+    X = centered(X, center_of(X))  # differences without cancellation
     found = euclidean_distances(X)
     found[found <= ROUNDING * found.max()] = 0.0
     return found

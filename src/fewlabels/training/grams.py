@@ -1,10 +1,9 @@
 """Operators over training rows."""
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..gram import make_gram
-from ..kernels import RBF, Linear
+from ..kernels import RBF, Linear, center_of
 
 # Up to so many rows every kernel value is float64: it costs milliseconds. And where few values are
 # evaluated: under a Gaussian kernel, of which no more rows than this share have to be used.
@@ -26,6 +25,4 @@ def gram_over(kernel, X, n_jobs=1, *, float64=False, fewest=1.0):
 
 def shift_of(kernel, X):
     """What is taken from rows under the linear kernel, which changes nothing but rounding."""
-    if not isinstance(kernel, Linear) or sp.issparse(X):
-        return None
-    return X.mean(axis=0, dtype=np.float64)
+    return center_of(X) if isinstance(kernel, Linear) else None

@@ -4,6 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
+from ..kernels import center_of, centered
 from ..kernels.width import total_variance
 
 _ROWS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
@@ -89,6 +90,7 @@ def gamma_of_reach(rows, far, share):
     Out of reach is where the mean kernel value is lost in the rounding of a decision. However far
     rows are, gamma is not so small that those trained on become one point.
     """
+    rows = centered(rows, center_of(rows))
     squared = _to_neighbor(rows, np.flatnonzero(~far), 1) ** 2
     edge = float(np.quantile(squared, 1.0 - share))
     if not edge > 0.0:
@@ -102,6 +104,8 @@ def lost_share(rows, core, gamma):
     """Share of ``rows`` out of the reach of a machine trained on ``core``."""
     from sklearn.neighbors import NearestNeighbors  # slow to import
 
+    center = center_of(core)
+    core, rows = centered(core, center), centered(rows, center)
     nearest = NearestNeighbors(n_neighbors=1).fit(core).kneighbors(rows)[0][:, 0]
     return float(np.mean(gamma * nearest**2 > _within(core.shape[0])))
 
@@ -130,8 +134,7 @@ def neighbor_distances(X):
     n = X.shape[0]
     if n < 2:
         raise ValueError(f"X has {n} row(s); distances to neighbours need 2 rows at least.")
-    if not sp.issparse(X):
-        X = X - X.mean(axis=0, dtype=np.float64)  # differences without cancellation
+    X = centered(X, center_of(X))  # differences without cancellation
     rank = rank_of_neighbor(n)
     if n > _REFERENCES:
         rank = max(1, round(rank * _REFERENCES / n))

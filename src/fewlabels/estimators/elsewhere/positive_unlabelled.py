@@ -7,6 +7,7 @@ from ...arrays import home_of
 from ...class_prior.finding import find_prior
 from ...fitted import PUSVMFit
 from ...fitted.solution import ROUNDING, function_of, largest_value, run_by
+from ...kernels import centered
 from ...labels.positive_unlabelled import read_labels
 from ...problem.convexity import supported_gap
 from ...problem.positive_unlabelled import DoubleHingeOverAll, weight_of_norm
@@ -102,7 +103,7 @@ def _data(machine, place, recipe, ids):
     """Some rows as ``PUData``, and as they were given."""
     X = place.take(ids)
     weight, positive = map(np.concatenate, zip(*place.ask(Described(ids)), strict=True))
-    centred = X if recipe.shift is None else X - recipe.shift
+    centred = centered(X, recipe.shift)
     weight = None if np.all(weight == 1.0) else weight
     return PUData(centred, positive, weight, recipe.kernel, resolve_n_jobs(machine.n_jobs)), X
 

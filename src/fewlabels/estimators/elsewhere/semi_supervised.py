@@ -3,8 +3,10 @@
 import numpy as np
 
 from ...gram import LinearGram, LinearPlaceGram
+from ...kernels import centered
 from ...labels.semi_supervised import sides
 from ...streams.classes import histories
+from ...training.elsewhere.moments import center_at
 from ...training.elsewhere.place import stacked
 from ...training.semi_supervised.data import S3VMData
 from ..semi_supervised import solution as solutions
@@ -37,7 +39,7 @@ def fit_semi_elsewhere(machine, place, label, classes, callback=None):
     problems = solutions.problems_of(machine, classes)
     solutions.check_each_has_labels(label, classes)
     machine.classes_ = classes
-    shift = None if place.is_sparse else moments.center
+    shift = center_at(place, moments)
     gram = LinearPlaceGram(place, shift)
     data = S3VMData.each(gram, problems, sides(label, len(classes)), weight)
     found = solutions.train_each(machine, data, callback, place=place)
@@ -74,6 +76,6 @@ def _solution(machine, place, gram, trained, label, shift):
         history = histories(result.history for result in results)
     run = sum(r.n_iter for r in results), history, all(r.converged for r in results)
     return solutions.solution_of(
-        machine, LinearGram(X if shift is None else X - shift), X, list(coefs),
+        machine, LinearGram(centered(X, shift)), X, list(coefs),
         [-float(result.multiplier) for result in results], numbers, label, run, shift,
     )  # fmt: skip

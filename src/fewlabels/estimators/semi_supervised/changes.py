@@ -28,6 +28,7 @@ from ..rows import check_weight
 from .solution import (
     held_gram,
     keep_bound,
+    one_or_all,
     price_of_unlabelled,
     problems_of,
     train_each,
@@ -211,13 +212,13 @@ def with_classes(self, stream, named):
     self._follow("resume", stream)
     before = np.searchsorted(named, self.classes_)
     lists = [self.objectives_] if len(self.classes_) == 2 else self.objectives_
-    self.objectives_, places = [[] for _ in named], before[-len(lists) :]
+    kept, places = [[] for _ in named], before[-len(lists) :]
     for place, objectives in zip(places, lists, strict=True):
-        self.objectives_[place] = objectives
+        kept[place] = objectives
     problem = problems_of(self, named)[0]
     self._stream = begun(ClassStreams.of(stream, named.tolist(), before, problem))
     self._stream.reprice(problem.C, problem.C_star)
-    self.classes_ = named
+    self.classes_, self.objectives_ = named, kept
     return self._stream
 
 
@@ -225,7 +226,8 @@ def open_stream(self, name, stream):
     """Hold the rows of a machine that has no solution yet, and follow them."""
     self._hold(stream)
     self._late, self._sample, self._kept = Late(), None, None
-    self._lower_bound, self.objectives_ = None, []
+    self._lower_bound = None
+    self.objectives_ = one_or_all(self, [[] for _ in stream.parts])
     with fitted_or_not(self):
         return self._follow(name, stream, None if name == "fit" else self.max_steps)
 

@@ -24,6 +24,7 @@ from ...training.elsewhere.place import noted
 from ...training.row_order import row_keys
 from ...training.semi_supervised.branching import train, unproven
 from ...training.semi_supervised.data import S3VMSettings
+from ..rows import warn_of_lost_digits
 
 # Multiply-adds per kernel value from which training holds all values, if there is room.
 _WORTH_HOLDING = 48
@@ -156,6 +157,7 @@ def warn_of_training(self, found, gram):
     if message is None:
         gaps = [curvature_missing(gram, one.result.a) for one in found]
         self._report_status(worst.result, self.tol, float(np.sum(gaps)))
+        warn_of_lost_digits(gram, worst.result.a[: gram.n], 1.0, self.tol)
     else:
         warn(message, ConvergenceWarning)
 

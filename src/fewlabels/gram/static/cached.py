@@ -33,6 +33,9 @@ class CachedGram(WrappedGram):
     def refined(self):
         return self.inner.refined()
 
+    def lost(self, coef):
+        return self.inner.lost(coef)
+
     def take(self, indices):
         return self.inner.take(indices)
 

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from ...kernels import centered
 from ..base import GramOperator
 from ..gathered import Columns
 from .linear import LinearGram, add_products, products, weights
@@ -99,7 +100,7 @@ class LinearPlaceGram(GramOperator):
     def _rows(self, indices):
         ids, where = np.unique(indices, return_inverse=True)
         rows = self._place.take(ids)[where]
-        return rows if self._shift is None else rows - self._shift
+        return centered(rows, self._shift)
 
     def values_of(self, columns):
         self.n_values += len(columns) * self.n
@@ -144,7 +145,7 @@ def _moved(part, shift):
         for start in range(0, rows.shape[0], max(1, step)):
             some = rows[start : start + step]
             first = where.start + start
-            yield slice(first, first + some.shape[0]), some if shift is None else some - shift
+            yield slice(first, first + some.shape[0]), centered(some, shift)
 
 
 def _diagonal_of(part, shift):

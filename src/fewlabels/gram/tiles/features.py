@@ -10,7 +10,7 @@ import copy
 import numpy as np
 import scipy.sparse as sp
 
-from ...kernels import MappedKernel
+from ...kernels import MappedKernel, center_of, centered
 from ...kernels.base import squared_norms
 
 # Half the largest squared norm: float32 ends at 3e38, float64 at 2e308.
@@ -33,10 +33,10 @@ class RowMap:
         self.kind, self.degree = int(kernel.map), kernel.degree
         # Distances do not change when all rows move; small norms cancel less.
         self.center = None
-        if kernel.of_distance and not sp.issparse(X):
-            self.center = np.add.reduce(X, axis=0, dtype=np.float64) / len(X)
+        if kernel.of_distance:
+            self.center = center_of(X)
         self.error_units, fits = self._examined(X)
-        if self.center is not None and 4.5e-16 * self.error_units > _LOST:
+        if not sp.issparse(X) and kernel.of_distance and 4.5e-16 * self.error_units > _LOST:
             self.center = middle(X)
         self.dtype = np.dtype(dtype or (np.float32 if fits else np.float64))
 
@@ -80,18 +80,17 @@ class RowMap:
         for part in _parts(X):
             norms = squared_norms(self._shifted(X[part]))
             largest = max(largest, float(norms.max(initial=0.0)))
-        return self.kernel.rounding(largest, _row_length(X))
+        return self.kernel.rounding(largest, _row_length(X, self.center))
 
     def _shifted(self, X):
-        return X if self.center is None else X - self.center
+        return centered(X, self.center)
 
     def prepare(self, X):
         """Scaled rows (in ``dtype``, dense or CSR) and their term, shape (n,)."""
-        if sp.issparse(X) and self.center is not None:
-            X = X.toarray()  # moved rows are dense
         if sp.issparse(X):
-            rows = sp.csr_array(X, dtype=self.dtype, copy=True)
-            rows.data = (X.data * self.kernel.factor).astype(self.dtype)
+            rows = sp.csr_array(self._shifted(X), copy=True)
+            with np.errstate(over="ignore"):
+                rows.data = (rows.data * self.kernel.factor).astype(self.dtype)
             rows.sum_duplicates()
         else:
             rows = np.empty(X.shape, self.dtype)
@@ -156,6 +155,9 @@ def _parts(X):
     return (slice(first, first + step) for first in range(0, X.shape[0], step))
 
 
-def _row_length(X):
-    """Most entries of a row."""
-    return np.diff(X.indptr).max(initial=0) if sp.issparse(X) else X.shape[1]
+def _row_length(X, center=None):
+    """Most entries of a row, at most, once a center is taken from it."""
+    if not sp.issparse(X):
+        return X.shape[1]
+    more = 0 if center is None else np.count_nonzero(center)
+    return min(X.shape[1], np.diff(X.indptr).max(initial=0) + more)

@@ -8,6 +8,9 @@ from ..gathered import Columns
 from .dense import TiledRows
 from .sparse import SparseRows
 
+# Stated error below which float64 values are not compared with exact ones; rows that are.
+_LOSSLESS, _COMPARED = 1e-10, 300
+
 
 def packed(rows, term):
     """Prepared rows in the form that columns are evaluated against."""
@@ -71,6 +74,16 @@ class RowsGram(GramOperator):
         self.n_values += len(columns) * self.n
         rows, term = self.row_map.rounded(*columns.values)
         self._packed.apply(self.row_map, rows, term, coef, out, self.n_jobs)
+
+    def lost(self, coef):
+        # Estimated from values between the rows that matter most.
+        if not self.row_map.kernel.of_distance or self._exact.value_error < _LOSSLESS:
+            return 0.0
+        rows = np.sort(np.argsort(-np.abs(coef), kind="stable")[:_COMPARED])
+        values = self.row_map.kernel.direct_values(self._X[self._places(rows)])
+        wrong = np.abs((self.block(rows) - values) @ coef[rows]).max(initial=0.0)
+        share = np.abs(coef[rows]).sum() / np.abs(coef).sum() if coef.any() else 1.0
+        return float(wrong / share)
 
     def refined(self):
         if self.dtype == np.float64:

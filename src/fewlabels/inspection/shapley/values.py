@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from ..._threads import resolve_n_jobs, run_ranges
 from ...fitted import Function
-from ...kernels import RBF, Linear
+from ...kernels import RBF, Linear, centered
 from ._product_games import product_values
 from .inputs import dense
 
@@ -74,8 +74,7 @@ def exact_values(terms, rows, background, group, n_groups, n_jobs=None):
 
 def _columnwise(term, rows, background, group, n_groups):
     """A column's value is what its own summand is above its mean over the background."""
-    if term.shift is not None:
-        rows, background = rows - term.shift, background - term.shift
+    rows, background = centered(rows, term.shift), centered(background, term.shift)
     rows, background = (sp.csr_array(X, dtype=float) for X in (rows, background))
     # Column by column without making sparse rows dense.
     member = sp.csr_array(
@@ -152,7 +151,8 @@ def _columns_that_matter(term, rows, background, group, coef):
     vectors = sp.csr_array(vectors, dtype=float)
     used = np.union1d(rows.indices, background.indices)
     inside = vectors[:, used]
-    outside = vectors.multiply(vectors).sum(axis=1) - inside.multiply(inside).sum(axis=1)
+    squares = np.where(np.isin(vectors.indices, used), 0.0, np.square(vectors.data))
+    outside = sp.csr_array((squares, vectors.indices, vectors.indptr), vectors.shape).sum(axis=1)
     coef = coef * np.exp(-term.gamma * np.maximum(np.asarray(outside).ravel(), 0.0))
     both = (X[:, used].toarray().astype(float) for X in (rows, background))
     return *both, inside, coef, group[used]

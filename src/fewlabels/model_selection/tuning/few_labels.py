@@ -11,7 +11,7 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from ..._threads import resolve_n_jobs
-from ...kernels import kind_of, make_kernel
+from ...kernels import centered, kind_of, make_kernel
 from ...kernels.width import resolve_gamma
 from ...labels.semi_supervised import places_of, read_semi_labels, read_shares
 from ...training.grams import gram_over, shift_of
@@ -222,7 +222,7 @@ class _Machines:
         kind = machine.kernel if candidate["kernel"] == self.first["kernel"] else "linear"
         kernel = make_kernel(kind, candidate["gamma"], machine.degree, machine.coef0, X)
         shift = shift_of(kernel, X)
-        gram = gram_over(kernel, X if shift is None else X - shift, resolve_n_jobs(machine.n_jobs))
+        gram = gram_over(kernel, centered(X, shift), resolve_n_jobs(machine.n_jobs))
         values = gram.block(np.arange(n))
         search.kernel_values += gram.n_values
         return values

@@ -67,7 +67,7 @@ class PathEngine:
     def run(self, max_steps=None):
         """Go on with the operations; returns whether the last one has come to its end."""
         last = np.inf if max_steps is None else self.state.n_steps + max_steps
-        begun = False
+        begun = renewed = False
         while self._follow(last):
             if self._waiting and begun and self.deadline.is_over():
                 return False
@@ -75,8 +75,9 @@ class PathEngine:
                 begun = True
                 change, *arguments = self._waiting.pop(0)
                 self._waiting[:0] = change(self, *arguments) or ()
-            elif 1e-16 * np.sqrt(self.state.rounding) > self.state.tol(self.refresh_at):
+            elif not renewed and self.state.is_worn(self.refresh_at):
                 self.start_over()
+                renewed = True
             else:
                 self._compact()
                 return True

@@ -148,6 +148,9 @@ class Events:
         least, noise = _ROUNDING * (abs(shift) + largest * size), _ROUNDING * size
         limit, paced = 1.0 if left else st.FAR, left if clock.penalties_move else 0.0
         eta, code, which = st.next_event(F, S, n, free, moving, paced, limit, least, noise)
+        if code == st.NONE and self._waiting is not None:
+            self._waiting = None  # rows that wait would have balanced the others
+            return
         if code == st.NONE:
             self._finish_residue(moving)
             shift = 0.0

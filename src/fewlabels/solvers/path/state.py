@@ -9,6 +9,9 @@ from . import _steps as st
 
 # Rounding of h is relative to this.
 EPS = 1.1e-16
+# Rounding that h carries from step to step before it is computed afresh, in units of the rounding
+# that this leaves.
+_WORN = 1.0
 _FEW = 64
 
 
@@ -161,7 +164,14 @@ class State:
         """Whether a change of a variable, times its ROOT, is more than the rounding in h."""
         return change > EPS * self._weighted
 
+    def is_worn(self, relative):
+        """Whether the rounding carried in h is worth computing h afresh."""
+        return EPS * np.sqrt(self.rounding) > max(relative * self._size, _WORN * self._floor)
+
+    @property
+    def _size(self):
+        return self.unit or self._floor / EPS or 1.0
+
     def tol(self, relative):
         """A tolerance of h, never below the rounding in it."""
-        unit = self.unit or self._floor / EPS or 1.0
-        return max(relative * unit, 10.0 * self._floor)
+        return max(relative * self._size, 10.0 * self._floor)

@@ -7,6 +7,7 @@ from functools import partial, reduce
 import numpy as np
 import scipy.sparse as sp
 
+from ...kernels import center_of, centered
 from ...kernels.base import squared_norms
 from ...kernels.width import gamma_of_moments
 from .place import refuse_no_numbers
@@ -109,10 +110,14 @@ def found_gamma(gamma, moments, place):
     )
 
 
-def farthest(place, center, is_distance):
-    """The largest squared norm of a row, around a centre that is taken from dense rows."""
-    moved = center if is_distance and not place.is_sparse else None
-    return max(place.ask(partial(_farthest, center=moved)), default=0.0)
+def center_at(place, moments):
+    """What to take from all rows, as ``center_of`` says; of sparse rows, of a sample."""
+    return center_of(place.sample(SAMPLE)) if place.is_sparse else moments.center
+
+
+def farthest(place, center):
+    """The largest squared norm of a row less a centre, which may be None."""
+    return max(place.ask(partial(_farthest, center=center)), default=0.0)
 
 
 def _farthest(part, center):
@@ -121,6 +126,6 @@ def _farthest(part, center):
         return known
     largest = 0.0
     for _, rows in part.pieces():
-        rows = rows if center is None else rows - center
+        rows = centered(rows, center)
         largest = max(largest, float(squared_norms(rows).max(initial=0.0)))
     return largest

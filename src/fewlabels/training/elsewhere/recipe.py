@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...gram import LinearGram, RowMap, RowsGram
-from ...kernels import Linear
+from ...kernels import Linear, centered
 from ...problem import DualProblem
 from ...problem.penalty import check_costs
 from ...solvers import Result
@@ -17,7 +17,7 @@ from ...solvers.engine.memory import MemoryPartition
 from ...solvers.engine.record import Record
 from ...solvers.result import certified
 from ..grams import rows_in_float64
-from .moments import farthest
+from .moments import center_at, farthest
 from .place import noted
 
 
@@ -43,13 +43,15 @@ class Recipe:
         """That of the rows of a place; ``moves`` where all rows may be moved."""
         row_map = shift = None
         if isinstance(kernel, Linear):
-            shift = moments.center if moves and not place.is_sparse else None
+            shift = center_at(place, moments) if moves else None
         else:
-            center = moments.center if kernel.of_distance and not place.is_sparse else None
-            norm = farthest(place, moments.center, kernel.of_distance)
+            center = center_at(place, moments) if kernel.of_distance else None
+            norm = farthest(place, center)
             few = rows_in_float64(kernel, formulation.fewest(mass))
             dtype = np.float64 if moments.n <= few else None
-            row_map = RowMap.known(kernel, center, norm, moments.row_length, dtype)
+            more = np.count_nonzero(center) if place.is_sparse and center is not None else 0
+            length = min(place.shape[1], moments.row_length + more)
+            row_map = RowMap.known(kernel, center, norm, length, dtype)
         return cls(kernel, formulation, float(mass), row_map, shift, place.n_jobs_of_part)
 
     def stating(self, formulation):
@@ -59,7 +61,7 @@ class Recipe:
     def gram(self, X):
         """The operator of some rows in memory."""
         if self.row_map is None:
-            return LinearGram(X if self.shift is None else X - self.shift, self.n_jobs)
+            return LinearGram(centered(X, self.shift), self.n_jobs)
         return RowsGram(self.row_map, X, self.n_jobs)
 
     def refined(self):

@@ -69,6 +69,19 @@ class PUData:
             return Expansion(self.kernel, self.X, coef, columns=self.positive, n_jobs=self.n_jobs)
         return exact_sum(self.kernel, self.X[self.positive], coef, self.n_jobs)
 
+    def at_all_rows(self, coef):
+        """Values of ``sum_i coef_i K(x_i, .)`` at all rows, in float64, and its squared norm."""
+        used = np.flatnonzero(coef)
+        if isinstance(self.kernel, Precomputed):
+            options = {"columns": used, "n_jobs": self.n_jobs}
+            function = Expansion(self.kernel, self.X, coef[used], **options)
+        else:
+            function = exact_sum(self.kernel, self.X[used], coef[used], self.n_jobs)
+        f = function(self.X)
+        if isinstance(self.kernel, Linear):
+            return f, float(function.weights @ function.weights)
+        return f, float(coef @ f)
+
     @cached_property
     def similarity(self):
         """Mean kernel value between each unlabelled row and the positive rows."""

@@ -13,6 +13,9 @@ from ...solvers.warm import warm_start
 from ..steps import Steps
 from .data import PUSolution
 
+# Rounding of the value of (4) from that of its dual, relative to the terms that cancel there; as a
+# share of the prior, which (4) is of the size of, it is small.
+_ROUNDING, _SMALL = 1.4e-14, 1e-9
 # LIBSVM's default, which the paper's initialisation uses.
 _NU_OF_RANKING = 0.5
 
@@ -46,16 +49,33 @@ def double_hinge_solution(problem, result, data, lam):
     # The dual of (6) is (4) up to the constant of the positives and the factor 2 lambda.
     constant = 0.5 * problem.total**2 * data.positive_norm
     lower_bound = result.objective - result.duality_gap
+    objective = 2.0 * lam * (-lower_bound - constant)
+    gap = 2.0 * lam * supported_gap(problem, result)
+    lost = 2.0 * lam * _ROUNDING * (abs(lower_bound) + constant)
+    if lost > _SMALL * 2.0 * lam * problem.total:
+        objective, proven = _evaluated(problem, result, coef, data, lam)
+        gap += objective - proven + lost - 2.0 * lam * result.duality_gap
     return PUSolution(
         coef=coef,
         f=problem.total * data.similarity - result.gradient,
         penalty=problem.penalty,
         bias=result.multiplier,
-        objective=2.0 * lam * (-lower_bound - constant),
-        gap=float(np.maximum(0.0, 2.0 * lam * supported_gap(problem, result))),
+        objective=objective,
+        gap=float(np.maximum(0.0, gap)),
         result=result,
         gram=data.gram,
     )
+
+
+def _evaluated(problem, result, coef, data, lam):
+    """Value of (4) and of its dual, from the function itself: no large numbers cancel."""
+    f, norm = data.at_all_rows(coef)
+    f += result.multiplier
+    c2, f_unlabeled = problem.penalty.upper, f[data.unlabeled]
+    hinge = np.maximum(f_unlabeled, np.maximum(0.0, 0.5 + 0.5 * f_unlabeled))
+    risk = c2 @ hinge - problem.total * (data.share_positive @ f[data.positive])
+    value = lam * norm + 2.0 * lam * float(risk)
+    return value, 2.0 * lam * float(np.minimum(result.a, c2 - result.a).sum()) - lam * norm
 
 
 def _by_qp(problem, engine, start=None):
