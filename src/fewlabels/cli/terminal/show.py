@@ -8,8 +8,7 @@ from .say import say
 
 
 def as_json(values, err=False):
-    say(*json.dumps(values, indent=2, allow_nan=False).split("
-"), err=err)
+    say(*json.dumps(values, indent=2, allow_nan=False).split("\n"), err=err)
 
 
 def note(message):
