@@ -17,7 +17,7 @@ from fewlabels.io.models.files import save_model
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.report import collect
 from fewlabels.report.fit import Fit
-from fewlabels.report.hidden import hide_labels
+from fewlabels.report.held_out import hide_labels
 from fewlabels.report.intervals import (
     counted_interval,
     cross_fitted_interval,

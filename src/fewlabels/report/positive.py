@@ -3,8 +3,7 @@
 import numpy as np
 
 from .contents import Findings, Ranking, Rate
-from .held_out import cross_fit_positive, group_of
-from .hidden import hide_labels
+from .held_out import cross_fit_positive, group_of, hide_labels
 from .intervals import promise
 from .labels import doubtful
 from .page import words
