@@ -173,13 +173,14 @@ class Hidden(NamedTuple):
     reason: str = ""
 
 
-def hide_labels(estimator, X, y, deadline):
-    """Count with the settings and the prior of a fitted model of positive (y = 1) rows.
+def hide_labels(estimator, X, y, deadline, seconds=0.0):
+    """Hide a part of the labels at a time, train again, and count the rows that get marked.
 
-    A part of the labelled rows at a time joins the unlabelled ones, in training too. Among these
-    they are what the positives are that the model looks for, so their recall is that of the
-    unlabelled positives, in the very rows that the report counts. Models that never saw the rows
-    would mark more: a model keeps its unlabelled training rows down.
+    The models have the settings and the prior of ``estimator``, which was fitted to positive (y = 1)
+    and unlabelled rows. Rows with a hidden label stay in training, as unlabelled rows. The model
+    treats them like the unlabelled positives, so both have the same recall. Rows that are left out
+    of training altogether score higher, and would promise too much. If there is no time for a fit
+    of so many ``seconds``, nothing is counted.
     """
     labelled = np.flatnonzero(y == 1)
     if len(labelled) < 2:
@@ -187,6 +188,9 @@ def hide_labels(estimator, X, y, deadline):
     n_unlabelled = int(np.sum(y != 1))
     expected = estimator.prior_ * n_unlabelled
     folds = KFold(min(_FOLDS, len(labelled)), shuffle=True, random_state=0)
+    if deadline.left() < seconds:
+        deadline.cut.append("no models with a part of the labels hidden")
+        return Hidden(0, 0, 0, "there was no time to hide labels.")
     end = Deadline(min(_MOST_HIDING_SECONDS, _SHARE * deadline.left()))
     found = n = done = 0
     longest, reason = 0.0, ""
