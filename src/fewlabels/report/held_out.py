@@ -176,7 +176,7 @@ class Hidden(NamedTuple):
 def hide_labels(estimator, X, y, deadline, seconds=0.0):
     """Hide a part of the labels at a time, train again, and count the rows that get marked.
 
-    The models have the settings and the prior of ``estimator``, which was fitted to positive (y = 1)
+    The models have the settings and the prior of ``estimator``, a fitted model of positive (y = 1)
     and unlabelled rows. Rows with a hidden label stay in training, as unlabelled rows. The model
     treats them like the unlabelled positives, so both have the same recall. Rows that are left out
     of training altogether score higher, and would promise too much. If there is no time for a fit
