@@ -166,7 +166,11 @@ def main():
             measure(folder, chosen, args.seeds, run, half_of, path, results)
     data = json.loads(path.read_text(encoding="utf-8"))
     text = table(data["results"])
-    parts = ["# Coverage of the intervals that reports promise", machine_line(data["machine"]), text]
+    parts = [
+        "# Coverage of the intervals that reports promise",
+        machine_line(data["machine"]),
+        text,
+    ]
     write_text(args.out / f"{stem}.md", "\n\n".join(parts) + "\n")
     print(text)
 

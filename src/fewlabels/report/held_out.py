@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.model_selection import KFold
 
 from .._deadline import Deadline
+from ..fitted import class_of
 from ..model_selection import LabeledKFold, PUKFold
 from ..training.cross_fitting import Sample, left_out_scores
 from .contents import Group, Rate
@@ -20,6 +22,8 @@ _FOLDS = 5
 _MOST_SECONDS, _SHARE = 60.0, 0.6
 # What a fit of a part of the labels costs, as a share of one of all.
 _PART = 0.8
+# The same for models with a part of the labels hidden.
+_MOST_HIDING_SECONDS = 30.0
 
 
 class HeldOut(NamedTuple):
@@ -160,3 +164,60 @@ def counted(name, hits, n, how, interval=counted_interval):
     """
     told = f"{words.count(hits)} of {words.count(n)} {how}"
     return Rate(name, hits / n, interval(hits, n), told)
+
+
+class Hidden(NamedTuple):
+    """Of ``n`` labelled rows ``found`` were marked by models that took them for unlabelled.
+
+    ``folds`` models were trained. ``n`` is 0 if none could be, and ``reason`` says why.
+    """
+
+    found: int
+    n: int
+    folds: int
+    reason: str = ""
+
+
+def hide_labels(estimator, X, y, deadline, seconds=0.0):
+    """Hide a part of the labels at a time, train again, and count the rows that get marked.
+
+    The models have the settings and the prior of ``estimator``, a fitted model of positive (y = 1)
+    and unlabelled rows. Rows with a hidden label stay in training, as unlabelled rows. The model
+    treats them like the unlabelled positives, so both have the same recall. Rows that are left out
+    of training altogether score higher, and would promise too much. If there is no time for a fit
+    of so many ``seconds``, nothing is counted.
+    """
+    labelled = np.flatnonzero(y == 1)
+    if len(labelled) < 2:
+        return Hidden(0, 0, 0, "there is one labelled row only, and none can be hidden.")
+    n_unlabelled = int(np.sum(y != 1))
+    expected = estimator.prior_ * n_unlabelled
+    folds = KFold(min(_FOLDS, len(labelled)), shuffle=True, random_state=0)
+    if deadline.left() < seconds:
+        deadline.cut.append("no models with a part of the labels hidden")
+        return Hidden(0, 0, 0, "there was no time to hide labels.")
+    end = Deadline(min(_MOST_HIDING_SECONDS, _SHARE * deadline.left()))
+    found = n = done = 0
+    longest, reason = 0.0, ""
+    for _, part in folds.split(labelled):
+        if done and end.left() < longest:
+            break
+        since = time.perf_counter()
+        rows = labelled[part]
+        hidden = y.copy()
+        hidden[rows] = 0
+        prior = (expected + len(rows)) / (n_unlabelled + len(rows))
+        model = clone(estimator).set_params(prior=prior)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                decision = model.fit(X, hidden).decision_function(X[rows])
+            except ValueError as error:
+                reason = f"no label could be hidden: {error}"
+                continue
+        found += int(class_of(decision).sum())
+        n, done = n + len(rows), done + 1
+        longest = max(longest, time.perf_counter() - since)
+    if done < folds.n_splits and not reason:
+        deadline.cut.append(f"{done} of {folds.n_splits} models with a part of the labels hidden")
+    return Hidden(found, n, done, "" if done else reason)

@@ -3,8 +3,7 @@
 import numpy as np
 
 from .contents import Findings, Ranking, Rate
-from .held_out import cross_fit_positive, group_of
-from .hidden import hide_labels
+from .held_out import cross_fit_positive, group_of, hide_labels
 from .intervals import promise
 from .labels import doubtful
 from .page import words
@@ -28,7 +27,7 @@ def find(fit):
     held = cross_fit_positive(machine, fit.X, y, fit.deadline, training["seconds"])
     titles = {1: f"labelled '{name}'", 0: "unlabelled"}
     groups = [group_of(fit, held, value, title) for value, title in titles.items()]
-    hidden = hide_labels(machine, fit.X, y, fit.deadline)
+    hidden = hide_labels(machine, fit.X, y, fit.deadline, training["seconds"])
     rates, notes = _rates(hidden, marked, n_unlabelled, name, prior)
     expected = words.count(round(prior.value * n_unlabelled))
     headline = (
