@@ -20,9 +20,10 @@ from .page import words
 # that are left for a report.
 _FOLDS = 5
 _MOST_SECONDS, _SHARE = 60.0, 0.6
-# What a fit of a part of the labels costs, as a share of one of all.
-_PART = 0.8
-# The same for models with a part of the labels hidden.
+# What a fit of a part of the labels costs, as a share of one of all; seconds of one that is made
+# in any case, so that rates can be counted.
+_PART, _SHORT = 0.8, 0.5
+# The most for models with a part of the labels hidden.
 _MOST_HIDING_SECONDS = 30.0
 
 
@@ -104,7 +105,7 @@ def _calibrated_by(known, deadline):
 
 def _cross_fit(machine, X, y, folds, deadline, seconds, others=None, held=None):
     end = Deadline(_time_for(deadline))
-    if deadline.is_near and end.left() < _PART * seconds:
+    if deadline.is_near and max(_SHORT, end.left()) < _PART * seconds:
         deadline.cut.append("no machines trained without some of the labels")
         return _none("there was no time to train a machine without them.")
     sample, splits = Sample(X, y), list(folds.split(X, y if held is None else held))
