@@ -86,6 +86,21 @@ def test_labels_are_those_of_predict(run, table, tmp_path, machine):
     assert len(set(label)) == 2
 
 
+def test_spellings_that_the_graph_does_not_know_are_said(run, table, tmp_path):
+    for name, colours in (
+        ("messy", ["red", "Red", "green"]),
+        ("clean", ["red", "green", "green"]),
+    ):
+        frame = table.drop(columns=["name", "class", "ok"])
+        frame["colour"] = [colours[k % 3] for k in range(len(frame))]
+        frame.to_csv(tmp_path / "d.csv", index=False)
+        assert run("fit", tmp_path / "d.csv", "-o", tmp_path / "m").code == 0
+        said = run("export", tmp_path / "m", "-o", tmp_path / "m.onnx").err
+        assert ("the categories of 'colour' in the model's spelling only" in said) == (
+            name == "messy"
+        )
+
+
 def test_refusals(run, model, tmp_path, monkeypatch):
     result = run("export", model, "-o", tmp_path / "m.bin")
     assert (result.code, result.err.count("\n")) == (2, 1)

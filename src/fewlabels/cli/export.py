@@ -37,7 +37,7 @@ def export(
     from ..jobs.exporting import export as export_model
 
     summary = export_model(model, out, dtype=dtype.value, observer=progress.Quiet())
-    if show.told(summary, json, quiet, ()):
+    if show.told(summary, json, quiet, summary["notes"]):
         say(f"{out}: {summary['machine']} as an ONNX graph, {show.size(summary['bytes'])}")
         for title in ("inputs", "outputs"):
             say(f"{title}:")

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from ..io.atomic import replacing
-from ..io.errors import UserError, quoted
+from ..io.errors import UserError, listing, quoted
 from ..io.paths import check_output
 from .observer import job
 from .scorer import Scorer
@@ -47,7 +47,13 @@ def export(model, out, *, dtype="float64", observer=None):
     with replacing(out) as temporary:
         temporary.write_bytes(content)
     kinds = {column.name: column.kind for column in schema.columns}
+    merged = [column.name for column in schema.columns if column.spellings]
+    notes = [
+        f"the graph takes the categories of {listing(merged)} in the model's spelling only; its "
+        "metadata property 'columns' has the spellings"
+    ]
     return {
+        "notes": notes if merged else [],
         "model": scorer.source,
         "output": str(out),
         "machine": metadata["machine"],
