@@ -512,6 +512,16 @@ int32_t fl_solve_block(int64_t n, const double* Q, int64_t n_here, const int64_t
                           max_steps, goal, largest, *budget, {work, integers}, *steps);
 }
 
+int32_t fl_nearest(int64_t n, const double* far, int64_t* wanted, int64_t n_wanted) {
+    fl::nearest(far, n, wanted, n_wanted);
+    return FL_OK;
+}
+
+int32_t fl_factorise(int64_t m, double* A, double* smallest) {
+    *smallest = fl::factorise(A, m, m);
+    return FL_OK;
+}
+
 int32_t fl_add_products(int64_t n, const double* Q, int64_t count, const int64_t* which,
                         const double* change, double* g) {
     fl::add_products(Q, n, which, count, change, g);

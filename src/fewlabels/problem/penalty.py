@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import _penalty as code
-from . import _shares
+from .._core import penalty as code
 from .totals import Totals
 
 # Shares of equal rows that are this near to a breakpoint, relative to all of them, are on it.
@@ -142,7 +141,7 @@ class Penalty:
         ends = (np.where(np.isfinite(end), np.abs(end), 0.0) for end in (whole.lower, whole.upper))
         near = _SHARED * np.maximum(np.abs(together), np.maximum(*ends))
         a, alone = np.empty(len(self)), np.bincount(copies.of, minlength=n) == 1
-        _shares.share_out(
+        code.share_out(
             self.lower, self.kink, self.upper, copies.of, is_above, together - base, near, a
         )
         return np.where(alone[copies.of], together[copies.of], a)
@@ -204,7 +203,7 @@ class Penalty:
         rates = np.empty((2, n)) if rates is None else rates
         values = np.empty(code.N_TOTALS)
         state = self._state(a, gradient)
-        code.survey(*self.arrays(), repeated(size, n), *state, *rates, values)
+        code.survey(self.arrays(), repeated(size, n), *state, *rates, values)
         return Totals.of(values)
 
     def _state(self, *arrays):
@@ -221,7 +220,7 @@ class Penalty:
         """
         ridge = repeated(ridge, len(self.lower))
         numbers = map(float, (multiplier, *implied))
-        return float(code.gap(*self.arrays(), ridge, *self._state(a, gradient), *numbers))
+        return float(code.gap(self.arrays(), ridge, *self._state(a, gradient), *numbers))
 
     def settle(self, a, smooth, ridge, multiplier, held):
         """Set variables to their optimum for a fixed multiplier, in place; ``sum a``.
@@ -229,7 +228,7 @@ class Penalty:
         a_i minimises ``phi_i(a) + (smooth_i - multiplier) a + ridge_i a^2 / 2``, unless it is
         held, or that would be infinite.
         """
-        return float(code.settle(*self.arrays(), ridge, float(multiplier), smooth, held, a))
+        return float(code.settle(self.arrays(), ridge, float(multiplier), smooth, held, a))
 
     def cleaned(self, a, total, diagonal, rtol=1e-12):
         """``a`` without rounding: on the breakpoints it nearly reaches, with the right sum.
@@ -284,7 +283,7 @@ class Penalty:
 def group_sums(copies, values):
     """Sums of values over rows that are equal."""
     totals = np.zeros(len(copies.first))
-    _shares.group_sums(copies.of, _plain(values), totals)
+    code.group_sums(copies.of, _plain(values), totals)
     return totals
 
 
