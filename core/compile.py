@@ -1,9 +1,9 @@
 """Compile the C++ core into shared libraries, one per instruction level.
 
-    python core/compile.py              # into src/fewlabels/_core/lib, for this machine
-    python core/compile.py --sanitize   # with address and undefined-behaviour sanitizers
+    python core/compile.py                 # into src/fewlabels/_core/lib, for this machine
+    python core/compile.py --sanitize --output FOLDER   # with run-time checks, for tests
 
-The build backend (``backend.py``) calls :func:`build`. It needs a C++17 compiler that knows GCC's
+The build backend (``backend.py``) calls :func:`build`. It needs a C++17 compiler that has GCC's
 vector types: GCC, Clang, or the one in the ``ziglang`` wheel. ``CXX`` names another one.
 """
 
@@ -21,15 +21,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
-INCLUDE = ROOT.parent / "src" / "fewlabels" / "_core"
-LIBRARIES = INCLUDE / "lib"
+PACKAGE = ROOT.parent / "src" / "fewlabels" / "_core"
+LIBRARIES = PACKAGE / "lib"
 
 # No -ffast-math anywhere: infinities carry meaning. Kernel values may contract a*b + c.
 FLAGS = (
     "-std=c++17 -O3 -g0 -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-math-errno "
-    "-fno-trapping-math -Wall -Wextra -Werror=return-type"
+    "-fno-trapping-math -Wall -Wextra"
 ).split()
-STRICT, CONTRACTED = ("-ffp-contract=off",), ("-ffp-contract=fast",)
+STRICT, CONTRACTED = "-ffp-contract=off", "-ffp-contract=fast"
 SOURCES = {
     "block.cpp": STRICT,
     "columns.cpp": CONTRACTED,
@@ -40,30 +40,26 @@ SOURCES = {
     "tiles.cpp": CONTRACTED,
     "usmo.cpp": STRICT,
 }
+# Static checks of addresses and of undefined behaviour while the library runs.
 SANITIZE = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -g1 -O1".split()
 
 
 @dataclass(frozen=True)
 class Target:
-    """What to build for: a target triple of the zig compiler (none: this machine)."""
+    """What to build for: a target of the zig compiler, or this machine (``triple`` None)."""
 
     triple: str | None = None
     system: str = platform.system()
     machine: str = platform.machine().lower()
 
     @property
-    def is_x86(self):
-        return self.machine in ("x86_64", "amd64")
-
-    @property
     def levels(self):
-        """Instruction levels, the lowest first, and the compiler's flags for them."""
-        if not self.is_x86:
-            return {"aarch64": ()}
-        march = "-mcpu=x86_64_{}" if self.triple else "-march=x86-64-{}"
-        wide = () if self.triple else ("-mprefer-vector-width=512",)
+        """Flags for each instruction level; Python's loader knows the names."""
+        if self.machine not in ("x86_64", "amd64"):
+            return {"baseline": []}
         return {
-            f"x86-64-{v}": (march.format(v), *(wide if v == "v4" else ())) for v in ("v2", "v3", "v4")
+            f"x86-64-{v}": [f"-march=x86-64-{v}"] if self.triple is None else [f"-mcpu=x86_64_{v}"]
+            for v in ("v2", "v3", "v4")
         }
 
     @property
@@ -71,72 +67,87 @@ class Target:
         return {"Windows": ".dll", "Darwin": ".dylib"}.get(self.system, ".so")
 
 
+#: Platforms that wheels are built for. The numbers are the oldest glibc, musl or macOS.
+WHEELS = {
+    "manylinux_2_17_x86_64": Target("x86_64-linux-gnu.2.17", "Linux", "x86_64"),
+    "manylinux_2_17_aarch64": Target("aarch64-linux-gnu.2.17", "Linux", "aarch64"),
+    "musllinux_1_2_x86_64": Target("x86_64-linux-musl", "Linux", "x86_64"),
+    "musllinux_1_2_aarch64": Target("aarch64-linux-musl", "Linux", "aarch64"),
+    "macosx_11_0_x86_64": Target("x86_64-macos.11.0", "Darwin", "x86_64"),
+    "macosx_11_0_arm64": Target("aarch64-macos.11.0", "Darwin", "arm64"),
+    "win_amd64": Target("x86_64-windows-gnu", "Windows", "amd64"),
+}
+
+
 def find_compiler(target):
-    """The compiler's command, or None."""
+    """The command of a compiler for ``target``, or None."""
     if target.triple is None:
-        named = os.environ.get("CXX")
-        if named:
-            return shlex.split(named)
-        for name in ("g++", "clang++", "c++"):
+        if os.environ.get("CXX"):
+            return shlex.split(os.environ["CXX"])
+        for name in ("g++", "clang++"):
             if shutil.which(name):
                 return [name]
-    if find_spec("ziglang"):
-        command = [sys.executable, "-m", "ziglang", "c++"]
-        return [*command, "-target", target.triple] if target.triple else command
-    return None
+    if find_spec("ziglang") is None:
+        return None
+    # Without the standard library, which zig would build from source.
+    command = [sys.executable, "-m", "ziglang", "c++", "-nostdlib++", "-fno-sanitize=undefined"]
+    return [*command, "-target", target.triple] if target.triple else command
 
 
-def build(folder=LIBRARIES, target=None, sanitize=False):
-    """Build all levels into ``folder``; returns the paths of the libraries."""
-    target = target or Target()
+def build(folder=LIBRARIES, target=None, sanitize=False, only=False):
+    """Build all levels into ``folder``; ``only``: remove what else is there. Returns the paths."""
+    folder, target = Path(folder), target or Target()
     compiler = find_compiler(target)
     if compiler is None:
         raise SystemExit(
-            "fewlabels needs a C++ compiler to build: none of g++, clang++ and c++ was found. "
-            "Install one, name it with CXX, or `pip install ziglang`."
+            "fewlabels needs a C++ compiler to build, and neither g++ nor clang++ was found. "
+            "Install one, name it with CXX, or run `pip install ziglang`."
         )
-    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
+    if only:
+        for path in folder.iterdir():
+            path.unlink()
+    checks = SANITIZE if sanitize else []
+    linux = target.system == "Linux"
+    link = ["-shared", *checks, *(["-Wl,--as-needed", "-lm"] if linux else [])]
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor() as pool:
-        jobs = [
-            (level, source, Path(scratch) / f"{level}-{source}.o", (*flags, *math))
+
+        def compile_one(level, flags, source, rule):
+            output = Path(scratch) / f"{level}-{source}.o"
+            words = [*FLAGS, *flags, rule, *checks, f"-I{PACKAGE}", "-c", ROOT / "src" / source]
+            _run([*compiler, *words, "-o", output])
+            return output
+
+        futures = {
+            level: [pool.submit(compile_one, level, flags, *item) for item in SOURCES.items()]
             for level, flags in target.levels.items()
-            for source, math in SOURCES.items()
-        ]
-        more = [*FLAGS, *(SANITIZE if sanitize else ()), f"-I{INCLUDE}", "-c"]
-
-        def compile_one(job):
-            _, source, output, flags = job
-            run([*compiler, *more, *flags, str(ROOT / "src" / source), "-o", str(output)])
-
-        list(pool.map(compile_one, jobs))
+        }
         paths = []
-        for level in target.levels:
+        for level, objects in futures.items():
             path = folder / f"fewlabels-{level}{target.suffix}"
-            objects = [str(output) for name, _, output, _ in jobs if name == level]
-            # A running process may have the old library open: replace the file, don't write to it.
-            partial = path.with_name(path.name + ".new")
-            link = ["-shared", *(SANITIZE if sanitize else ())]
-            if target.system == "Linux":
-                link += ["-Wl,--as-needed"]
-            run([*compiler, *objects, *link, "-o", str(partial), *(["-lm"] if target.system == "Linux" else [])])
-            partial.replace(path)
+            linked = Path(scratch) / path.name
+            _run([*compiler, *(future.result() for future in objects), *link, "-o", linked])
+            # In place of the old file, which a running process may have open.
+            fresh = path.with_name(path.name + ".new")
+            shutil.copy(linked, fresh)
+            fresh.replace(path)
             paths.append(path)
     return paths
 
 
-def run(command):
+def _run(command):
+    command = [str(word) for word in command]
     done = subprocess.run(command, capture_output=True, text=True)
-    if done.stderr and not done.returncode:
-        print(done.stderr, file=sys.stderr)
     if done.returncode:
         raise SystemExit(f"{shlex.join(command)}\n{done.stdout}{done.stderr}")
+    if done.stderr:
+        print(done.stderr, file=sys.stderr)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--sanitize", action="store_true")
-    parser.add_argument("--output", type=Path, default=LIBRARIES)
+    parser.add_argument("--sanitize", action="store_true", help="with run-time checks, for tests")
+    parser.add_argument("--output", type=Path, default=LIBRARIES, help="a folder")
     arguments = parser.parse_args()
     for path in build(arguments.output, sanitize=arguments.sanitize):
         print(f"{path} ({path.stat().st_size / 1e3:.0f} kB)")

@@ -1,7 +1,8 @@
 """Load the C++ core: the library for this processor's instruction level.
 
-``FEWLABELS_CORE_LEVEL`` forces a level, for tests: ``x86-64-v2``, ``x86-64-v3``, ``x86-64-v4`` or
-``aarch64``.
+``FEWLABELS_CORE_LEVEL`` forces a level, for tests: ``x86-64-v2``, ``x86-64-v3`` or ``x86-64-v4``;
+on other processors there is only ``baseline``. ``FEWLABELS_CORE_FOLDER`` loads libraries from
+another folder, such as those with run-time checks (``make sanitize``).
 """
 
 import ctypes
@@ -15,6 +16,7 @@ HERE = Path(__file__).parent
 #: The version of the C interface that this package was written for.
 VERSION = 1
 
+_FOLDER = Path(os.environ.get("FEWLABELS_CORE_FOLDER", HERE / "lib"))
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 _X86 = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 _PROTOTYPE = re.compile(r"^FL_API\s+(\w+)\s+(fl_\w+)\s*\(([^;]*)\)\s*;", re.MULTILINE)
@@ -53,7 +55,7 @@ def _argument(declared):
 
 
 def _path(level):
-    return HERE / "lib" / f"fewlabels-{level}{_SUFFIX}"
+    return _FOLDER / f"fewlabels-{level}{_SUFFIX}"
 
 
 def _open(level):
@@ -79,13 +81,13 @@ def _load():
     forced = os.environ.get("FEWLABELS_CORE_LEVEL")
     if forced:
         if not _path(forced).exists():
-            built = sorted(p.name[len("fewlabels-") : -len(_SUFFIX)] for p in (HERE / "lib").glob(f"*{_SUFFIX}"))
+            built = sorted(p.name[len("fewlabels-") : -len(_SUFFIX)] for p in _FOLDER.glob(f"*{_SUFFIX}"))
             raise ImportError(
                 f"FEWLABELS_CORE_LEVEL={forced} is not an instruction level of this installation; "
                 f"choose one of {', '.join(built)}."
             )
         return _open(forced), forced
-    lowest = _X86[0] if _path(_X86[0]).exists() else "aarch64"
+    lowest = _X86[0] if _path(_X86[0]).exists() else "baseline"
     library = _open(lowest)
     best = library.fl_level()
     if best > 2:
