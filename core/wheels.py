@@ -1,7 +1,7 @@
 """Build wheels for other platforms, with the compiler of the ``ziglang`` wheel.
 
-    python core/wheels.py                          # all of them, into dist/
-    python core/wheels.py manylinux_2_17_aarch64   # some
+python core/wheels.py                          # all of them, into dist/
+python core/wheels.py manylinux_2_17_aarch64   # some
 """
 
 import os

@@ -82,33 +82,30 @@ void add_products(const double* Q, int64_t n, const int64_t* which, int64_t coun
 
 // -- pair steps --------------------------------------------------------------------------------
 
-// g += t (row_i - row_j); up = g + right; returns min(up).
-double move_gradient(double t, const double* row_i, const double* row_j, double* g,
-                     const double* right, double* up, int64_t n) {
-    vdouble lowest = vdouble{} + kInf;
+// g += t (row_i - row_j); returns the lowest slope to the right, and where it is.
+Smallest move_gradient(double t, const double* row_i, const double* row_j, double* g,
+                       const double* right, int64_t n) {
+    Smallest up;
     int64_t k = 0;
     for (; k + kLanes <= n; k += kLanes) {
         const vdouble now = loadd(g + k) + t * (loadd(row_i + k) - loadd(row_j + k));
-        const vdouble slope = now + loadd(right + k);
         store(g + k, now);
-        store(up + k, slope);
-        lowest = vmin(slope, lowest);
+        up.add(now + loadd(right + k));
     }
-    double least = min_of(lowest);
+    up.finish();
     for (; k < n; k++) {
         g[k] += t * (row_i[k] - row_j[k]);
-        up[k] = g[k] + right[k];
-        least = dmin(up[k], least);
+        up.add_one(g[k] + right[k], k);
     }
-    return least;
+    return up;
 }
 
-// The variable that promises the largest decrease of a step with i, and the largest violation.
-// `score` is scratch space.
+// The largest violation, and the variable j that promises the largest decrease of a step with i.
 double best_partner(double lowest, double diagonal_i, const double* row_i, const double* diagonal,
-                    const double* g, const double* left, double* score, int64_t n, int64_t& j) {
-    vdouble highest = vdouble{} - kInf, best = {};
+                    const double* g, const double* left, int64_t n, int64_t& j) {
+    vdouble highest = vdouble{} - kInf;
     const vdouble zero = {};
+    Smallest change;
     int64_t k = 0;
     for (; k + kLanes <= n; k += kLanes) {
         const vdouble violation = loadd(g + k) + loadd(left + k) - lowest;
@@ -116,22 +113,20 @@ double best_partner(double lowest, double diagonal_i, const double* row_i, const
         const vdouble magnitude = size < zero ? -size : size;
         const vdouble curvature = vmax(size - 2.0 * loadd(row_i + k), kFlat * magnitude + kTiny);
         const vdouble gain = vmax(violation, zero);
-        const vdouble value = gain * gain / curvature;
-        store(score + k, value);
         highest = vmax(violation, highest);
-        best = vmax(value, best);
+        change.add(-(gain * gain) / curvature);
     }
-    double most = max_of(highest), largest = max_of(best);
+    change.finish();
+    double most = max_of(highest);
     for (; k < n; k++) {
         const double violation = g[k] + left[k] - lowest;
         const double size = diagonal_i + diagonal[k];
         const double curvature = dmax(size - 2.0 * row_i[k], kFlat * dabs(size) + kTiny);
         const double gain = dmax(violation, 0.0);
-        score[k] = gain * gain / curvature;
         most = dmax(violation, most);
-        largest = dmax(score[k], largest);
+        change.add_one(-(gain * gain) / curvature, k);
     }
-    j = first_place(score, largest, n);
+    j = change.place;
     return most;
 }
 
@@ -177,30 +172,29 @@ struct Movable {
 int32_t all_present(const double* Q, int64_t stride, const double* diagonal, double* g, double* a,
                     const Pieces& penalty, int64_t n, double tol, int64_t max_steps,
                     Scratch scratch, int64_t& steps) {
-    double *right = scratch.take(n), *left = scratch.take(n), *score = scratch.take(n),
-           *up = scratch.take(n);
+    double *right = scratch.take(n), *left = scratch.take(n);
     Movable movable{scratch.take_integers(n), scratch.take_integers(n), 0};
-    double lowest = kInf;
+    Smallest up;
     steps = 0;
     for (int64_t k = 0; k < n; k++) {
         const Piece piece = penalty[k];
         right[k] = piece.right(a[k]);
         left[k] = piece.left(a[k]);
-        up[k] = g[k] + right[k];
-        lowest = dmin(lowest, up[k]);
+        up.add_one(g[k] + right[k], k);
         movable.place[k] = -1;
         movable.set(k, a[k] > piece.lower);
     }
     for (;; steps++) {
+        const int64_t i = up.place;
+        const double lowest = up.value;
         if (!(lowest < kInf)) return FL_DONE;
-        const int64_t i = first_place(up, lowest, n);
         const double* row_i = Q + i * stride;
         int64_t j;
         const double highest =
             2 * movable.count < n
-                ? best_movable(movable.members, movable.count, lowest, diagonal[i], row_i,
-                               diagonal, g, left, j)
-                : best_partner(lowest, diagonal[i], row_i, diagonal, g, left, score, n, j);
+                ? best_movable(movable.members, movable.count, lowest, diagonal[i], row_i, diagonal,
+                               g, left, j)
+                : best_partner(lowest, diagonal[i], row_i, diagonal, g, left, n, j);
         if (highest <= tol) return FL_DONE;
         if (steps >= max_steps) return FL_STEP_LIMIT;
         const double size = diagonal[i] + diagonal[j], curvature = size - 2.0 * row_i[j];
@@ -222,7 +216,7 @@ int32_t all_present(const double* Q, int64_t stride, const double* diagonal, dou
             left[k] = piece.left(a[k]);
             movable.set(k, a[k] > piece.lower);
         }
-        lowest = move_gradient(step, row_i, Q + j * stride, g, right, up, n);
+        up = move_gradient(step, row_i, Q + j * stride, g, right, n);
     }
 }
 
@@ -254,15 +248,14 @@ void gather(const Rows& rows, const Part& part) {
     for (int64_t p = part.joined; p < rows.n_here; p++) {
         const double* row = rows.Q + p * rows.n;
         for (int64_t q = 0; q <= p; q++)
-            part.values[p * part.stride + q] = part.values[q * part.stride + p] =
-                row[rows.here[q]];
+            part.values[p * part.stride + q] = part.values[q * part.stride + p] = row[rows.here[q]];
     }
 }
 
 // Pair steps; how they ended. Where rows of Q are missing, steps are taken among the others, until
 // these are better off.
-int32_t pair_steps(const Rows& rows, const Part& part, const double* diagonal, double* g,
-                   double* a, const Pieces& penalty, int64_t* wanted, int64_t n_wanted, double tol,
+int32_t pair_steps(const Rows& rows, const Part& part, const double* diagonal, double* g, double* a,
+                   const Pieces& penalty, int64_t* wanted, int64_t n_wanted, double tol,
                    int64_t max_steps, Scratch scratch, int64_t& steps) {
     const int64_t n = rows.n, m = rows.n_here;
     if (!n_wanted)
@@ -277,7 +270,7 @@ int32_t pair_steps(const Rows& rows, const Part& part, const double* diagonal, d
         ends[p] = piece.lower, ends[m + p] = piece.kink, ends[2 * m + p] = piece.upper;
         ends[3 * m + p] = piece.slope_left, ends[4 * m + p] = piece.slope_right;
     }
-    const Pieces some{ends, ends + m, ends + 2 * m, ends + 3 * m, ends + 4 * m};
+    const Pieces some{{ends, ends + m, ends + 2 * m, ends + 3 * m, ends + 4 * m}};
     steps = 0;
     for (;;) {
         double lowest, highest;
@@ -433,18 +426,18 @@ int64_t newton_steps(const Rows& rows, const Pieces& penalty, double* a, double*
 }
 
 // Pair steps and then Newton steps; how they ended.
-int32_t solve_rows(const Rows& rows, const Part& part, const double* diagonal, double* g,
-                   double* a, const Pieces& penalty, int64_t* wanted, int64_t n_wanted, double tol,
-                   int64_t max_steps, double goal, int64_t largest, double& budget,
-                   Scratch scratch, int64_t& steps) {
+int32_t solve_rows(const Rows& rows, const Part& part, const double* diagonal, double* g, double* a,
+                   const Pieces& penalty, int64_t* wanted, int64_t n_wanted, double tol,
+                   int64_t max_steps, double goal, int64_t largest, double& budget, Scratch scratch,
+                   int64_t& steps) {
     const int64_t n = rows.n;
     bool whole = false;
     double lowest, highest;
     steps = 0;
     gather(rows, part);
     if (max_steps > 0 || largest == 0) {
-        const int32_t ended = pair_steps(rows, part, diagonal, g, a, penalty, wanted, n_wanted,
-                                         tol, max_steps, scratch, steps);
+        const int32_t ended = pair_steps(rows, part, diagonal, g, a, penalty, wanted, n_wanted, tol,
+                                         max_steps, scratch, steps);
         if (ended != FL_DONE || largest == 0) return ended;
         // Many small steps leave more rounding in the gradient than one product.
         Scratch rest = scratch;
@@ -496,20 +489,19 @@ extern "C" {
 
 int64_t fl_block_work(int64_t n, int64_t largest) {
     const int64_t m = fl::imin(n, largest);
-    return 13 * n + 2 * m * m + 7 * m;  // pair steps among the rows present; Newton steps
+    return 11 * n + 2 * m * m + 7 * m;  // pair steps among the rows present; Newton steps
 }
 
 int32_t fl_solve_block(int64_t n, const double* Q, int64_t n_here, const int64_t* here,
                        const int64_t* place, double* part, int64_t part_stride, int64_t joined,
-                       const double* diagonal, double* g, double* a, const double* lower,
-                       const double* kink, const double* upper, const double* slope_left,
-                       const double* slope_right, int64_t* wanted, int64_t n_wanted, double tol,
-                       int64_t max_steps, double goal, int64_t largest, double* budget,
-                       double* work, int64_t* integers, int64_t* steps) {
+                       const double* diagonal, double* g, double* a, const fl_penalty* pieces,
+                       int64_t* wanted, int64_t n_wanted, double tol, int64_t max_steps,
+                       double goal, int64_t largest, double* budget, double* work,
+                       int64_t* integers, int64_t* steps) {
     const fl::Rows rows{Q, n, here, place, n_here};
-    return fl::solve_rows(rows, {part, part_stride, joined}, diagonal, g, a,
-                          {lower, kink, upper, slope_left, slope_right}, wanted, n_wanted, tol,
-                          max_steps, goal, largest, *budget, {work, integers}, *steps);
+    return fl::solve_rows(rows, {part, part_stride, joined}, diagonal, g, a, {*pieces}, wanted,
+                          n_wanted, tol, max_steps, goal, largest, *budget, {work, integers},
+                          *steps);
 }
 
 int32_t fl_nearest(int64_t n, const double* far, int64_t* wanted, int64_t n_wanted) {

@@ -30,10 +30,10 @@ using fl::Pieces;
 
 extern "C" {
 
-int32_t fl_survey(int64_t n, const double* lower, const double* kink, const double* upper,
-                  const double* slope_left, const double* slope_right, const double* size,
-                  const double* a, const double* g, double* up, double* down, double* totals) {
-    const Pieces penalty{lower, kink, upper, slope_left, slope_right};
+int32_t fl_survey(int64_t n, const fl_penalty* pieces, const double* size, const double* a,
+                  const double* g, double* rates, double* totals) {
+    const Pieces penalty{*pieces};
+    double *up = rates, *down = rates + n;
     fl::Sum sums[FL_N_SUMS];
     double part[FL_N_SUMS] = {};
     double lowest = kInf, highest = -kInf, largest = 0.0;
@@ -77,11 +77,10 @@ int32_t fl_survey(int64_t n, const double* lower, const double* kink, const doub
     return FL_OK;
 }
 
-int32_t fl_gap(int64_t n, const double* lower, const double* kink, const double* upper,
-               const double* slope_left, const double* slope_right, const double* ridge,
-               const double* a, const double* g, double multiplier, double low, double low_free,
-               double high, double high_free, double* gap) {
-    const Pieces penalty{lower, kink, upper, slope_left, slope_right};
+int32_t fl_gap(int64_t n, const fl_penalty* pieces, const double* ridge, const double* a,
+               const double* g, double multiplier, double low, double low_free, double high,
+               double high_free, double* gap) {
+    const Pieces penalty{*pieces};
     fl::Sum sum;
     double part = 0.0;
     for (int64_t i = 0; i < n; i++) {
@@ -108,11 +107,9 @@ int32_t fl_gap(int64_t n, const double* lower, const double* kink, const double*
     return FL_OK;
 }
 
-int32_t fl_settle(int64_t n, const double* lower, const double* kink, const double* upper,
-                  const double* slope_left, const double* slope_right, const double* ridge,
-                  double multiplier, const double* smooth, const uint8_t* held, double* a,
-                  double* sum_of_a) {
-    const Pieces penalty{lower, kink, upper, slope_left, slope_right};
+int32_t fl_settle(int64_t n, const fl_penalty* pieces, const double* ridge, double multiplier,
+                  const double* smooth, const uint8_t* held, double* a, double* sum_of_a) {
+    const Pieces penalty{*pieces};
     fl::Sum sum;
     double part = 0.0;
     for (int64_t i = 0; i < n; i++) {
@@ -139,9 +136,8 @@ int32_t fl_group_sums(int64_t n, const int64_t* group, const double* values, int
         const int64_t k = group[i];
         const double total = totals[k] + values[i];
         if (fl::dabs(total) < kInf)
-            lost[k] += fl::dabs(totals[k]) >= fl::dabs(values[i])
-                           ? (totals[k] - total) + values[i]
-                           : (values[i] - total) + totals[k];
+            lost[k] += fl::dabs(totals[k]) >= fl::dabs(values[i]) ? (totals[k] - total) + values[i]
+                                                                  : (values[i] - total) + totals[k];
         totals[k] = total;
     }
     for (int64_t k = 0; k < n_groups; k++) totals[k] += lost[k];

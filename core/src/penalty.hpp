@@ -2,6 +2,7 @@
 // problem/penalty.py is the other one; tests hold them against each other.
 #pragma once
 
+#include "fewlabels.h"
 #include "vec.hpp"
 
 namespace fl {
@@ -29,7 +30,8 @@ struct Piece {
 
     FL_INLINE double value(double a) const {
         if (a == 0.0) return 0.0;
-        if (kink >= 0.0) return slope_left * dmin(a, kink) + (a > kink ? slope_right * (a - kink) : 0.0);
+        if (kink >= 0.0)
+            return slope_left * dmin(a, kink) + (a > kink ? slope_right * (a - kink) : 0.0);
         return slope_right * dmax(a, kink) + (a < kink ? slope_left * (a - kink) : 0.0);
     }
 
@@ -51,9 +53,7 @@ struct Piece {
 };
 
 // Penalties of many variables, one array per field.
-struct Pieces {
-    const double *lower, *kink, *upper, *slope_left, *slope_right;
-
+struct Pieces : fl_penalty {
     FL_INLINE Piece operator[](int64_t i) const {
         return {lower[i], kink[i], upper[i], slope_left[i], slope_right[i]};
     }

@@ -18,19 +18,28 @@ constexpr int kBytes = 32;
 constexpr int kBytes = 16;
 #endif
 
-template <typename T> struct Vec;
-template <> struct Vec<double> { typedef double type __attribute__((vector_size(kBytes))); };
-template <> struct Vec<float> { typedef float type __attribute__((vector_size(kBytes))); };
+template <typename T>
+struct Vec;
+template <>
+struct Vec<double> {
+    typedef double type __attribute__((vector_size(kBytes)));
+};
+template <>
+struct Vec<float> {
+    typedef float type __attribute__((vector_size(kBytes)));
+};
 
 typedef Vec<double>::type vdouble;
 constexpr int64_t kLanes = kBytes / sizeof(double);
 
-template <typename V, typename T> FL_INLINE V load(const T* p) {
+template <typename V, typename T>
+FL_INLINE V load(const T* p) {
     V v;
     __builtin_memcpy(&v, p, sizeof v);
     return v;
 }
-template <typename V, typename T> FL_INLINE void store(T* p, V v) {
+template <typename V, typename T>
+FL_INLINE void store(T* p, V v) {
     __builtin_memcpy(p, &v, sizeof v);
 }
 FL_INLINE vdouble loadd(const double* p) { return load<vdouble>(p); }
@@ -41,6 +50,41 @@ FL_INLINE double dmin(double a, double b) { return a < b ? a : b; }
 FL_INLINE double dmax(double a, double b) { return a > b ? a : b; }
 FL_INLINE double dabs(double a) { return __builtin_fabs(a); }
 FL_INLINE int64_t imin(int64_t a, int64_t b) { return a < b ? a : b; }
+
+typedef int64_t vint __attribute__((vector_size(kBytes)));
+
+// The smallest of many numbers and the first place where it occurs, lane by lane.
+struct Smallest {
+    double value = kInf;
+    int64_t place = 0;
+    vdouble values = vdouble{} + kInf;
+    vint places = {}, here = {};
+
+    Smallest() {
+        for (int64_t l = 0; l < kLanes; l++) here[l] = l;
+    }
+    // The next vector of numbers.
+    FL_INLINE void add(vdouble numbers) {
+        const auto smaller = numbers < values;
+        values = smaller ? numbers : values;
+        places = smaller ? here : places;
+        here += kLanes;
+    }
+    // All vectors have been added; numbers one by one may follow.
+    FL_INLINE void finish() {
+        for (int64_t l = 0; l < kLanes; l++)
+            if (values[l] < value || (values[l] == value && places[l] < place)) {
+                value = values[l];
+                place = places[l];
+            }
+    }
+    FL_INLINE void add_one(double number, int64_t at) {
+        if (number < value) {
+            value = number;
+            place = at;
+        }
+    }
+};
 
 FL_INLINE double sum_of(vdouble v) {
     double s = v[0];
@@ -77,13 +121,6 @@ inline double dot(const double* x, const double* y, int64_t n) {
 // y += t x
 inline void add_scaled(double t, const double* __restrict x, double* __restrict y, int64_t n) {
     for (int64_t k = 0; k < n; k++) y[k] += t * x[k];
-}
-
-// The first place of a value, which is there.
-inline int64_t first_place(const double* values, double value, int64_t n) {
-    int64_t k = 0;
-    while (k < n - 1 && values[k] != value) k++;
-    return k;
 }
 
 }  // namespace fl

@@ -19,7 +19,7 @@ _start = _Start.from_buffer
 
 def _out(dtype):
     def address(array, size):
-        if array.dtype != dtype or array.size != size:
+        if array.size != size or (array.dtype is not dtype and array.dtype != dtype):
             raise TypeError(_mismatch(array, dtype, size))
         return _start(array)
 
@@ -28,20 +28,25 @@ def _out(dtype):
 
 def _in(dtype):
     def address(array, size):
-        if array.dtype != dtype or array.size != size:
+        if array.size != size or (array.dtype is not dtype and array.dtype != dtype):
             raise TypeError(_mismatch(array, dtype, size))
         try:
             return _start(array)
-        except TypeError:  # read-only
+        except TypeError:
             if not array.flags.c_contiguous:
                 raise
-            return array.ctypes.data
+            return array.ctypes.data  # read-only
 
     return address
 
 
 def _mismatch(array, dtype, size):
     return f"the core needs {size} elements of {dtype}, got {array.size} of {array.dtype}."
+
+
+def address_of(argument):
+    """The address in an argument that one of the functions below has made, as a number."""
+    return argument if isinstance(argument, int) else ctypes.addressof(argument)
 
 
 f32, f64, i64, bools = (_in(dtype) for dtype in (_FLOAT32, _FLOAT64, _INT64, _BOOL))

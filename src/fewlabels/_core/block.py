@@ -7,12 +7,10 @@ import numpy as np
 
 from .arrays import f64, f64_out, i64, i64_out
 from .library import CONSTANTS, lib
-from .penalty import pieces
 
 #: How steps ended.
 DONE, STEP_LIMIT, STUCK, UNBOUNDED, SINGULAR, MISSING = (
-    CONSTANTS[name]
-    for name in ("DONE", "STEP_LIMIT", "STUCK", "UNBOUNDED", "SINGULAR", "MISSING")
+    CONSTANTS[name] for name in ("DONE", "STEP_LIMIT", "STUCK", "UNBOUNDED", "SINGULAR", "MISSING")
 )
 #: Violation relative to the multiplier that counts as none.
 EXACT = CONSTANTS["EXACT"]
@@ -35,7 +33,7 @@ def solve_block(
     ended = lib.fl_solve_block(
         n, f64(Q, Q.size), present, i64(here, present), i64(place, n),
         f64_out(part, len(part) ** 2), len(part), joined, f64(diagonal, n), f64_out(g, n),
-        f64_out(a, n), *pieces(penalty, n), i64_out(wanted, wanted.size), wanted.size, tol,
+        f64_out(a, n), penalty.of(n), i64_out(wanted, wanted.size), wanted.size, tol,
         max_steps, goal, largest, byref(budget), f64_out(np.empty(n_work), n_work),
         i64_out(np.empty(4 * n, np.int64), 4 * n), byref(steps),
     )  # fmt: skip

@@ -32,7 +32,12 @@ FL_API int32_t fl_version(void);
 FL_API int32_t fl_level(void);
 
 /* -- penalties: passes over all variables of problem (P) ----------------------------------- */
-/* Variable i has slope_left[i] below kink[i] and slope_right[i] above it, on [lower[i], upper[i]]. */
+
+/* Variable i has slope_left[i] below kink[i] and slope_right[i] above it, on [lower[i], upper[i]].
+ */
+typedef struct {
+    const double *lower, *kink, *upper, *slope_left, *slope_right;
+} fl_penalty;
 
 /* What fl_survey finds: FL_N_SUMS sums, and then the rest, FL_N_TOTALS numbers altogether. */
 enum {
@@ -52,37 +57,32 @@ enum {
     FL_N_TOTALS = 12
 };
 
-/* Fill up and down (g plus the slope to either side) and the totals. */
-FL_API int32_t fl_survey(int64_t n, const double *lower, const double *kink, const double *upper,
-                         const double *slope_left, const double *slope_right, const double *size,
-                         const double *a, const double *g, double *up, double *down,
-                         double *totals);
+/* Fill rates (2 n: g plus the slopes to the right, then to the left) and the totals. */
+FL_API int32_t fl_survey(int64_t n, const fl_penalty* penalty, const double* size, const double* a,
+                         const double* g, double* rates, double* totals);
 
 /* Sum of h_i(a_i) - min h_i, an upper bound on the optimality gap; infinite where unbounded. The
  * last four inputs bound variables whose interval is infinite, as the equality implies. */
-FL_API int32_t fl_gap(int64_t n, const double *lower, const double *kink, const double *upper,
-                      const double *slope_left, const double *slope_right, const double *ridge,
-                      const double *a, const double *g, double multiplier, double low,
-                      double low_free, double high, double high_free, double *gap);
+FL_API int32_t fl_gap(int64_t n, const fl_penalty* penalty, const double* ridge, const double* a,
+                      const double* g, double multiplier, double low, double low_free, double high,
+                      double high_free, double* gap);
 
 /* Set every variable that is not held to the minimiser of
  * phi_i(a) + (smooth_i - multiplier) a + ridge_i a^2 / 2, unless that is infinite. */
-FL_API int32_t fl_settle(int64_t n, const double *lower, const double *kink, const double *upper,
-                         const double *slope_left, const double *slope_right, const double *ridge,
-                         double multiplier, const double *smooth, const uint8_t *held, double *a,
-                         double *sum_of_a);
+FL_API int32_t fl_settle(int64_t n, const fl_penalty* penalty, const double* ridge,
+                         double multiplier, const double* smooth, const uint8_t* held, double* a,
+                         double* sum_of_a);
 
 /* Add values to the totals of their groups, with compensation. work: n_groups. */
-FL_API int32_t fl_group_sums(int64_t n, const int64_t *group, const double *values,
-                             int64_t n_groups, double *totals, double *work);
+FL_API int32_t fl_group_sums(int64_t n, const int64_t* group, const double* values,
+                             int64_t n_groups, double* totals, double* work);
 
 /* Fill a from the lower ends of the groups' pieces, one variable after the other. is_above says
  * which piece, amount how far all variables of a group are above its lower ends; within near of an
  * end they are on it. work: 2 n_groups. */
-FL_API int32_t fl_share_out(int64_t n, const double *lower, const double *kink,
-                            const double *upper, const int64_t *group, int64_t n_groups,
-                            const uint8_t *is_above, const double *amount, const double *near,
-                            double *a, double *work);
+FL_API int32_t fl_share_out(int64_t n, const double* lower, const double* kink, const double* upper,
+                            const int64_t* group, int64_t n_groups, const uint8_t* is_above,
+                            const double* amount, const double* near, double* a, double* work);
 
 /* -- blocks: problem (P) with all or some rows of its matrix ------------------------------- */
 
@@ -111,26 +111,24 @@ FL_API int64_t fl_block_work(int64_t n, int64_t largest);
  * variable here[p], and place inverts here. Where rows are missing (n_wanted > 0), part is Q[:,
  * here] with rows part_stride apart, of which `joined` rows are filled in, and wanted receives the
  * rows to evaluate next, filled up with -1. */
-FL_API int32_t fl_solve_block(int64_t n, const double *Q, int64_t n_here, const int64_t *here,
-                              const int64_t *place, double *part, int64_t part_stride,
-                              int64_t joined, const double *diagonal, double *g, double *a,
-                              const double *lower, const double *kink, const double *upper,
-                              const double *slope_left, const double *slope_right,
-                              int64_t *wanted, int64_t n_wanted, double tol, int64_t max_steps,
-                              double goal, int64_t largest, double *budget, double *work,
-                              int64_t *integers, int64_t *steps);
+FL_API int32_t fl_solve_block(int64_t n, const double* Q, int64_t n_here, const int64_t* here,
+                              const int64_t* place, double* part, int64_t part_stride,
+                              int64_t joined, const double* diagonal, double* g, double* a,
+                              const fl_penalty* penalty, int64_t* wanted, int64_t n_wanted,
+                              double tol, int64_t max_steps, double goal, int64_t largest,
+                              double* budget, double* work, int64_t* integers, int64_t* steps);
 
 /* The rows that fl_solve_block requests: those that are least `far` from the worst violation, best
  * first, none that are infinitely far; the rest of wanted is -1. */
-FL_API int32_t fl_nearest(int64_t n, const double *far, int64_t *wanted, int64_t n_wanted);
+FL_API int32_t fl_nearest(int64_t n, const double* far, int64_t* wanted, int64_t n_wanted);
 
 /* Replace the lower triangle of A (m x m) by its Cholesky factor; smallest is the smallest pivot,
  * 0 if one is not positive. */
-FL_API int32_t fl_factorise(int64_t m, double *A, double *smallest);
+FL_API int32_t fl_factorise(int64_t m, double* A, double* smallest);
 
 /* g += sum_p change[p] Q[which[p]], where Q has n columns. */
-FL_API int32_t fl_add_products(int64_t n, const double *Q, int64_t count, const int64_t *which,
-                               const double *change, double *g);
+FL_API int32_t fl_add_products(int64_t n, const double* Q, int64_t count, const int64_t* which,
+                               const double* change, double* g);
 
 /* -- kernel values (tiles.cpp, columns.cpp) ------------------------------------------------- */
 

@@ -39,7 +39,9 @@ def _header():
 def _constants():
     """The numbers that the header defines, without their prefix ``FL_``."""
     found = _CONSTANT.findall(_header())
-    return {name: float(value) if "." in value or "e" in value else int(value) for name, value in found}
+    return {
+        name: float(value) if "." in value or "e" in value else int(value) for name, value in found
+    }
 
 
 def _prototypes():
@@ -81,7 +83,9 @@ def _load():
     forced = os.environ.get("FEWLABELS_CORE_LEVEL")
     if forced:
         if not _path(forced).exists():
-            built = sorted(p.name[len("fewlabels-") : -len(_SUFFIX)] for p in _FOLDER.glob(f"*{_SUFFIX}"))
+            built = sorted(
+                p.name[len("fewlabels-") : -len(_SUFFIX)] for p in _FOLDER.glob(f"*{_SUFFIX}")
+            )
             raise ImportError(
                 f"FEWLABELS_CORE_LEVEL={forced} is not an instruction level of this installation; "
                 f"choose one of {', '.join(built)}."

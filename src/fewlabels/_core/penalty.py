@@ -1,13 +1,10 @@
-"""Passes over all variables of a problem and their penalties, and over groups of equal rows.
-
-``penalty`` is ``Penalty.arrays()``: lower, kink, upper, slope_left, slope_right.
-"""
+"""Passes over all variables of a problem and their penalties, and over groups of equal rows."""
 
 import ctypes
 
 import numpy as np
 
-from .arrays import bools, f64, f64_out, i64
+from .arrays import address_of, bools, f64, f64_out, i64
 from .library import CONSTANTS, lib
 
 # What ``survey`` finds: sums, and then the rest.
@@ -21,17 +18,36 @@ LOWEST_UP, HIGHEST_DOWN, LARGEST, N_BETWEEN, N_USED, N_OUTSIDE = (
 N_SUMS, N_TOTALS = CONSTANTS["N_SUMS"], CONSTANTS["N_TOTALS"]
 
 
-def pieces(penalty, n):
-    """A penalty's arrays as arguments."""
-    return [f64(array, n) for array in penalty]
+_FivePointers = ctypes.c_void_p * 5
 
 
-def survey(penalty, size, a, g, up, down, totals):
-    """Fill ``up`` and ``down`` (``g`` plus the slope to either side) and the totals."""
+class Pieces:
+    """The arrays of a ``Penalty`` as one argument, whose addresses are taken once.
+
+    Parameters
+    ----------
+    arrays : sequence of five ndarrays of shape (n,)
+        lower, kink, upper, slope_left and slope_right.
+    """
+
+    def __init__(self, arrays):
+        self.n = arrays[0].size
+        self._arrays = arrays, [f64(array, self.n) for array in arrays]  # kept alive
+        self._struct = _FivePointers(*map(address_of, self._arrays[1]))
+
+    def of(self, n):
+        """The argument, for ``n`` variables."""
+        if n != self.n:
+            raise TypeError(f"the core needs penalties of {n} variables, got {self.n}.")
+        return self._struct
+
+
+def survey(penalty, size, a, g, rates, totals):
+    """Fill ``rates`` (``g`` plus the slopes to the right and to the left) and the totals."""
     n = a.size
     lib.fl_survey(
-        n, *pieces(penalty, n), f64(size, n), f64(a, n), f64(g, n),
-        f64_out(up, n), f64_out(down, n), f64_out(totals, N_TOTALS),
+        n, penalty.of(n), f64(size, n), f64(a, n), f64(g, n), f64_out(rates, 2 * n),
+        f64_out(totals, N_TOTALS),
     )  # fmt: skip
 
 
@@ -42,7 +58,7 @@ def gap(penalty, ridge, a, g, multiplier, low, low_free, high, high_free):
     """
     n, result = a.size, ctypes.c_double()
     lib.fl_gap(
-        n, *pieces(penalty, n), f64(ridge, n), f64(a, n), f64(g, n),
+        n, penalty.of(n), f64(ridge, n), f64(a, n), f64(g, n),
         multiplier, low, low_free, high, high_free, ctypes.byref(result),
     )  # fmt: skip
     return result.value
@@ -56,7 +72,7 @@ def settle(penalty, ridge, multiplier, smooth, held, a):
     """
     n, result = a.size, ctypes.c_double()
     lib.fl_settle(
-        n, *pieces(penalty, n), f64(ridge, n), multiplier, f64(smooth, n), bools(held, n),
+        n, penalty.of(n), f64(ridge, n), multiplier, f64(smooth, n), bools(held, n),
         f64_out(a, n), ctypes.byref(result),
     )  # fmt: skip
     return result.value
