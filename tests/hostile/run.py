@@ -136,11 +136,6 @@ def run_all(tasks, jobs, seconds, tell):
                     continue
                 busy.remove(worker)
                 free.append(worker)
-                # The first one to need some compiled code may wait for the compiler.
-                if found[1].text.startswith("more than") and worker.task not in again:
-                    again.add(worker.task)
-                    waiting.append(worker.task)
-                    continue
                 tell(worker.task, *found)
     finally:
         for worker in free + busy:
