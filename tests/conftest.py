@@ -32,7 +32,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("fewlabels")
 
 # Python can't interrupt compiled code that never ends: no single test may take longer than this
-# (a test takes seconds, many times that on a busy machine), or the whole run dies with a traceback.
+# (a test takes seconds, many times that on a busy machine), or the run dies with a traceback.
 _HANG_SECONDS = 900
 
 

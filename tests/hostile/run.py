@@ -122,7 +122,7 @@ class _Worker:
 
 def run_all(tasks, jobs, seconds, tell):
     """Run cases; ``tell(task, described, verdict, seconds)`` as they end."""
-    waiting, again = list(reversed(tasks)), set()
+    waiting = list(reversed(tasks))
     free, busy = [_Worker(seconds) for _ in range(jobs)], []
     try:
         while waiting or busy:

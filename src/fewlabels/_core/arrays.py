@@ -1,4 +1,4 @@
-"""NumPy arrays as arguments of the C++ core: type, size and layout are checked here, and only here.
+"""NumPy arrays as arguments of the C++ core: type, size and layout are checked here alone.
 
 Each function takes an array and the number of elements it must have, and returns its address. The
 names ending in ``_out`` are for arrays that are written to.

@@ -22,8 +22,8 @@ def solve_block(
 ):  # fmt: skip
     """See ``fl_solve_block``: the pair steps, what is left of the budget, and how they ended.
 
-    Q has a row for each variable in ``here``, and perhaps more; ``part`` is square. ``a`` and ``g``
-    are changed in place, and ``wanted`` is filled.
+    Q has a row for each variable in ``here``, and perhaps more; ``part`` is square. ``a`` and
+    ``g`` are changed in place, and ``wanted`` is filled.
     """
     n, present = a.size, here.size
     if Q.ndim != 2 or Q.shape[1] != n or len(Q) < present or len(part) < min(present, part.size):
