@@ -2,6 +2,7 @@
 // See problem/block.py for what they solve.
 #include "factor.hpp"
 #include "fewlabels.h"
+#include "members.hpp"
 #include "penalty.hpp"
 
 namespace fl {
@@ -151,29 +152,13 @@ double best_movable(const int64_t* movable, int64_t m, double lowest, double dia
     return highest;
 }
 
-// Variables that can become less: where they are few, no others are scored.
-struct Movable {
-    int64_t *members, *place, count;
-
-    void set(int64_t k, bool movable) {
-        if (movable && place[k] < 0) {
-            members[count] = k;
-            place[k] = count++;
-        } else if (!movable && place[k] >= 0) {
-            const int64_t last = members[--count];
-            members[place[k]] = last;
-            place[last] = place[k];
-            place[k] = -1;
-        }
-    }
-};
-
 // Pair steps where all of Q is present, its rows `stride` apart; how they ended.
 int32_t all_present(const double* Q, int64_t stride, const double* diagonal, double* g, double* a,
                     const Pieces& penalty, int64_t n, double tol, int64_t max_steps,
                     Scratch scratch, int64_t& steps) {
     double *right = scratch.take(n), *left = scratch.take(n);
-    Movable movable{scratch.take_integers(n), scratch.take_integers(n), 0};
+    // Variables that can become less: where they are few, no others are scored.
+    Members movable{scratch.take_integers(n), scratch.take_integers(n), 0};
     Smallest up;
     steps = 0;
     for (int64_t k = 0; k < n; k++) {

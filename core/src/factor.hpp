@@ -7,7 +7,7 @@
 namespace fl {
 
 // Factor of a matrix in place, row by row; the smallest pivot, 0 if one is not positive.
-inline double factorise(double* A, int64_t m, int64_t stride) {
+static inline double factorise(double* A, int64_t m, int64_t stride) {
     double smallest = kInf;
     for (int64_t i = 0; i < m; i++) {
         double* row = A + i * stride;
@@ -25,7 +25,7 @@ inline double factorise(double* A, int64_t m, int64_t stride) {
 
 // Add a last row: the new `column` (m entries) and `corner` of the matrix. False, and nothing
 // added, if the Schur complement is at most `rtol` times the corner.
-inline bool append_row(double* L, int64_t m, int64_t stride, const double* column, double corner,
+static inline bool append_row(double* L, int64_t m, int64_t stride, const double* column, double corner,
                        double rtol) {
     double* row = L + m * stride;
     for (int64_t i = 0; i < m; i++) {
@@ -40,7 +40,7 @@ inline bool append_row(double* L, int64_t m, int64_t stride, const double* colum
 
 // Remove row and column p of the matrix: shift rows up, and rotate back to triangular.
 // `work` has room for 2 m numbers.
-inline void delete_row(double* L, int64_t m, int64_t stride, int64_t p, double* work) {
+static inline void delete_row(double* L, int64_t m, int64_t stride, int64_t p, double* work) {
     double *cosine = work, *sine = work + m;
     for (int64_t r = p; r + 1 < m; r++) {
         double* row = L + r * stride;
@@ -59,12 +59,19 @@ inline void delete_row(double* L, int64_t m, int64_t stride, int64_t p, double* 
     }
 }
 
-// x = (L L')^-1 x in place.
-inline void solve(const double* L, int64_t m, int64_t stride, double* x) {
-    for (int64_t i = 0; i < m; i++) x[i] = (x[i] - dot(L + i * stride, x, i)) / L[i * stride + i];
+// x = (L L')^-1 x in place, for `count` right-hand sides of m numbers, one after the other.
+static inline void solve(const double* L, int64_t m, int64_t stride, double* x,
+                         int64_t count = 1) {
+    for (int64_t i = 0; i < m; i++) {
+        const double* row = L + i * stride;
+        for (double* y = x; y < x + count * m; y += m) y[i] = (y[i] - dot(row, y, i)) / row[i];
+    }
     for (int64_t i = m - 1; i >= 0; i--) {
-        x[i] /= L[i * stride + i];
-        add_scaled(-x[i], L + i * stride, x, i);
+        const double* row = L + i * stride;
+        for (double* y = x; y < x + count * m; y += m) {
+            y[i] /= row[i];
+            add_scaled(-y[i], row, y, i);
+        }
     }
 }
 

@@ -86,6 +86,15 @@ struct Smallest {
     }
 };
 
+// What a comparison of vectors gives: -1 where it holds, else 0.
+typedef decltype(vdouble{} < vdouble{}) vmask;
+
+FL_INLINE bool any(vmask m) {
+    int64_t s = m[0];
+    for (int64_t l = 1; l < kLanes; l++) s |= m[l];
+    return s != 0;
+}
+
 FL_INLINE double sum_of(vdouble v) {
     double s = v[0];
     for (int64_t l = 1; l < kLanes; l++) s += v[l];
@@ -102,8 +111,11 @@ FL_INLINE double max_of(vdouble v) {
     return s;
 }
 
+// The functions below are static: files differ in their floating-point rules, and the linker would
+// keep the version of one of them for all.
+
 // sum_k x[k] y[k]
-inline double dot(const double* x, const double* y, int64_t n) {
+static inline double dot(const double* x, const double* y, int64_t n) {
     vdouble s0 = {}, s1 = {}, s2 = {}, s3 = {};
     int64_t k = 0;
     for (; k + 4 * kLanes <= n; k += 4 * kLanes) {
@@ -119,7 +131,7 @@ inline double dot(const double* x, const double* y, int64_t n) {
 }
 
 // y += t x
-inline void add_scaled(double t, const double* __restrict x, double* __restrict y, int64_t n) {
+static inline void add_scaled(double t, const double* __restrict x, double* __restrict y, int64_t n) {
     for (int64_t k = 0; k < n; k++) y[k] += t * x[k];
 }
 

@@ -8,6 +8,7 @@ from reference import kkt_residual
 from reference.problems import KINDS, random_penalty, random_point
 
 from fewlabels._core import block as core
+from fewlabels._core import factor
 from fewlabels.problem import Penalty
 from fewlabels.problem.block import Outcome, finish_block, solve_block
 
