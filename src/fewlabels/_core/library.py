@@ -44,7 +44,7 @@ def _constants():
     }
 
 
-def _prototypes():
+def prototypes():
     """Name, result and argument types of every function in the header."""
     for result, name, arguments in _PROTOTYPE.findall(_header()):
         words = [word.strip() for word in arguments.split(",")]
@@ -56,19 +56,19 @@ def _argument(declared):
     return ctypes.c_void_p if "*" in declared else _TYPES[declared.split()[0]]
 
 
-def _path(level):
+def library_path(level):
     return _FOLDER / f"fewlabels-{level}{_SUFFIX}"
 
 
 def _open(level):
     try:
-        library = ctypes.CDLL(str(_path(level)))
+        library = ctypes.CDLL(str(library_path(level)))
     except OSError as error:
         raise ImportError(
             f"The compiled core of fewlabels could not be loaded for {level}: {error}. "
             "Reinstall fewlabels; from a checkout, run `pip install -e .`."
         ) from error
-    for name, result, arguments in _prototypes():
+    for name, result, arguments in prototypes():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
     if library.fl_version() != VERSION:
@@ -82,7 +82,7 @@ def _open(level):
 def _load():
     forced = os.environ.get("FEWLABELS_CORE_LEVEL")
     if forced:
-        if not _path(forced).exists():
+        if not library_path(forced).exists():
             built = sorted(
                 p.name[len("fewlabels-") : -len(_SUFFIX)] for p in _FOLDER.glob(f"*{_SUFFIX}")
             )
@@ -91,7 +91,7 @@ def _load():
                 f"choose one of {', '.join(built)}."
             )
         return _open(forced), forced
-    lowest = _X86[0] if _path(_X86[0]).exists() else "baseline"
+    lowest = _X86[0] if library_path(_X86[0]).exists() else "baseline"
     library = _open(lowest)
     best = library.fl_level()
     if best > 2:
