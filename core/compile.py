@@ -37,6 +37,7 @@ SOURCES = {
     "level.cpp": STRICT,
     "path.cpp": STRICT,
     "penalty.cpp": STRICT,
+    "sparse.cpp": CONTRACTED,
     "tiles.cpp": CONTRACTED,
     "usmo.cpp": STRICT,
 }

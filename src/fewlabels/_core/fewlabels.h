@@ -131,7 +131,100 @@ FL_API int32_t fl_factorise(int64_t m, double* A, double* smallest);
 FL_API int32_t fl_add_products(int64_t n, const double* Q, int64_t count, const int64_t* which,
                                const double* change, double* g);
 
-/* -- kernel values (tiles.cpp, columns.cpp) ------------------------------------------------- */
+/* -- kernel values (tiles.cpp, sparse.cpp, columns.cpp) ------------------------------------------------- */
+/* K(row, column) is a map of z = row_term[row] + column_term[column] + constant + <row, column>. */
+
+/* The maps: 2^z (z > 0 counts as 0), z^degree, tanh z and z. */
+enum {
+    FL_EXP2 = 0,
+    FL_POWER = 1,
+    FL_TANH = 2,
+    FL_IDENTITY = 3
+};
+
+/* Dense rows come in tiles of `width` rows: tiles[t, k, i] is feature k of row t * width + i, of n
+ * rows with d features. row_term is padded to whole tiles as well. A tile holds at most
+ * FL_TILE_BYTES bytes of each feature, and a multiple of FL_VECTOR_BYTES. */
+#define FL_TILE_BYTES 768
+#define FL_VECTOR_BYTES 64
+
+/* out[row] += sum_j K(row, columns[j]) coef[j] for the rows of tiles start to stop. */
+FL_API int32_t fl_apply_tiles_f32(int32_t kind, int64_t degree, double constant, int64_t n,
+                                  int64_t d, int64_t width, const float *tiles,
+                                  const float *row_term, int64_t m, const float *columns,
+                                  const float *column_term, const double *coef, double *out,
+                                  int64_t start, int64_t stop);
+FL_API int32_t fl_apply_tiles_f64(int32_t kind, int64_t degree, double constant, int64_t n,
+                                  int64_t d, int64_t width, const double *tiles,
+                                  const double *row_term, int64_t m, const double *columns,
+                                  const double *column_term, const double *coef, double *out,
+                                  int64_t start, int64_t stop);
+
+/* out[j, row] = K(row, columns[j]) for the rows of tiles start to stop; out has n columns. */
+FL_API int32_t fl_column_tiles_f32(int32_t kind, int64_t degree, double constant, int64_t n,
+                                   int64_t d, int64_t width, const float *tiles,
+                                   const float *row_term, int64_t m, const float *columns,
+                                   const float *column_term, float *out, int64_t start,
+                                   int64_t stop);
+FL_API int32_t fl_column_tiles_f64(int32_t kind, int64_t degree, double constant, int64_t n,
+                                   int64_t d, int64_t width, const double *tiles,
+                                   const double *row_term, int64_t m, const double *columns,
+                                   const double *column_term, double *out, int64_t start,
+                                   int64_t stop);
+
+/* Sparse rows are CSR. A group of columns is held dense and interleaved: lanes[k, c] is feature k of
+ * column c, and lane_term[c] its term and the kernel's constant. width is 1, or at most FL_LANES and
+ * a multiple of FL_VECTOR_BYTES bytes: lanes beyond the columns are filled with zeros. */
+#define FL_LANES 64
+
+/* out[row] += sum_c K(row, column c) coef[c] for rows start to stop; coef has `width` elements. */
+FL_API int32_t fl_apply_sparse_f32(int32_t kind, int64_t degree, const float *data,
+                                   const int64_t *indices, const int64_t *indptr,
+                                   const float *row_term, int64_t width, const float *lanes,
+                                   const float *lane_term, const double *coef, double *out,
+                                   int64_t start, int64_t stop);
+FL_API int32_t fl_apply_sparse_f64(int32_t kind, int64_t degree, const double *data,
+                                   const int64_t *indices, const int64_t *indptr,
+                                   const double *row_term, int64_t width, const double *lanes,
+                                   const double *lane_term, const double *coef, double *out,
+                                   int64_t start, int64_t stop);
+
+/* out[c, row] = K(row, column c) for rows start to stop; out is m x n. */
+FL_API int32_t fl_column_sparse_f32(int32_t kind, int64_t degree, const float *data,
+                                    const int64_t *indices, const int64_t *indptr,
+                                    const float *row_term, int64_t width, const float *lanes,
+                                    const float *lane_term, int64_t n, int64_t m, float *out,
+                                    int64_t start, int64_t stop);
+FL_API int32_t fl_column_sparse_f64(int32_t kind, int64_t degree, const double *data,
+                                    const int64_t *indices, const int64_t *indptr,
+                                    const double *row_term, int64_t width, const double *lanes,
+                                    const double *lane_term, int64_t n, int64_t m, double *out,
+                                    int64_t start, int64_t stop);
+
+/* Stored columns: storage[s] is the column in slot s, with room for `length` rows. */
+
+/* out[row] += sum_k storage[slots[k], row] coef[k] for rows start to stop. */
+FL_API int32_t fl_apply_columns_f32(int64_t length, const float *storage, int64_t count,
+                                    const int64_t *slots, const double *coef, double *out,
+                                    int64_t start, int64_t stop);
+FL_API int32_t fl_apply_columns_f64(int64_t length, const double *storage, int64_t count,
+                                    const int64_t *slots, const double *coef, double *out,
+                                    int64_t start, int64_t stop);
+
+/* out[i, k] = storage[slots[k], rows[i]] */
+FL_API int32_t fl_gather(int64_t length, const double *storage, int64_t count,
+                         const int64_t *slots, int64_t n_rows, const int64_t *rows, double *out);
+
+/* out[i] += sum_k storage[slots[k], rows[i]] coef[k] */
+FL_API int32_t fl_gather_product(int64_t length, const double *storage, int64_t count,
+                                 const int64_t *slots, int64_t n_rows, const int64_t *rows,
+                                 const double *coef, double *out);
+
+/* storage[s, first + r] = new_rows[r, column_of[s]] for every slot that holds a column; column_of is
+ * -1 for the others. */
+FL_API int32_t fl_extend_columns(int64_t length, double *storage, int64_t n_slots,
+                                 const int64_t *column_of, int64_t n_new, int64_t n_columns,
+                                 const double *new_rows, int64_t first);
 
 /* -- paths and factors (path.cpp) ----------------------------------------------------------- */
 
