@@ -6,12 +6,13 @@ PYTEST_ARGS ?= --numprocesses auto
 VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := $(VENV)-oldest
+CORE := setup.py $(wildcard core/*.py core/src/*) src/fewlabels/_core/fewlabels.h
 # What meets the dependencies' interfaces: validation, files, tables, terminals, graphs.
 OLDEST_TESTS ?= tests/io tests/cli tests/portability tests/estimators/test_ecosystem.py tests/estimators/test_scikit_learn.py
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format package oldest docs bench clean
+.PHONY: help demo test lint format package oldest docs bench wheels sanitize clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -41,6 +42,13 @@ oldest: $(OLDEST)/installed ## Test with the oldest versions of all dependencies
 docs: $(VENV)/installed-docs ## Build the documentation site into docs/_build/html, examples included
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html docs docs/_build/html
 
+wheels: $(VENV)/installed-test ## Build wheels for all platforms into dist (WHEELS="manylinux_2_17_x86_64" for some)
+	$(PIP) install --quiet 'setuptools>=77' ziglang
+	$(BIN)/python core/wheels.py $(WHEELS)
+
+sanitize: $(VENV)/installed-test ## Run the core's tests and fuzz programs with address and undefined-behaviour checks
+	$(BIN)/python core/sanitize.py
+
 bench: $(VENV)/installed-benchmarks ## Run the benchmarks that need no data of their own, quickly
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/million.py --quick
@@ -50,7 +58,7 @@ clean: ## Remove the environment, caches and results
 	rm -rf demo-output results src/*.egg-info docs/_build docs/gallery docs/reference
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Stamp files: installing again is needed only when pyproject.toml changes.
+# Stamp files: installing again is needed only when pyproject.toml or the C++ core changes.
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -58,15 +66,15 @@ $(BIN)/python:
 	  echo "Name another one: make PYTHON=python3.12 ..."; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
-$(VENV)/installed: pyproject.toml | $(BIN)/python
+$(VENV)/installed: pyproject.toml $(CORE) | $(BIN)/python
 	$(PIP) install --quiet --editable .
 	@touch $@
 
-$(VENV)/installed-test: pyproject.toml | $(BIN)/python
+$(VENV)/installed-test: pyproject.toml $(CORE) | $(BIN)/python
 	$(PIP) install --quiet --editable '.[test]'
 	@touch $@ $(VENV)/installed
 
-$(OLDEST)/installed: pyproject.toml requirements/oldest.txt | $(BIN)/python
+$(OLDEST)/installed: pyproject.toml $(CORE) requirements/oldest.txt | $(BIN)/python
 	$(BIN)/python -c 'import sys; sys.exit(sys.version_info >= (3, 13))' || { \
 	  echo "The oldest versions exist for Python 3.11 and 3.12: make PYTHON=python3.11 oldest"; exit 1; }
 	$(BIN)/python -m venv $(OLDEST)
@@ -74,11 +82,11 @@ $(OLDEST)/installed: pyproject.toml requirements/oldest.txt | $(BIN)/python
 	  --editable '.[test]' --constraint requirements/oldest.txt
 	@touch $@
 
-$(VENV)/installed-docs: pyproject.toml | $(BIN)/python
+$(VENV)/installed-docs: pyproject.toml $(CORE) | $(BIN)/python
 	$(PIP) install --quiet --editable '.[docs]'
 	@touch $@ $(VENV)/installed
 
-$(VENV)/installed-benchmarks: pyproject.toml | $(BIN)/python
+$(VENV)/installed-benchmarks: pyproject.toml $(CORE) | $(BIN)/python
 	$(PIP) install --quiet --editable '.[benchmarks]'
 	@touch $@ $(VENV)/installed
 

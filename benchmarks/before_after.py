@@ -216,7 +216,8 @@ def measure_here(name, seconds):
 def measure(name, folder, seconds, cache):
     """One fresh process of one version; its figures."""
     environment = {**os.environ, "PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(cache)}
-    # As installed packages have it: what a process compiles of Python is there for the next one.
+    # NUMBA_CACHE_DIR is for versions from before the C++ core. As installed packages have it: what
+    # a process compiles of Python is there for the next one.
     environment["PYTHONPYCACHEPREFIX"] = str(cache)
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     if name == "help":

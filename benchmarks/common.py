@@ -79,7 +79,7 @@ def standardised(train, *others):
 
 def machine():
     """What a number depends on: processor, memory, versions, threads, commit."""
-    packages = ["numpy", "scipy", "scikit-learn", "numba", "clarabel", "pyod", "fewlabels"]
+    packages = ["numpy", "scipy", "scikit-learn", "clarabel", "pyod", "fewlabels"]
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # macOS, Windows

@@ -1,24 +1,25 @@
-"""Start-up: what `import fewlabels` and the first fit of a process cost.
+"""Start-up: what an import and the first fit of a process cost.
 
     python benchmarks/startup.py
+    python benchmarks/startup.py --before OTHER/CHECKOUT/src
 
-Every figure comes from fresh processes, several of them, after one that is thrown away (it
-warms the disk cache); median and fastest are given.
+Every figure comes from fresh processes, several of them, after one that is thrown away (it writes
+Python's bytecode); the median and the fastest are given, in CPU seconds of all threads.
 
-* Import: seconds of `from fewlabels import SVDD, OneClassSVM` (`import fewlabels` alone loads
-  nothing) after scikit-learn is imported in the same process;
-  once after `import sklearn` alone, once after `from sklearn.svm import OneClassSVM`, which
-  is what a user of scikit-learn's class has paid already.
-* Compiled at import: Numba's own compile events, and signatures of all compiled functions.
-* First fit: a fresh process with an empty compilation cache (NUMBA_CACHE_DIR is a new
-  folder), fresh processes with the cache that it left, and the second fit in each process.
+* Import: `from fewlabels import SVDD, OneClassSVM` (`import fewlabels` alone loads nothing), after
+  `import sklearn` alone and after `from sklearn.svm import OneClassSVM`.
+* First fit: the first and the second fit of a process, and the first `partial_fit`.
+* Command: `fewlabels fit` on a small table, in a process of its own, with a time budget of 0.
+* Memory: the process after its fits, beyond the imports.
+
+With `--before`, the same for another version. Its processes find an empty compilation cache the
+first time (`NUMBA_CACHE_DIR`, which versions before the C++ core needed).
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -27,153 +28,153 @@ from pathlib import Path
 
 from common import machine, machine_line, markdown_table, options, write_json, write_text
 
-_IMPORT = """
-import json, sys, time
-started = time.perf_counter()
-{first}
-between = time.perf_counter()
-from fewlabels import SVDD, OneClassSVM
-ended = time.perf_counter()
-print(json.dumps({{"first": between - started, "fewlabels": ended - between}}))
-"""
+SOURCE = Path(__file__).resolve().parents[1] / "src"
 
-_COMPILED = """
-import json, sys
-from numba.core import dispatcher, event
-with event.install_recorder("numba:compile") as recorder:
-    from fewlabels import SVDD, OneClassSVM
-found = {}
-for name, module in list(sys.modules.items()):
-    if name.split(".")[0] == "fewlabels":
-        for value in vars(module).values():
-            if isinstance(value, dispatcher.Dispatcher):
-                found[id(value)] = len(value.signatures)
-print(json.dumps({"events": len(recorder.buffer), "functions": len(found),
-                  "signatures": sum(found.values())}))
+_IMPORT = """
+import json, time
+{first}
+between = time.process_time()
+from fewlabels import SVDD, OneClassSVM
+print(json.dumps(time.process_time() - between))
 """
 
 _FIT = """
-import json, time
+import json, resource, time
 import numpy as np
-from numba.core import event
-from fewlabels import SVDD, OneClassSVM
-make = {make}
-X = np.random.default_rng(0).normal(size=({n}, 10))
+from fewlabels import OneClassSVM, PUEnsemble, PUSVM, S3VM, SVDD, SVDDEnsemble
+rng = np.random.default_rng(0)
+X = rng.normal(size=({n}, 10))
+positive = X[:, 0] > 1.0
+known = positive & (rng.random({n}) < 0.5)
+labels = np.where(rng.random({n}) < 0.1, positive, -1).astype(int)
+memory = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+before = memory()
 seconds = []
-with event.install_recorder("numba:compile") as recorder:
-    for _ in range(2):
-        started = time.perf_counter()
-        model = make().fit(X)
-        seconds.append(time.perf_counter() - started)
-    started = time.perf_counter()
-    model.predict(X[:1000])
-    seconds.append(time.perf_counter() - started)
-print(json.dumps({{"first": seconds[0], "second": seconds[1], "predict": seconds[2],
-                  "compiled": sum(1 for _, e in recorder.buffer if e.is_start)}}))
+for _ in range(2):
+    started = time.process_time()
+    model = {call}
+    seconds.append(time.process_time() - started)
+print(json.dumps({{"first": seconds[0], "second": seconds[1], "memory": memory() - before}}))
+"""
+
+_CALLS = {
+    "SVDD().fit": "SVDD().fit(X)",
+    "OneClassSVM(nu=.1).fit": "OneClassSVM(nu=.1).fit(X)",
+    "SVDDEnsemble().fit": "SVDDEnsemble().fit(X)",
+    "PUSVM(prior=.2).fit": "PUSVM(prior=.2).fit(X, known)",
+    "PUEnsemble(prior=.2).fit": "PUEnsemble(prior=.2).fit(X, known)",
+    "S3VM().fit": "S3VM().fit(X, labels)",
+    "SVDD: fit, partial_fit": "SVDD().fit(X).partial_fit(X[:1])",
+    "PUSVM: fit, partial_fit": "PUSVM(prior=.2).fit(X, known).partial_fit(X[:1])",
+    "S3VM: fit, partial_fit": "S3VM().fit(X, labels).partial_fit(X[:1])",
+}
+
+_COMMAND = """
+import json, sys, time
+from fewlabels.cli import main
+sys.argv = ["fewlabels", "fit", "rows.csv", "-o", "m.fewlabels", "--time-budget", "0"]
+try:
+    main()
+except SystemExit as ended:
+    assert not ended.code, ended.code
+print(json.dumps(time.process_time()))
 """
 
 
-def python(program, *flags, **environment):
-    """Run a program in a fresh interpreter; its last line of output, decoded, and its errors."""
+def python(program, source, cache, folder=None):
+    """Run a program in a fresh interpreter; its last line of output, decoded."""
+    environment = {**os.environ, "PYTHONPATH": str(source), "NUMBA_CACHE_DIR": str(cache)}
     done = subprocess.run(
-        [sys.executable, *flags, "-c", program],
-        capture_output=True, text=True, env={**os.environ, **environment},
+        [sys.executable, "-c", program],
+        capture_output=True, text=True, env=environment, cwd=folder,
     )  # fmt: skip
     if done.returncode:
-        sys.exit(f"a fresh process failed:\n{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1]), done.stderr
+        raise RuntimeError(done.stderr)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def median_and_least(values):
     return {"median": statistics.median(values), "fastest": min(values)}
 
 
-def measure_import(repeats):
-    """Seconds of importing fewlabels beyond scikit-learn."""
+def measure_imports(source, repeats):
+    """CPU seconds of importing fewlabels beyond scikit-learn."""
     rows = {}
-    for first in ("import sklearn", "from sklearn.svm import OneClassSVM"):
-        program = _IMPORT.format(first=first)
-        python(program)
-        runs = [python(program)[0] for _ in range(repeats)]
-        rows[first] = {key: median_and_least([r[key] for r in runs]) for key in runs[0]}
-        print(f"after {first!r}: {rows[first]['fewlabels']['median']:.3f} s", flush=True)
+    with tempfile.TemporaryDirectory() as cache:
+        for first in ("import sklearn", "from sklearn.svm import OneClassSVM"):
+            program = _IMPORT.format(first=first)
+            python(program, source, cache)
+            rows[first] = median_and_least(
+                [python(program, source, cache) for _ in range(repeats)]
+            )
     return rows
 
 
-def slowest_imports(count=12):
-    """Packages by the time spent in their own modules, from ``python -X importtime``."""
-    _, log = python("import sklearn, fewlabels; print('{}')", "-X", "importtime")
-    own = {}
-    for microseconds, module in re.findall(r"import time:\s+(\d+) \|\s+\d+ \|\s+(\S+)", log):
-        package = module.split(".")[0]
-        own[package] = own.get(package, 0) + int(microseconds) / 1e6
-    return sorted(own.items(), key=lambda item: -item[1])[:count]
-
-
-def measure_fit(name, make, n, repeats):
-    """First and second fit with a cold and with a warm compilation cache."""
-    program = _FIT.format(make=make, n=n)
+def measure_fit(name, n, source, repeats):
+    """The first fit where nothing has run before, and first and second fits of later processes."""
+    program = _FIT.format(call=_CALLS[name], n=n)
     with tempfile.TemporaryDirectory() as cache:
-        cold, _ = python(program, NUMBA_CACHE_DIR=cache)
-        files = [f for f in Path(cache).rglob("*") if f.is_file()]
-        size = sum(f.stat().st_size for f in files)
-        warm = [python(program, NUMBA_CACHE_DIR=cache)[0] for _ in range(repeats)]
-    row = {
-        "name": name, "n": n, "cold": cold, "cache_files": len(files), "cache_mb": size / 1e6,
-        "warm": {key: median_and_least([r[key] for r in warm]) for key in warm[0]},
-    }  # fmt: skip
+        fresh = python(program, source, cache)
+        runs = [python(program, source, cache) for _ in range(repeats)]
+    later = {key: median_and_least([run[key] for run in runs]) for key in runs[0]}
     print(
-        f"{name}, {n} rows: cold {cold['first']:.2f} s, warm {row['warm']['first']['median']:.3f}"
-        f" s, second fit {row['warm']['second']['median']:.3f} s",
+        f"{name}, {n} rows: fresh {fresh['first']:.2f} s, first {later['first']['median']:.3f} s, "
+        f"second {later['second']['median']:.3f} s",
         flush=True,
     )
-    return row
+    return {"name": name, "n": n, "fresh": fresh, "later": later}
+
+
+def measure_command(source, repeats):
+    """CPU seconds of ``fewlabels fit`` on a table of 200 rows."""
+    with tempfile.TemporaryDirectory() as folder:
+        table = "\n".join(f"{i % 7},{(i * i) % 11},{i % 3}" for i in range(200))
+        Path(folder, "rows.csv").write_text(f"a,b,c\n{table}\n", encoding="utf-8")
+        cache = Path(folder, "cache")
+        fresh = python(_COMMAND, source, cache, folder)
+        runs = [python(_COMMAND, source, cache, folder) for _ in range(repeats)]
+    return {"fresh": fresh, **median_and_least(runs)}
+
+
+def measure(source, repeats, n):
+    return {
+        "import": measure_imports(source, repeats),
+        "fits": [measure_fit(name, n, source, repeats) for name in _CALLS],
+        "command": measure_command(source, repeats),
+    }
 
 
 def write_report(report, stem, out):
     """Markdown and JSON."""
-    imports, compiled, fits = report["import"], report["compiled"], report["fits"]
-    beyond = imports["import sklearn"]["fewlabels"]["median"]
-    first = max(fit["warm"]["first"]["median"] for fit in fits)
-    promises = [
-        ["functions compiled by the import", compiled["events"] + compiled["signatures"], "0",
-         compiled["events"] + compiled["signatures"] == 0],
-        ["import beyond `import sklearn`, s", beyond, "< 1", beyond < 1],
-        ["first fit, warm cache, worst case, s", first, "< 1", first < 1],
-    ]  # fmt: skip
-    import_rows = [
-        [f"`{name}`", r["first"]["median"], r["fewlabels"]["median"], r["fewlabels"]["fastest"]]
-        for name, r in imports.items()
-    ]
-    fit_rows = [
-        [f["name"], f["n"], f["cold"]["first"], f["cold"]["compiled"],
-         f["warm"]["first"]["median"], f["warm"]["first"]["fastest"],
-         f["warm"]["compiled"]["median"], f["warm"]["second"]["median"],
-         f["warm"]["predict"]["median"], f["cache_mb"]]
-        for f in fits
-    ]  # fmt: skip
-    text = [
-        "# Start-up",
-        machine_line(report["machine"]),
-        __doc__.split("\n\n", 2)[2].strip(),
-        markdown_table(["promise", "measured", "bound", "kept"], promises),
-        "## Import",
-        markdown_table(
-            ["imported first", "its seconds", "then ours, median s", "fastest s"],
-            import_rows,
-        ),
-        f"Compiled functions in the package: {compiled['functions']} at module level; compiled "
-        f"by the import: {compiled['events']} compile events, {compiled['signatures']} "
-        "signatures.",
-        "Own time of the slowest packages (`python -X importtime`, which itself slows imports):",
-        markdown_table(["package", "s"], report["packages"]),
-        "## First fit (10 columns)",
-        markdown_table(
-            ["machine", "rows", "cold cache s", "compiled", "warm cache s", "fastest s",
-             "compiled", "second fit s", "predict 1000 s", "cache MB"],
-            fit_rows,
-        ),
-    ]  # fmt: skip
+    text = ["# Start-up", machine_line(report["machine"]), __doc__.split("\n\n", 2)[2].strip()]
+    for version, measured in report["versions"].items():
+        imports = [[f"`{k}`", v["median"], v["fastest"]] for k, v in measured["import"].items()]
+        fits = [
+            [f["name"], f["n"], f["fresh"]["first"], f["later"]["first"]["median"],
+             f["later"]["second"]["median"],
+             f["later"]["first"]["median"] - f["later"]["second"]["median"],
+             f["later"]["memory"]["median"]]
+            for f in measured["fits"]
+        ]  # fmt: skip
+        command = measured["command"]
+        fits.append(
+            [
+                "`fewlabels fit`, whole process",
+                200,
+                command["fresh"],
+                command["median"],
+                "",
+                "",
+                "",
+            ]
+        )
+        columns = ["call", "rows", "nothing has run before, s", "first in a process, s",
+                   "second, s", "first - second, s", "MB"]  # fmt: skip
+        text += [
+            f"## {version}",
+            markdown_table(["imported first", "then ours, median s", "fastest s"], imports),
+            markdown_table(columns, fits),
+        ]
     write_json(out / f"{stem}.json", report)
     write_text(out / f"{stem}.md", "\n\n".join(text) + "\n")
     print(f"wrote {out / stem}.md, .json")
@@ -181,17 +182,16 @@ def write_report(report, stem, out):
 
 def main():
     parser = options(__doc__)
-    parser.add_argument("--repeats", type=int, help="fresh processes per figure (default 7)")
+    parser.add_argument("--repeats", type=int, help="fresh processes per figure (default 5)")
+    parser.add_argument("--before", type=Path, help="the src folder of another version")
     args = parser.parse_args()
-    repeats = args.repeats or (2 if args.quick else 7)
-    sizes = [2_000] if args.quick else [500, 2_000, 10_000]
-    report = {"machine": machine(), "import": measure_import(repeats)}
-    report["compiled"], _ = python(_COMPILED)
-    report["packages"] = slowest_imports()
-    machines = {"OneClassSVM()": "OneClassSVM", "SVDD()": "SVDD"}
-    report["fits"] = [
-        measure_fit(name, make, n, repeats) for name, make in machines.items() for n in sizes
-    ]
+    repeats = args.repeats or (2 if args.quick else 5)
+    n = 500
+    versions = {"this version": SOURCE, **({"before": args.before} if args.before else {})}
+    report = {
+        "machine": machine(),
+        "versions": {name: measure(path, repeats, n) for name, path in versions.items()},
+    }
     write_report(report, "startup-quick" if args.quick else "startup", Path(args.out))
 
 

@@ -1,25 +1,11 @@
 """Fixtures shared by all tests; nothing here imports the package."""
 
 import faulthandler
-import hashlib
 import os
 import sys
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-
-
-def _source_hash():
-    digest = hashlib.sha256()
-    for path in sorted((REPOSITORY / "src").rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-# Numba's disk cache does not see edits of a helper in another file: one folder per
-# state of the sources. It must be set before numba is imported.
-if "numba" not in sys.modules:
-    os.environ.setdefault("NUMBA_CACHE_DIR", str(REPOSITORY / ".cache" / "numba" / _source_hash()))
 
 # Processes that tests start read the package's bytecode, where each would compile all of it.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -45,9 +31,8 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("fewlabels")
 
-# Compiled code that never ends cannot be interrupted by Python: no single test may
-# take longer than this (a test takes seconds, many times that where a busy machine compiles
-# as well), or the whole run dies with a traceback.
+# Python can't interrupt compiled code that never ends: no single test may take longer than this
+# (a test takes seconds, many times that on a busy machine), or the run dies with a traceback.
 _HANG_SECONDS = 900
 
 

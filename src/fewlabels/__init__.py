@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ._versions import show_versions
     from .estimators import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, SVDDEnsemble
     from .io.stored import stored_rows
     from .jobs.encoder import TableEncoder
@@ -14,13 +15,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Where each public name lives. Imported on first use, so that the command line answers
-# --help without loading scikit-learn and Numba.
+# --help without loading scikit-learn.
 _ESTIMATORS = ("PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "SVDDEnsemble")
 _HOMES = {
     **dict.fromkeys(_ESTIMATORS, "fewlabels.estimators"),
     "TableEncoder": "fewlabels.jobs",
     "fit_table": "fewlabels.jobs",
     "label": "fewlabels.labelling",
+    "show_versions": "fewlabels._versions",
     "stored_rows": "fewlabels.io.stored",
     "tune": "fewlabels.model_selection",
 }
@@ -36,6 +38,7 @@ __all__ = [
     "__version__",
     "fit_table",
     "label",
+    "show_versions",
     "stored_rows",
     "tune",
 ]

@@ -43,7 +43,7 @@ from fewlabels.cli import app
 for command in ["", "fit", "predict", "explain", "update", "inspect", "export", "prior", "demo"]:
     result = CliRunner().invoke(app, [*command.split(), "--help"])
     assert result.exit_code == 0, result.output
-heavy = {"numpy", "scipy", "sklearn", "numba", "pandas", "pyarrow", "matplotlib", "skops"}
+heavy = {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "skops"}
 print(sorted(heavy & set(sys.modules)))
 """
     done = _python("-c", code)

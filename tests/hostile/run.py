@@ -123,7 +123,7 @@ class _Worker:
 
 def run_all(tasks, jobs, seconds, tell):
     """Run cases; ``tell(task, described, verdict, seconds)`` as they end."""
-    waiting, again = list(reversed(tasks)), set()
+    waiting = list(reversed(tasks))
     free, busy = [_Worker(seconds) for _ in range(jobs)], []
     try:
         while waiting or busy:
@@ -137,11 +137,6 @@ def run_all(tasks, jobs, seconds, tell):
                     continue
                 busy.remove(worker)
                 free.append(worker)
-                # The first one to need some compiled code may wait for the compiler.
-                if found[1].text.startswith("more than") and worker.task not in again:
-                    again.add(worker.task)
-                    waiting.append(worker.task)
-                    continue
                 tell(worker.task, *found)
     finally:
         for worker in free + busy:

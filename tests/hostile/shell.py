@@ -114,7 +114,7 @@ def run(*arguments, within, writes=()):
     left = {
         name
         for name in set(os.listdir(tempfile.gettempdir())) - temporary
-        if not name.startswith(("hostile-", "G_", "numba")) and "fewlabels" in name
+        if not name.startswith(("hostile-", "G_")) and "fewlabels" in name
     }
     require(not left, f"leaves temporary files: {sorted(left)}")
     return answer

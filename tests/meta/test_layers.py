@@ -1,6 +1,7 @@
-"""Imports point downward, and Numba is reached through one door."""
+"""Imports point downward, and compiled code is reached through one door."""
 
 import ast
+import re
 import tomllib
 
 import pytest
@@ -24,112 +25,48 @@ def test_every_part_has_its_layer(repository, trees):
     assert parts == ordered
 
 
-def _names_called(node):
-    return {
-        call.func.id
-        for call in ast.walk(node)
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-    }
-
-
-def _decorator_name(decorator):
-    target = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return target.id if isinstance(target, ast.Name) else getattr(target, "attr", "")
-
-
-def _compiled(tree):
-    """Functions that Numba compiles in a file: name to node."""
-    return {
-        node.name: node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef)
-        and any(_decorator_name(d) in ("jit", "compiled_as") for d in node.decorator_list)
-    }
-
-
-def test_only_the_door_knows_numba(trees):
+def test_only_the_core_loads_libraries(trees):
     for path, tree in trees.items():
-        if path == "_jit.py":
+        if path.startswith("_core/"):
             continue
         for node in ast.walk(tree):
-            names = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 names = [node.module]
-            for name in names:
-                assert name.split(".")[0] not in ("numba", "llvmlite"), path
+            else:
+                continue
+            assert not {"ctypes", "numba", "llvmlite"} & {n.split(".")[0] for n in names}, path
 
 
-def test_compiled_files_hold_compiled_code_only(trees):
-    # Files with compiled functions start with an underscore: people find and read them
-    # as such, and their tests run them against a slow twin.
-    for path, tree in trees.items():
-        if path != "_jit.py" and _compiled(tree):
-            assert path.split("/")[-1].startswith("_"), f"{path} holds compiled functions"
+def test_the_core_does_not_change_what_infinities_mean(repository):
+    # Infinite bounds carry meaning: no flag may let the compiler assume that there are none.
+    text = (repository / "core" / "compile.py").read_text(encoding="utf-8")
+    for flag in ("-Ofast", "-ffinite-math-only", "-fassociative-math", "-funsafe-math"):
+        assert flag not in text
+    assert text.count("-ffast-math") == 1  # the comment that says so
 
 
-def test_compiled_functions_call_compiled_functions_of_their_file_only(trees):
-    # Numba's disk cache is keyed by the caller's file: a helper elsewhere could change
-    # without its callers being compiled again.
-    elsewhere = {}
-    for path, tree in trees.items():
-        for name in _compiled(tree):
-            elsewhere.setdefault(name, set()).add(path)
-    intrinsics = {n.name for n in ast.walk(trees["_jit.py"]) if isinstance(n, ast.FunctionDef)}
-    found = 0
-    for path, tree in trees.items():
-        here = _compiled(tree)
-        imported = {
-            alias.asname or alias.name: node
-            for node in ast.walk(tree)
-            if isinstance(node, ast.ImportFrom)
-            for alias in node.names
-        }
-        for name, node in here.items():
-            found += 1
-            for called in _names_called(node):
-                if called in imported:
-                    # The bit casts of the door are typed by it and have no body to go stale.
-                    assert called in intrinsics, f"{path}: {name} calls {called} of another file"
-                    assert path == "_jit.py" or imported[called].module == "_jit"
-                elif called in elsewhere:
-                    assert path in elsewhere[called], f"{path}: {name} calls {called}"
-    assert found > 5
+def test_the_core_neither_allocates_nor_throws(repository):
+    words = re.compile(
+        r"\b(new|delete|malloc|free|throw|static [a-z_]+ [a-z_]+ =|std::)\b\s*[\[(]?"
+    )
+    for path in sorted((repository / "core" / "src").iterdir()):
+        code = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
+        includes = set(re.findall(r"#include <([^>]+)>", code))
+        assert includes <= {"math.h", "stdint.h", "cpuid.h"}, path
+        for match in words.finditer(code):
+            allowed = match.group(1) == "free" and not match.group(0).endswith("(")
+            assert allowed, f"{path.name}: {match.group(0)}"  # `free` also names variables
 
 
-def test_compiled_functions_neither_print_nor_raise(trees):
-    for path, tree in trees.items():
-        for name, node in _compiled(tree).items():
-            assert "print" not in _names_called(node), f"{path}: {name} prints"
-            raised = [n for n in ast.walk(node) if isinstance(n, ast.Raise)]
-            assert not raised, f"{path}: {name} raises; return a code, Python turns it into words"
-
-
-def test_fast_maths_is_a_named_set(trees):
-    for path, tree in trees.items():
-        if path == "_jit.py":
-            continue
-        for name, node in _compiled(tree).items():
-            for decorator in node.decorator_list:
-                if not isinstance(decorator, ast.Call):
-                    continue
-                values = [*decorator.args, *(k.value for k in decorator.keywords)]
-                for value in values:
-                    text = ast.unparse(value)
-                    is_flag = isinstance(value, ast.Constant) and value.value is True
-                    assert not is_flag and "{" not in text, f"{path}: {name} names its own flags"
-
-
-def test_flags_keep_infinities_meaningful():
-    from fewlabels import _jit
-
-    sets = [value for value in vars(_jit).values() if isinstance(value, frozenset)]
-    assert len(sets) >= 2
-    for flags in sets:
-        assert not flags & {"ninf", "afn", "fast"}
-    # Kernel values feed comparisons and tests for NaN.
-    assert not _jit.KERNEL_MATH & {"nnan", "reassoc"}
+def test_only_the_penalty_knows_a_slope_in_the_core(repository):
+    found = set()
+    for path in (repository / "core" / "src").iterdir():
+        code = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
+        if re.search(r"\?[^;]*\bslope_(left|right)\b[^;]*:", code):
+            found.add(path.name)
+    assert found == {"penalty.hpp"}
 
 
 @pytest.mark.parametrize("name", ["print"])

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from reference import kernel_matrix, kkt_residual, solve_qp
 
+from fewlabels._core import path as st
 from fewlabels.kernels import RBF, Linear
 from fewlabels.problem import Penalty
 from fewlabels.solvers.path import PathFollower, RowPenalties
-from fewlabels.solvers.path import _steps as st
 from fewlabels.solvers.path.events import Events
 
 KERNEL, JUDGE = RBF(0.5), ("rbf", 0.5)

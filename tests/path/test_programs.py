@@ -2,7 +2,7 @@
 
 import pytest
 
-from fewlabels.solvers.path import _steps as st
+from fewlabels._core import path as st
 from fewlabels.solvers.path import events
 from fewlabels.solvers.path.engine import PathEngine
 from path.programs import DATA, MACHINES, TOLERANCE, Program

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from reference import kkt_residual
 from reference.problems import KINDS, random_penalty, random_point
 
-from fewlabels.problem import Penalty, _block
+from fewlabels._core import block as core
+from fewlabels._core import factor
+from fewlabels.problem import Penalty
 from fewlabels.problem.block import Outcome, finish_block, solve_block
 
 
@@ -21,10 +23,10 @@ def test_a_factor_without_some_variables(m, seed):
     rng = np.random.default_rng(seed)
     A = positive_definite(rng, m)
     L, left = A.copy(), list(range(m))
-    assert _block._factorise(L) > 0.0
+    assert core.factorise(L) > 0.0
     while len(left) > 1:
         p = int(rng.integers(len(left)))
-        _block._leave_out(L, p, len(left))
+        factor.delete(L, len(left), p)
         del left[p]
         size = len(left)
         expected = np.linalg.cholesky(A[np.ix_(left, left)])
@@ -36,9 +38,9 @@ def test_a_factor_without_some_variables(m, seed):
     room=st.integers(12, 32),
 )
 def test_rows_that_are_wanted(far, room):
-    wanted = np.empty(room, np.intp)
+    wanted = np.empty(room, np.int64)
     far = np.array(far)
-    _block._nearest(far, wanted)
+    core.nearest(far, wanted)
     found = wanted[wanted >= 0]
     assert np.all(wanted[len(found) :] == -1)
     assert len(set(found)) == len(found)
@@ -87,15 +89,14 @@ def test_finished_blocks_are_optimal(kinds, scale, seed):
     seed=st.integers(0, 2**32 - 1),
 )
 def test_slopes_are_those_of_the_penalty(kinds, seed):
-    # Compiled code calls its own file only, so that slopes are written twice.
+    # The two homes of a penalty: problem/penalty.py and the compiled core.
     rng = np.random.default_rng(seed)
     penalty = Penalty(*random_penalty(rng, kinds))
     a, g = random_point(rng, penalty.arrays()), rng.normal(size=len(kinds))
-    right, left = penalty.step_slopes(a)
-    for k in range(len(kinds)):
-        assert _block._rates(penalty.arrays(), a, g, k) == (g[k] + right[k], g[k] + left[k])
-    totals = penalty.survey(a, g)
-    assert _block._extremes(penalty.arrays(), a, g) == (totals.lowest_up, totals.highest_down)
+    (right, left), rates = penalty.step_slopes(a), np.empty((2, len(kinds)))
+    totals = penalty.survey(a, g, rates=rates)
+    np.testing.assert_array_equal(rates, (g + right, g + left))
+    assert (totals.lowest_up, totals.highest_down) == (rates[0].min(), rates[1].max())
 
 
 @pytest.mark.parametrize("share", [0.05, 0.4, 0.6, 1.0])

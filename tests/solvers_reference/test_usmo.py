@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from reference import kernel_matrix, kkt_residual, objective, solve_qp
 from reference.usmo import follow_usmo
 
+from fewlabels._core import usmo as core
 from fewlabels.gram import PrecomputedGram, make_gram
 from fewlabels.kernels import RBF
 from fewlabels.problem import DualProblem, Penalty, pu_double_hinge, svdd_linear
 from fewlabels.solvers import Status
-from fewlabels.solvers.papers import _usmo
 from fewlabels.solvers.papers.usmo import solve_usmo
 from fewlabels.solvers.papers.usmo_start import group_sizes, solve_sizes, usmo_start
 
@@ -240,7 +240,7 @@ def brute_pair(F, sigma, K, c2):
 
 
 def solve_one(F, sigma, K, c2):
-    *pair, decrease = _usmo.solve_pair(
+    *pair, decrease = core.solve_pair(
         F[0], F[1], sigma[0], sigma[1], K[0, 0], K[1, 1], K[0, 1],
         c2[0] / 2, c2[0], c2[1] / 2, c2[1],
     )  # fmt: skip

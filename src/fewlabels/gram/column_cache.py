@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from .._core import columns as stored_columns
 from .._threads import run_ranges
-from .tiles import _columns
 
 # Multiply-adds below which a second thread costs more than it saves.
 _WORTH_A_THREAD = 1_000_000
@@ -74,7 +74,7 @@ class ColumnCache:
 
     def extend(self, first, values):
         """Set rows from ``first`` on of all stored columns: of column j to ``values[:, j]``."""
-        _columns.extend_columns(self.storage, self._column_of, values, first)
+        stored_columns.extend_columns(self.storage, self._column_of, values, first)
 
     def extend_by(self, rows, evaluate):
         """Set some rows of all stored columns to ``evaluate(rows, columns)``."""
@@ -151,7 +151,7 @@ class ColumnCache:
             left = None
 
         def add(start, stop):
-            _columns.apply_columns(
+            stored_columns.apply_columns(
                 self.storage, slots, coef, out,
                 start * _ROWS_AT_A_TIME, min(self.n, stop * _ROWS_AT_A_TIME),
             )  # fmt: skip

@@ -23,7 +23,7 @@ _LEFT_OUT, _FOLDS = 150, 5
 # Share of positives that a PUSVM takes until this many are known, from which it can be estimated.
 _PRIOR, _FEW_POSITIVES = 0.1, 10
 UNKNOWN = -1
-# Rows from which is learnt before anybody waits: as many as the compiled code asks for.
+# Rows to learn from before anybody waits.
 _WARMING = 300
 # Cores that learn: one is left for whoever waits for a card.
 _JOBS = max(1, resolve_n_jobs(None) - 1)
@@ -268,7 +268,7 @@ def fitted(X, codes, kernel, shares=None):
 
 
 def warm_up(X, kernel, columns):
-    """Learn from a few rows, so that the compiled code is loaded before anybody waits for it."""
+    """Learn from a few rows, so that every import is done before anybody waits for it."""
     if X.shape[0] < 4:
         return
     some = Learner(X[:_WARMING], np.full(min(X.shape[0], _WARMING), UNKNOWN), kernel)

@@ -11,10 +11,13 @@ from enum import Enum
 
 import numpy as np
 
-from . import _block as code
+from .._core import block as code
 
 #: Violation relative to the multiplier that counts as none.
 EXACT = code.EXACT
+
+# Rows of Q that are evaluated together, at most.
+_MOST_WANTED = 32
 
 
 class Outcome(Enum):
@@ -60,7 +63,7 @@ def solve_whole(g, a, penalty, met, tol, max_steps, goal, largest, budget):
     a thirteenth digit of the multiplier, if that is more. ``met`` has the rows of Q that are there
     yet and has others evaluated, see ``solvers.whole.Met``. Returns what ``finish_block`` does.
     """
-    arrays, wanted = penalty.arrays(), np.empty(0 if met.whole else code.MOST_WANTED, np.intp)
+    pieces, wanted = penalty.pieces, np.empty(0 if met.whole else _MOST_WANTED, np.int64)
     # Pair steps go through the columns of the rows that are there: these together, as they come.
     part, joined = np.empty((0, 0)), len(a) if met.whole else 0
     steps, ended = 0, code.MISSING
@@ -69,7 +72,7 @@ def solve_whole(g, a, penalty, met, tol, max_steps, goal, largest, budget):
         if count > max(joined, len(part)):
             part, joined = np.empty((2 * count, 2 * count)), 0
         done, budget, ended = code.solve_block(
-            met.Q, met.here, met.place, part, joined, met.diagonal, g, a, arrays, wanted,
+            met.Q, met.here, met.place, part, joined, met.diagonal, g, a, pieces, wanted,
             float(tol), int(max_steps) - steps, float(goal), int(largest), float(budget),
         )  # fmt: skip
         steps, joined = steps + done, count
@@ -84,9 +87,9 @@ def _solved(Q, g, a, penalty, tol, max_steps, goal, largest, budget):
     It wants no rows.
     """
     n = len(a)
-    order, part, wanted = np.arange(n), np.empty((0, 0)), np.empty(0, np.intp)
+    order, part, wanted = np.arange(n), np.empty((0, 0)), np.empty(0, np.int64)
     steps, budget, ended = code.solve_block(
-        Q, order, order, part, n, Q.diagonal().copy(), g, a, penalty.arrays(), wanted,
+        Q, order, order, part, n, Q.diagonal().copy(), g, a, penalty.pieces, wanted,
         float(tol), int(max_steps), float(goal), int(largest), float(budget),
     )  # fmt: skip
     return steps, budget, Outcome(ended)

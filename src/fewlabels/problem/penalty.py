@@ -2,21 +2,23 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from . import _penalty as code
-from . import _shares
+from .._core import penalty as code
 from .totals import Totals
 
 # Shares of equal rows that are this near to a breakpoint, relative to all of them, are on it.
 _SHARED = 1e-14
 
+_FIELDS = "lower", "kink", "upper", "slope_left", "slope_right"
+
 # Of breakpoints and slopes.
 _LARGEST = 1e40
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Penalty:
     """``phi_i(a)`` on ``[lower_i, upper_i]``: two slopes that meet at ``kink_i``.
 
@@ -67,7 +69,7 @@ class Penalty:
 
     def __post_init__(self):
         if not all(map(_is_plain, self.arrays())):
-            for name in self.__slots__:
+            for name in _FIELDS:
                 object.__setattr__(self, name, _plain(getattr(self, name)))
         lower, kink, upper = self.lower, self.kink, self.upper
         straight = kink is lower
@@ -80,8 +82,16 @@ class Penalty:
         return len(self.lower)
 
     def arrays(self):
-        """The five arrays in the order of the class, for compiled code."""
+        """The five arrays in the order of the class."""
         return self.lower, self.kink, self.upper, self.slope_left, self.slope_right
+
+    @cached_property
+    def pieces(self):
+        """The arrays as compiled code takes them."""
+        return code.Pieces(self.arrays())
+
+    def __getstate__(self):
+        return {name: getattr(self, name) for name in _FIELDS}  # without addresses
 
     def take(self, indices):
         """The penalties of the variables ``indices``."""
@@ -97,7 +107,7 @@ class Penalty:
     def _of_sound(cls, arrays):
         """Without the checks, for parts of what has been checked."""
         penalty = object.__new__(cls)
-        for name, array in zip(cls.__slots__, arrays, strict=True):
+        for name, array in zip(_FIELDS, arrays, strict=True):
             object.__setattr__(penalty, name, array)
         return penalty
 
@@ -142,7 +152,7 @@ class Penalty:
         ends = (np.where(np.isfinite(end), np.abs(end), 0.0) for end in (whole.lower, whole.upper))
         near = _SHARED * np.maximum(np.abs(together), np.maximum(*ends))
         a, alone = np.empty(len(self)), np.bincount(copies.of, minlength=n) == 1
-        _shares.share_out(
+        code.share_out(
             self.lower, self.kink, self.upper, copies.of, is_above, together - base, near, a
         )
         return np.where(alone[copies.of], together[copies.of], a)
@@ -204,7 +214,7 @@ class Penalty:
         rates = np.empty((2, n)) if rates is None else rates
         values = np.empty(code.N_TOTALS)
         state = self._state(a, gradient)
-        code.survey(*self.arrays(), repeated(size, n), *state, *rates, values)
+        code.survey(self.pieces, repeated(size, n), *state, rates, values)
         return Totals.of(values)
 
     def _state(self, *arrays):
@@ -221,7 +231,7 @@ class Penalty:
         """
         ridge = repeated(ridge, len(self.lower))
         numbers = map(float, (multiplier, *implied))
-        return float(code.gap(*self.arrays(), ridge, *self._state(a, gradient), *numbers))
+        return float(code.gap(self.pieces, ridge, *self._state(a, gradient), *numbers))
 
     def settle(self, a, smooth, ridge, multiplier, held):
         """Set variables to their optimum for a fixed multiplier, in place; ``sum a``.
@@ -229,7 +239,7 @@ class Penalty:
         a_i minimises ``phi_i(a) + (smooth_i - multiplier) a + ridge_i a^2 / 2``, unless it is
         held, or that would be infinite.
         """
-        return float(code.settle(*self.arrays(), ridge, float(multiplier), smooth, held, a))
+        return float(code.settle(self.pieces, ridge, float(multiplier), smooth, held, a))
 
     def cleaned(self, a, total, diagonal, rtol=1e-12):
         """``a`` without rounding: on the breakpoints it nearly reaches, with the right sum.
@@ -284,7 +294,7 @@ class Penalty:
 def group_sums(copies, values):
     """Sums of values over rows that are equal."""
     totals = np.zeros(len(copies.first))
-    _shares.group_sums(copies.of, _plain(values), totals)
+    code.group_sums(copies.of, _plain(values), totals)
     return totals
 
 

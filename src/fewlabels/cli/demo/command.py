@@ -59,7 +59,6 @@ def demo(
         f"{test_file}",
         "",
     )
-    _warm_up()
     machines = [
         ("fewlabels SVDD", "svdd", {}, output / "svdd.html"),
         ("fewlabels OneClassSVM", "one-class", {"nu": NU}, None),
@@ -89,21 +88,6 @@ def demo(
         f"Picture: {picture}   Report: {output / 'svdd.html'}   Model: "
         f"{output / 'svdd.skops'}   Figures: {output / 'figures.json'}",
     )
-
-
-def _warm_up():
-    """Compile, or load what was compiled, so that no fit below is charged for it."""
-    import numpy as np
-
-    from ...io.models.machines import machine_class, machines_from
-
-    started = time.perf_counter()
-    rows = np.random.default_rng(0).normal(size=(200, 5))
-    for name in machines_from("normal"):
-        machine_class(name)(target_fpr=0.1).fit(rows).decision_function(rows)
-    seconds = time.perf_counter() - started
-    if seconds > 5:
-        say(f"(compiled for this machine in {seconds:.0f} s, once)", "")
 
 
 def _ours(machine, parameters, report, split, output, train_file, test_file):

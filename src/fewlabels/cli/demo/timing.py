@@ -25,7 +25,6 @@ def side_by_side(rows, nu=0.5):
     from ...io.models.machines import machine_class
 
     ours = machine_class("one-class")
-    ours(nu=nu).fit(rows[:3000]).decision_function(rows[:100])  # compiles what this size takes
     found = {}
     say(f"{'':<22}{'fit, s':>10}{'score, s':>10}{'objective':>14}{'duality gap':>13}")
     for title, machine in (("fewlabels", ours(nu=nu)), ("scikit-learn", Peer(nu=nu))):

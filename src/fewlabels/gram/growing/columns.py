@@ -16,11 +16,11 @@ All three of them have ``n`` rows, ``n_values`` evaluated so far, and
 import numpy as np
 import scipy.sparse as sp
 
+from ..._core import columns as stored_columns
 from ...kernels import Deformed, FormedKernel, Linear, Precomputed
 from ..column_cache import VALUES_AT_A_TIME, ColumnCache
 from ..equal_rows import equal_rows
 from ..static.linear import add_products, products, weights
-from ..tiles import _columns
 from .repeated import RepeatedStore
 from .rows import DeformedStore, FeatureStore, FormedStore, MatrixStore, check_width, grown
 
@@ -164,7 +164,7 @@ class GrowingColumns:
         slots = self.cache.find(columns, self._evaluated)
         held = slots >= 0
         if held.all():
-            _columns.gather(self.cache.storage, slots, rows, out)
+            stored_columns.gather(self.cache.storage, slots, rows, out)
             return out
         out[:, held] = self.cache.storage[np.ix_(slots[held], rows)].T
         out[:, ~held] = self._cross(rows, columns[~held])
@@ -185,7 +185,7 @@ class GrowingColumns:
             return out
         slots = self.cache.find(indices, self._evaluated)
         held = slots >= 0
-        _columns.gather_product(self.cache.storage, slots[held], rows, coef[held], out)
+        stored_columns.gather_product(self.cache.storage, slots[held], rows, coef[held], out)
         if not held.all():
             out += self._products(rows, indices[~held], coef[~held])
         return out

@@ -6,8 +6,8 @@ A store evaluates values in float64 and keeps none; ``columns`` caches them.
 import numpy as np
 import scipy.sparse as sp
 
+from ..._core import tiles
 from ..static.explicit import formed_values
-from ..tiles import _tiles
 from ..tiles.dense import TiledRows
 from ..tiles.features import RowMap
 from ..tiles.rows import packed
@@ -38,16 +38,16 @@ class GrowingTiles(TiledRows):
     """Dense rows in tiles with room for more."""
 
     def __init__(self, rows, term):
-        super().__init__(rows, term, _tiles.TILE)
+        super().__init__(rows, term, tiles.tile_rows(rows.dtype))
         self._tiles, self._terms = self.tiles, self.term
 
     def __reduce__(self):
         return GrowingTiles, self.rows(np.arange(self.n))
 
     def append(self, rows, term):
-        tile, place = np.divmod(np.arange(self.n, self.n + len(rows)), _tiles.TILE)
+        tile, place = np.divmod(np.arange(self.n, self.n + len(rows)), self.width)
         self.n += len(rows)
-        n_tiles = max(1, -(-self.n // _tiles.TILE))
+        n_tiles = max(1, -(-self.n // self.width))
         self._tiles, self._terms = grown(self._tiles, n_tiles), grown(self._terms, n_tiles)
         self._tiles[tile, :, place] = rows
         self._terms[tile, place] = term

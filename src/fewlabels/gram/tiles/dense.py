@@ -4,13 +4,11 @@ from functools import partial
 
 import numpy as np
 
+from ..._core import tiles
 from ..._threads import run_ranges
-from . import _tiles
 
 # Below this many multiply-adds a second thread costs more than it saves.
 _WORTH_A_THREAD = 2_000_000
-# Rows that compiled loops take at a time: a tile holds a multiple of them.
-_VECTORS = 32
 
 
 class TiledRows:
@@ -21,8 +19,9 @@ class TiledRows:
 
     def __init__(self, rows, term, width=None):
         self.n, self.d = rows.shape
-        n_tiles = max(1, -(-self.n // _tiles.TILE))
-        self.width = width or max(1, -(-self.n // (n_tiles * _VECTORS))) * _VECTORS
+        whole = tiles.tile_rows(rows.dtype)
+        self.width = width or min(whole, tiles.whole_vectors(self.n, rows.dtype))
+        n_tiles = max(1, -(-self.n // self.width))
         self.tiles = np.zeros((n_tiles, self.d, self.width), rows.dtype)
         whole = self.n // self.width
         cut = whole * self.width
@@ -48,44 +47,16 @@ class TiledRows:
 
     def apply(self, row_map, columns, column_term, coef, out, n_jobs):
         """``out += K(rows, columns) @ coef``; ``out`` float64, shape (n,)."""
-        columns, column_term, coef = _padded(columns, column_term, np.asarray(coef, columns.dtype))
-        column_term = column_term + columns.dtype.type(row_map.kernel.coef0)
-        total = np.zeros(self.term.shape)
-        fixed = (self.tiles, self.term, columns, column_term, coef, total)
-        run_ranges(
-            partial(_tiles.apply_tiles, row_map.kind, row_map.degree, *fixed),
-            len(self.tiles),
-            self.threads(len(columns), n_jobs),
-        )
-        out += total.reshape(-1)[: self.n]
+        coef = np.ascontiguousarray(coef, np.float64)
+        fixed = (row_map, self.n, self.tiles, self.term, columns, column_term, coef, out)
+        n_jobs = self.threads(len(columns), n_jobs)
+        run_ranges(partial(tiles.apply_tiles, *fixed), len(self.tiles), n_jobs)
 
     def columns(self, row_map, columns, column_term, n_jobs, out=None):
         """``K(rows, columns)``, one column per row of the result."""
-        m = len(columns)
-        columns, column_term, _ = _padded(columns, column_term, None)
-        column_term = column_term + columns.dtype.type(row_map.kernel.coef0)
-        values = out
-        if out is None or m < len(columns):
-            values = np.empty((len(columns), self.n), self.tiles.dtype)
-        fixed = (self.tiles, self.term, columns, column_term, values)
-        run_ranges(
-            partial(_tiles.column_tiles, row_map.kind, row_map.degree, *fixed),
-            len(self.tiles),
-            self.threads(len(columns), n_jobs),
-        )
         if out is None:
-            return values[:m]
-        if out is not values:
-            out[:] = values[:m]
+            out = np.empty((len(columns), self.n), self.tiles.dtype)
+        fixed = (row_map, self.n, self.tiles, self.term, columns, column_term, out)
+        n_jobs = self.threads(len(columns), n_jobs)
+        run_ranges(partial(tiles.column_tiles, *fixed), len(self.tiles), n_jobs)
         return out
-
-
-def _padded(columns, column_term, coef):
-    """Pad the number of columns to a multiple of four."""
-    extra = -len(columns) % 4
-    if extra:
-        columns = np.concatenate([columns, np.zeros((extra, columns.shape[1]), columns.dtype)])
-        column_term = np.concatenate([column_term, np.zeros(extra, column_term.dtype)])
-        if coef is not None:
-            coef = np.concatenate([coef, np.zeros(extra, coef.dtype)])
-    return columns, column_term, coef

@@ -4,18 +4,20 @@ from functools import partial
 
 import numpy as np
 
+from ..._core import tiles
 from ..._threads import run_ranges
-from . import _tiles
 
 _WORTH_A_THREAD = 200_000
+# Rows that a thread takes at least.
+_ROWS_AT_A_TIME = 256
+# Bytes of dense columns that stay close to the processor (level 2 cache).
+_CLOSE = 1 << 19
 
 
 class SparseRows:
     """Prepared CSR rows that columns can be evaluated against, a group at a time."""
 
     def __init__(self, rows, term):
-        # Wide groups amortise the walk over a row; many features keep them in cache.
-        self._width = 64 if rows.shape[1] <= 65536 else 16
         self._view(rows, term)
 
     def _view(self, rows, term):
@@ -36,7 +38,7 @@ class SparseRows:
     def _each_group(self, columns, column_term, constant):
         """Yield (slice of columns, dense interleaved columns, their terms)."""
         m = columns.shape[0]
-        width = min(self._width, max(1, m))
+        width = self._width(m)
         lanes = np.zeros((self.csr.shape[1], width), self.csr.dtype)
         for first in range(0, m, width):
             last = min(m, first + width)
@@ -49,9 +51,21 @@ class SparseRows:
             yield slice(first, last), lanes, lane_term
             lanes[feature, lane] = 0.0
 
+    def _width(self, m):
+        """Columns of a group of ``m``: many share the walk over a row, but fill the cache."""
+        if m <= 1:
+            return 1
+        close = _CLOSE // (self.csr.dtype.itemsize * max(1, min(self.csr.shape[1], self.csr.nnz)))
+        return tiles.whole_vectors(min(m, close, tiles.LANES), self.csr.dtype)
+
     def _run(self, function, width, n_jobs):
         work = (self.csr.nnz + self.n) * width
-        run_ranges(function, -(-self.n // _tiles.TILE), n_jobs if work > _WORTH_A_THREAD else 1)
+
+        def some(start, stop):
+            function(start * _ROWS_AT_A_TIME, min(self.n, stop * _ROWS_AT_A_TIME))
+
+        n_jobs = n_jobs if work > _WORTH_A_THREAD else 1
+        run_ranges(some, -(-self.n // _ROWS_AT_A_TIME), n_jobs)
 
     def apply(self, row_map, columns, column_term, coef, out, n_jobs):
         """``out += K(rows, columns) @ coef``; ``out`` float64, shape (n,)."""
@@ -59,8 +73,8 @@ class SparseRows:
         for part, lanes, lane_term in groups:
             weights = np.zeros(len(lane_term))
             weights[: part.stop - part.start] = coef[part]
-            fixed = (self.arrays, self.term, lanes, lane_term, weights, out)
-            function = partial(_tiles.apply_sparse, row_map.kind, row_map.degree, *fixed)
+            fixed = (row_map, self.arrays, self.term, lanes, lane_term, weights, out)
+            function = partial(tiles.apply_sparse, *fixed)
             self._run(function, len(lane_term), n_jobs)
 
     def columns(self, row_map, columns, column_term, n_jobs, out=None):
@@ -69,7 +83,7 @@ class SparseRows:
             out = np.empty((columns.shape[0], self.n), self.csr.dtype)
         groups = self._each_group(columns, column_term, row_map.kernel.coef0)
         for part, lanes, lane_term in groups:
-            fixed = (self.arrays, self.term, lanes, lane_term, out[part])
-            function = partial(_tiles.column_sparse, row_map.kind, row_map.degree, *fixed)
+            fixed = (row_map, self.arrays, self.term, lanes, lane_term, out[part])
+            function = partial(tiles.column_sparse, *fixed)
             self._run(function, len(lane_term), n_jobs)
         return out

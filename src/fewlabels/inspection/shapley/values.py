@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from ..._core import games
 from ..._threads import resolve_n_jobs, run_ranges
 from ...fitted import Function
 from ...kernels import RBF, Linear, centered
-from ._product_games import product_values
 from .inputs import dense
 
 # Numbers held for a block of support vectors and background rows.
@@ -97,7 +97,7 @@ def _add_gaussians(term, rows, background, group, values, n_jobs):
     players, place = np.unique(group, return_inverse=True)
     order = np.argsort(place, kind="stable")
     starts = np.flatnonzero(np.r_[True, np.diff(place[order]) > 0])
-    rows, background = rows[:, order], background[:, order]
+    rows, background = (np.ascontiguousarray(X[:, order]) for X in (rows, background))
     n, m, d = len(rows), len(background), len(order)
     if not d:
         return
@@ -118,7 +118,7 @@ def _add_gaussians(term, rows, background, group, values, n_jobs):
         ):
             for i in range(low, high):
                 P = _factors(term.gamma, rows[i : i + 1], block, starts)[0]
-                product_values(
+                games.product_values(
                     P, Q, unequal[i], coef[part], nodes, weights, _NODES,
                     _TINY * size, _CHANGE * size, found[i],
                 )  # fmt: skip

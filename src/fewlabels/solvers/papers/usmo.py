@@ -38,9 +38,9 @@ import time
 
 import numpy as np
 
+from ..._core import usmo as core
 from ...gram.column_cache import ColumnCache
 from ..result import Result, Status, certify
-from . import _usmo
 
 # Samples whose rows are evaluated at a time.
 _ROWS_AT_A_TIME = 64
@@ -106,15 +106,15 @@ class _Run:
         # Rounding of float32 kernel values would pass for violations.
         gram = problem.gram.refined() or problem.gram
         self.rows = _Rows(gram, cache_size)
-        p = problem.penalty
-        self.kink, self.upper = p.kink, p.upper
+        p, n = problem.penalty, problem.n
         self.linear = 0.5 * (p.slope_left + p.slope_right)
-        self.diagonal = np.ascontiguousarray(gram.diagonal(), dtype=float)
-        self.sigma = self._start(start)
-        n = problem.n
-        self.F = np.zeros(n)
+        self.sigma, self.F = self._start(start), np.zeros(n)
         self.members, self.place = np.zeros(n, np.int64), np.full(n, -1, np.int64)
         self.count = 0
+        self.samples = core.Samples(
+            self.sigma, np.ascontiguousarray(p.kink), np.ascontiguousarray(p.upper), self.linear,
+            np.ascontiguousarray(gram.diagonal(), dtype=float), self.F, self.members, self.place,
+        )  # fmt: skip
         self.n_iter, self.history, self.status = 0, [], None
         self.gradient = None
         self.evaluated_at = -1
@@ -135,26 +135,23 @@ class _Run:
     def begin(self):
         """Fill the function cache of the start."""
         for u in np.flatnonzero(self.problem.penalty.between(self.sigma)):
-            self.count = _usmo.set_membership(u, True, self.members, self.place, self.count)
+            self.count = core.set_membership(u, True, self.members, self.place, self.count)
         self._evaluate_members()
 
     def _evaluate_members(self):
         for samples in self.rows.parts(self.members[: self.count].copy()):
             self.rows.load(samples)
-            _usmo.evaluate(
-                samples, self.sigma, self.linear, self.rows.values, self.rows.slot, self.F
-            )
+            core.evaluate(samples, self.samples, self.rows.values, self.rows.slot)
 
     # -- the two scans -----------------------------------------------------------------
 
     def scan_non_bound(self):
         """Steps within the non-bound set until it is tau-optimal."""
         before, tally, need = self.n_iter, np.array([0.0, -np.inf]), np.zeros(2, np.int64)
-        code = _usmo.STEP_LIMIT
-        while code in (_usmo.STEP_LIMIT, _usmo.NEED_ROWS) and not self._out_of_time():
-            code, steps, self.count = _usmo.scan_non_bound(
-                self.sigma, self.kink, self.upper, self.diagonal, self.F, self.members,
-                self.place, self.count, self.rows.values, self.rows.slot, self.tol,
+        code = core.STEP_LIMIT
+        while code in (core.STEP_LIMIT, core.NEED_ROWS) and not self._out_of_time():
+            code, steps, self.count = core.scan_non_bound(
+                self.samples, self.count, self.rows.values, self.rows.slot, self.tol,
                 self._steps(self.count), tally, need,
             )  # fmt: skip
             self.n_iter += steps
@@ -171,17 +168,14 @@ class _Run:
             np.zeros(2, np.int64),
         )
         critical, who = np.empty(4), np.zeros(4, np.int64)
-        _usmo.critical_values(
-            self.members, self.count, self.sigma, self.kink, self.upper, self.F, critical, who
-        )
+        core.critical_values(self.samples, self.count, critical, who)
         for samples in self.rows.parts(np.arange(n)):
             self.rows.load(samples[self.place[samples] < 0])
             position, last = samples[0], samples[-1] + 1
             while position < last and not self._out_of_time():
-                code, steps, self.count, position = _usmo.scan_whole(
-                    position, last, critical, who, self.sigma, self.kink, self.upper,
-                    self.linear, self.diagonal, self.F, self.members, self.place, self.count,
-                    self.rows.values, self.rows.slot, self.tol, self._steps(n), tally, need,
+                code, steps, self.count, position = core.scan_whole(
+                    position, last, critical, who, self.samples, self.count, self.rows.values,
+                    self.rows.slot, self.tol, self._steps(n), tally, need,
                 )  # fmt: skip
                 self.n_iter += steps
                 if self._after(code, need):
@@ -208,9 +202,9 @@ class _Run:
 
     def _after(self, code, need):
         """Fetch what a compiled call asked for; whether the limit on steps ends the run."""
-        if code == _usmo.NEED_ROWS:
+        if code == core.NEED_ROWS:
             self.rows.load(np.unique(need))
-        if code == _usmo.STEP_LIMIT and 0 <= self.max_iter <= self.n_iter:
+        if code == core.STEP_LIMIT and 0 <= self.max_iter <= self.n_iter:
             self.status = Status.MAX_ITER
         return self.status is not None
 

@@ -8,7 +8,7 @@ of every row that joins or leaves; these move on from there.
 
 import numpy as np
 
-from . import _steps as st
+from ..._core import path as st
 
 #: The virtual row, as an array of rows.
 ROW = np.array([0])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import _steps as st
+from ..._core import path as st
 
 
 class Clock:
@@ -51,7 +51,7 @@ class Clock:
         rates[:] = 0.0
         np.subtract(then, now, out=rates, where=then != now)
         self.penalties_move = True
-        st.hold_all(F, state.S, n)
+        state.lines.hold_all(n)
         self.drift, self.drift_sum = None, 0.0
         if rates[:3].any():
             along = (state.S[st.STATUS, :n] == st.AT_BREAKPOINT) & (F[st.D, :n] != 0.0)
@@ -84,7 +84,7 @@ class Clock:
             slope = state.F[st.SR, 0] - eta * self.virtual_lack()
             state.F[st.SL : st.SR + 1, 0] = -self.target if over else slope
         if self.penalties_move:
-            st.move_penalties(state.F, state.S, state.n, self.left, passed)
+            state.lines.move_penalties(state.n, self.left, passed)
             if over:
                 self._stop()
 
@@ -92,4 +92,4 @@ class Clock:
         state = self.state
         state.F[st.RATE : st.RATE + st.N_PENALTY, : state.n] = 0.0
         self.penalties_move, self.drift, self.drift_sum = False, None, 0.0
-        st.hold_all(state.F, state.S, state.n)
+        state.lines.hold_all(state.n)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from ..._core import path as st
 from ..._deadline import ENDLESS
-from . import _steps as st
 from .balance import VirtualRow
 from .clock import Clock
 from .events import Events
@@ -112,13 +112,13 @@ class PathEngine:
         """
         state = self.state
         state.measure(self.clock.total_target)  # variables may have grown on the way
-        found, tol = np.empty(state.n, np.int64), state.tol(_WRONG)
-        count, error = st.check(state.F, state.S, state.n, tol, found)
-        if count:
-            self.placement.place(found[:count])
+        tol = state.tol(_WRONG)
+        found, error = state.lines.check(state.n, tol)
+        if len(found):
+            self.placement.place(found)
         if error > tol:
             self.absorb()
-        return count > 0 or error > tol
+        return len(found) > 0 or error > tol
 
     def _compact(self):
         """Forget absent rows in all arrays once there are many."""
@@ -139,7 +139,7 @@ class PathEngine:
         """
         state = self.state
         self.clock.begin_targets()
-        st.shift_slopes(state.F, state.S, state.n, state.tol(_NOTHING))
+        state.lines.shift_slopes(state.n, state.tol(_NOTHING))
         self.clock.start(penalties=True)
 
     def start_over(self):

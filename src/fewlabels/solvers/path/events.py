@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from . import _steps as st
+from ..._core import path as st
 from .placement import RESIDUE
 from .state import EPS
 
@@ -50,9 +50,8 @@ class Events:
         point the same way, ``shift`` moves until a row joins.
         """
         state, clock = self.state, self.clock
-        F, S = state.F, state.S
-        left = self._time()
-        total = -st.set_directions(F, S, free, moving, left, clock.total) + self._withheld(moving)
+        F, lines, left = state.F, state.lines, self._time()
+        total = -lines.set_directions(used, len(free), left, clock.total) + self._withheld(moving)
         if left:
             total += clock.total_target - clock.total - left * clock.drift_sum
         gamma = F[st.GAMMA, : state.n]
@@ -68,9 +67,9 @@ class Events:
                 D -= state.gram.product_at(free, moving, F[st.D].take(moving))
             if left:
                 if clock.penalties_move:
-                    st.subtract_slope_rates(F, S, free, left, D)
+                    lines.subtract_slope_rates(free, left, D)
                 if state.virtual_is_free:
-                    D[S[st.POSITION, 0]] += clock.virtual_lack()
+                    D[state.S[st.POSITION, 0]] += clock.virtual_lack()
                 if clock.drift is not None:
                     D -= left * clock.drift[free]
             shift = self.factor.solve(D, total)
@@ -125,8 +124,8 @@ class Events:
         """Let moving rows that lack a rounding of balance go straight to their breakpoints."""
         state = self.state
         F = state.F
-        lines = [st.next_breakpoint(F, state.S, i) for i in moving.tolist()]
-        F[st.D, moving] = F[lines, moving] - F[st.A, moving]
+        ends = [state.lines.next_breakpoint(i) for i in moving.tolist()]
+        F[st.D, moving] = F[ends, moving] - F[st.A, moving]
         if not np.abs(F[st.D, moving]).sum() <= _LEFT_OVER * state.largest_bound:
             raise ArithmeticError("the path cannot keep the sum of its variables")
         F[st.GAMMA, : state.n] = 0.0
@@ -137,30 +136,30 @@ class Events:
     def step(self):
         """Go to the next event, and let it happen."""
         state, clock, factor, placement = self.state, self.clock, self.factor, self.placement
-        F, S, n = state.F, state.S, state.n
+        lines, n = state.lines, state.n
         free, moving = factor.rows, placement.moving
         used = np.concatenate((free, moving))
         shift, left = self._direction(free, moving, used)
-        size, largest = st.size_of_step(F, used, factor.corner)
+        size, largest = lines.size_of_step(used, factor.corner)
         if not math.isfinite(size + shift):
             raise ArithmeticError("the path has lost its direction")
         # Rounding in GAMMA: the directions of free rows balance each other to that of shift.
         least, noise = _ROUNDING * (abs(shift) + largest * size), _ROUNDING * size
         limit, paced = 1.0 if left else st.FAR, left if clock.penalties_move else 0.0
-        eta, code, which = st.next_event(F, S, n, free, moving, paced, limit, least, noise)
+        eta, code, which = lines.next_event(n, used, len(free), paced, limit, least, noise)
         if code == st.NONE and self._waiting is not None:
             self._waiting = None  # rows that wait would have balanced the others
             return
         if code == st.NONE:
             self._finish_residue(moving)
             shift = 0.0
-            eta, code, which = st.next_event(F, S, n, free, moving, 0.0, limit, 0.0, noise)
+            eta, code, which = lines.next_event(n, used, len(free), 0.0, limit, 0.0, noise)
         if code == st.NONE:
             raise ArithmeticError("the path has no next event")
         state.n_steps += 1
         state.rounding += (eta * (size * largest + abs(shift))) ** 2
         progress = eta > _PROGRESS
-        st.advance(F, S, n, free, moving, eta, progress)
+        lines.advance(n, used, eta, progress)
         state.shift += eta * shift
         self._idle += 1
         if progress:
@@ -174,11 +173,12 @@ class Events:
             self._perturb()
 
     def _happen(self, code, which, progress):
-        F, S, placement = self.state.F, self.state.S, self.placement
+        S, placement = self.state.S, self.placement
         if code in (st.FREE_LOW, st.FREE_HIGH):
             i = self.factor.rows[which]
-            ends = st.segment_ends(F, i, S[st.REGION, i])
-            placement.hold_free(which, ends[code - st.FREE_LOW])
+            direction = 1 if code == st.FREE_HIGH else -1
+            line = self.state.lines.segment_end(i, S[st.REGION, i], direction)
+            placement.hold_free(which, line)
         elif code in (st.RANGE_LOW, st.RANGE_HIGH):
             self._leave_breakpoint(which, 1 if code == st.RANGE_LOW else -1, progress)
         elif code == st.MEET:
@@ -200,10 +200,10 @@ class Events:
         if abs(F[st.H, i] - end) > state.tol(_SLIPPED):
             self.placement.place(np.array([i]))
         else:
-            self.placement.free(i, direction, st.beside(F, i, direction))
+            self.placement.free(i, direction, state.lines.beside(i, direction))
 
     def _flip(self, i):
-        st.flip(self.state.F, self.state.S, i)
+        self.state.lines.flip(i)
         self.state.n_flips += 1
         self.placement.place(np.array([i]))
 
@@ -224,5 +224,5 @@ class Events:
         rng = np.random.default_rng(state.n_steps)
         self._waiting = moving[rng.random(len(moving)) < 0.5]
         width = rng.uniform(0.5, 1.0, state.n) * state.tol(_WIDENED)
-        st.widen_ranges(state.F, state.S, state.n, width)
+        state.lines.widen_ranges(state.n, width)
         self.clock.start(penalties=True)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from ..._core import factor as core
 from ...gram.growing.rows import grown
-from . import _factor
 
 # A row depends on the free ones when its Schur complement is this share of its diagonal entry.
 _DEPENDENT = 1e-13
@@ -40,7 +40,7 @@ class Factor:
             larger = np.zeros((m + m // 2 + 64, m + m // 2 + 64))
             larger[:m, :m] = self.L[:m, :m]
             self.L, self._rows = larger, grown(self._rows, len(larger))
-        if not _factor.append(self.L, m, column + self.corner, entry + self.corner, _DEPENDENT):
+        if not core.append(self.L, m, column + self.corner, entry + self.corner, _DEPENDENT):
             return False
         self._rows[m] = row
         self._n = m + 1
@@ -49,7 +49,7 @@ class Factor:
     def delete(self, p):
         """Remove the p-th free row."""
         m = self._n
-        _factor.delete(self.L, m, p)
+        core.delete(self.L, m, p)
         self._rows[p : m - 1] = self._rows[p + 1 : m]
         self._n = m - 1
 
@@ -63,5 +63,5 @@ class Factor:
         self._rows[: self._n] = number[self.rows]
 
     def solve(self, d, total):
-        """Directions in place of their right-hand side ``d``; see ``solve_directions``."""
-        return _factor.solve_directions(self.L, self._n, self.corner, d, total)
+        """Directions in place of their right-hand side ``d``; see ``fl_factor_directions``."""
+        return core.solve_directions(self.L, self._n, self.corner, d, total)

@@ -16,10 +16,10 @@ from operator import attrgetter
 
 import numpy as np
 
+from ..._core import path as st
 from ..._deadline import ENDLESS
 from ..._threads import one_blas_thread
 from ...problem import Penalty
-from . import _steps as st
 from . import operations as op
 from .engine import PathEngine
 from .one_less import OneLess
@@ -184,7 +184,7 @@ class PathFollower:
         """Largest violation of an optimality condition, from the h that is carried along."""
         state = self._state
         rows = np.append(0, state.present) if self.engine.virtual.active else state.present
-        return self.scale * st.violation(state.F, state.S, rows, self._penalty_line())
+        return self.scale * state.lines.violation(rows, self._penalty_line())
 
     # -- operations ---------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ next, if any. One that waits is a tuple of the function and its other arguments.
 
 import numpy as np
 
-from . import _steps as st
+from ..._core import path as st
 from .balance import ROW
 
 # Relative: sums and variables outside their intervals by less are a matter of rounding.
@@ -32,10 +32,9 @@ def load(path, X, rows, a, multiplier, negative, virtual=0.0, target=None):
     state, placement, clock = path.state, path.placement, path.clock
     new = state.append(X, rows)
     path.watch_diagonal(new)
-    F, S = state.F, state.S
     for i in new[negative].tolist():
-        st.flip(F, S, i)
-    F[st.A, new] = a
+        state.lines.flip(i)
+    state.F[st.A, new] = a
     state.shift = -float(multiplier) / state.scale
     balanced = state.bordered and rows.symmetric.any()
     if balanced:
@@ -45,8 +44,7 @@ def load(path, X, rows, a, multiplier, negative, virtual=0.0, target=None):
     if balanced:
         path.virtual.prepare(virtual)
     state.refresh_h(border=False)
-    found = np.empty(len(new), np.int64)
-    st.adopt(F, S, new, found)
+    found = state.lines.adopt(new)
     inside = new[found == st.FREE]
     state.gram.block(inside[:1], inside)  # evaluates their columns together
     if balanced:

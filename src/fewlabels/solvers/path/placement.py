@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from ..._core import path as st
 from ...gram.growing.rows import grown
-from . import _steps as st
 
 # Relative to the unit of h: when a row is at its breakpoint, and when on its segment.
 _ON, _ON_SEGMENT = 1e-11, 1e-12
@@ -27,8 +27,7 @@ class Placement:
     def place(self, rows):
         """Give rows that are neither free nor moving the status that their a and h ask for."""
         state = self.state
-        found = np.empty(len(rows), np.int64)
-        st.place_all(state.F, state.S, rows, state.tol(_ON), state.tol(_ON_SEGMENT), found)
+        found = state.lines.place(rows, state.tol(_ON), state.tol(_ON_SEGMENT))
         for i, status in zip(rows.tolist(), found.tolist(), strict=True):
             if status == st.MOVING:
                 self._moving = grown(self._moving, self.n_moving + 1)
@@ -53,7 +52,7 @@ class Placement:
 
     def hold(self, i):
         """Hold row i at the breakpoint where it stands."""
-        st.hold(self.state.F, self.state.S, i)
+        self.state.lines.hold(i)
         self.clock.follow(i)
 
     def hold_free(self, p, line):
@@ -74,19 +73,18 @@ class Placement:
         """Moving rows at their next breakpoint are held there or go on beyond it."""
         if not self.n_moving:
             return
-        state, moving, arrived = self.state, self.moving.copy(), np.empty(self.n_moving, np.int64)
+        state, moving = self.state, self.moving.copy()
         F, before = state.F, state.F[st.A].take(moving)
-        self.n_moving, n_arrived, missing = st.arrive(
-            F, state.S, self._moving, self.n_moving, _REACHED, RESIDUE * state.largest_a,
-            state.tol(_ON), arrived,
-        )  # fmt: skip
+        self.n_moving, arrived, missing = state.lines.arrive(
+            self.moving, _REACHED, RESIDUE * state.largest_a, state.tol(_ON)
+        )
         if state.is_seen(missing):  # h goes with the variables
             rates = F[st.D].take(moving)  # at breakpoints that move, those of the rows held there
             F[st.D, moving] = F[st.A].take(moving) - before
             state.add_product(moving, F[st.H, : state.n])
             F[st.D, moving] = rates
         if self.clock.drift is not None:
-            for i in arrived[:n_arrived].tolist():
+            for i in arrived.tolist():
                 self.clock.follow(i)
 
     def free(self, i, direction=1, region=None):
@@ -97,7 +95,7 @@ class Placement:
         """
         state, factor = self.state, self.factor
         F, S = state.F, state.S
-        st.release(F, S, i, st.FREE)
+        state.lines.release(i, st.FREE)
         S[st.REGION, i] = (1 if F[st.A, i] < F[st.KINK, i] else 2) if region is None else region
         row = np.array([i])
         while True:
@@ -118,7 +116,7 @@ class Placement:
         breakpoint, False when k itself came to one; there it is held.
         """
         state, factor = self.state, self.factor
-        F, S, n = state.F, state.S, state.n
+        F, n = state.F, state.n
         state.n_exchanges += 1
         rows, last = np.append(factor.rows, k), len(factor)
         D = -state.gram.block(factor.rows, rows[last:])[:, 0] * direction
@@ -126,7 +124,7 @@ class Placement:
         F[st.D, rows] = np.append(D, direction)
         gamma = np.full(n, shift)
         state.add_product(rows, gamma)
-        eta, which, line = st.first_end(F, S, rows)
+        eta, which, line = state.lines.first_end(rows)
         if not np.isfinite(eta):
             raise ValueError("the problem is unbounded below: a direction never ends.")
         F[st.A, rows] += eta * F[st.D, rows]

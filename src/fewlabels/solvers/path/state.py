@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from ..._core import path as st
 from ...gram.growing.border import BorderedGrowing
 from ...gram.growing.columns import make_growing
 from ...gram.growing.rows import grown
-from . import _steps as st
 
 # Rounding of h is relative to this.
 EPS = 1.1e-16
@@ -18,8 +18,9 @@ _FEW = 64
 class State:
     """Rows and their numbers. Slopes, h and shift are those of the problem divided by ``scale``.
 
-    ``F`` and ``S`` hold floats and integers of every row, see ``_steps``: ``n`` rows, absent ones
-    and, as row 0 if ``bordered``, the virtual row of the balancing constraint included.
+    ``F`` and ``S`` hold floats and integers of every row, see ``_core.path``: ``n`` rows, absent
+    ones and, as row 0 if ``bordered``, the virtual row of the balancing constraint included.
+    ``lines`` is both for the core.
     ``present`` are those that the user has added and not removed, in their order. ``gram`` is None
     until the first rows arrive, ``shift`` minus the multiplier, ``rounding`` the estimated
     variance of h by rounding, in squares of ``EPS``.
@@ -31,6 +32,7 @@ class State:
         self.gram = None
         self.F = np.zeros((st.N_FLOATS, 256))
         self.S = np.zeros((st.N_INTS, 256), np.int64)
+        self.lines = st.Lines(self.F, self.S)
         self.n = int(bordered)
         self.present = np.zeros(0, np.int64)
         self.shift = 0.0
@@ -39,7 +41,7 @@ class State:
         # Sizes that tolerances are relative to: of slopes, bounds, a, and the rounding in h.
         self.unit = self.largest_bound = self.largest_a = self._floor = self._weighted = 0.0
         if bordered:
-            st.release(self.F, self.S, 0, st.ABSENT)
+            self.lines.release(0, st.ABSENT)
 
     # -- rows --------------------------------------------------------------------------------
 
@@ -55,6 +57,7 @@ class State:
         first, self.n = self.n, self.n + len(rows)
         new = np.arange(first, self.n)
         self.F, self.S = grown(self.F, self.n, axis=1), grown(self.S, self.n, axis=1)
+        self.lines = st.Lines(self.F, self.S)
         self.F[:, first : self.n] = 0.0
         self.S[:, first : self.n] = 0
         self.F[st.ROOT, new] = np.sqrt(np.maximum(0.0, diagonal))
@@ -71,13 +74,13 @@ class State:
         self.n, present = len(kept), number[self.present]
         F, S = (grown(x[:, kept], self.n + _FEW, axis=1) for x in (self.F, self.S))
         # At once: who reads an interrupted path must find every row's own variable.
-        self.F, self.S, self.present = F, S, present
+        self.F, self.S, self.lines, self.present = F, S, st.Lines(F, S), present
         return number
 
     def drop(self, rows):
         """Let rows be absent."""
         for i in rows.tolist():
-            st.release(self.F, self.S, i, st.ABSENT)
+            self.lines.release(i, st.ABSENT)
         self.F[st.A, rows] = 0.0
         self.present = np.setdiff1d(self.present, rows, assume_unique=True)
 
@@ -98,7 +101,7 @@ class State:
         """Set the penalties that rows will have when the clock has run out."""
         self.F[st.TARGET : st.TARGET + st.N_PENALTY, rows] = self._noted(penalties.penalty)
         for i in rows[self.S[st.SIGN, rows] < 0].tolist():
-            st.mirror_penalty(self.F, i, st.TARGET)
+            self.lines.mirror(i, st.TARGET)
 
     def close_intervals(self, rows):
         """Leave rows no value but zero."""
@@ -153,7 +156,7 @@ class State:
 
     def measure(self, total):
         """Find the sizes that tolerances are relative to, for variables that sum to ``total``."""
-        largest_a, root, weighted = st.sizes(self.F, self.n)
+        largest_a, root, weighted = self.lines.sizes(self.n)
         self.largest_a = max(largest_a, self.largest_a)
         self._weighted = weighted
         self._floor = EPS * root * weighted

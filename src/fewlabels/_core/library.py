@@ -1,0 +1,106 @@
+"""Load the C++ core: the library for this processor's instruction level.
+
+``FEWLABELS_CORE_LEVEL`` forces a level, for tests: ``x86-64-v2``, ``x86-64-v3`` or ``x86-64-v4``;
+on other processors there is only ``baseline``. ``FEWLABELS_CORE_FOLDER`` loads libraries from
+another folder, such as those with run-time checks (``make sanitize``).
+"""
+
+import ctypes
+import os
+import re
+import sys
+from functools import cache
+from pathlib import Path
+
+HERE = Path(__file__).parent
+#: The version of the C interface that this package was written for.
+VERSION = 1
+
+_FOLDER = Path(os.environ.get("FEWLABELS_CORE_FOLDER", HERE / "lib"))
+_SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+_X86 = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
+_PROTOTYPE = re.compile(r"^FL_API\s+(\w+)\s+(fl_\w+)\s*\(([^;]*)\)\s*;", re.MULTILINE)
+_CONSTANT = re.compile(r"^\s*(?:#define\s+)?FL_(\w+)\s*=?\s*([0-9][0-9.e+-]*),?\s*$", re.MULTILINE)
+_TYPES = {
+    "void": None,
+    "double": ctypes.c_double,
+    "int32_t": ctypes.c_int32,
+    "int64_t": ctypes.c_int64,
+}
+
+
+@cache
+def _header():
+    """The header without comments."""
+    text = (HERE / "fewlabels.h").read_text("utf-8")
+    return re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+
+
+def _constants():
+    """The numbers that the header defines, without their prefix ``FL_``."""
+    found = _CONSTANT.findall(_header())
+    return {
+        name: float(value) if "." in value or "e" in value else int(value) for name, value in found
+    }
+
+
+def prototypes():
+    """Name, result and argument types of every function in the header."""
+    for result, name, arguments in _PROTOTYPE.findall(_header()):
+        words = [word.strip() for word in arguments.split(",")]
+        types = [] if words == ["void"] else [_argument(word) for word in words]
+        yield name, _TYPES[result], types
+
+
+def _argument(declared):
+    return ctypes.c_void_p if "*" in declared else _TYPES[declared.split()[0]]
+
+
+def library_path(level):
+    return _FOLDER / f"fewlabels-{level}{_SUFFIX}"
+
+
+def _open(level):
+    try:
+        library = ctypes.CDLL(str(library_path(level)))
+    except OSError as error:
+        raise ImportError(
+            f"The compiled core of fewlabels could not be loaded for {level}: {error}. "
+            "Reinstall fewlabels; from a checkout, run `pip install -e .`."
+        ) from error
+    for name, result, arguments in prototypes():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    if library.fl_version() != VERSION:
+        raise ImportError(
+            f"The compiled core of fewlabels has interface version {library.fl_version()}, "
+            f"but this package needs {VERSION}. Reinstall fewlabels."
+        )
+    return library
+
+
+def _load():
+    forced = os.environ.get("FEWLABELS_CORE_LEVEL")
+    if forced:
+        if not library_path(forced).exists():
+            built = sorted(
+                p.name[len("fewlabels-") : -len(_SUFFIX)] for p in _FOLDER.glob(f"*{_SUFFIX}")
+            )
+            raise ImportError(
+                f"FEWLABELS_CORE_LEVEL={forced} is not an instruction level of this installation; "
+                f"choose one of {', '.join(built)}."
+            )
+        return _open(forced), forced
+    lowest = _X86[0] if library_path(_X86[0]).exists() else "baseline"
+    library = _open(lowest)
+    best = library.fl_level()
+    if best > 2:
+        lowest = _X86[best - 2]
+        library = _open(lowest)
+    return library, lowest
+
+
+#: What the header defines, such as ``{"DONE": 0, ...}``.
+CONSTANTS = _constants()
+#: The loaded library and its instruction level.
+lib, LEVEL = _load()

@@ -1,0 +1,187 @@
+"""Steps of path following: where rows stand, which event comes next, the step.
+
+The state of all rows is two arrays with a line per quantity, floats ``F`` and integers ``S``; see
+``fewlabels.h`` for the lines and for what the functions do.
+"""
+
+import ctypes
+
+import numpy as np
+
+from .arrays import f64, f64_out, i64, i64_out
+from .library import CONSTANTS, lib
+
+# Lines of F.
+A, H, LO, KINK, UP, SL, SR, LOW, HIGH, GAMMA, D, RIDGE, ROOT, RATE, TARGET, RLOW, RHIGH = (
+    CONSTANTS["F_" + name]
+    for name in (
+        "A", "H", "LO", "KINK", "UP", "SL", "SR", "LOW", "HIGH", "GAMMA", "D", "RIDGE", "ROOT",
+        "RATE", "TARGET", "RLOW", "RHIGH",
+    )
+)  # fmt: skip
+N_FLOATS, N_PENALTY = CONSTANTS["N_FLOATS"], CONSTANTS["N_PENALTY"]
+# Lines of S.
+STATUS, SIGN, REGION, DIR, IGNORED, POSITION = (
+    CONSTANTS["S_" + name] for name in ("STATUS", "SIGN", "REGION", "DIR", "IGNORED", "POSITION")
+)
+N_INTS = CONSTANTS["N_INTS"]
+AT_BREAKPOINT, FREE, MOVING, ABSENT = (
+    CONSTANTS[name] for name in ("AT_BREAKPOINT", "FREE", "MOVING", "ABSENT")
+)
+# What ends a step.
+CLOCK, FREE_LOW, FREE_HIGH, RANGE_LOW, RANGE_HIGH, MEET, BREAK, FLIP, NONE = (
+    CONSTANTS["EVENT_" + name]
+    for name in (
+        "CLOCK", "FREE_LOW", "FREE_HIGH", "RANGE_LOW", "RANGE_HIGH", "MEET", "BREAK", "FLIP",
+        "NONE",
+    )
+)  # fmt: skip
+#: Longer than any step.
+FAR = CONSTANTS["FAR"]
+
+
+class Lines:
+    """``F`` and ``S``, and the functions on them; their addresses are taken once.
+
+    A path uses one thread at a time, so that small results have a place of their own here.
+    """
+
+    def __init__(self, F, S):
+        if len(F) != N_FLOATS or S.shape != (N_INTS, F.shape[1]):
+            raise TypeError(
+                f"the core needs {N_FLOATS} and {N_INTS} lines, got {F.shape} and {S.shape}."
+            )
+        self._arrays = F, S
+        self._at = f64_out(F, F.size), i64_out(S, S.size), F.shape[1]
+        self._reals, self._integers = (ctypes.c_double * 3)(), (ctypes.c_int64 * 2)()
+
+    def __reduce__(self):
+        return Lines, self._arrays
+
+    # -- one row -----------------------------------------------------------------------------
+
+    def hold(self, i):
+        """Hold row i at the breakpoint where it stands: its range of h."""
+        lib.fl_path_hold(*self._at, i)
+
+    def release(self, i, status):
+        """Row i is at a breakpoint no longer, and has no range of h."""
+        lib.fl_path_release(*self._at, i, status)
+
+    def flip(self, i):
+        """Change the sign of a row with the symmetric hinge."""
+        lib.fl_path_flip(*self._at, i)
+
+    def mirror(self, i, first):
+        """Turn the penalty in the lines from ``first`` on into that of the other sign."""
+        lib.fl_path_mirror(*self._at, i, first)
+
+    def segment_end(self, i, region, direction):
+        """Line of F with the end of a segment."""
+        return lib.fl_path_segment_end(*self._at, i, region, direction)
+
+    def next_breakpoint(self, i):
+        """Line of F with the breakpoint that a moving row reaches next."""
+        return lib.fl_path_next_breakpoint(*self._at, i)
+
+    def beside(self, i, direction):
+        """Region that a row at a breakpoint enters in a direction."""
+        return lib.fl_path_beside(*self._at, i, direction)
+
+    # -- many rows ---------------------------------------------------------------------------
+
+    def place(self, rows, tol, tol_inside):
+        """Place rows that are not free; the statuses, FREE for rows to be made free."""
+        n = rows.size
+        found = np.empty(n, np.int64)
+        lib.fl_path_place(*self._at, n, i64(rows, n), tol, tol_inside, i64_out(found, n))
+        return found
+
+    def adopt(self, rows):
+        """Hold rows at breakpoints; FREE and MOVING for rows to be made free and to be placed."""
+        n = rows.size
+        found = np.empty(n, np.int64)
+        lib.fl_path_adopt(*self._at, n, i64(rows, n), i64_out(found, n))
+        return found
+
+    def arrive(self, moving, rtol, atol, tol):
+        """Hold moving rows that have reached their breakpoint, or let them pass it.
+
+        Returns how many move on, which are the first ones of ``moving`` then, the rows that are
+        held, and the largest way that was missing, times ROOT.
+        """
+        n, counts = moving.size, self._integers
+        arrived = np.empty(n, np.int64)
+        missing = lib.fl_path_arrive(
+            *self._at, n, i64_out(moving, n), rtol, atol, tol, i64_out(arrived, n), counts
+        )
+        return counts[0], arrived[: counts[1]], missing
+
+    def hold_all(self, n):
+        """Ranges and rates of all rows at breakpoints, after their penalties changed."""
+        lib.fl_path_hold_all(*self._at, n)
+
+    def check(self, n, tol):
+        """Rows at breakpoints whose h left its range; the largest error of a free row."""
+        found, counts = np.empty(n, np.int64), self._integers
+        largest = lib.fl_path_check(*self._at, n, tol, i64_out(found, n), counts)
+        return found[: counts[0]], largest
+
+    def violation(self, rows, first):
+        """Largest violation of a condition under the penalties in the lines from ``first`` on."""
+        return lib.fl_path_violation(*self._at, rows.size, i64(rows, rows.size), first)
+
+    def sizes(self, n):
+        """Largest a, largest ROOT, and the sum of their products."""
+        lib.fl_path_sizes(*self._at, n, self._reals)
+        return tuple(self._reals)
+
+    # -- penalties that move -----------------------------------------------------------------
+
+    def move_penalties(self, n, left, share):
+        """Penalties when the share ``left`` of the clock is left, after ``share`` of it."""
+        lib.fl_path_move_penalties(*self._at, n, left, share)
+
+    def shift_slopes(self, n, tol):
+        """Shift the slopes of every row by what its condition misses, where that exceeds tol."""
+        lib.fl_path_shift_slopes(*self._at, n, tol)
+
+    def widen_ranges(self, n, width):
+        """Widen the range of h of every row at a breakpoint, by its width on either side."""
+        lib.fl_path_widen_ranges(*self._at, n, f64(width, n))
+
+    # -- steps: ``used`` are the free rows and then the moving ones --------------------------
+
+    def set_directions(self, used, n_free, left, total):
+        """Moving rows head for the far end of their interval; the sum of their directions."""
+        n = used.size
+        return lib.fl_path_set_directions(*self._at, n_free, n - n_free, i64(used, n), left, total)
+
+    def subtract_slope_rates(self, free, left, out):
+        """Take from ``out`` by how much the slopes of free rows change."""
+        n = free.size
+        lib.fl_path_subtract_slope_rates(*self._at, n, i64(free, n), left, f64_out(out, n))
+
+    def size_of_step(self, used, corner):
+        """Sum and maximum that the rounding of a direction is relative to."""
+        sizes = self._reals
+        lib.fl_path_size_of_step(*self._at, used.size, i64(used, used.size), corner, sizes)
+        return sizes[0], sizes[1]
+
+    def next_event(self, n, used, n_free, left, limit, least, noise):
+        """The first event: length of the step, code, and row or position among free or moving."""
+        size, event = used.size, self._integers
+        eta = lib.fl_path_next_event(
+            *self._at, n, n_free, size - n_free, i64(used, size), left, limit, least, noise, event
+        )
+        return eta, event[0], event[1]
+
+    def first_end(self, rows):
+        """The first end of a segment along D: length of the step, which row, line of F."""
+        event = self._integers
+        eta = lib.fl_path_first_end(*self._at, rows.size, i64(rows, rows.size), event)
+        return eta, event[0], event[1]
+
+    def advance(self, n, used, eta, progress):
+        """Take a step, for penalties that stand still."""
+        lib.fl_path_advance(*self._at, n, used.size, i64(used, used.size), eta, progress)

@@ -1,0 +1,101 @@
+"""Passes over all variables of a problem and their penalties, and over groups of equal rows."""
+
+import ctypes
+
+import numpy as np
+
+from .arrays import address_of, bools, f64, f64_out, i64
+from .library import CONSTANTS, lib
+
+# What ``survey`` finds: sums, and then the rest.
+SUM, REACH, PRODUCT, PENALTY, SQUARES, BETWEEN = (
+    CONSTANTS[name] for name in ("SUM", "REACH", "PRODUCT", "PENALTY", "SQUARES", "BETWEEN")
+)
+LOWEST_UP, HIGHEST_DOWN, LARGEST, N_BETWEEN, N_USED, N_OUTSIDE = (
+    CONSTANTS[name]
+    for name in ("LOWEST_UP", "HIGHEST_DOWN", "LARGEST", "N_BETWEEN", "N_USED", "N_OUTSIDE")
+)
+N_SUMS, N_TOTALS = CONSTANTS["N_SUMS"], CONSTANTS["N_TOTALS"]
+
+
+_FivePointers = ctypes.c_void_p * 5
+
+
+class Pieces:
+    """The arrays of a ``Penalty`` as one argument, whose addresses are taken once.
+
+    Parameters
+    ----------
+    arrays : sequence of five ndarrays of shape (n,)
+        lower, kink, upper, slope_left and slope_right.
+    """
+
+    def __init__(self, arrays):
+        self.n = arrays[0].size
+        self._arrays = arrays, [f64(array, self.n) for array in arrays]  # kept alive
+        self._struct = _FivePointers(*map(address_of, self._arrays[1]))
+
+    def of(self, n):
+        """The argument, for ``n`` variables."""
+        if n != self.n:
+            raise TypeError(f"the core needs penalties of {n} variables, got {self.n}.")
+        return self._struct
+
+
+def survey(penalty, size, a, g, rates, totals):
+    """Fill ``rates`` (``g`` plus the slopes to the right and to the left) and the totals."""
+    n = a.size
+    lib.fl_survey(
+        n, penalty.of(n), f64(size, n), f64(a, n), f64(g, n), f64_out(rates, 2 * n),
+        f64_out(totals, N_TOTALS),
+    )  # fmt: skip
+
+
+def gap(penalty, ridge, a, g, multiplier, low, low_free, high, high_free):
+    """Sum of ``h_i(a_i) - min h_i``, see ``DualProblem.duality_gap``; inf where unbounded.
+
+    The last four are what the equality implies for infinite ends (``Extent.implied``).
+    """
+    n, result = a.size, ctypes.c_double()
+    lib.fl_gap(
+        n, penalty.of(n), f64(ridge, n), f64(a, n), f64(g, n),
+        multiplier, low, low_free, high, high_free, ctypes.byref(result),
+    )  # fmt: skip
+    return result.value
+
+
+def settle(penalty, ridge, multiplier, smooth, held, a):
+    """Set every variable that is not held to its optimum at ``multiplier``.
+
+    a_i minimises ``phi_i(a) + (smooth_i - multiplier) a + ridge_i a^2 / 2``. Where that would be
+    infinite the variable stays put. Returns the sum of all variables.
+    """
+    n, result = a.size, ctypes.c_double()
+    lib.fl_settle(
+        n, penalty.of(n), f64(ridge, n), multiplier, f64(smooth, n), bools(held, n),
+        f64_out(a, n), ctypes.byref(result),
+    )  # fmt: skip
+    return result.value
+
+
+def group_sums(group, values, totals):
+    """Add ``values`` to the totals of their groups, with compensation; infinite ones too."""
+    n, n_groups = group.size, totals.size
+    lib.fl_group_sums(
+        n, i64(group, n), f64(values, n), n_groups, f64_out(totals, n_groups),
+        f64_out(np.empty(n_groups), n_groups),
+    )  # fmt: skip
+
+
+def share_out(lower, kink, upper, group, is_above, amount, near, a):
+    """Fill ``a`` from the lower ends of the groups' pieces, one variable after the other.
+
+    ``is_above`` says which piece, ``amount`` how far all variables of a group are above its lower
+    ends; within ``near`` of an end they are on it.
+    """
+    n, n_groups = group.size, amount.size
+    lib.fl_share_out(
+        n, f64(lower, n), f64(kink, n), f64(upper, n), i64(group, n), n_groups,
+        bools(is_above, n_groups), f64(amount, n_groups), f64(near, n_groups), f64_out(a, n),
+        f64_out(np.empty(2 * n_groups), 2 * n_groups),
+    )  # fmt: skip

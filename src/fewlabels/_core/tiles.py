@@ -1,0 +1,90 @@
+"""Kernel values between dense rows in tiles, and between sparse rows.
+
+``row_map`` has the ``kind`` of map, its ``degree`` and the kernel's ``coef0``. Functions work on
+tiles or, for sparse rows, on rows ``start`` to ``stop``.
+"""
+
+import numpy as np
+
+from .arrays import f32, f32_out, f64, f64_out, i64
+from .library import CONSTANTS, lib
+
+#: Columns that sparse rows are evaluated with at a time, at most.
+LANES = CONSTANTS["LANES"]
+
+_FLOAT32 = np.dtype(np.float32)
+
+
+def tile_rows(dtype):
+    """Rows of a whole tile."""
+    return CONSTANTS["TILE_BYTES"] // dtype.itemsize
+
+
+def whole_vectors(n, dtype):
+    """``n``, but at least 1, rounded up to whole vectors."""
+    step = CONSTANTS["VECTOR_BYTES"] // dtype.itemsize
+    return max(1, -(-n // step)) * step
+
+
+def _dense(row_map, n, tiles, row_term, columns, column_term):
+    """The arguments that functions of dense rows begin with."""
+    n_tiles, d, width = tiles.shape
+    m = len(columns)
+    if columns.shape[1] != d or n > n_tiles * width or width > tile_rows(tiles.dtype):
+        raise TypeError(f"tiles {tiles.shape} of {n} rows do not fit columns {columns.shape}.")
+    array = f32 if tiles.dtype == _FLOAT32 else f64
+    return (
+        row_map.kind, row_map.degree, row_map.kernel.coef0, n, d, width,
+        array(tiles, tiles.size), array(row_term, n_tiles * width),
+        m, array(columns, m * d), array(column_term, m),
+    )  # fmt: skip
+
+
+def apply_tiles(row_map, n, tiles, row_term, columns, column_term, coef, out, start, stop):
+    """``out += K(rows, columns) @ coef``; ``coef`` and ``out`` are float64."""
+    function = lib.fl_apply_tiles_f32 if tiles.dtype == _FLOAT32 else lib.fl_apply_tiles_f64
+    fixed = _dense(row_map, n, tiles, row_term, columns, column_term)
+    function(*fixed, f64(coef, len(columns)), f64_out(out, n), start, stop)
+
+
+def column_tiles(row_map, n, tiles, row_term, columns, column_term, out, start, stop):
+    """``out[j, row] = K(row, columns[j])``."""
+    fixed = _dense(row_map, n, tiles, row_term, columns, column_term)
+    size = len(columns) * n
+    if tiles.dtype == _FLOAT32:
+        lib.fl_column_tiles_f32(*fixed, f32_out(out, size), start, stop)
+    else:
+        lib.fl_column_tiles_f64(*fixed, f64_out(out, size), start, stop)
+
+
+def _sparse(row_map, rows, row_term, lanes, lane_term):
+    """The arguments that functions of sparse rows begin with."""
+    data, indices, indptr = rows
+    array = f32 if data.dtype == _FLOAT32 else f64
+    width = lanes.shape[1]
+    if width != 1 and (width > LANES or width != whole_vectors(width, lanes.dtype)):
+        raise TypeError(f"{width} lanes are not whole vectors, or too many.")
+    return (
+        row_map.kind, row_map.degree, array(data, data.size), i64(indices, data.size),
+        i64(indptr, indptr.size), array(row_term, indptr.size - 1),
+        width, array(lanes, lanes.size), array(lane_term, width),
+    )  # fmt: skip
+
+
+def apply_sparse(row_map, rows, row_term, lanes, lane_term, coef, out, start, stop):
+    """``out += K(rows, columns) @ coef``, where ``rows`` is (data, indices, indptr) of CSR rows."""
+    fixed = _sparse(row_map, rows, row_term, lanes, lane_term)
+    function = lib.fl_apply_sparse_f32 if lanes.dtype == _FLOAT32 else lib.fl_apply_sparse_f64
+    function(*fixed, f64(coef, coef.size), f64_out(out, row_term.size), start, stop)
+
+
+def column_sparse(row_map, rows, row_term, lanes, lane_term, out, start, stop):
+    """``out[c, row] = K(row, column c)``."""
+    fixed = _sparse(row_map, rows, row_term, lanes, lane_term)
+    m, n = out.shape
+    if n != row_term.size or m > lanes.shape[1]:
+        raise TypeError(f"the results {out.shape} do not fit {row_term.size} rows.")
+    if lanes.dtype == _FLOAT32:
+        lib.fl_column_sparse_f32(*fixed, n, m, f32_out(out, m * n), start, stop)
+    else:
+        lib.fl_column_sparse_f64(*fixed, n, m, f64_out(out, m * n), start, stop)

@@ -1,0 +1,101 @@
+"""Scans of USMO; see ``solvers.papers.usmo`` for the problem and the names."""
+
+import ctypes
+from ctypes import byref
+from typing import NamedTuple
+
+import numpy as np
+
+from .arrays import f64, f64_out, i64, i64_out
+from .library import CONSTANTS, lib
+
+#: How scans end.
+DONE, STEP_LIMIT, NEED_ROWS, STUCK = (
+    CONSTANTS[name] for name in ("DONE", "STEP_LIMIT", "MISSING", "STUCK")
+)
+
+
+class Samples(NamedTuple):
+    """The samples as arrays: their variables, what belongs to them, and the non-bound set."""
+
+    sigma: np.ndarray
+    kink: np.ndarray
+    upper: np.ndarray
+    linear: np.ndarray
+    diagonal: np.ndarray
+    F: np.ndarray
+    members: np.ndarray
+    place: np.ndarray
+
+
+def solve_pair(F_i, F_j, sigma_i, sigma_j, k_ii, k_jj, k_ij, kink_i, upper_i, kink_j, upper_j):
+    """The sub-problem (8) of a pair: new values and the decrease."""
+    result = (ctypes.c_double * 3)()
+    lib.fl_usmo_pair(
+        F_i, F_j, sigma_i, sigma_j, k_ii, k_jj, k_ij, kink_i, upper_i, kink_j, upper_j, result
+    )
+    return tuple(result)
+
+
+def set_membership(u, inside, members, place, count):
+    """Put u into the non-bound set or take it out; returns its new size."""
+    n = members.size
+    return lib.fl_usmo_set_membership(u, inside, i64_out(members, n), i64_out(place, n), count)
+
+
+def _kernel_rows(rows, slot, n):
+    """Kernel rows as arguments."""
+    if rows.ndim != 2 or rows.shape[1] < n:
+        raise TypeError(f"the core needs rows of {n} kernel values, got {rows.shape}.")
+    return f64(rows, rows.size), rows.shape[1], i64(slot, n)
+
+
+def evaluate(chosen, samples, rows, slot):
+    """F of the ``chosen`` samples from their kernel rows, which must be held."""
+    n, m = samples.sigma.size, chosen.size
+    lib.fl_usmo_evaluate(
+        n, m, i64(chosen, m), f64(samples.sigma, n), f64(samples.linear, n),
+        *_kernel_rows(rows, slot, n), f64_out(samples.F, n),
+    )  # fmt: skip
+
+
+def critical_values(samples, count, critical, who):
+    """The most critical values over the non-bound set, and who has them."""
+    n = samples.sigma.size
+    lib.fl_usmo_critical_values(
+        i64(samples.members, n), count, f64(samples.sigma, n), f64(samples.kink, n),
+        f64(samples.upper, n), f64(samples.F, n), f64_out(critical, 4), i64_out(who, 4),
+    )  # fmt: skip
+
+
+def scan_non_bound(samples, count, rows, slot, tol, max_steps, tally, need):
+    """Most violating pairs of the non-bound set, until tau-optimal: code, steps and count.
+
+    ``tally`` holds the decrease of the objective (added to) and the largest violation met
+    (raised), ``need`` the samples whose rows are missing.
+    """
+    n, count, steps = samples.sigma.size, ctypes.c_int64(count), ctypes.c_int64()
+    code = lib.fl_usmo_scan_non_bound(
+        f64_out(samples.sigma, n), f64(samples.kink, n), f64(samples.upper, n),
+        f64(samples.diagonal, n), f64_out(samples.F, n), i64_out(samples.members, n),
+        i64_out(samples.place, n), byref(count), *_kernel_rows(rows, slot, n), tol, max_steps,
+        f64_out(tally, 2), i64_out(need, 2), byref(steps),
+    )  # fmt: skip
+    return code, steps.value, count.value
+
+
+def scan_whole(
+    position, last, critical, who, samples, count, rows, slot, tol, max_steps, tally, need
+):
+    """Examine samples one by one: code, steps, count and the next sample to examine."""
+    n, count, steps = samples.sigma.size, ctypes.c_int64(count), ctypes.c_int64()
+    position = ctypes.c_int64(position)
+    code = lib.fl_usmo_scan_whole(
+        n, byref(position), last, f64_out(critical, 4), i64_out(who, 4),
+        f64_out(samples.sigma, n), f64(samples.kink, n), f64(samples.upper, n),
+        f64(samples.linear, n), f64(samples.diagonal, n), f64_out(samples.F, n),
+        i64_out(samples.members, n), i64_out(samples.place, n), byref(count),
+        *_kernel_rows(rows, slot, n), tol, max_steps, f64_out(tally, 2), i64_out(need, 2),
+        byref(steps),
+    )  # fmt: skip
+    return code, steps.value, count.value, position.value
