@@ -21,12 +21,11 @@ def show_versions():
     >>> fewlabels.show_versions()  # doctest: +ELLIPSIS
     fewlabels ...
     """
-    from . import __version__
     from ._core import LEVEL
     from ._threads import resolve_n_jobs
 
     lines = {
-        "fewlabels": __version__,
+        "fewlabels": _version("fewlabels"),
         "compiled core": LEVEL,
         "python": sys.version.split()[0],
         "platform": platform.platform(),
