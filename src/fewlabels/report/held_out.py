@@ -23,8 +23,8 @@ _MOST_SECONDS, _SHARE = 60.0, 0.6
 # What a fit of a part of the labels costs, as a share of one of all; seconds of one that is made
 # in any case, so that rates can be counted.
 _PART, _SHORT = 0.8, 0.5
-# The most for models with a part of the labels hidden.
-_MOST_HIDING_SECONDS = 30.0
+# The same for models with a part of the labels hidden; a fit of so many seconds always has time.
+_MOST_HIDING_SECONDS, _ALWAYS = 30.0, 1.0
 
 
 class HeldOut(NamedTuple):
@@ -194,7 +194,7 @@ def hide_labels(estimator, X, y, deadline, seconds=0.0):
     n_unlabelled = int(np.sum(y != 1))
     expected = estimator.prior_ * n_unlabelled
     folds = KFold(min(_FOLDS, len(labelled)), shuffle=True, random_state=0)
-    if deadline.left() < seconds:
+    if seconds > max(deadline.left(), _ALWAYS):
         deadline.cut.append("no models with a part of the labels hidden")
         return Hidden(0, 0, 0, "there was no time to hide labels.")
     end = Deadline(min(_MOST_HIDING_SECONDS, _SHARE * deadline.left()))
