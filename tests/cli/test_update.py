@@ -451,7 +451,8 @@ def test_probabilities_are_calibrated_anew(run, tmp_path, model, more, frame):
     assert columns(model) == ["score", "label", "probability"]
     result = run("update", model, more, "-o", tmp_path / "without", "--no-probability", "--json")
     assert json.loads(result.out)["seconds_calibrating"] is None
-    assert columns(tmp_path / "without") == ["score", "label"]
+    assert columns(tmp_path / "without") == ["score", "label", "probability"]
+    assert read_csv(tmp_path / "o.csv")["probability"].isna().all()
     result = run("update", model, more, "--json")
     assert json.loads(result.out)["seconds_calibrating"] > 0
     assert columns(model) == ["score", "label", "probability"]

@@ -90,7 +90,6 @@ def predict(
     CSV, TSV and Parquet files are read and written piece by piece, however large they are. A
     matrix gives a table of the new columns only.
     """
-    from ..io.tables.tally import filled_words, unseen_words, wordless_words
     from ..jobs.scoring import score_file
 
     out = output_or_stream(out)
@@ -105,14 +104,7 @@ def predict(
             observer=observer, **values_of(of_reading), **values_of(of_cluster),
         )  # fmt: skip
     summary |= {"data": str(data), "output": str(out)}
-    notes = [summary["no_signal"]] if "no_signal" in summary else []
-    notes += summary["notes"]
-    if summary["filled"]:
-        notes.append(filled_words(summary["filled"]))
-    if summary["unseen_categories"]:
-        notes.append(unseen_words(summary["unseen_categories"]))
-    if summary["texts_without_known_words"]:
-        notes.append(wordless_words(summary["texts_without_known_words"]))
+    notes = _notes(summary)
     if out == STREAM:
         # Standard output holds the rows.
         show.told(summary, False, quiet, notes)
@@ -128,6 +120,21 @@ def predict(
             ("without a score", f"{summary['skipped']:,}" if summary["skipped"] else None),
             ("seconds", show.number(summary["seconds"])),
         ])  # fmt: skip
+
+
+def _notes(summary):
+    """What the user should know of the rows."""
+    from ..io.tables.tally import filled_words, unseen_words, wordless_words
+
+    notes = [summary["no_signal"]] if "no_signal" in summary else []
+    notes += summary["notes"]
+    if summary["filled"]:
+        notes.append(filled_words(summary["filled"]))
+    if summary["unseen_categories"]:
+        notes.append(unseen_words(summary["unseen_categories"]))
+    if summary["texts_without_known_words"]:
+        notes.append(wordless_words(summary["texts_without_known_words"]))
+    return notes
 
 
 def _spoken(name):
