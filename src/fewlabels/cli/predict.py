@@ -86,8 +86,7 @@ def predict(
             model, data, out, prefix=prefix, skip_missing=skip_missing, safe_cells=safe_cells,
             n_jobs=n_jobs, observer=observer, **values_of(of_reading), **values_of(of_cluster),
         )  # fmt: skip
-    notes = [summary["no_signal"]] if "no_signal" in summary else []
-    notes += summary["notes"]
+    notes = summary["cautions"] + summary["notes"]
     if summary["filled"]:
         notes.append(filled_words(summary["filled"]))
     if summary["unseen_categories"]:

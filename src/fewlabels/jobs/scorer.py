@@ -150,9 +150,10 @@ class Scorer:
             self.pipeline = Pipeline([*self.pipeline.steps[:-1], ("machine", self._machine)])
         self.known = known_categories(self.pipeline[0], self.schema)
         self.wordless = Counter()
-        silent = no_signal(self.metadata["training"])
-        more = None if silent else _more(self._machine)
-        self._scores = partial(_SCORES[more], self._machine)
+        more = _more(self._machine)
+        # Without a signal the column of probabilities is there, and blank.
+        self._is_silent = no_signal(self.metadata["training"]) is not None
+        self._scores = partial(_SCORES[None if self._is_silent else more], self._machine)
         try:
             self.answer = answer_of(self.metadata, more)
         except (KeyError, TypeError, ValueError) as error:
@@ -170,7 +171,7 @@ class Scorer:
         more = None if self.answer.more is None else np.full(shape, np.nan)
         if complete.any():
             scores[complete], found = self.of(chunk.rows)
-            if more is not None:
+            if more is not None and found is not None:
                 more[complete] = found
         finite = np.isfinite(scores).all(axis=1) if of_class else np.isfinite(scores)
         failed = np.flatnonzero(complete & ~finite)

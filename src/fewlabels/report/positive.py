@@ -24,7 +24,7 @@ def find(fit):
     scores, order = fit.decisions[unlabelled], fit.scored[unlabelled]
     n_unlabelled = int(np.sum(y != 1))
     marked = training["unlabeled_predicted_positive"]
-    held = cross_fit_positive(machine, fit.X, y, fit.deadline)
+    held = fit.held or cross_fit_positive(machine, fit.X, y, fit.deadline)
     titles = {1: f"labelled '{name}'", 0: "unlabelled"}
     groups = [group_of(fit, held, value, title) for value, title in titles.items()]
     rates, notes = _rates(held, y, name, prior)
@@ -44,6 +44,8 @@ def find(fit):
             f" Of the rows it marks about {words.percent(rates[0].value)} should really be "
             f"'{name}', and it should find about {words.percent(rates[1].value)} of them."
         )
+    if training.get("prior_contradiction"):
+        return _ranked_only(fit, prior, _ranking(fit, scores, order, name, chances=False))
     if prior.interval is not None and prior.interval[1] - prior.interval[0] > _WIDE:
         notes.append(
             f"The share of '{name}' among the unlabelled rows is hard to tell from these data "
@@ -60,6 +62,18 @@ def find(fit):
         prior=prior,
         notes=tuple(notes),
     )
+
+
+def _ranked_only(fit, prior, ranking):
+    """Findings where the labelled rows contradict the prior: the order of the rows, no more."""
+    signal, labelled = fit.training["signal"], fit.training["rows_labeled"]
+    area = words.estimate(signal["area"], (signal["low"], signal["high"]))
+    answer = [
+        (f"{prior.name}, by an estimate that the labels contradict", words.number(prior.value)),
+        ("ROC AUC of held-out labelled against unlabelled rows", area),
+        ("Rows with a label", words.count(labelled)),
+    ]
+    return Findings("", answer, ("", ""), groups=[], rankings=[ranking], rates=[])
 
 
 def _prior(machine, name):
@@ -100,12 +114,12 @@ def _rates(held, y, name, prior):
     return [precision, recall], []
 
 
-def _ranking(fit, scores, order, name):
+def _ranking(fit, scores, order, name, chances=True):
     ranked = np.argsort(-scores, kind="stable")
     best, sizes = first_of_equal(fit.X[order], ranked, _LISTED)
     order, scores = order[best], scores[best]
     columns = {"score": scores}
-    if hasattr(fit.estimator, "predict_proba"):
+    if chances and hasattr(fit.estimator, "predict_proba"):
         columns["probability"] = fit.estimator.predict_proba(fit.X[order])[:, 1]
     columns |= alike(sizes)
     columns["why"] = reasons(fit, fit.trained, order, 1.0)

@@ -11,8 +11,8 @@ from ...io.tables.training import rows_for
 from ..wording import as_options, listening
 
 # Shares of the time budget: of the choice of settings (alone, and with a comparison to follow),
-# until when the machine is fitted and has probabilities (likewise), and the signal is looked for.
-_CHOICE_ALONE, _CHOICE, _FITTED_ALONE, _FITTED, _SIGNAL = 0.8, 0.45, 0.9, 0.65, 0.1
+# until when the machine is fitted and has probabilities (likewise), and the test against chance.
+_CHOICE_ALONE, _CHOICE, _FITTED_ALONE, _FITTED, _TEST = 0.8, 0.45, 0.9, 0.65, 0.15
 # What is kept for the report, in seconds at least; what comes late has these shares at least.
 _REPORT, _LEAST_REPORT, _LATE_CHOICE, _LATE_COMPARISON, _LATE_REPORT = 0.15, 2.0, 0.1, 0.03, 0.05
 # Seconds of a comparison that is asked for.
@@ -36,9 +36,9 @@ def seconds_to_fit(asked, reported, time_budget, used):
     return max(_LATE_CHOICE * time_budget, share * time_budget - used)
 
 
-def deadline_of_signal(time_budget):
-    """When the check for a signal should end, in a time budget."""
-    return Deadline(_SIGNAL * time_budget if time_budget else None)
+def deadline_of_test(time_budget):
+    """When the test against chance should end, in a time budget."""
+    return Deadline(_TEST * time_budget if time_budget else None)
 
 
 def comparison_seconds(asked, reported, time_budget, used):

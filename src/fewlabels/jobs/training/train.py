@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from ...io.errors import UserError, listing
 from ...io.memory import source_of
 from ...io.models.files import describe, save_model
-from ...io.models.machines import added_columns, machine_class
+from ...io.models.machines import added_columns, machine_class, no_signal
 from ...io.sources import Reading
 from ...io.tables.schema import Schema
 from ...io.tables.target import Roles
@@ -25,18 +25,19 @@ from .comparison import (
     comparison_facts,
     comparison_seconds,
     deadline_of_report,
-    deadline_of_signal,
+    deadline_of_test,
     rows_of_others,
     seconds_to_choose,
     seconds_to_fit,
     too_short,
 )
-from .figures import count_labels, figures_of, signal_facts, silenced
-from .fitting import Fitted, find_signal, fit_machine
+from .figures import count_labels, figures_of, silenced
+from .fitting import Fitted, fit_machine
 from .large import does_not_fit, train_large
 from .outputs import check_model_output, check_report_output, write_report_of
 from .parameters import machine_parameters, request_of, with_target_fpr
 from .search import Search, odd_rows, plan_search, tuning_facts, why_settings
+from .testing import test_model, tests_facts
 from .texts import encode, text_facts
 
 # Options that say how a file is read, and not what is learnt from it.
@@ -71,7 +72,7 @@ class Prepared:
 class Training:
     """A machine that has learnt from a table, and what its model file says of it.
 
-    ``signal`` is whether the columns tell its labels better than chance; None without any to ask.
+    ``tests`` say whether the model beats chance and whether its prior agrees with its labels.
     ``budget`` are the seconds of the whole job (0: no limit), which ``started`` then.
     """
 
@@ -79,7 +80,7 @@ class Training:
     fitted: Fitted
     metadata: dict[str, Any]
     comparison: Any = None
-    signal: Any = None
+    tests: Any = None
     budget: float = 0.0
     started: float = 0.0
 
@@ -97,7 +98,7 @@ class Training:
             file=prepared.file, found=found, encoder=prepared.encoder, X=prepared.X, y=found.y,
             estimator=self.fitted.estimator, metadata=self.metadata, profile=found.profile,
             tuning=self.fitted.tuning, comparison=self.comparison,
-            deadline=deadline_of_report(self.budget, used),
+            held=self.tests and self.tests.held, deadline=deadline_of_report(self.budget, used),
         )  # fmt: skip
 
 
@@ -154,16 +155,15 @@ def train(
             search=search, observer=observer,
         )  # fmt: skip
     y = prepared.found.y
-    signal = None
+    tests = None
     if y is not None:
-        tried = prepared.weighing
-        rows, weights = (prepared.X, (1.0,)) if tried is None else (tried.rows, tried.weights)
-        end = deadline_of_signal(request.time_budget)
-        signal = find_signal(fitted.estimator, rows, y, weights, end)
-        fitted.messages.extend(f"the time budget was short: {cut}" for cut in end.cut)
-    metadata = _described(prepared, fitted, request, observer, signal)
+        observer.step("testing the model against chance")
+        end = deadline_of_test(request.time_budget)
+        tests, told = test_model(fitted, prepared.X, y, end)
+        fitted.messages.extend(told)
+    metadata = _described(prepared, fitted, request, observer, tests)
     training = Training(
-        prepared, fitted, metadata, signal=signal, budget=request.time_budget, started=started
+        prepared, fitted, metadata, tests=tests, budget=request.time_budget, started=started
     )
     if save:
         save(training)
@@ -175,7 +175,7 @@ def train(
             metadata["training"]["notes"].append(
                 observer.words(too_short(seconds, fitted.seconds))
             )
-    elif seconds and (request.baselines or signal is None or signal.found):
+    elif seconds and (request.baselines or no_signal(metadata["training"]) is None):
         training = _compared(training, seconds, observer)
         budget["comparing"] = time.perf_counter() - started - used
         if save:
@@ -284,16 +284,14 @@ def _taken_names(file, choice):
     ]
 
 
-def _described(prepared, fitted, request, observer, signal):
+def _described(prepared, fitted, request, observer, tests):
     """What the model file says of a machine that has learnt."""
     machine, estimator = prepared.choice.machine, fitted.estimator
     facts, X = prepared.roles.facts, prepared.X
     why = why_settings(machine, estimator, fitted.tuning, prepared.search)
     notes = prepared.notes + fitted.messages
-    if signal is not None and not signal.found:
+    if tests is not None and (tests.silences or tests.contradiction):
         notes = [note for note in notes if not note.startswith("the class prior is ")]
-    elif signal is None and prepared.found.y is not None:
-        notes.append("labels are too few to find out whether the columns tell them at all")
     training = {
         "data": prepared.file.name,
         "choice": observer.words(prepared.choice.why),
@@ -314,7 +312,7 @@ def _described(prepared, fitted, request, observer, signal):
             prepared.encoder, prepared.schema, prepared.weighing, request.text_weight
         ),
         "tuning": tuning_facts(fitted.tuning),
-        "signal": signal_facts(signal, facts),
+        **tests_facts(tests, estimator, facts),
         "baselines": None,
         "seconds": fitted.seconds,
         "notes": [observer.words(note) for note in notes],
