@@ -7,6 +7,7 @@ import pytest
 from reference.pu import clouds
 
 from fewlabels import PUSVM
+from fewlabels.training.positive_unlabelled.scores import quantile_cut
 
 
 def shares(machine, X, y, weight=None):
@@ -199,3 +200,30 @@ def test_prior_of_another_type(prior, rng):
     X, y = clouds(rng, 20, 5)
     with pytest.raises(ValueError, match="prior"):
         PUSVM(prior).fit(X, y)
+
+
+def test_many_rows_close_together_are_not_one():
+    # Neighbours are nearer to each other than rounding, the ends are far apart.
+    f = np.random.default_rng(0).normal(size=100_000)
+    weight = np.ones(len(f))
+    for share in (0.01, 0.1, 0.5):
+        cut = quantile_cut(f, weight, share, rounding=1e-4)
+        assert np.mean(f > cut) == pytest.approx(share, abs=2e-4)
+    # Rows that are equal to rounding still stay on one side.
+    f[f > 0] = 1.0 + 1e-5 * f[f > 0]
+    assert np.mean(f > quantile_cut(f, weight, 0.1, rounding=1e-4)) == 0.0
+
+
+def test_a_narrow_kernel_over_many_rows_marks_the_prior(rng):
+    direction = 0.45 * rng.choice([-1.0, 1.0], 30)
+
+    def rows(n, share):
+        positive = rng.random(n) < share
+        return rng.normal(size=(n, 30)) + positive[:, None] * direction, positive
+
+    X, positive = rows(8000, 0.15)
+    y = np.zeros(8000)
+    y[np.flatnonzero(positive)[:400]] = 1
+    new, _ = rows(8000, 0.1)
+    machine = PUSVM(0.1, gamma=4.0 / (30 * X.var()), lam=0.15 / 400).fit(X, y)
+    assert machine.predict(new).mean() == pytest.approx(0.1, abs=0.03)

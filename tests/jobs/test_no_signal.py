@@ -11,17 +11,17 @@ from fewlabels import fit_table, jobs
 from fewlabels.cli import app
 from fewlabels.io.models.files import read_metadata
 
-HEADLINE = "No signal: by their columns, "
+HEADLINE = "No signal: the features don't separate "
 FAST = {"time_budget": 0, "random_state": 0}
 
 
-def noise(kind):
+def noise(kind, n_labels=250):
     """A table without information, as the labels of a kind mark some of its rows."""
     rng = np.random.default_rng(5)
-    table = pd.DataFrame(rng.normal(size=(300, 4)), columns=list("abcd"))
+    table = pd.DataFrame(rng.normal(size=(500, 4)), columns=list("abcd"))
     names = ["yes"] if kind == "positive" else ["u", "v"]
-    labels = np.resize(np.array(names, dtype=object), 300)
-    labels[rng.permutation(300)[40:]] = ""
+    labels = np.resize(np.array(names, dtype=object), 500)
+    labels[rng.permutation(500)[n_labels:]] = ""
     return table.assign(t=labels)
 
 
@@ -62,15 +62,16 @@ def test_the_headline_and_nothing_else(without):
         assert f'<section id="{section}"' not in page
 
 
-def test_predicting_gives_no_probability(without, tmp_path):
+def test_probabilities_are_blank(without, tmp_path):
     folder, _, table = without
     found = jobs.score(folder / "m", table)
-    assert "score" in found and found["probability"].isna().all()
+    assert found["score"].notna().all() and found["probability"].isna().all()
     arguments = ["predict", folder / "m", folder / "d.csv", "-o", tmp_path / "o.csv"]
     told = CliRunner().invoke(app, list(map(str, arguments)))
     assert HEADLINE in told.stderr and "%" not in told.stdout
     told = CliRunner().invoke(app, [*map(str, arguments), "--json"])
-    assert json.loads(told.stdout)["no_signal"].startswith(HEADLINE)
+    told = json.loads(told.stdout)
+    assert told["no_signal"].startswith(HEADLINE) and told["cautions"] == [told["no_signal"]]
     told = CliRunner().invoke(app, ["inspect", str(folder / "m")])
     assert told.exit_code == 0 and "no signal" in told.stdout
 
@@ -79,7 +80,7 @@ def test_an_update_brings_no_figures_back(tmp_path):
     table = noise("classes")
     fit_table(table, "t", report=False, **FAST).save(tmp_path / "m")
     told = jobs.update(tmp_path / "m", table.iloc[:5])
-    assert told["rows_after"] == 305
+    assert told["rows_after"] == 505
     assert read_metadata(tmp_path / "m")["training"]["unlabeled_predicted"] is None
 
 
@@ -106,3 +107,42 @@ def test_columns_that_tell_the_labels():
     right = found.report.contents.findings.rates[0]
     assert (right.name, right.value) == ("Answers that are right", ours["score"])
     assert right.interval == (ours["low"], ours["high"])
+
+
+@pytest.mark.parametrize("kind", ["positive", "classes"])
+def test_too_few_labels_to_tell(kind):
+    table = noise(kind, 12)
+    found = fit_table(table, "t", **FAST)
+    signal = found.metadata["training"]["signal"]
+    assert signal["outcome"] == "too few labels" and not signal["found"]
+    assert signal["low"] <= 0.5 and signal["high"] >= 0.7 and "headline" not in signal
+    caution = "Too few labels to tell whether the model separates held-out rows of "
+    assert signal["caution"].startswith(caution)
+    assert repr(found).startswith(caution) and repr(found.report).startswith(caution)
+    # Nothing else is withheld.
+    assert found.predict(table)["probability"].notna().all()
+    assert found.report.contents.findings.rankings
+
+
+def test_a_prior_that_contradicts_the_labels():
+    rng = np.random.default_rng(0)
+    positive = rng.random(500) < 0.3
+    X = rng.normal(size=(500, 5)) + 1.2 * positive[:, None]
+    # Labelled rows are the most extreme ones in one column: no random sample.
+    X[:, 4] = rng.normal(size=500) + positive * rng.choice([0.0, 4.0], 500, p=[0.7, 0.3])
+    own = np.flatnonzero(positive)
+    labels = np.full(500, "", dtype=object)
+    labels[own[np.argsort(-X[own, 4])][:30]] = "yes"
+    table = pd.DataFrame(X, columns=list("abcde")).assign(t=labels)
+    found = fit_table(table, "t", **FAST)
+    training = found.metadata["training"]
+    assert training["prior"] < 0.02 < positive[labels == ""].mean()
+    assert training["prior_low"] < training["prior"] < training["prior_high"]
+    start = "The estimated prior contradicts the labels: "
+    assert training["prior_contradiction"].startswith(start) and "--prior" in repr(found)
+    assert repr(found).startswith(start) and repr(found.report).startswith(start)
+    findings = found.report.contents.findings
+    assert [one.title for one in findings.rankings] == ["Unlabelled rows most like 'yes'"]
+    assert "probability" not in findings.rankings[0].rows and not findings.rates
+    given = fit_table(table, "t", prior=0.25, **FAST)
+    assert given.metadata["training"]["prior_contradiction"] is None

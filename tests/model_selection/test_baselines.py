@@ -146,7 +146,7 @@ def test_hits_give_scores_differences_and_intervals():
     # The folds agree on the difference: what is left is that of four rows, two of them apart.
     assert scores.difference_error[1] == pytest.approx(np.sqrt(2) / 4)
     table = baselines_judge.differences_of(["S", "b"], scores.mean, scores.difference_error, 2)
-    half = student.ppf(0.95, 1) * np.sqrt(2) / 4
+    half = student.ppf(0.975, 1) * np.sqrt(2) / 4
     assert table["low"][0] == pytest.approx(0.5 - half)
     assert not table["ahead"][0] and not table["clear"][0]
 
@@ -168,17 +168,47 @@ def test_the_area_with_known_anomalies_is_that_of_scikit_learn(rng, monkeypatch)
     assert found.outcome == "unknown" and "No baseline could be compared" in found.verdict
 
 
-def test_areas_against_unlabelled_rows_become_areas_against_negatives(pu):
-    X, y, truth = pu
-    share = truth[y == 0].mean()
-    found = compare_with_baselines(PUSVM(prior=float(share)), X, y)
-    machine = PUSVM(prior=float(share)).fit(X, y)
-    free = y == 0
-    area = roc_auc_score(truth[free], machine.decision_function(X[free]))
+def test_the_area_is_that_of_held_out_positive_against_unlabelled_rows(pu):
+    X, y, _ = pu
+    # With a prior as large as this, an area against negatives would be cut at 1.
+    found = compare_with_baselines(PUSVM(prior=0.9), X, y)
     ours = found.table[found.table["ours"]].iloc[0]
-    assert ours["low"] <= area <= ours["high"]
-    assert "expected accuracy" in ours["note"]
-    assert "area against unlabelled" in found.protocol
+    assert 0.6 < ours["score"] < 0.95 and ours["low"] < ours["score"] < ours["high"]
+    assert found.table["score"].max() < 0.95
+    assert "expected accuracy" in ours["note"] and "unlabelled rows" in found.measure
+
+
+def test_placements_are_those_of_the_roc_curve(rng):
+    decision, is_positive = rng.integers(0, 9, 60).astype(float), np.arange(60) % 3 == 0
+    found = baselines_pu.placements(decision, is_positive)
+    area = roc_auc_score(is_positive, decision)
+    assert found[is_positive].mean() == pytest.approx(area)
+    assert found[~is_positive].mean() == pytest.approx(area)
+    # One fold: its rows alone tell how far it may be off, and paired rows how far two are apart.
+    scores = Scores([])
+    values = np.stack([found, np.where(is_positive, found, found)])[:, None, :]
+    scores.fill_placements(np.repeat(values, 2, axis=1), is_positive, 0.25)
+    kinds = [found[is_positive], found[~is_positive]]
+    delong = np.sqrt(sum(np.var(kind, ddof=1) / len(kind) for kind in kinds))
+    np.testing.assert_allclose(scores.error, delong)
+    np.testing.assert_allclose(scores.difference_error, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 4])
+def test_intervals_of_differences_hold_at_once(n):
+    scores, errors = np.r_[0.9, np.full(n, 0.8)], np.full(n + 1, 0.04)
+    table = baselines_judge.differences_of(["S", *"abcd"[:n]], scores, errors, 20)
+    half = student.ppf(1 - 0.025 / n, 19) * 0.04
+    np.testing.assert_allclose(table["high"] - table["difference"], half)
+    assert table["clear"].all() == (n == 1)
+
+
+def test_noise_names_no_method_better_or_worse(rng):
+    outcomes = []
+    for _ in range(6):
+        X, y = rng.normal(size=(90, 3)), np.repeat([1, 0], [20, 70])
+        outcomes.append(compare_with_baselines(PUSVM(prior=0.3), X, y).outcome)
+    assert outcomes == ["undecided"] * 6
 
 
 # -- verdicts -----------------------------------------------------------------------------------
@@ -195,19 +225,19 @@ def table_of(*lines):
     [
         (
             [("a", -0.1, 0.02, -0.1, -0.1, True, True), ("b", 0.1, 1.0, -1.0, 1.2, False, False)],
-            "worse", ["a"], "Worse than a baseline: a is ahead, 0.90 against 0.80",
+            "worse", ["a"], "Worse than a baseline: a is significantly better, 0.90 against 0.80",
         ),
         (
             [("a", -0.1, 0.2, -0.5, 0.3, True, False), ("b", -0.05, 0.0, -0.1, 0.0, True, True)],
-            "worse", ["a", "b"], "b is ahead, 0.85 against 0.80",
+            "worse", ["b"], "b is significantly better, 0.85 against 0.80",
         ),
         (
             [("a", -0.1, 0.2, -0.5, 0.3, True, False), ("b", 0.1, 0.01, 0.08, 0.12, False, True)],
-            "undecided", ["a"], "Another method did better here, but chance may explain it: a",
+            "undecided", [], "1 is statistically tied with it, and it is significantly better than",
         ),
         (
             [("a", 0.01, 0.2, -0.4, 0.4, False, False), ("b", 0.1, 0.01, 0.08, 0.12, False, True)],
-            "undecided", [], "No baseline is ahead, but 1 baseline cannot be told apart",
+            "undecided", [], "No baseline is significantly better; 1 is statistically tied",
         ),
         (
             [("a", 0.1, 0.01, 0.08, 0.12, False, True), ("b", 0.2, 0.01, 0.18, 0.22, False, True)],
@@ -215,7 +245,7 @@ def table_of(*lines):
         ),
         (
             [("a", -0.17, 0.4, -0.91, 0.57, True, False)],
-            "undecided", ["a"], "0.97 against 0.80, and too few rows were held out to tell",
+            "undecided", [], "0.97 against 0.80, from too few held-out rows to say",
         ),
         ([], "unknown", [], "nothing is known"),
     ],
@@ -231,13 +261,13 @@ def test_a_machine_with_bad_settings_is_called_worse(few):
     X, y = few
     found = compare_with_baselines(S3VM(gamma=1e4, C_star=1e-6), X, y)
     assert found.outcome == "worse"
-    assert found.worse_than[0] in found.verdict and "ahead" in found.verdict
+    assert all(name in found.verdict for name in found.worse_than)
     assert list(found.table.columns) == COLUMNS
     assert found.table["name"].is_unique and found.table["ours"].sum() == 1
     scores = found.table["score"].to_numpy()
     assert (np.diff(scores) <= 0).all()
-    behind = found.table.index[found.table["ours"]][0]
-    assert set(found.worse_than) == set(found.table["name"][:behind])
+    better = found.differences[found.differences["ahead"] & found.differences["clear"]]
+    assert found.worse_than == list(better["name"])
 
 
 def test_a_good_machine_is_not_called_worse(seed):

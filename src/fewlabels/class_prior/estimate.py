@@ -4,6 +4,7 @@ from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import beta
 
 from .._deadline import ENDLESS
 from .conventions import pooled_from_unlabeled
@@ -99,7 +100,8 @@ def estimate_prior(
 
     Notes
     -----
-    The interval are quantiles of the replicates (the estimate is always inside). What is
+    The interval are quantiles of the replicates (the estimate is always inside). It is never
+    narrower than one for a share counted on the unlabelled rows. What is
     computed once (cross-fitted scores, kernel values) is not computed again for a
     bootstrap sample. For "auto" the replicates also vary the curve that the prior is read
     from, so that the interval tells how well these data determine it; coverage on real sets
@@ -143,7 +145,7 @@ def estimate_within(
     state, sizes, rng = _fitted(estimator, X, y, deadline)
     n_bootstrap = n_bootstrap or estimator._n_bootstrap
     replicates = estimator._replicate(state, sizes, rng, n_bootstrap)
-    low, high = _interval(estimator.prior_, replicates, confidence)
+    low, high = _interval(estimator.prior_, replicates, confidence, estimator.n_unlabeled_)
     values = [estimator.prior_, low, high]
     if convention == "pooled":
         counts = estimator.n_positive_, estimator.n_unlabeled_
@@ -188,7 +190,15 @@ def _estimator(method, pos_label, random_state, n_jobs):
     return name, estimator
 
 
-def _interval(prior, replicates, confidence):
-    """Quantiles of the replicates, and the estimate itself where it lies beyond them."""
-    low, high = np.quantile(replicates, [0.5 - confidence / 2.0, 0.5 + confidence / 2.0])
-    return float(min(low, prior)), float(max(high, prior))
+def _interval(prior, replicates, confidence, n_unlabeled):
+    """Quantiles of the replicates, and the estimate itself where it lies beyond them.
+
+    At the edge of what a method can return, all replicates may agree. The interval is never
+    narrower than one for a share that was counted on the unlabelled rows (Clopper and Pearson).
+    """
+    tail = 0.5 - confidence / 2.0
+    low, high = np.quantile(replicates, [tail, 1.0 - tail])
+    count = prior * n_unlabeled
+    low = min(low, prior, beta.ppf(tail, count, n_unlabeled - count + 1.0))
+    high = max(high, prior, beta.ppf(1.0 - tail, count + 1.0, n_unlabeled - count))
+    return float(low), float(high)

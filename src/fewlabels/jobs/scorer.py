@@ -154,6 +154,7 @@ class Scorer:
         self.known = known_categories(self.pipeline[0], self.schema)
         self.wordless = Counter()
         more = _more(self._machine)
+        # Without a signal or a curve the column of probabilities is there, and blank.
         is_known = more != "probability" or getattr(self._machine, "has_curve_", False)
         if no_signal(self.metadata["training"]) is not None:
             is_known = False
@@ -175,7 +176,7 @@ class Scorer:
         more = None if self.answer.more is None else np.full(shape, np.nan)
         if complete.any():
             scores[complete], found = self.of(chunk.rows)
-            if found is not None:
+            if more is not None and found is not None:
                 more[complete] = found
         finite = np.isfinite(scores).all(axis=1) if of_class else np.isfinite(scores)
         failed = np.flatnonzero(complete & ~finite)

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ..io.models.files import save_model
-from ..io.models.machines import no_signal
+from ..io.models.machines import cautions
 from ..io.tables.profile import Column
 from ..io.tables.schema import Schema
 from ..report import Contents, collect, write_report
@@ -116,8 +116,8 @@ class TableFit:
 
     def __repr__(self):
         training = self.metadata["training"]
-        lines = [f"{self.choice.machine}: {self.choice.why}", training["settings"]]
-        lines += filter(None, [no_signal(training)])
+        lines = [f"{sentence}." for sentence in cautions(training)]
+        lines += [f"{self.choice.machine}: {self.choice.why}", training["settings"]]
         if self.comparison is not None:
             lines.append(self.comparison.verdict)
         return "\n".join(lines + [f"Note: {note}." for note in self.notes])

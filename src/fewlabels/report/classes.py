@@ -10,11 +10,10 @@ from .intervals import counted_interval, cross_fitted_interval
 from .labels import doubtful
 from .page import words
 from .reasons import reasons
+from .testing import MOST_ASKED
 
 _LISTED = 10
 _RIGHT = "Answers that are right"
-# Unlabelled rows that the machines of the cross-fit are asked about.
-_MOST_ASKED = 20_000
 # Of so many classes each has a list of its most certain rows.
 _MOST_LISTS = 20
 
@@ -25,8 +24,8 @@ def find(fit):
     names = training["classes"]
     counts = training["unlabeled_predicted"]
     n_unlabelled = sum(counts.values())
-    unlabelled = np.flatnonzero(y[fit.scored] < 0)[:_MOST_ASKED]
-    held = cross_fit_classes(
+    unlabelled = np.flatnonzero(y[fit.scored] < 0)[:MOST_ASKED]
+    held = fit.held or cross_fit_classes(
         fit.estimator, fit.X, y, fit.scored[unlabelled], fit.deadline, training["seconds"]
     )
     rates, notes = _rates(held, y, names, fit.comparison)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ..io.models.machines import MACHINES
+from ..io.models.machines import MACHINES, cautions
 from . import classes, normal, nothing, positive
 from .contents import Contents
 from .fit import Fit
@@ -38,7 +38,7 @@ def collect(*, model_path=None, command="", **parts):
     file, estimator, metadata, compared = fit.file, fit.estimator, fit.metadata, fit.comparison
     training, machine = metadata["training"], MACHINES[metadata["machine"]]
     situation = machine.learns_from
-    findings = nothing.find(fit) or _SITUATIONS[situation](fit)
+    findings = _with_cautions(nothing.find(fit) or _SITUATIONS[situation](fit), training)
     notes = [_sentence(note) for note in training["notes"]] + list(findings.notes)
     if fit.deadline.cut:
         cut = words.listing(fit.deadline.cut)
@@ -74,6 +74,12 @@ def collect(*, model_path=None, command="", **parts):
         notes=list(dict.fromkeys(notes)),
         usage=usage(metadata, model_path, file, findings),
     )
+
+
+def _with_cautions(findings, training):
+    """Findings whose headline begins with what speaks against the model."""
+    first = " ".join(f"{sentence}." for sentence in cautions(training))
+    return findings._replace(headline=f"{first} {findings.headline}".strip())
 
 
 def _comparison(compared, facts):

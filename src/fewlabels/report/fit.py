@@ -34,7 +34,8 @@ class Fit:
 
     ``y`` are labels as the machine got them, ``metadata`` what the model file says; there may be a
     ``profile`` of the columns, a ``tuning`` and a ``comparison`` with other methods. What takes
-    long ends with the ``deadline``.
+    long ends with the ``deadline``. ``held`` are decisions about the training rows by models that
+    were trained without them, if these are known.
     """
 
     file: Any
@@ -48,6 +49,7 @@ class Fit:
     tuning: Any = None
     comparison: Any = None
     deadline: Deadline = field(default_factory=Deadline)
+    held: Any = None
 
     @property
     def training(self):

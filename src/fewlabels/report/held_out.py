@@ -32,8 +32,8 @@ class HeldOut(NamedTuple):
 
     ``rows`` are their indices, ascending. ``planned`` machines there should have been, and there
     are ``folds`` (0 where the decisions are those that probabilities were calibrated by); their
-    ``votes`` are their decisions about other rows, one row a machine. Where there are no
-    decisions, ``reason`` says why.
+    ``votes`` are their decisions about other rows, one row a machine; ``parts`` says which rows
+    one machine scored. Where there are no decisions, ``reason`` says why.
     """
 
     rows: np.ndarray
@@ -42,6 +42,12 @@ class HeldOut(NamedTuple):
     planned: int
     reason: str = ""
     votes: np.ndarray | None = None
+    parts: np.ndarray | None = None
+
+    @property
+    def is_complete(self):
+        """Whether every machine that was planned could be fitted."""
+        return 0 < self.folds == self.planned
 
     @property
     def about(self):
@@ -142,7 +148,10 @@ def _cross_fit(machine, X, y, folds, deadline, seconds, others=None, held=None):
     missing = np.isnan(scores)
     rows = np.flatnonzero(~(missing if scores.ndim == 1 else missing.any(axis=1)))
     votes = np.array(votes) if votes else None
-    return HeldOut(rows, scores[rows], done, len(splits), votes=votes)
+    parts = np.full(len(y), -1)
+    for number, (_, test) in enumerate(splits):
+        parts[test] = number
+    return HeldOut(rows, scores[rows], done, len(splits), votes=votes, parts=parts[rows])
 
 
 def _none(reason):

@@ -1,4 +1,4 @@
-"""What a report says where the columns do not tell the labels: that, and no figure about rows."""
+"""The findings of a model that doesn't beat chance: the test, and no figure about rows."""
 
 from ..io.models.machines import no_signal
 from .contents import Findings
@@ -7,14 +7,13 @@ from .page import words
 
 def find(fit):
     """Findings of a fit without signal; None for any other."""
-    headline = no_signal(fit.training)
-    if headline is None:
+    if no_signal(fit.training) is None:
         return None
     signal = fit.training["signal"]
     area = f"{signal['area']:.2f} ({signal['low']:.2f} to {signal['high']:.2f})"
-    answer = [("Area under the ROC curve, held-out rows", area), ("Area by chance", "0.5")]
+    answer = [("ROC AUC of held-out rows", area), ("ROC AUC by chance", "0.5")]
     if "rows_labeled" in fit.training:
         labelled = fit.training["rows_labeled"]
         n = sum(labelled.values()) if isinstance(labelled, dict) else labelled
         answer.append(("Rows with a label", words.count(n)))
-    return Findings(f"{headline}.", answer, ("", ""), groups=[], rankings=[], rates=[])
+    return Findings("", answer, ("", ""), groups=[], rankings=[], rates=[])

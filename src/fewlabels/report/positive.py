@@ -24,7 +24,7 @@ def find(fit):
     scores, order = fit.decisions[unlabelled], fit.scored[unlabelled]
     n_unlabelled = int(np.sum(y != 1))
     marked = training["unlabeled_predicted_positive"]
-    held = cross_fit_positive(machine, fit.X, y, fit.deadline, training["seconds"])
+    held = fit.held or cross_fit_positive(machine, fit.X, y, fit.deadline, training["seconds"])
     titles = {1: f"labelled '{name}'", 0: "unlabelled"}
     groups = [group_of(fit, held, value, title) for value, title in titles.items()]
     hidden = hide_labels(machine, fit.X, y, fit.deadline, training["seconds"])
@@ -46,6 +46,8 @@ def find(fit):
             f"({words.span(rates[0].interval)}) should really be '{name}', and it should find "
             f"about {words.percent(rates[1].value)} ({words.span(rates[1].interval)}) of them."
         )
+    if training.get("prior_contradiction"):
+        return _ranked_only(fit, prior, _ranking(fit, scores, order, name, chances=False))
     if prior.interval is not None and prior.interval[1] - prior.interval[0] > _WIDE:
         notes.append(
             f"The share of '{name}' among the unlabelled rows is hard to tell from these data "
@@ -62,6 +64,18 @@ def find(fit):
         prior=prior,
         notes=tuple(notes),
     )
+
+
+def _ranked_only(fit, prior, ranking):
+    """Findings where the labelled rows contradict the prior: the order of the rows, no more."""
+    signal, labelled = fit.training["signal"], fit.training["rows_labeled"]
+    area = words.estimate(signal["area"], (signal["low"], signal["high"]))
+    answer = [
+        (f"{prior.name}, by an estimate that the labels contradict", words.number(prior.value)),
+        ("ROC AUC of held-out labelled against unlabelled rows", area),
+        ("Rows with a label", words.count(labelled)),
+    ]
+    return Findings("", answer, ("", ""), groups=[], rankings=[ranking], rates=[])
 
 
 def _prior(machine, name):
@@ -102,12 +116,12 @@ def _rates(hidden, marked, n_unlabelled, name, prior):
     return [precision, Rate(title, found.recall, found.recall_interval, told)], []
 
 
-def _ranking(fit, scores, order, name):
+def _ranking(fit, scores, order, name, chances=True):
     ranked = np.argsort(-scores, kind="stable")
     best, sizes = first_of_equal(fit.X[order], ranked, _LISTED)
     order, scores = order[best], scores[best]
     columns = {"score": scores}
-    if hasattr(fit.estimator, "predict_proba"):
+    if chances and hasattr(fit.estimator, "predict_proba"):
         columns["probability"] = fit.estimator.predict_proba(fit.X[order])[:, 1]
     columns |= alike(sizes)
     columns["why"] = reasons(fit, fit.trained, order, 1.0)

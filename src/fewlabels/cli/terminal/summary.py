@@ -1,8 +1,11 @@
 """Lines for people about a model."""
 
 from ...io.errors import quoted
-from ...io.models.machines import MACHINES, no_signal
+from ...io.models.machines import MACHINES, cautions
 from . import show
+
+# What a caution may begin with to be the name of its line.
+_LONGEST_NAME = 10
 
 
 def summary_lines(summary):
@@ -17,9 +20,9 @@ def summary_lines(summary):
     if "seconds_in_all" in training:
         seconds += f", all in all {show.number(training['seconds_in_all'])}"
     beside = training.get("baselines") or {}
-    why, silent = training.get("choice"), no_signal(training)
+    why = training.get("choice")
     return [
-        ("no signal", None if silent is None else silent.removeprefix("No signal: ")),
+        *(_caution(sentence) for sentence in cautions(training)),
         ("machine", None if why is None else f"{summary['machine']}: {why}"),
         ("odd rows", training.get("odd_rows")),
         ("settings", training.get("settings")),
@@ -36,6 +39,13 @@ def summary_lines(summary):
         ("rows held", _held(training)),
         ("updates", _updates(training.get("updates"))),
     ]
+
+
+def _caution(sentence):
+    """A line that begins with what is wrong."""
+    start, colon, rest = sentence.partition(": ")
+    is_short = colon and len(start) <= _LONGEST_NAME
+    return (start.lower(), rest) if is_short else ("caution", sentence)
 
 
 def _normal_lines(training):

@@ -77,6 +77,13 @@ def no_signal(training):
     return (training.get("signal") or {}).get("headline")
 
 
+def cautions(training):
+    """What to say of a training before anything else: sentences without their full stops."""
+    signal = training.get("signal") or {}
+    told = (training.get("prior_contradiction"), signal.get("headline"), signal.get("caution"))
+    return [sentence for sentence in told if sentence]
+
+
 def machine_class(name):
     machine = MACHINES[name]
     part = "baselines" if machine.is_baseline else "estimators"

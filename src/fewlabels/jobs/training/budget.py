@@ -7,8 +7,8 @@ from ..._deadline import Deadline
 # Shares of what is left for the choice of settings, and until when the machine is fitted and has
 # probabilities: alone, and with a comparison to follow.
 _CHOICE_ALONE, _CHOICE, _FITTED_ALONE, _FITTED = 0.85, 0.5, 0.95, 0.7
-# Share of the budget for the test of the labels, at most.
-_SIGNAL = 0.1
+# Share of the budget for the test of the model against chance, at most.
+_TEST = 0.15
 # What is kept for the report: a share of the budget, and these seconds if that is no more than
 # another share.
 _REPORT, _LEAST_REPORT, _MOST_REPORT = 0.15, 2.0, 0.3
@@ -80,11 +80,11 @@ class Budget:
         """When probabilities have to be calibrated, if nothing is chosen."""
         return Deadline(self.to_fit() if self.seconds else _QUICK)
 
-    def signal(self):
-        """When the test of the labels should end."""
+    def test(self):
+        """When the test of the model against chance should end."""
         if not self.seconds:
             return Deadline(_QUICK)
-        return Deadline(min(_SIGNAL * self.seconds, max(0.3 * self.left, 0.2 * self._late)))
+        return Deadline(min(_TEST * self.seconds, max(0.3 * self.left, 0.2 * self._late)))
 
     def to_compare(self):
         """Seconds for the comparison with other methods; 0 for none."""

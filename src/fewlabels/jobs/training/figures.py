@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 
-from ...io.errors import quoted
 from ...io.models.machines import MACHINES, no_signal
 
 # Level of the interval that PUSVM gives with an estimated prior.
@@ -38,29 +37,6 @@ def figures_of(machine, estimator, X, labeled, counted=None):
 def _total(value, of):
     """Of the machines of several classes one number."""
     return of(value) if isinstance(value, np.ndarray) else value
-
-
-def signal_facts(signal, facts):
-    """What a model keeps of a ``Signal``; a headline where there is none."""
-    if signal is None:
-        return None
-    told = signal._asdict()
-    if not signal.found:
-        names = facts.get("classes") or (facts["positive"], None)
-        one, other = "rows of each class", "those of the others"
-        if len(names) == 2:
-            one, other = (
-                f"rows of {quoted(name)}" if name else "unlabelled rows" for name in names
-            )
-        area = f"{signal.area:.2f}, {signal.low:.2f} to {signal.high:.2f}; chance is 0.5"
-        of_what = "area under the ROC curve" if len(names) == 2 else "mean area under ROC curves"
-        told["headline"] = (
-            f"No signal: by their columns, held-out {one} are not told from {other} clearly "
-            f"better than by chance ({of_what} {area}), so no share, precision, "
-            "ranking or probability is given; take columns that have to do with the labels, or "
-            "label more rows"
-        )
-    return told
 
 
 def silenced(training):

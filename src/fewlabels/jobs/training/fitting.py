@@ -73,13 +73,6 @@ def _is_told_so(estimator, given):
     return "target_fpr" not in given and not isinstance(estimator, SVDDEnsemble)
 
 
-def find_signal(estimator, X, y, weights, deadline):
-    """The ``Signal`` of labels; None where there are none to hold out."""
-    from ...model_selection.signal import find_signal
-
-    return find_signal(estimator, X, y, weights=weights, deadline=deadline)
-
-
 def _tuned(estimator, X, y, search, seed, observer):
     from ...model_selection.tuning.tune import tune_within
 

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from ...io.errors import UserError, listing
 from ...io.memory import source_of
 from ...io.models.files import describe, save_model
-from ...io.models.machines import MACHINES, added_columns, machine_class
+from ...io.models.machines import MACHINES, added_columns, machine_class, no_signal
 from ...io.sources import Reading
 from ...io.tables.schema import Schema
 from ...io.tables.target import Roles
@@ -24,12 +24,13 @@ from .affordable import affordable_rows, drawn, encodable_rows, pace_of, subset
 from .budget import Budget
 from .choice import Choice, choose_machine, choose_roles, keeps_rows
 from .comparison import compare, comparison_facts, rows_of_others, too_short
-from .figures import count_labels, figures_of, signal_facts, silenced
-from .fitting import Fitted, find_signal, fit_machine
+from .figures import count_labels, figures_of, silenced
+from .fitting import Fitted, fit_machine
 from .large import does_not_fit, train_large
 from .outputs import check_model_output, check_report_output, write_report_of
 from .parameters import machine_parameters, request_of, with_target_fpr
 from .search import Search, odd_rows, plan_search, tuning_facts, why_settings
+from .testing import test_model, tests_facts
 from .texts import encode, text_facts
 
 # Options that say how a file is read, and not what is learnt from it.
@@ -66,7 +67,7 @@ class Prepared:
 class Training:
     """A machine that has learnt from a table, and what its model file says of it.
 
-    ``signal`` is whether the columns tell its labels better than chance; None without any to ask.
+    ``tests`` say whether the model beats chance and whether its prior agrees with its labels.
     The ``budget`` is that of the whole job.
     """
 
@@ -74,7 +75,7 @@ class Training:
     fitted: Fitted
     metadata: dict[str, Any]
     comparison: Any = None
-    signal: Any = None
+    tests: Any = None
     budget: Budget = field(default_factory=lambda: Budget(0.0))
 
     @property
@@ -90,7 +91,7 @@ class Training:
             file=prepared.file, found=found, encoder=prepared.encoder, X=prepared.X, y=found.y,
             estimator=self.fitted.estimator, metadata=self.metadata, profile=found.profile,
             tuning=self.fitted.tuning, comparison=self.comparison,
-            deadline=self.budget.report(),
+            held=self.tests and self.tests.held, deadline=self.budget.report(),
         )  # fmt: skip
 
 
@@ -150,9 +151,14 @@ def train(
             machine, prepared.X, prepared.found.y, given=request.parameters, model=model,
             search=search, observer=observer, end=budget.calibration(),
         )  # fmt: skip
-    signal = _signal(prepared, fitted, budget)
-    metadata = _described(prepared, fitted, request, observer, signal)
-    training = Training(prepared, fitted, metadata, signal=signal, budget=budget)
+    y = prepared.found.y
+    tests = None
+    if y is not None:
+        observer.step("testing the model against chance")
+        tests, told = test_model(fitted, prepared.X, y, budget.test())
+        fitted.messages.extend(told)
+    metadata = _described(prepared, fitted, request, observer, tests)
+    training = Training(prepared, fitted, metadata, tests=tests, budget=budget)
     if save:
         save(training)
     fitting = budget.used
@@ -163,7 +169,7 @@ def train(
             metadata["training"]["notes"].append(
                 observer.words(too_short(seconds, fitted.seconds))
             )
-    elif seconds and (request.baselines or signal is None or signal.found):
+    elif seconds and (request.baselines or no_signal(metadata["training"]) is None):
         training = _compared(training, seconds, observer)
         metadata["training"]["budget"]["comparing"] = budget.used - fitting
         if save:
@@ -337,19 +343,6 @@ def _on_fewer_rows(n_rows, all_rows, budget):
     ]
 
 
-def _signal(prepared, fitted, budget):
-    """The ``Signal`` of labels; None without any."""
-    y = prepared.found.y
-    if y is None:
-        return None
-    tried = prepared.weighing
-    rows, weights = (prepared.X, (1.0,)) if tried is None else (tried.rows, tried.weights)
-    end = budget.signal()
-    signal = find_signal(fitted.estimator, rows, y, weights, end)
-    fitted.messages.extend(f"the time budget was short: {cut}" for cut in end.cut)
-    return signal
-
-
 def _taken_names(file, choice):
     """A note on columns with the names of those that 'predict' adds."""
     names = [] if file.target is None else [file.target]
@@ -363,16 +356,14 @@ def _taken_names(file, choice):
     ]
 
 
-def _described(prepared, fitted, request, observer, signal):
+def _described(prepared, fitted, request, observer, tests):
     """What the model file says of a machine that has learnt."""
     machine, estimator = prepared.choice.machine, fitted.estimator
     facts, X = prepared.roles.facts, prepared.X
     why = why_settings(machine, estimator, fitted.tuning, prepared.search)
     notes = prepared.notes + fitted.messages
-    if signal is not None and not signal.found:
+    if tests is not None and (tests.silences or tests.contradiction):
         notes = [note for note in notes if not note.startswith("the class prior is ")]
-    elif signal is None and prepared.found.y is not None:
-        notes.append("labels are too few to find out whether the columns tell them at all")
     training = {
         "data": prepared.file.name,
         "choice": observer.words(prepared.choice.why),
@@ -393,7 +384,7 @@ def _described(prepared, fitted, request, observer, signal):
             prepared.encoder, prepared.schema, prepared.weighing, request.text_weight
         ),
         "tuning": tuning_facts(fitted.tuning),
-        "signal": signal_facts(signal, facts),
+        **tests_facts(tests, estimator, facts),
         "baselines": None,
         "seconds": fitted.seconds,
         "notes": [observer.words(note) for note in notes],

@@ -18,8 +18,7 @@ from .run import Rows
 _COLUMNS = ["name", "ours", "score", "low", "high", "seconds", "note"]
 _MEASURES = {
     "classes": "accuracy on held-out labelled rows",
-    "pu": "area under the ROC curve, positives against negatives, as the prior implies it (an "
-    "estimate, cut at 0 and 1)",
+    "pu": "ROC AUC, held-out positives against held-out unlabelled rows",
     "one-class": "area under the ROC curve, held-out rows against known anomalies",
     "nothing": "none: without known anomalies detectors cannot be ranked",
 }
@@ -43,16 +42,18 @@ def compare_with_baselines(
 
     * ``S3VM``: accuracy on held-out labelled rows, the unlabelled ones kept in training. Against
       classifiers of the labels alone, self-training, label spreading, and the majority class.
-    * ``PUSVM``, ``PUEnsemble``: area under the ROC curve of held-out positive against held-out
-      unlabelled rows, converted by the prior into the area against negatives. Against
-      classifiers that take unlabelled rows for negatives.
+    * ``PUSVM``, ``PUEnsemble``: ROC AUC of held-out positive against held-out unlabelled rows.
+      It grows with the ROC AUC against negatives, so that no prior is needed to say which method
+      is better. Against classifiers that take unlabelled rows for negatives.
     * ``SVDD``, ``OneClassSVM``, ``SVDDEnsemble``: the area of held-out rows against
       ``known_other``. Against an isolation forest, the distance to the 10th neighbour, the
       Mahalanobis distance and scikit-learn's OneClassSVM. Without known anomalies nothing can rank
       detectors: false alarms on held-out rows are reported, and where methods disagree.
 
     Differences are taken on the same folds; their errors are corrected for training sets that
-    overlap (Nadeau & Bengio 2003).
+    overlap (Nadeau & Bengio 2003), and are at least those between rows. A method is called better
+    or worse only if the interval of its difference excludes zero; the 95 % confidence holds for
+    all baselines at once (Bonferroni).
 
     Parameters
     ----------
@@ -187,9 +188,7 @@ def _result(kind, found, why_not, agreement, disagreements, search):
             clearly = differences["name"][differences["ahead"] & differences["clear"]]
             machines = {method.name: method.machine for method in found.methods}
             offer = next((machines[name] for name in clearly if machines[name]), "")
-            # What begins with another method needs no name.
-            name = "" if worse_than and outcome != "worse" else f"{names[0]}: "
-            verdict = f"{name}{verdict} {found.caution}".rstrip()
+            verdict = f"{names[0]}: {verdict} {found.caution}".rstrip()
         elif names:
             verdict = _without_anomalies(agreement)
         else:
@@ -231,7 +230,6 @@ def _table(found, scored):
             note = note or "not finished in time"
         elif scored:
             at = found.running.index(place)
-            # An area that the prior implies may be off either end, as it is an estimate.
             score, apart = found.mean[at], half * found.error[at]
             ends = score - apart, score + apart
             low, high = ends if found.ends is None else found.ends[at]

@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-# Intervals hold the truth with this confidence.
+# Intervals of scores hold the truth with this confidence.
 _CONFIDENCE = 0.9
+# Intervals of differences do so all at once, however many baselines there are (Bonferroni).
+_OF_ALL = 0.95
 # Differences below it are rounding.
 _TIE = 1e-9
 # Beyond half of all that scores can differ by, an interval tells nothing.
@@ -34,7 +36,10 @@ def differences_of(names, scores, errors, n_folds):
     difference = scores[0] - np.asarray(scores[1:])
     difference[np.abs(difference) <= _TIE] = 0.0
     error = np.asarray(errors[1:], dtype=float)
-    half = width(n_folds) * error if n_folds > 1 else np.full(len(error), np.inf)
+    half = np.full(len(error), np.inf)
+    if n_folds > 1 and len(error):
+        tail = (1.0 - _OF_ALL) / (2.0 * len(error))
+        half = float(student.ppf(1.0 - tail, n_folds - 1)) * error
     table = pd.DataFrame(
         {
             "name": list(names[1:]),
@@ -50,44 +55,46 @@ def differences_of(names, scores, errors, n_folds):
 
 
 def judged(differences, score, shown):
-    """Outcome, verdict and the baselines ahead; ``shown`` tells scores and differences."""
+    """Outcome, verdict and the baselines that are better; ``shown`` formats scores."""
     if differences.empty:
         return "unknown", "No baseline could be compared, so nothing is known about it.", []
-    ahead = differences[differences["ahead"]]
-    clearly = ahead[ahead["clear"]]
-    nearest = (clearly if len(clearly) else differences).iloc[0]
-    half = nearest["high"] - nearest["difference"]
-    figures = f"{shown(score - nearest['difference'])} against {shown(score)}"
-    if half > _UNKNOWN:
-        figures += ", and too few rows were held out to tell how far they are apart"
-    elif np.isfinite(half):
-        figures += f", a difference of {shown(abs(nearest['difference']))} +- {shown(half)}"
-    names = list(ahead["name"])
-    if len(clearly):
-        others = f"; ahead are also {_listed(names[1:])}" if len(names) > 1 else ""
-        if nearest["name"] != names[0]:
-            others = f"; ahead are {_listed(names)}"
+    better = differences[differences["ahead"] & differences["clear"]]
+    beaten = differences[~differences["ahead"] & differences["clear"]]
+    tied = len(differences) - len(better) - len(beaten)
+    nearest = (better if len(better) else differences).iloc[0]
+    figures = _figures(nearest, score, shown)
+    names = list(better["name"])
+    if names:
+        others = ""
+        if len(names) > 1:
+            others = f" {_listed(names[1:])} {'is' if len(names) == 2 else 'are'} better, too."
         verdict = (
-            f"Worse than a baseline: {nearest['name']} is ahead, {figures}{others}. "
-            "Use the baseline, or look for what the machine lacks."
+            f"Worse than a baseline: {nearest['name']} is significantly better, {figures}."
+            f"{others} Use the baseline, or look for what the model lacks."
         )
         return "worse", verdict, names
-    if names:
-        others = f" ({len(names)} are ahead: {_listed(names)})" if len(names) > 1 else ""
-        verdict = (
-            f"Another method did better here, but chance may explain it: {nearest['name']}, "
-            f"{figures}{others}."
-        )
-        return "undecided", verdict, names
-    level = int((~differences["clear"]).sum())
-    count = f"{level or len(differences)} baseline{'s' * ((level or len(differences)) != 1)}"
-    if not level:
+    if not tied:
+        count = f"{len(differences)} baseline{'s' * (len(differences) != 1)}"
         return "better", f"Better than {count}; next is {nearest['name']}: {figures}.", []
+    tied_words = f"{tied} {'is' if tied == 1 else 'are'} statistically tied with it"
+    if len(beaten):
+        tied_words += f", and it is significantly better than {len(beaten)}"
     verdict = (
-        f"No baseline is ahead, but {count} cannot be told apart from it by these rows; "
-        f"next is {nearest['name']}: {figures}."
+        f"No baseline is significantly better; {tied_words}. Highest of them: "
+        f"{nearest['name']}, {figures}."
     )
     return "undecided", verdict, []
+
+
+def _figures(line, score, shown):
+    """The two scores of a line, and the interval of their difference."""
+    told = f"{shown(score - line['difference'])} against {shown(score)}"
+    half = line["high"] - line["difference"]
+    if not np.isfinite(half):
+        return told
+    if half > _UNKNOWN:
+        return f"{told}, from too few held-out rows to say how far they are apart"
+    return f"{told}, a difference of {shown(abs(line['difference']))} ± {shown(half)}"
 
 
 def _listed(names):

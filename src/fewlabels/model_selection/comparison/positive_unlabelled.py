@@ -9,7 +9,6 @@ from ...baselines.methods import beside, decision_of, pu_methods
 from ...class_prior import estimate_prior, split_labels
 from ...estimators import PUEnsemble
 from ...estimators.positive_unlabelled import prior_of
-from ...metrics import pu_auc
 from ..splitters import PUKFold
 from .run import folds_in_words, run, sample
 
@@ -47,14 +46,20 @@ def compare_pu(machine, rows, search, rng):
             called = decision > np.quantile(decision[mark[test] == 0], 1.0 - prior)
         is_positive = mark[test] == 1
         recall, predicted = called[is_positive].mean(), called[~is_positive].mean()
-        return pu_auc(mark[test], decision, prior), recall, predicted
+        return placements(decision, is_positive), recall, predicted
 
     found = run(methods, splits, evaluate, search)
     running, common = found.running, found.folds
     if running:
-        outputs = np.array([[found.outputs[k][fold] for fold in common] for k in running])
-        found.fill_folds(outputs[:, :, 0], 1.0 / (folds - 1))
-        for k, (_, recall, predicted) in zip(running, outputs.mean(axis=1), strict=True):
+        values = np.full((len(running), len(common), len(mark)), np.nan)
+        for i, k in enumerate(running):
+            for j, fold in enumerate(common):
+                values[i, j, splits[fold][1]] = found.outputs[k][fold][0]
+        seen = np.isfinite(values[0]).any(axis=0)
+        found.fill_placements(values[:, :, seen], positive[seen], 1.0 / (folds - 1))
+        for k in running:
+            called = np.mean([found.outputs[k][fold][1:] for fold in common], axis=0)
+            recall, predicted = called
             accuracy = 1.0 - prior - predicted + 2.0 * prior * recall
             f1 = 2.0 * prior * recall / (prior + predicted)
             # Of few rows the estimates may lie beyond what there is.
@@ -62,15 +67,27 @@ def compare_pu(machine, rows, search, rng):
             found.notes[k] = f"expected accuracy {accuracy:.3f}, F1 {f1:.3f}"
     found.protocol = (
         "Held-out positive against held-out unlabelled rows, "
-        f"{folds_in_words(common)} ({folds} parts, "
-        f"shuffled anew each time). The area shown is against negatives; with the prior "
-        f"{prior:.3g}, {prior / 2:.3g} + {1 - prior:.3g} times it is the area against unlabelled "
-        "rows that was measured. "
+        f"{folds_in_words(common)} ({folds} parts, shuffled anew each time). The method with the "
+        "greater area here has the greater one against negatives, too, whatever the prior is: "
+        f"with the prior {prior:.3g}, a perfect ranking has {1.0 - prior / 2:.3g}. "
         "Expected accuracy and F1 follow from recall, the share of unlabelled rows called "
         "positive and the prior; baselines are cut where that share is the prior. All this holds "
         f"when labelled positives are a random sample of all positives.{told}"
     )
     return found, ""
+
+
+def placements(decision, is_positive):
+    """How many rows of the other kind, as a share, each row is on the right side of.
+
+    The mean over the positive rows, and that over the others, is the area under the ROC curve.
+    """
+    found = np.empty(len(decision))
+    for kind, sign in ((is_positive, 1.0), (~is_positive, -1.0)):
+        own, others = sign * decision[kind], np.sort(sign * decision[~kind])
+        below = np.searchsorted(others, own, "left") + np.searchsorted(others, own, "right")
+        found[kind] = below / (2.0 * len(others))
+    return found
 
 
 def _prior_of(machine, rows, positive, classes):

@@ -18,17 +18,18 @@ class BaselineComparison:
         predictions, on average; ``note``.
     differences : pandas.DataFrame
         One row per baseline: ``name``; ``difference``, the score of ours less its score on the
-        same folds; ``standard_error``; ``low`` and ``high``, the 90 % interval; ``ahead``, whether
-        the baseline's score is the greater one; ``clear``, whether the interval leaves out 0.
+        same folds; ``standard_error``; ``low`` and ``high``, intervals that hold all differences
+        at once with 95 % confidence; ``ahead``, whether the baseline's score is the greater one;
+        ``clear``, whether the interval excludes 0.
     measure : str
         What the score is.
     verdict : str
         What follows, in one or two sentences.
     outcome : {"better", "worse", "undecided", "unknown"}
-        "better": clearly ahead of all baselines compared; "worse": a baseline is clearly ahead;
-        "undecided": neither; "unknown": nothing could be measured.
+        "better": significantly better than all baselines compared; "worse": a baseline is
+        significantly better; "undecided": neither; "unknown": nothing could be measured.
     worse_than : list of str
-        Baselines whose score is above that of ours, whether clearly or not, the best first.
+        Baselines that are significantly better, the best first.
     protocol : str
         How it was measured, and what was left out.
     stopped : {"", "time budget", "Ctrl-C"}

@@ -65,10 +65,30 @@ class Scores:
         self.error = np.hypot(self.error, own)
         self.difference_error = np.hypot(self.difference_error, of_difference)
 
+    def fill_placements(self, placements, positive, ratio):
+        """From areas under ROC curves, row by row.
+
+        ``placements`` are of shape (n_running, n_folds, n_rows), NaN where a row was not held out:
+        how many of the held-out rows of the other kind a row is on the right side of. An error is
+        at least that between rows (DeLong et al. 1988), as folds may agree by chance.
+        """
+        areas = np.nanmean(placements[:, :, positive], axis=2)
+        self._fill(areas.mean(axis=1), areas, ratio)
+        by_row = np.nanmean(placements, axis=1)
+        self.error = np.maximum(self.error, _between_rows(by_row, positive))
+        apart = _between_rows(by_row - by_row[0], positive)
+        self.difference_error = np.maximum(self.difference_error, apart)
+
     def _fill(self, mean, by_fold, ratio):
         self.mean = mean
         self.error = corrected_error(by_fold, ratio)
         self.difference_error = corrected_error(by_fold - by_fold[0], ratio)
+
+
+def _between_rows(values, positive):
+    """Standard errors of mean placements, by row of ``values``."""
+    kinds = [values[:, positive], values[:, ~positive]]
+    return np.sqrt(sum(np.var(kind, axis=1, ddof=1) / kind.shape[1] for kind in kinds))
 
 
 def run(methods, splits, evaluate, search):

@@ -89,21 +89,25 @@ def _newton(features, share, target, ridge, t, free):
 def quantile_cut(f, weight, share, rounding):
     """Where to cut so that as nearly as possible ``share`` of the weight lies above.
 
-    Halfway between two neighbours; values at most twice ``rounding`` apart count as one.
+    Halfway between two neighbours. Values within twice ``rounding`` of the one where the share is
+    reached count as equal to it and stay on one side; others don't, however close they are to
+    their neighbours, or many rows would leave no place to cut.
     """
     order = np.argsort(-f, kind="stable")
     f, weight = f[order], weight[order] / weight.sum()
-    ends = np.flatnonzero(f[:-1] - f[1:] > 2.0 * rounding)
-    if len(ends) == 0:
+    if f[0] - f[-1] <= 2.0 * rounding:
         # All rows are alike: the sign that the risk prefers.
         return f[0] + (1.0 if share < 0.5 else -1.0) * max(1.0, 4.0 * rounding)
-    above = np.concatenate([[0.0], np.cumsum(weight)[ends], [1.0]])
-    away = np.abs(above - share)
+    above = np.concatenate([[0.0], np.cumsum(weight)])
+    at = f[min(int(np.searchsorted(above[1:], share)), len(f) - 1)]
+    # Places before the first row that is equal, and behind the last one.
+    first = int(np.searchsorted(-f, -(at + 2.0 * rounding), side="left"))
+    last = int(np.searchsorted(-f, -(at - 2.0 * rounding), side="right"))
     # Of two cuts equally near, the higher: rounding must not decide.
-    best = int(np.flatnonzero(away <= away.min() + 1e-9)[0])
+    higher = abs(above[first] - share) <= abs(above[last] - share) + 1e-9
+    best = first if higher else last
     if best == 0:
         return f[0]
-    if best == len(above) - 1:
-        return f[-1] - 0.5 * (f[ends[-1]] - f[-1])
-    last = ends[best - 1]
-    return 0.5 * (f[last] + f[last + 1])
+    if best == len(f):
+        return f[-1] - 0.5 * (f[first - 1] - f[-1] if first else 0.0)
+    return 0.5 * (f[best - 1] + f[best])

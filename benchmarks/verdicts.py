@@ -1,0 +1,231 @@
+"""How many verdicts of a fit are right, where the truth is known but hidden from the fit.
+
+    python benchmarks/verdicts.py --data FOLDER [--part noise signal rivals prior] [--sets 40]
+
+noise   Tables of noise with 20, 60 and 200 labels: how often the permutation test says "signal".
+signal  Real sets: outcomes of the test by the true ROC AUC of the same model.
+rivals  Real sets: which methods compare_with_baselines calls better or worse, and how many of
+        these are better or worse on rows that no method has seen.
+prior   Real sets, labelled at random and by their largest column: how often the estimated prior
+        is said to contradict the labelled rows, by how far it is from the truth.
+
+Sets are taken in turn for choosing rules ("chosen on") and for reporting ("shown on").
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+from signal_or_noise import SETS, table
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from sklearn.preprocessing import StandardScaler
+
+from fewlabels import PUSVM, S3VM, PUEnsemble, tune
+from fewlabels._deadline import ENDLESS
+from fewlabels.baselines.methods import decision_of, few_label_methods, pu_methods
+from fewlabels.model_selection import compare_with_baselines
+from fewlabels.model_selection.comparison import few_labels as of_classes
+from fewlabels.model_selection.comparison import positive_unlabelled as of_positives
+from fewlabels.report.testing import tested
+
+ROWS, TRAIN = 1500, 400
+# Labelled rows: of positives, and of two classes.
+POSITIVES, LABELS = (40, 15), (40, 12)
+
+
+# Without the methods that take long.
+QUICK = False
+
+
+def halves(k):
+    return "chosen on" if k % 2 == 0 else "shown on"
+
+
+def real(folder, name, seed=0):
+    """Rows of a set in a random order, and which are positive."""
+    with np.load(folder / f"{name}.npz") as file:
+        X, y = file["X"].astype(float), file["y"]
+    X = X.reshape(len(X), -1)
+    values, counts = np.unique(y, return_counts=True)
+    positive = y <= np.median(y) if len(values) > 2 else y == values[np.argmin(counts)]
+    positive = ~positive if positive.mean() > 0.6 else positive
+    kept = np.random.default_rng(seed).permutation(len(y))[:ROWS]
+    X, positive = X[kept], positive[kept]
+    X = X[:, X.std(axis=0) > 0][:, :60]
+    return StandardScaler().fit_transform(X), positive
+
+
+def positives_of(X, positive, n_labels, biased=False):
+    """Training rows, labels and test rows; None where there are too few positives."""
+    train = np.arange(min(TRAIN, len(X) // 2))
+    test = np.arange(len(train), len(X))
+    own = train[positive[train]]
+    if len(own) < 1.5 * n_labels or not 2 <= positive[test].sum() < len(test):
+        return None
+    if biased:
+        order = np.argsort(-X[own][:, np.argmax(np.abs(X[own].mean(axis=0)))], kind="stable")
+        own = own[order]
+    y = np.zeros(len(train), dtype=int)
+    y[own[:n_labels]] = 1
+    return train, y, test
+
+
+def split_classes(positive, n_labels):
+    train = np.arange(min(TRAIN, len(positive) // 2))
+    test = np.arange(len(train), len(positive))
+    y = np.full(len(train), -1)
+    y[:n_labels] = positive[:n_labels]
+    if min(np.bincount(y[:n_labels], minlength=2)) < 2 or np.ptp(positive[test] * 1) == 0:
+        return None
+    return train, y, test
+
+
+def problems(folder, sets, kinds, both):
+    """Real problems: name, half, kind, rows and labels, truth, test rows.
+
+    With many and with few labels; or, unless ``both``, one of these in turn.
+    """
+    for k, name in enumerate(SETS[:sets]):
+        X, positive = real(folder, name)
+        places = (0, 1) if both else (k // 2 % 2,)
+        for kind in kinds:
+            for place in places:
+                n_labels = (POSITIVES if kind == "positives" else LABELS)[place]
+                found = (
+                    positives_of(X, positive, n_labels)
+                    if kind == "positives"
+                    else split_classes(positive, n_labels)
+                )
+                if found:
+                    yield name, halves(k), kind, n_labels, X, positive, found
+
+
+def fitted(kind, k, X, y, seconds):
+    """A model of the problem; its settings are the defaults if there are no seconds to choose."""
+    machine = S3VM() if kind == "classes" else PUSVM(prior=0.3)
+    if kind == "positives" and k % 3 == 0 and seconds:
+        machine = PUEnsemble(n_bags=15)
+    if not seconds:
+        return machine.fit(X, y)
+    return tune(machine, X, y, time_budget=seconds, random_state=0)
+
+
+def pu_rivals(seed):
+    return [one for one in pu_methods(seed) if "forest" not in one.name or not QUICK]
+
+
+def few_label_rivals(seed):
+    return [one for one in few_label_methods(seed) if "several" not in one.name or not QUICK]
+
+
+def noise(repeats, seconds, kinds):
+    print("situation    labels  outcomes  CPU s")
+    for kind in kinds:
+        for n_labels in (20, 60, 200):
+            outcomes, started = Counter(), time.process_time()
+            for seed in range(repeats):
+                of = "pile" if kind == "positives" else "two classes"
+                X, y = table(of, n_labels, 0.5, 100 * n_labels + seed)
+                found = tested(fitted(kind, seed, X, y, seconds), X, y, ENDLESS).signal
+                outcomes[found.outcome] += 1
+            cpu = (time.process_time() - started) / repeats
+            print(f"{kind:11}  {n_labels:6}  {dict(outcomes)}  {cpu:.1f}", flush=True)
+
+
+def signal(folder, sets, seconds, kinds):
+    print("set  kind  labels  outcome  held-out area (interval)  true area")
+    counts = Counter()
+    for k, (name, half, kind, n_labels, X, positive, found) in enumerate(
+        problems(folder, sets, kinds, True)
+    ):
+        train, y, test = found
+        machine = fitted(kind, k, X[train], y, seconds)
+        told = tested(machine, X[train], y, ENDLESS).signal
+        true = roc_auc_score(positive[test], machine.decision_function(X[test]))
+        worth = "true area < 0.6" if true < 0.6 else "0.6 to 0.7" if true < 0.7 else ">= 0.7"
+        counts[half, kind, worth, told.outcome] += 1
+        print(
+            f"{name:20} {kind:9} {n_labels:3} {told.outcome:14} {told.area:.2f} "
+            f"({told.low:.2f} to {told.high:.2f})  {true:.2f}  {half}", flush=True,
+        )  # fmt: skip
+    for key, count in sorted(counts.items()):
+        print(*key, count, sep=" | ")
+
+
+def truths(machine, kind, X, positive, train, y, test):
+    """The true score of every method by its name, fitted to all training rows."""
+    ours = type(machine).__name__
+    if kind == "positives":
+        scores = {ours: roc_auc_score(positive[test], machine.decision_function(X[test]))}
+        for method in pu_rivals(0):
+            model = clone(method.estimator).fit(X[train], y)
+            scores[method.name] = roc_auc_score(positive[test], decision_of(model, X[test]))
+        return scores
+    scores = {ours: np.mean(machine.predict(X[test]) == positive[test])}
+    for method in few_label_rivals(0):
+        rows = y >= 0 if method.learns_from == "labels" else slice(None)
+        model = clone(method.estimator).fit(X[train][rows], y[rows])
+        scores[method.name] = np.mean(model.predict(X[test]) == positive[test])
+    return scores
+
+
+def rivals(folder, sets, seconds, kinds):
+    print("set  kind  labels  verdict: method, difference found, true difference")
+    claims, before = {}, {}
+    for k, (name, half, kind, n_labels, X, positive, found) in enumerate(
+        problems(folder, sets, kinds, False)
+    ):
+        train, y, test = found
+        machine = fitted(kind, k, X[train], y, seconds)
+        compared = compare_with_baselines(
+            machine, X[train], y, time_budget=2 * seconds or 600, random_state=0
+        )
+        true = truths(machine, kind, X, positive, train, y, test)
+        ours = true[type(machine).__name__]
+        for line in compared.differences.itertuples():
+            apart = ours - true[line.name]
+            where = "worse than" if line.ahead else "better than"
+            is_right = apart < 0 if line.ahead else apart > 0
+            # What the greater score says without an interval.
+            before.setdefault((half, kind, where), []).append(is_right)
+            if line.clear:
+                claims.setdefault((half, kind, where), []).append(is_right)
+                print(
+                    f"{name:20} {kind:9} {n_labels:3} {where} {line.name}: {line.difference:+.3f} "
+                    f"({line.low:+.3f} to {line.high:+.3f}), {apart:+.3f} "
+                    f"{'' if is_right else 'WRONG'}  {half}  {compared.folds} folds", flush=True,
+                )  # fmt: skip
+        print(f"{name:20} {kind:9} {n_labels:3} {compared.outcome}", flush=True)
+    for key in sorted(before):
+        right, was = claims.get(key, []), before[key]
+        print(*key, f"{sum(right)} of {len(right)} claims right",
+              f"({sum(was)} of {len(was)} by the greater score)", sep=" | ")  # fmt: skip
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--part", nargs="+", default=["noise", "signal", "rivals", "prior"])
+    parser.add_argument("--kinds", nargs="+", default=["positives", "classes"])
+    parser.add_argument("--sets", type=int, default=40)
+    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=10.0, help="of the choice of settings")
+    parser.add_argument("--quick", action="store_true", help="defaults, no forests or graphs")
+    options = parser.parse_args()
+    QUICK = options.quick
+    if QUICK:
+        options.seconds = 0.0
+        of_positives.pu_methods, of_classes.few_label_methods = pu_rivals, few_label_rivals
+    warnings.simplefilter("ignore")
+    if "noise" in options.part:
+        noise(options.repeats, options.seconds, options.kinds)
+    if "signal" in options.part:
+        signal(options.data, options.sets, options.seconds, options.kinds)
+    if "rivals" in options.part:
+        rivals(options.data, options.sets, options.seconds, options.kinds)

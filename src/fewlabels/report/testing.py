@@ -1,0 +1,80 @@
+"""Whether a fitted model beats chance, and whether its prior agrees with its labels."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..model_selection.comparison.run import sample
+from ..model_selection.permutation import NO_SIGNAL, permutation_test
+from .held_out import cross_fit_classes, cross_fit_positive
+from .intervals import counted_interval
+
+# Labelled rows that take part, and unlabelled rows that models of several classes are asked about.
+_MOST_LABELLED, MOST_ASKED = 1500, 20_000
+# An estimated prior contradicts labels if its threshold misses most of the held-out labelled rows
+# although these rank this high.
+_FOUND, _HIGH = 0.5, 0.75
+# Fewer positive unlabelled rows than this are none.
+_NONE = 0.75
+
+
+class Tests(NamedTuple):
+    """Results of the tests.
+
+    ``signal`` is a ``PermutationTest``, or None, and ``reason`` says why. ``contradiction`` is how
+    many held-out labelled rows lie above the threshold, of how many, where an estimated prior
+    contradicts them. ``held`` are the ``HeldOut`` scores, if they are of all rows.
+    """
+
+    signal: Any = None
+    contradiction: tuple[int, int] | None = None
+    held: Any = None
+    reason: str = ""
+
+    @property
+    def silences(self):
+        """Whether nothing should be said about rows."""
+        return self.signal is not None and self.signal.outcome == NO_SIGNAL
+
+
+def tested(estimator, X, y, deadline, seconds=0.0):
+    """The ``Tests`` of a fitted model by scores of models that were trained without the rows.
+
+    ``y`` has 1 for positive rows, or numbers of classes and -1 for unlabelled rows. Beyond 4000
+    rows a sample takes part. ``seconds`` is what a fit takes.
+    """
+    of_classes = estimator.learns_from == "classes"
+    labelled = y >= 0 if of_classes else y == 1
+    kept, _ = sample(labelled, _MOST_LABELLED, "labelled", np.random.RandomState(0))
+    is_sample = len(kept) < len(y)
+    X, y = (X[kept], y[kept]) if is_sample else (X, y)
+    if of_classes:
+        others = np.flatnonzero(y < 0)[:MOST_ASKED]
+        held = cross_fit_classes(estimator, X, y, others, deadline, seconds)
+        kinds = y[held.rows]
+    else:
+        held = cross_fit_positive(estimator, X, y, deadline)
+        kinds = (y[held.rows] == 1).astype(int)
+    if held.reason:
+        return Tests(reason=held.reason)
+    parts = np.zeros(len(kinds), int) if held.parts is None else held.parts
+    signal = permutation_test(held.scores, kinds, parts, held.planned, int(np.sum(labelled)))
+    if signal is None:
+        return Tests(reason="no labelled row could be held out together with one of another kind")
+    contradiction = None if of_classes else _contradiction(estimator, held, kinds, signal)
+    return Tests(signal, contradiction, held if held.is_complete and not is_sample else None)
+
+
+def _contradiction(estimator, held, kinds, signal):
+    """Labelled rows above the threshold, and all; None where the prior agrees with them.
+
+    The threshold marks as many unlabelled rows as the prior says. Where that is none, or misses
+    most labelled rows although they rank high, either the prior is too small by far or labelled
+    rows are no random sample of all positives.
+    """
+    own = held.scores[kinds == 1]
+    hits, n = int(np.sum(own > 0)), len(own)
+    is_estimated = getattr(estimator, "prior_interval_", None) is not None
+    is_none = is_estimated and estimator.prior_ * np.sum(kinds == 0) < _NONE
+    misses_most = signal.area >= _HIGH and counted_interval(hits, n)[1] < _FOUND
+    return (hits, n) if is_estimated and (is_none or misses_most) else None
