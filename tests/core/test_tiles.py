@@ -93,6 +93,14 @@ def test_a_value_does_not_depend_on_its_neighbours(kind, dtype, is_sparse, rng, 
     np.testing.assert_array_equal(*sums)
 
 
+@pytest.mark.parametrize("n", [1, 2, 60, 192, 300])
+def test_all_rows_with_each_other(n, rng):
+    rows, term, _, _ = problem(rng, n, 1, 3, np.float64)
+    packed = TiledRows(rows, term)
+    values = packed.columns(row_map(Map.EXP2), *packed.all_rows(), 1)
+    np.testing.assert_allclose(values, slow_values(Map.EXP2, rows, term, rows, term), atol=1e-13)
+
+
 def test_stored_columns(rng, core_level):
     for n, count in ((1, 1), (5, 4), (2049, 7), (4097, 9)):
         for dtype in TYPES:
