@@ -5,8 +5,7 @@
 evaluates Gaussian kernel values on tiles of dense rows (``d`` features) and of sparse rows
 (1 % of 10 000 features): products with coefficients ("apply") and columns. Processes of all
 versions take turns, and the least of many repeats counts, so that other work on the machine
-matters little. "floor" is the time of the multiply-adds alone at the measured peak, which is 0.7 to
-1 times what a product of matrices reaches.
+matters little. In brackets: the ratio to the other checkout.
 """
 
 import argparse
@@ -15,6 +14,7 @@ import os
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -60,13 +60,12 @@ def serve():
         n, m = tiles.n, columns.shape[0]
         if call == "apply":
             out = np.zeros(n)
-            work = lambda: tiles.apply(row_map, columns, term, coef, out, n_jobs)  # noqa: E731
+            work = partial(tiles.apply, row_map, columns, term, coef, out, n_jobs)
         else:
             out = np.empty((m, n), dtype)
-            work = lambda: tiles.columns(row_map, columns, term, n_jobs, out)  # noqa: E731
+            work = partial(tiles.columns, row_map, columns, term, n_jobs, out)
         work()
-        best = np.inf
-        end = time.process_time() + seconds
+        best, end = np.inf, time.process_time() + seconds
         while time.process_time() < end:
             start = time.process_time_ns()
             work()
@@ -97,13 +96,14 @@ def main():
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--before", type=Path, help="folder `src` of another checkout")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each version")
+    parser.add_argument("--level", default="", help="only this level: v2, v3 or v4")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--only", default="", help="cases whose name contains this")
     args = parser.parse_args()
     if args.serve:
         return serve()
     here = Path(__file__).resolve().parents[1] / "src"
-    versions = {level: Version(here, level) for level in LEVELS}
+    versions = {level: Version(here, level) for level in LEVELS if level.endswith(args.level)}
     if args.before:
         versions = {"before": Version(args.before.resolve())} | versions
     names = list(versions)

@@ -2,6 +2,7 @@
 
 import faulthandler
 import os
+import platform
 import sys
 from pathlib import Path
 
@@ -53,3 +54,20 @@ def seed():
 def rng(seed):
     """A fresh generator from ``seed``."""
     return np.random.default_rng(seed)
+
+
+_IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
+_LEVELS = ["x86-64-v2", "x86-64-v3", "x86-64-v4"] if _IS_X86 else ["aarch64"]
+
+
+@pytest.fixture(params=_LEVELS)
+def core_level(request, monkeypatch):
+    """Let kernel values come from the core for an instruction level that this processor has."""
+    from fewlabels._core import LEVEL, columns, library, tiles
+
+    level = request.param
+    if level > LEVEL or not library.library_path(level).exists():
+        pytest.skip(f"{level} is not built, or beyond this processor.")
+    for module in (columns, tiles):
+        monkeypatch.setattr(module, "lib", library.open_library(level))
+    return level

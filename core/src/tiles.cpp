@@ -10,9 +10,12 @@ namespace fl {
 namespace {
 
 constexpr int kColumns = 4;
-// Vectors of rows for four columns and for one: 32 registers hold 16 sums, 16 hold 12.
+// Vectors of rows for four columns and for one: 32 registers hold 16 sums, 16 hold 12 (Clang spills
+// some of these, which costs more than the loads that a third vector saves).
 #if defined(__AVX512F__) || defined(__aarch64__)
 constexpr int kStrip = 4, kTall = 4;
+#elif defined(__clang__)
+constexpr int kStrip = 2, kTall = 6;
 #else
 constexpr int kStrip = 3, kTall = 6;
 #endif

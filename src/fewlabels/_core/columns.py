@@ -25,7 +25,7 @@ def apply_columns(storage, slots, coef, out, start, stop):
 
 
 def gather(storage, slots, rows, out):
-    """``out[i, k] = storage[slots[k], rows[i]]``"""
+    """``out[i, k] = storage[slots[k], rows[i]]``."""
     count, n_rows = slots.size, rows.size
     lib.fl_gather(
         storage.shape[1], f64(storage, storage.size), count, i64(slots, count),
@@ -34,7 +34,7 @@ def gather(storage, slots, rows, out):
 
 
 def gather_product(storage, slots, rows, coef, out):
-    """``out[i] += sum_k storage[slots[k], rows[i]] coef[k]``"""
+    """``out[i] += sum_k storage[slots[k], rows[i]] coef[k]``."""
     count, n_rows = slots.size, rows.size
     lib.fl_gather_product(
         storage.shape[1], f64(storage, storage.size), count, i64(slots, count),

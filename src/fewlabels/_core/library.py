@@ -60,7 +60,8 @@ def library_path(level):
     return _FOLDER / f"fewlabels-{level}{_SUFFIX}"
 
 
-def _open(level):
+def open_library(level):
+    """The library for an instruction level, with its functions declared."""
     try:
         library = ctypes.CDLL(str(library_path(level)))
     except OSError as error:
@@ -90,13 +91,13 @@ def _load():
                 f"FEWLABELS_CORE_LEVEL={forced} is not an instruction level of this installation; "
                 f"choose one of {', '.join(built)}."
             )
-        return _open(forced), forced
+        return open_library(forced), forced
     lowest = _X86[0] if library_path(_X86[0]).exists() else "baseline"
-    library = _open(lowest)
+    library = open_library(lowest)
     best = library.fl_level()
     if best > 2:
         lowest = _X86[best - 2]
-        library = _open(lowest)
+        library = open_library(lowest)
     return library, lowest
 
 

@@ -72,7 +72,7 @@ def _sparse(row_map, rows, row_term, lanes, lane_term):
 
 
 def apply_sparse(row_map, rows, row_term, lanes, lane_term, coef, out, start, stop):
-    """``out += K(rows, columns) @ coef``, where ``rows`` is (data, indices, indptr) of CSR rows."""
+    """``out += K(rows, columns) @ coef``; ``rows``: data, indices and indptr of CSR rows."""
     fixed = _sparse(row_map, rows, row_term, lanes, lane_term)
     function = lib.fl_apply_sparse_f32 if lanes.dtype == _FLOAT32 else lib.fl_apply_sparse_f64
     function(*fixed, f64(coef, coef.size), f64_out(out, row_term.size), start, stop)

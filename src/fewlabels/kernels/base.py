@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from .._core.library import CONSTANTS
+
 # Half the rounding of float32 kernel values that is allowed, in units of the last place: they
 # have to be right to 1e-5 of their size, 84 units.
 FLOAT32_UNITS_LIMIT = 82.0
@@ -18,10 +20,10 @@ FLOAT32_UNITS_LIMIT = 82.0
 class Map(IntEnum):
     """How compiled code turns ``row_term + column_term + <row, column>`` into a kernel value."""
 
-    EXP2 = 0  # 2^z
-    POWER = 1  # z^degree
-    TANH = 2
-    IDENTITY = 3
+    EXP2 = CONSTANTS["EXP2"]  # 2^z
+    POWER = CONSTANTS["POWER"]  # z^degree
+    TANH = CONSTANTS["TANH"]
+    IDENTITY = CONSTANTS["IDENTITY"]
 
 
 class Kernel(ABC):

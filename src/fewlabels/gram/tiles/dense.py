@@ -38,8 +38,8 @@ class TiledRows:
 
     def all_rows(self):
         """All prepared rows and their terms."""
-        rows = self.tiles.transpose(0, 2, 1).reshape(-1, self.d)
-        return rows[: self.n], self.term.reshape(-1)[: self.n]
+        rows = self.tiles.transpose(0, 2, 1).reshape(-1, self.d)[: self.n]
+        return np.ascontiguousarray(rows), self.term.reshape(-1)[: self.n]
 
     def threads(self, n_columns, n_jobs):
         work = self.n * n_columns * (self.d + 16)
