@@ -208,6 +208,31 @@ def rivals(folder, sets, seconds, kinds):
               f"({sum(was)} of {len(was)} by the greater score)", sep=" | ")  # fmt: skip
 
 
+def prior(folder, sets):
+    print("set  labelled  prior (interval)  truth  held-out area  contradicts the labels")
+    counts = Counter()
+    for k, name in enumerate(SETS[:sets]):
+        X, positive = real(folder, name)
+        for biased in (False, True):
+            found = positives_of(X, positive, POSITIVES[0], biased)
+            if not found:
+                continue
+            train, y, _ = found
+            machine = PUSVM().fit(X[train], y)
+            told = tested(machine, X[train], y, ENDLESS)
+            truth = float(positive[train][y == 0].mean())
+            off = "less than a third" if machine.prior_ < truth / 3 else "at least a third"
+            counts[halves(k), off, told.contradiction is not None] += 1
+            low, high = machine.prior_interval_
+            print(
+                f"{name:20} {'biased' if biased else 'random'} {machine.prior_:.3g} "
+                f"({low:.2g} to {high:.2g})  {truth:.2f}  {told.signal.area:.2f}  "
+                f"{told.contradiction}  {halves(k)}", flush=True,
+            )  # fmt: skip
+    for (half, off, said), count in sorted(counts.items()):
+        print(f"{half} | estimate {off} of the truth | contradiction {said} | {count}")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
@@ -216,9 +241,13 @@ if __name__ == "__main__":
     parser.add_argument("--sets", type=int, default=40)
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=10.0, help="of the choice of settings")
+    parser.add_argument("--train", type=int, default=TRAIN, help="training rows")
+    parser.add_argument("--labels", type=int, help="labelled rows, in place of few and many")
     parser.add_argument("--quick", action="store_true", help="defaults, no forests or graphs")
     options = parser.parse_args()
-    QUICK = options.quick
+    QUICK, TRAIN = options.quick, options.train
+    if options.labels:
+        POSITIVES = LABELS = (options.labels,) * 2
     if QUICK:
         options.seconds = 0.0
         of_positives.pu_methods, of_classes.few_label_methods = pu_rivals, few_label_rivals
@@ -229,3 +258,5 @@ if __name__ == "__main__":
         signal(options.data, options.sets, options.seconds, options.kinds)
     if "rivals" in options.part:
         rivals(options.data, options.sets, options.seconds, options.kinds)
+    if "prior" in options.part:
+        prior(options.data, options.sets)

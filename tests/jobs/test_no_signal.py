@@ -11,7 +11,7 @@ from fewlabels import fit_table, jobs
 from fewlabels.cli import app
 from fewlabels.io.models.files import read_metadata
 
-HEADLINE = "No signal: the features don't separate "
+HEADLINE = "No signal: the features do not separate "
 FAST = {"time_budget": 0, "random_state": 0}
 
 
@@ -97,8 +97,9 @@ def test_methods_are_compared_only_if_asked_for():
 
 
 def test_columns_that_tell_the_labels():
-    table = noise("classes")
-    table["a"] += np.where(table["t"] == "u", 4.0, 0.0)
+    table = noise("classes", 40)
+    is_u = (table["t"] == "u") | ((table["t"] == "") & (np.arange(500) % 2 == 0))
+    table["a"] += np.where(is_u, 4.0, 0.0)
     found = fit_table(table, "t", baselines=True, **FAST)
     signal = found.metadata["training"]["signal"]
     assert signal["found"] and "headline" not in signal and "No signal" not in repr(found)

@@ -43,7 +43,7 @@ def _signal_facts(tests, facts):
     )
     if tests.silences:
         told["headline"] = (
-            f"No signal: the features don't separate held-out {one} from {other} better than "
+            f"No signal: the features do not separate held-out {one} from {other} better than "
             f"chance ({area}), so no share, precision, ranking or probability is given; use "
             "features that are related to the labels, or label more rows"
         )
