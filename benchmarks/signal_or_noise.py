@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 from fewlabels import PUSVM, S3VM, tune
 from fewlabels._deadline import ENDLESS
-from fewlabels.report.testing import tested
+from fewlabels.report.evidence.testing import tested
 
 
 def find_signal(machine, X, y):

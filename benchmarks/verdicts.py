@@ -32,7 +32,7 @@ from fewlabels.baselines.methods import decision_of, few_label_methods, pu_metho
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.model_selection.comparison import few_labels as of_classes
 from fewlabels.model_selection.comparison import positive_unlabelled as of_positives
-from fewlabels.report.testing import tested
+from fewlabels.report.evidence.testing import tested
 
 ROWS, TRAIN = 1500, 400
 # Labelled rows: of positives, and of two classes.

@@ -16,14 +16,14 @@ from fewlabels._deadline import Deadline
 from fewlabels.io.models.files import save_model
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.report import collect
-from fewlabels.report.fit import Fit
-from fewlabels.report.held_out import hide_labels
-from fewlabels.report.intervals import (
+from fewlabels.report.evidence.held_out import hide_labels
+from fewlabels.report.evidence.intervals import (
     counted_interval,
     cross_fitted_interval,
     promise,
     threshold_interval,
 )
+from fewlabels.report.fit import Fit
 from fewlabels.report.page.html import page
 from fewlabels.report.reasons import reasons
 

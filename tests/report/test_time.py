@@ -4,7 +4,7 @@ import numpy as np
 
 from fewlabels import PUSVM
 from fewlabels._deadline import Deadline
-from fewlabels.report.held_out import cross_fit_positive
+from fewlabels.report.evidence.held_out import cross_fit_positive
 
 
 def test_no_machine_is_trained_that_would_end_too_late():

@@ -5,12 +5,12 @@ import pandas as pd
 
 from ..fitted import class_of
 from .contents import Findings, Group, Ranking, Rate
-from .held_out import counted, cross_fit_classes, group_of
-from .intervals import counted_interval, cross_fitted_interval
+from .evidence.held_out import counted, cross_fit_classes, group_of
+from .evidence.intervals import counted_interval, cross_fitted_interval
+from .evidence.testing import MOST_ASKED
 from .labels import doubtful
 from .page import words
 from .reasons import reasons
-from .testing import MOST_ASKED
 
 _LISTED = 10
 _RIGHT = "Answers that are right"

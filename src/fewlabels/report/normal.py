@@ -7,8 +7,8 @@ from ..io.errors import UserError
 from ..metrics import benjamini_hochberg
 from ..model_selection.tuning.result import trim_of
 from .contents import Findings, Group, Ranking, Rate
-from .held_out import counted
-from .intervals import threshold_interval
+from .evidence.held_out import counted
+from .evidence.intervals import threshold_interval
 from .page import words
 from .reasons import reasons
 from .ties import alike, first_of_equal, told

@@ -3,8 +3,8 @@
 import numpy as np
 
 from .contents import Findings, Ranking, Rate
-from .held_out import cross_fit_positive, group_of, hide_labels
-from .intervals import promise
+from .evidence.held_out import cross_fit_positive, group_of, hide_labels
+from .evidence.intervals import promise
 from .labels import doubtful
 from .page import words
 from .reasons import reasons

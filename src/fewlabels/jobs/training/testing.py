@@ -5,7 +5,7 @@ from ...io.errors import quoted
 
 def test_model(fitted, X, y, deadline):
     """The ``Tests`` of a model that was fitted to labels, and notes for the user."""
-    from ...report.testing import tested
+    from ...report.evidence.testing import tested
 
     tests = tested(fitted.estimator, X, y, deadline, fitted.seconds)
     notes = [f"the time budget was short: {cut}" for cut in deadline.cut]

@@ -8,13 +8,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-from .._deadline import Deadline
-from ..fitted import class_of
-from ..model_selection import LabeledKFold, PUKFold
-from ..training.cross_fitting import Sample, left_out_scores
-from .contents import Group, Rate
+from ..._deadline import Deadline
+from ...fitted import class_of
+from ...model_selection import LabeledKFold, PUKFold
+from ...training.cross_fitting import Sample, left_out_scores
+from ..contents import Group, Rate
+from ..page import words
 from .intervals import counted_interval
-from .page import words
 
 # Machines of a cross-fit; seconds after which no further one is begun, and their share of those
 # that are left for a report.

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model_selection.comparison.run import sample
-from ..model_selection.permutation import NO_SIGNAL, permutation_test
+from ...model_selection.comparison.run import sample
+from ...model_selection.permutation import NO_SIGNAL, permutation_test
 from .held_out import cross_fit_classes, cross_fit_positive
 from .intervals import counted_interval
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import beta
 
-from ..metrics.intervals import CONFIDENCE, counted_interval, cross_fitted, cross_fitted_interval
+from ...metrics.intervals import CONFIDENCE, counted_interval, cross_fitted, cross_fitted_interval
 
 __all__ = [
     "Promise", "counted_interval", "cross_fitted_interval", "promise", "threshold_interval",

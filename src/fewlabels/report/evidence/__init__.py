@@ -1,0 +1,1 @@
+"""Scores of rows that a model was not trained on, and what can be concluded from them."""
