@@ -47,11 +47,15 @@ def build(folder):
     sources = {
         path.relative_to(REPOSITORY / "src").as_posix()
         for path in (REPOSITORY / "src" / "fewlabels").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and not {"__pycache__", "lib"} & {*path.parts}
     }
     in_package = {name for name in names if name.startswith("fewlabels/")}
-    expect(in_package == sources, f"in one of wheel and sources: {in_package ^ sources}")
+    libraries = {name for name in in_package if name.startswith("fewlabels/_core/lib/")}
+    expect(libraries, "the wheel lacks the compiled core")
+    both = in_package - libraries
+    expect(both == sources, f"in one of wheel and sources: {both ^ sources}")
     expect("fewlabels/py.typed" in names, "the wheel lacks py.typed")
+    expect("-py3-none-" in wheel.name and "any" not in wheel.name, f"its tag: {wheel.name}")
     rest = {name for name in names if not name.startswith("fewlabels/")}
     info = {name.split("/", 1)[1] for name in rest}
     expect(all(".dist-info/" in name for name in rest), f"the wheel holds {sorted(rest)}")
@@ -59,7 +63,9 @@ def build(folder):
     with tarfile.open(sdist) as archive:
         inside = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
     needed = {"LICENSE", "README.md", "pyproject.toml", *(f"src/{name}" for name in sources)}
+    needed |= {"setup.py", "core/backend.py", "core/compile.py", "core/src/block.cpp"}
     expect(needed <= inside, f"the sdist lacks {sorted(needed - inside)}")
+    expect(not any(name.endswith((".so", ".dll")) for name in inside), "libraries in the sdist")
     say(f"{wheel.name}: {len(names)} files, {wheel.stat().st_size / 1e3:.0f} kB; {sdist.name}")
     return wheel
 
