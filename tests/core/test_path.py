@@ -14,13 +14,13 @@ SIZES = [1, 2, 7, 33, 64, 65, 200]
 
 def levels():
     """Levels that this processor can run."""
-    names = [f"x86-64-v{k}" for k in range(2, library.lib.fl_level() + 1)] or ["aarch64"]
-    return [name for name in names if library._path(name).exists()]
+    names = [f"x86-64-v{k}" for k in range(2, library.lib.fl_level() + 1)] or ["baseline"]
+    return [name for name in names if library.library_path(name).exists()]
 
 
 @pytest.fixture(params=levels())
 def level(request, monkeypatch):
-    lib = library._open(request.param)
+    lib = library.open_library(request.param)
     for module in (core, factor):
         monkeypatch.setattr(module, "lib", lib)
     return request.param

@@ -8,15 +8,15 @@ import pandas as pd
 import pytest
 
 from fewlabels import PUSVM, fit_table
-from fewlabels.jobs.training import affordable
-from fewlabels.jobs.training.affordable import (
+from fewlabels.jobs.training.timing import affordable
+from fewlabels.jobs.training.timing.affordable import (
     Pace,
     affordable_rows,
     drawn,
     encodable_rows,
     pace_of,
 )
-from fewlabels.jobs.training.budget import Budget
+from fewlabels.jobs.training.timing.budget import Budget
 
 
 def since(seconds):
@@ -38,7 +38,7 @@ def test_a_budget_that_is_spent():
     spent = Budget(60.0, reported=True, started=since(80.0))
     assert spent.left == 0.0 and spent.to_compare() == 0.0
     # The rest takes no more than a fifth of the budget and three seconds.
-    rest = spent.for_fits() + spent.test().left() + spent.report().left()
+    rest = spent.for_fits() + spent.test().left() + spent.to_report().left()
     assert 0.0 < rest < 15.0
     assert Budget(60.0, baselines=True, started=since(80.0)).to_compare() == 10.0
 
@@ -46,7 +46,7 @@ def test_a_budget_that_is_spent():
 def test_no_budget_ends_what_can_be_cut_short():
     nothing = Budget(0.0, reported=True)
     assert nothing.to_compare() == 0.0
-    for end in (nothing.calibration(), nothing.test(), nothing.report()):
+    for end in (nothing.calibration(), nothing.test(), nothing.to_report()):
         assert 0.0 < end.left() <= 2.0
     assert Budget(0.0, baselines=True).to_compare() == 10.0
 

@@ -54,7 +54,9 @@ def test_the_core_neither_allocates_nor_throws(repository):
     for path in sorted((repository / "core" / "src").iterdir()):
         code = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
         includes = set(re.findall(r"#include <([^>]+)>", code))
-        assert includes <= {"math.h", "stdint.h", "cpuid.h"}, path
+        # Vector minima and conversions that the compiler doesn't find by itself.
+        more = {"immintrin.h"} if path.name == "lanes.hpp" else set()
+        assert includes <= {"math.h", "stdint.h", "cpuid.h", *more}, path
         for match in words.finditer(code):
             allowed = match.group(1) == "free" and not match.group(0).endswith("(")
             assert allowed, f"{path.name}: {match.group(0)}"  # `free` also names variables
@@ -64,7 +66,7 @@ def test_only_the_penalty_knows_a_slope_in_the_core(repository):
     found = set()
     for path in (repository / "core" / "src").iterdir():
         code = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
-        if re.search(r"\?[^;]*\bslope_(left|right)\b[^;]*:", code):
+        if re.search(r"[?:]\s*[\w.]*\bslope_(left|right)\b", code):  # chosen by a condition
             found.add(path.name)
     assert found == {"penalty.hpp"}
 
@@ -72,7 +74,7 @@ def test_only_the_penalty_knows_a_slope_in_the_core(repository):
 @pytest.mark.parametrize("name", ["print"])
 def test_the_library_prints_only_when_asked(trees, name):
     for path, tree in trees.items():
-        if path.startswith("cli/"):
+        if path.startswith("cli/") or path == "_versions.py":
             continue
         for node in ast.walk(tree):
             if not isinstance(node, ast.FunctionDef):

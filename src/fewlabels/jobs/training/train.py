@@ -20,8 +20,6 @@ from ...io.tables.training import TrainingFile, TrainingRows, read_training
 from ..cluster.files import is_on_cluster
 from ..cluster.training import train_on_cluster
 from ..observer import interruptible, job
-from .affordable import affordable_rows, drawn, encodable_rows, pace_of, subset
-from .budget import Budget
 from .choice import Choice, choose_machine, choose_roles, keeps_rows
 from .comparison import compare, comparison_facts, rows_of_others, too_short
 from .figures import count_labels, figures_of, silenced
@@ -32,6 +30,8 @@ from .parameters import machine_parameters, request_of, with_target_fpr
 from .search import Search, odd_rows, plan_search, tuning_facts, why_settings
 from .testing import test_model, tests_facts
 from .texts import encode, text_facts
+from .timing.affordable import affordable_rows, drawn, encodable_rows, pace_of, subset
+from .timing.budget import Budget
 
 # Options that say how a file is read, and not what is learnt from it.
 _OF_FILES = {*Reading._fields, "memory", "scheduler", "workers"}
@@ -91,7 +91,7 @@ class Training:
             file=prepared.file, found=found, encoder=prepared.encoder, X=prepared.X, y=found.y,
             estimator=self.fitted.estimator, metadata=self.metadata, profile=found.profile,
             tuning=self.fitted.tuning, comparison=self.comparison,
-            held=self.tests and self.tests.held, deadline=self.budget.report(),
+            held=self.tests and self.tests.held, deadline=self.budget.to_report(),
         )  # fmt: skip
 
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from ...estimators.positive_unlabelled import prior_of
-from ...io.models.machines import MACHINES
+from ....estimators.positive_unlabelled import prior_of
+from ....io.models.machines import MACHINES
 
 # Rows of the first fit, and the fewest that there have to be to try; how many times as many the
 # next one has, and the share of all rows that it has at most.

@@ -2,7 +2,7 @@
 
 import time
 
-from ..._deadline import Deadline
+from ...._deadline import Deadline
 
 # Shares of what is left for the choice of settings, and until when the machine is fitted and has
 # probabilities: alone, and with a comparison to follow.
@@ -92,7 +92,7 @@ class Budget:
             return 0.0
         return max(_LEAST_COMPARISON if self.baselines else 0.0, self._before_report)
 
-    def report(self):
+    def to_report(self):
         """When what takes long in a report has to end."""
         if not self.seconds:
             return Deadline(_QUICK)
