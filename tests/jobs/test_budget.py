@@ -31,7 +31,7 @@ def test_shares_of_a_budget():
     # What was used before comes off, and something is left for the report.
     late = Budget(60.0, reported=True, started=since(45.0))
     assert late.to_choose() < 4.0 and 5.0 < late.to_compare() < 6.1
-    assert 14.0 < late.report().left() <= 15.0
+    assert 14.0 < late.to_report().left() <= 15.0
 
 
 def test_a_budget_that_is_spent():
