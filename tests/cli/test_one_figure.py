@@ -68,9 +68,9 @@ def test_one_figure_of_each_quantity(told):
         assert f"predicted positive {marked}" in printed
         assert f"marks {shown(words.of_all(marked, n))}" in page
         assert f"Rows marked as 'red' {shown(words.of_all(marked, n))}" in page
-        found = {*re.findall(r"about (\S+ %) should really be", page)}
+        found = {*re.findall(r"about (\S+ %) \([^)]*\) should really be", page)}
         assert found == {*re.findall(r"Marked rows that are 'red' (\S+ %)", page)} != set()
-        found = {*re.findall(r"find about (\S+ %) of them", page)}
+        found = {*re.findall(r"find about (\S+ %) \([^)]*\) of them", page)}
         assert found == {*re.findall(r"Share of 'red' that is found (\S+ %)", page)} != set()
     else:
         counts = facts["unlabeled_predicted"]

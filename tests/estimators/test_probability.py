@@ -382,7 +382,7 @@ def test_probabilities_are_there_when_asked_for(rng):
     assert not hasattr(machine, "predict_proba")
     with pytest.raises(AttributeError) as caught:
         _ = machine.predict_proba
-    assert "pass probability='isotonic' or 'sigmoid'" in str(caught.value.__cause__)
+    assert "pass probability='isotonic' or 'sigmoid'" in str(caught.value)
     asked = S3VM().fit(X, y).predict_proba(X)
     assert np.array_equal(machine.set_params(probability="sigmoid").predict_proba(X), asked)
 

@@ -232,7 +232,8 @@ def test_a_class_arrives_on_a_path_from_scratch(rng, before):
     model.partial_fit(X[late], y[late], classes=NAMES[:k])
     assert model.objectives_ == [[]] * k and model.classes_.tolist() == list(NAMES[:k])
     assert np.all(model.kkt_violation_ < 1e-9) and np.mean(model.predict(X) == truth) > 0.8
-    assert len(model.consolidate().objectives_) == k
+    model.consolidate()
+    assert np.mean(model.predict(X) == truth) > 0.8
 
 
 def test_a_new_class_by_relabelling_and_what_is_refused(rng):

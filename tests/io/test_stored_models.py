@@ -23,6 +23,10 @@ LABELS = {"pusvm": [[1, 0, 1]], "s3vm": [[-1, 0, 1]]}
 pytestmark = pytest.mark.filterwarnings("ignore", category=InconsistentVersionWarning)
 
 
+# Scored in float32: another version of the compiled code rounds elsewhere.
+FLOAT32 = {"s3vm-probability-format-3"}
+
+
 def answers_of(machine, rows, names):
     return {name: getattr(machine, name)(rows) for name in names if name != "updated"}
 
@@ -34,7 +38,8 @@ def test_answers_stay(name, tmp_path):
     machine, wanted = pipeline[-1], ANSWERS[name]
     rows = sp.csr_array(ROWS) if schema.layout == "sparse" else ROWS
     for found, value in answers_of(machine, rows, wanted).items():
-        np.testing.assert_allclose(value, wanted[found], rtol=1e-14, atol=1e-14)
+        near = 1e-6 if name in FLOAT32 else 1e-14
+        np.testing.assert_allclose(value, wanted[found], rtol=near, atol=near)
     # And after it has been written again, by this version.
     metadata["format_version"] = 6
     save_model(tmp_path / "again", pipeline, metadata)

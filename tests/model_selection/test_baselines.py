@@ -461,7 +461,7 @@ def test_areas_end_at_one_and_keep_their_order():
     found = SimpleNamespace(
         methods=[SimpleNamespace(name=name) for name in ("ours", "ahead")], failures=["", ""],
         notes={}, running=[0, 1], folds=[0, 1, 2], mean=np.array([1.01, 1.02]),
-        error=np.array([0.1, np.inf]), seconds=[[1.0], [1.0]],
+        error=np.array([0.1, np.inf]), seconds=[[1.0], [1.0]], ends=None,
     )  # fmt: skip
     table = _table(found, True)
     assert list(table["name"]) == ["ahead", "ours"] and (table["score"] == 1.0).all()

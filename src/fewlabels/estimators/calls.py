@@ -16,7 +16,6 @@ from weakref import WeakKeyDictionary
 
 from sklearn import get_config
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.pipeline import Pipeline
 
 from .._deadline import ENDLESS, Deadline
 from .._warn import warn
@@ -56,6 +55,8 @@ if hasattr(os, "register_at_fork"):
 
 def snapshot_of(model):
     """A fitted model, or a pipeline that ends in one, as it is now: updates don't change it."""
+    from sklearn.pipeline import Pipeline  # which takes its time
+
     if isinstance(model, Pipeline):
         *before, (name, last) = model.steps
         model = copy(model)

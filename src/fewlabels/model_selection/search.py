@@ -23,7 +23,7 @@ from ..class_prior.finding import Prior
 from ..estimators.positive_unlabelled import fit_settings, prior_of
 from ..estimators.pu import CONSTRAINTS, PUSVM
 from ..estimators.rows import check_rows, check_weight
-from ..estimators.two_classes import TwoClassMachine
+from ..fitted import class_of
 from ..gram import make_gram
 from ..kernels import kind_of, make_kernel
 from ..kernels.width import resolve_gamma
@@ -268,7 +268,20 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
         check_rows(self, X, reset=False)  # complains in this class's name
         return self.best_estimator_.decision_function(X)
 
-    predict = TwoClassMachine.predict
+    def predict(self, X):
+        """The class of each row by the best machine.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        decision = self.decision_function(X)
+        return self.classes_[class_of(decision)]
 
 
 class FoldSearch:

@@ -82,8 +82,11 @@ def cross_fit_classes(estimator, X, y, others, deadline, seconds):
     what probabilities were calibrated by is taken.
     """
     known = getattr(estimator, "left_out_decisions_", None)
-    if known is not None and len(known) == len(y) and _time_for(deadline) < seconds:
-        return _calibrated_by(known, deadline)
+    if known is not None and len(known) == len(y):
+        # Calibration has held rows out, perhaps more than there is time for here.
+        n_known = int(np.isfinite(known).all(axis=1).sum())
+        if _time_for(deadline) < seconds * max(1.0, 2 * _FOLDS * n_known / int(np.sum(y >= 0))):
+            return _calibrated_by(known, deadline)
     sizes, held = np.bincount(y[y >= 0]), y
     if len(sizes) > 2 and sizes.max() > 1:
         alone = np.flatnonzero(sizes == 1)
