@@ -81,7 +81,7 @@ def test_too_few_rows_for_a_threshold(run, tables):
 
 def test_in_a_notebook_with_a_report(tables):
     found = fit_table(
-        tables / "logistic.csv", "kind", machine="logistic", time_budget=1, random_state=3
+        tables / "logistic.csv", "kind", machine="logistic", time_budget=5, random_state=3
     )
     assert found.model[-1].method == "logistic" and found.model[-1].random_state == 3
     names = set(found.comparison.table["name"])

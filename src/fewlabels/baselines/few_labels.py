@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_consistent_length
 
 from ..fitted import class_of
 from ..labels.semi_supervised import places_of, read_semi_labels
-from ..metrics.default_scores import labelled_accuracy
 from ..training.class_curves import curves_of_classes
 from ..training.cross_fitting import left_out_scores
 from ..training.curves import curve_of_labels
@@ -171,6 +170,8 @@ class FewLabelsBaseline(ClassifierMixin, Baseline):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights.
         """
+        from ..metrics.default_scores import labelled_accuracy  # which takes its time
+
         return labelled_accuracy(y, self.predict(X), self.unlabeled, self.classes_, sample_weight)
 
     def predict_proba(self, X) -> np.ndarray:

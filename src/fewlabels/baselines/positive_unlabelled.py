@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_consistent_length
 from ..class_prior.finding import Prior, check_prior, estimated_prior
 from ..fitted import Curve, class_of
 from ..labels.positive_unlabelled import read_labels
-from ..metrics.default_scores import positives_auc
 from ..training.cross_fitting import left_out_scores
 from ..training.curves import curve_with_prior
 from ..training.positive_unlabelled.scores import quantile_cut
@@ -179,6 +178,8 @@ class PUBaseline(ClassifierMixin, Baseline):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights.
         """
+        from ..metrics.default_scores import positives_auc  # which takes its time
+
         decision = self.decision_function(X)
         return positives_auc(y, decision, self.classes_[1], sample_weight)
 

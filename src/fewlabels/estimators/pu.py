@@ -15,7 +15,6 @@ from ..class_prior.finding import check_prior
 from ..kernels import SharedLeaves, Trees
 from ..labels.arrays import check_classes
 from ..labels.positive_unlabelled import read_more_labels
-from ..metrics.default_scores import positives_auc
 from ..problem.positive_unlabelled import DoubleHinge, weight_of_norm
 from ..solvers import Status
 from ..streams.positive_unlabelled import PUStream
@@ -322,6 +321,8 @@ class PUSVM(TwoClassMachine):
         float
             NaN, with a warning, without rows of both kinds.
         """
+        from ..metrics.default_scores import positives_auc  # which takes its time
+
         decision = self._decision_in_memory(X)
         return positives_auc(y, decision, self.classes_[1], sample_weight)
 

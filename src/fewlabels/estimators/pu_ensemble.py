@@ -24,7 +24,6 @@ from ..kernels import (
     make_kernel,
 )
 from ..kernels.width import resolve_gamma
-from ..metrics.default_scores import positives_auc
 from ..problem.convexity import curvature_missing
 from ..solvers import Settings
 from ..training.grams import shift_of
@@ -296,6 +295,8 @@ class PUEnsemble(TwoClassMachine):
         float
             NaN, with a warning, without rows of both kinds.
         """
+        from ..metrics.default_scores import positives_auc  # which takes its time
+
         decision = self._decision_in_memory(X)
         return positives_auc(y, decision, self.classes_[1], sample_weight)
 

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..kernels import centered
 from ..labels.semi_supervised import sides
-from ..metrics.default_scores import labelled_accuracy
 from ..training.cross_fitting import Sample
 from ..training.grams import shift_of
 from ..training.semi_supervised.branching import PROVEN
@@ -308,6 +307,8 @@ class S3VM(TwoClassMachine):
             NaN, with a warning, where no row has a label, as in a fold without any. Split with
             :class:`fewlabels.model_selection.LabeledKFold` to have labels in every fold.
         """
+        from ..metrics.default_scores import labelled_accuracy  # which takes its time
+
         return labelled_accuracy(y, self.predict(X), self.unlabeled, self.classes_, sample_weight)
 
     # -- fitting -------------------------------------------------------------------------------
