@@ -2,17 +2,20 @@
 
 import os
 
-from setuptools import setup
+from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
+
+
+class WithLibraries(Distribution):
+    """A package whose compiled libraries setuptools doesn't build itself."""
+
+    def has_ext_modules(self):
+        """The package belongs to one platform."""
+        return True
 
 
 class PlatformWheel(bdist_wheel):
     """A wheel with compiled libraries that don't depend on Python's version."""
-
-    def finalize_options(self):
-        """Let the wheel be one for a platform."""
-        super().finalize_options()
-        self.root_is_pure = False
 
     def get_tag(self):
         """Any Python, this platform or the one that was asked for."""
@@ -20,4 +23,4 @@ class PlatformWheel(bdist_wheel):
         return "py3", "none", os.environ.get("FEWLABELS_WHEEL", here)
 
 
-setup(cmdclass={"bdist_wheel": PlatformWheel})
+setup(distclass=WithLibraries, cmdclass={"bdist_wheel": PlatformWheel})

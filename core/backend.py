@@ -45,7 +45,8 @@ def get_requires_for_build_editable(config_settings=None):
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """Compile the core for the wheel's platform, and build the wheel."""
     # setuptools would add the libraries of an earlier build, for another platform.
-    shutil.rmtree(Path("build", "lib", "fewlabels", "_core"), ignore_errors=True)
+    for folder in Path("build").glob("lib*/fewlabels/_core"):
+        shutil.rmtree(folder)
     core.build(target=_target(), only=True)
     return build_meta.build_wheel(wheel_directory, config_settings, metadata_directory)
 
