@@ -16,9 +16,14 @@ DONE, STEP_LIMIT, STUCK, UNBOUNDED, SINGULAR, MISSING = (
 EXACT = CONSTANTS["EXACT"]
 
 
+def workspace(n, largest):
+    """Scratch space for calls of ``solve_block``, to be made once for several of them."""
+    return np.empty(lib.fl_block_work(n, largest)), np.empty(4 * n, np.int64)
+
+
 def solve_block(
     Q, here, place, part, joined, diagonal, g, a, penalty,
-    wanted, tol, max_steps, goal, largest, budget,
+    wanted, tol, max_steps, goal, largest, budget, work,
 ):  # fmt: skip
     """See ``fl_solve_block``: the pair steps, what is left of the budget, and how they ended.
 
@@ -28,14 +33,14 @@ def solve_block(
     n, present = a.size, here.size
     if Q.ndim != 2 or Q.shape[1] != n or len(Q) < present or len(part) < min(present, part.size):
         raise TypeError(f"the core needs {present} rows of {n} columns, got {Q.shape}.")
-    n_work = lib.fl_block_work(n, largest)
+    reals, integers = work
     budget, steps = ctypes.c_double(budget), ctypes.c_int64()
     ended = lib.fl_solve_block(
         n, f64(Q, Q.size), present, i64(here, present), i64(place, n),
         f64_out(part, len(part) ** 2), len(part), joined, f64(diagonal, n), f64_out(g, n),
         f64_out(a, n), penalty.of(n), i64_out(wanted, wanted.size), wanted.size, tol,
-        max_steps, goal, largest, byref(budget), f64_out(np.empty(n_work), n_work),
-        i64_out(np.empty(4 * n, np.int64), 4 * n), byref(steps),
+        max_steps, goal, largest, byref(budget),
+        f64_out(reals, lib.fl_block_work(n, largest)), i64_out(integers, 4 * n), byref(steps),
     )  # fmt: skip
     return steps.value, budget.value, ended
 

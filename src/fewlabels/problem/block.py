@@ -67,13 +67,14 @@ def solve_whole(g, a, penalty, met, tol, max_steps, goal, largest, budget):
     # Pair steps go through the columns of the rows that are there: these together, as they come.
     part, joined = np.empty((0, 0)), len(a) if met.whole else 0
     steps, ended = 0, code.MISSING
+    work = code.workspace(len(a), int(largest))
     while ended == code.MISSING:
         count = len(met.here)
         if count > max(joined, len(part)):
             part, joined = np.empty((2 * count, 2 * count)), 0
         done, budget, ended = code.solve_block(
             met.Q, met.here, met.place, part, joined, met.diagonal, g, a, pieces, wanted,
-            float(tol), int(max_steps) - steps, float(goal), int(largest), float(budget),
+            float(tol), int(max_steps) - steps, float(goal), int(largest), float(budget), work,
         )  # fmt: skip
         steps, joined = steps + done, count
         if ended == code.MISSING and not met.meet(wanted[wanted >= 0]):
@@ -91,6 +92,7 @@ def _solved(Q, g, a, penalty, tol, max_steps, goal, largest, budget):
     steps, budget, ended = code.solve_block(
         Q, order, order, part, n, Q.diagonal().copy(), g, a, penalty.pieces, wanted,
         float(tol), int(max_steps), float(goal), int(largest), float(budget),
+        code.workspace(n, int(largest)),
     )  # fmt: skip
     return steps, budget, Outcome(ended)
 
