@@ -53,15 +53,12 @@ class Target:
     system: str = platform.system()
     machine: str = platform.machine().lower()
 
-    @property
-    def levels(self):
+    def levels(self, compiler):
         """Flags for each instruction level; Python's loader knows the names."""
         if self.machine not in ("x86_64", "amd64"):
             return {"baseline": []}
-        return {
-            f"x86-64-{v}": [f"-march=x86-64-{v}"] if self.triple is None else [f"-mcpu=x86_64_{v}"]
-            for v in ("v2", "v3", "v4")
-        }
+        flag = "-mcpu=x86_64_{}" if "ziglang" in compiler else "-march=x86-64-{}"
+        return {f"x86-64-{v}": [flag.format(v)] for v in ("v2", "v3", "v4")}
 
     @property
     def suffix(self):
@@ -121,7 +118,7 @@ def build(folder=LIBRARIES, target=None, sanitize=False, only=False):
 
         futures = {
             level: [pool.submit(compile_one, level, flags, *item) for item in SOURCES.items()]
-            for level, flags in target.levels.items()
+            for level, flags in target.levels(compiler).items()
         }
         paths = []
         for level, objects in futures.items():
