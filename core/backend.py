@@ -1,6 +1,6 @@
 """The build backend: setuptools', after compiling the C++ core.
 
-A compiler that is there is used. Without one, the build asks for the ``ziglang`` wheel, which
+An installed compiler is used. Without one, the build requests the ``ziglang`` wheel, which
 brings one. ``FEWLABELS_WHEEL`` names the platform of the wheel, one of ``compile.WHEELS``.
 """
 

@@ -41,7 +41,7 @@ SOURCES = {
     "tiles.cpp": CONTRACTED,
     "usmo.cpp": STRICT,
 }
-# Static checks of addresses and of undefined behaviour while the library runs.
+# Checks of addresses and of undefined behaviour at run time.
 SANITIZE = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -g1 -O1".split()
 
 
