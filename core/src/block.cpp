@@ -55,8 +55,15 @@ FL_INLINE double down_slope(const Pieces& p, const double* a, const double* g, i
 // Lowest slope of the objective to the right, and highest one to the left.
 void extremes(const Pieces& p, const double* a, const double* g, int64_t n, double& low,
               double& high) {
-    low = kInf, high = -kInf;
-    for (int64_t k = 0; k < n; k++) {
+    vdouble lowest = vdouble{} + kInf, highest = -lowest;
+    int64_t k = 0;
+    for (; k + kLanes <= n; k += kLanes) {
+        const vdouble slope = loadd(g + k), at = loadd(a + k);
+        lowest = vmin(slope + p.rights(at, k), lowest);
+        highest = vmax(slope + p.lefts(at, k), highest);
+    }
+    low = min_of(lowest), high = max_of(highest);
+    for (; k < n; k++) {
         low = dmin(low, up_slope(p, a, g, k));
         high = dmax(high, down_slope(p, a, g, k));
     }
@@ -228,9 +235,22 @@ struct Part {
     int64_t stride, joined;
 };
 
-// Fill in the rows and columns that have joined since.
+// Fill in the rows and columns that have joined since, eight at a time: what is written to a column
+// is then a whole cache line.
 void gather(const Rows& rows, const Part& part) {
-    for (int64_t p = part.joined; p < rows.n_here; p++) {
+    constexpr int64_t kTogether = 8;
+    int64_t p = part.joined;
+    for (; p + kTogether <= rows.n_here; p += kTogether) {
+        const double* row = rows.Q + p * rows.n;
+        double* out = part.values + p * part.stride;
+        for (int64_t q = 0; q < p + kTogether; q++) {
+            const int64_t k = rows.here[q];
+            double* column = part.values + q * part.stride + p;
+            for (int64_t r = 0; r < kTogether; r++)
+                column[r] = out[r * part.stride + q] = row[r * rows.n + k];
+        }
+    }
+    for (; p < rows.n_here; p++) {
         const double* row = rows.Q + p * rows.n;
         for (int64_t q = 0; q <= p; q++)
             part.values[p * part.stride + q] = part.values[q * part.stride + p] = row[rows.here[q]];

@@ -25,8 +25,8 @@ static inline double factorise(double* A, int64_t m, int64_t stride) {
 
 // Add a last row: the new `column` (m entries) and `corner` of the matrix. False, and nothing
 // added, if the Schur complement is at most `rtol` times the corner.
-static inline bool append_row(double* L, int64_t m, int64_t stride, const double* column, double corner,
-                       double rtol) {
+static inline bool append_row(double* L, int64_t m, int64_t stride, const double* column,
+                              double corner, double rtol) {
     double* row = L + m * stride;
     for (int64_t i = 0; i < m; i++) {
         const double* other = L + i * stride;
@@ -60,8 +60,7 @@ static inline void delete_row(double* L, int64_t m, int64_t stride, int64_t p, d
 }
 
 // x = (L L')^-1 x in place, for `count` right-hand sides of m numbers, one after the other.
-static inline void solve(const double* L, int64_t m, int64_t stride, double* x,
-                         int64_t count = 1) {
+static inline void solve(const double* L, int64_t m, int64_t stride, double* x, int64_t count = 1) {
     for (int64_t i = 0; i < m; i++) {
         const double* row = L + i * stride;
         for (double* y = x; y < x + count * m; y += m) y[i] = (y[i] - dot(row, y, i)) / row[i];

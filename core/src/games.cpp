@@ -66,8 +66,8 @@ void find_values(const Game& game, Rule rule, double* values) {
             multiply(game.before + i * m, game.p + i * m, game.q + i * m, t,
                      game.before + (i + 1) * m, m);
         for (int64_t i = n - 1; i >= 0; i--)
-            values[i] += share(game.p + i * m, game.q + i * m, game.before + i * m, t, game.after,
-                               m);
+            values[i] +=
+                share(game.p + i * m, game.q + i * m, game.before + i * m, t, game.after, m);
     }
 }
 
@@ -149,8 +149,8 @@ int32_t fl_product_values(int64_t n_players, int64_t n_terms, int64_t n_backgrou
                           double* out, double* work, int64_t* integers) {
     const int64_t size = n_players * n_terms;
     const fl::Rules rules{nodes, weights, n_rules, first_nodes, tol};
-    fl::Game game{work, work + size, work + 3 * size, 0, 0, work + 2 * size,
-                  work + 3 * size + n_terms};
+    fl::Game game{work, work + size,     work + 3 * size,          0,
+                  0,    work + 2 * size, work + 3 * size + n_terms};
     double *scaled = game.after + n_terms, *bound = scaled + n_terms, *values = bound + n_terms;
     int64_t *players = integers, *kept = integers + n_players;
     for (int64_t b = 0; b < n_backgrounds; b++) {

@@ -40,7 +40,8 @@ constexpr int64_t kTimesIgnored = 3;
 constexpr int64_t kTogether = 4;
 
 // F and S. Real and Int are const where nothing is written.
-template <typename Real, typename Int> struct Lines {
+template <typename Real, typename Int>
+struct Lines {
     Real* F;
     Int* S;
     int64_t stride;
@@ -287,8 +288,8 @@ double set_directions(Rows r, int64_t n_free, int64_t n_moving, const int64_t* u
     for (int64_t k = n_free; k < n_free + n_moving; k++) {
         const int64_t i = used[k], line = r.s(DIR, i) > 0 ? UP : LO;
         const double end = r.f(line, i);
-        const double d = dabs(end) < kInf ? end - r.f(A, i) + left * r.rate(line, i)
-                                          : cap * (double)r.s(DIR, i);
+        const double d =
+            dabs(end) < kInf ? end - r.f(A, i) + left * r.rate(line, i) : cap * (double)r.s(DIR, i);
         r.f(D, i) = d;
         added += d;
     }
@@ -340,7 +341,8 @@ void meet_moving(Given r, int64_t n_moving, const int64_t* moving, double left, 
 
 // Where h of rows at breakpoints reaches the end of its range, and how fast. Other rows have no
 // end. For numbers and for vectors of them.
-template <typename V> struct Ranges {
+template <typename V>
+struct Ranges {
     V h, gamma, low, high;
 
     // Nothing moves but h: whether it is inside its range after a step of length eta.
@@ -362,7 +364,8 @@ template <typename V> struct Ranges {
 struct Breakpoints {
     const double *h, *gamma, *low, *high, *rate_low, *rate_high;
 
-    template <typename V> FL_INLINE Ranges<V> ranges(int64_t i) const {
+    template <typename V>
+    FL_INLINE Ranges<V> ranges(int64_t i) const {
         return {load<V>(h + i), load<V>(gamma + i), load<V>(low + i), load<V>(high + i)};
     }
     // Whether none of the rows in so many vectors from i on has an event before eta.
@@ -390,8 +393,8 @@ void meet_ranges(Given r, int64_t n, double left, double least, double noise, Fi
             if (left == 0.0 && row.stays(first.eta)) continue;
             if (r.s(STATUS, i) != FL_AT_BREAKPOINT || r.s(IGNORED, i) >= kTimesIgnored) continue;
             const double floor = least + noise * r.f(ROOT, i);
-            first.meet(row.h - row.low, left * r.f(RLOW, i) - row.gamma, floor,
-                       FL_EVENT_RANGE_LOW, i);
+            first.meet(row.h - row.low, left * r.f(RLOW, i) - row.gamma, floor, FL_EVENT_RANGE_LOW,
+                       i);
             first.meet(row.high - row.h, row.gamma - left * r.f(RHIGH, i), floor,
                        FL_EVENT_RANGE_HIGH, i);
         }
@@ -509,8 +512,7 @@ double fl_path_violation(const double* F, const int64_t* S, int64_t stride, int6
     return fl::violation({F, S, stride}, count, rows, first);
 }
 
-int32_t fl_path_sizes(const double* F, const int64_t* S, int64_t stride, int64_t n,
-                      double* sizes) {
+int32_t fl_path_sizes(const double* F, const int64_t* S, int64_t stride, int64_t n, double* sizes) {
     const Given r{F, S, stride};
     sizes[0] = sizes[1] = sizes[2] = 0.0;
     for (int64_t i = 0; i < n; i++) {
@@ -568,8 +570,8 @@ int32_t fl_path_size_of_step(const double* F, const int64_t* S, int64_t stride, 
 double fl_path_next_event(const double* F, const int64_t* S, int64_t stride, int64_t n,
                           int64_t n_free, int64_t n_moving, const int64_t* used, double left,
                           double limit, double least, double noise, int64_t* event) {
-    const fl::First first = fl::next_event({F, S, stride}, n, n_free, n_moving, used, left, limit,
-                                           least, noise);
+    const fl::First first =
+        fl::next_event({F, S, stride}, n, n_free, n_moving, used, left, limit, least, noise);
     event[0] = first.code, event[1] = first.which;
     return first.eta;
 }
@@ -585,8 +587,8 @@ int32_t fl_path_advance(double* F, int64_t* S, int64_t stride, int64_t n, int64_
     return FL_OK;
 }
 
-int32_t fl_factor_append(double* L, int64_t m, int64_t stride, const double* column,
-                         double corner, double rtol) {
+int32_t fl_factor_append(double* L, int64_t m, int64_t stride, const double* column, double corner,
+                         double rtol) {
     return fl::append_row(L, m, stride, column, corner, rtol);
 }
 

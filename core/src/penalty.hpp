@@ -57,6 +57,16 @@ struct Pieces : fl_penalty {
     FL_INLINE Piece operator[](int64_t i) const {
         return {lower[i], kink[i], upper[i], slope_left[i], slope_right[i]};
     }
+
+    // `right` and `left` of the variables k to k + kLanes - 1.
+    FL_INLINE vdouble rights(vdouble a, int64_t k) const {
+        const vdouble slope = a >= loadd(kink + k) ? loadd(slope_right + k) : loadd(slope_left + k);
+        return a >= loadd(upper + k) ? vdouble{} + kInf : slope;
+    }
+    FL_INLINE vdouble lefts(vdouble a, int64_t k) const {
+        const vdouble slope = a <= loadd(kink + k) ? loadd(slope_left + k) : loadd(slope_right + k);
+        return a <= loadd(lower + k) ? vdouble{} - kInf : slope;
+    }
 };
 
 }  // namespace fl

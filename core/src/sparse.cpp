@@ -1,7 +1,7 @@
 // Kernel values between CSR rows; see gram/tiles/sparse.py.
 //
-// A group of columns is held dense and interleaved: lanes[k, c] is feature k of column c. One stored
-// entry of a row serves them all, and their sums stay in registers over the whole row.
+// A group of columns is held dense and interleaved: lanes[k, c] is feature k of column c. One
+// stored entry of a row serves them all, and their sums stay in registers over the whole row.
 #include "maps.hpp"
 
 namespace fl {
@@ -54,7 +54,7 @@ FL_INLINE void evaluate(const Sparse<T>& p, int64_t r, int64_t c, T* values) {
     for (int k = 0; k < K; k++)
         z[k] = load<VecOf<T>>(p.lane_term + c + k * kLanesOf<T>) + p.row_term[r];
     add_products<K>(p, r, c, z);
-    map_values<T, K < 4 ? K : 4>(p.kind, p.degree, z);
+    map_values < T, K<4 ? K : 4>(p.kind, p.degree, z);
     for (int k = 0; k < K; k++) store(values + c + k * kLanesOf<T>, z[k]);
 }
 
@@ -116,25 +116,23 @@ void evaluate_all(const Sparse<T>& p, int64_t n, int64_t m, T* out, int64_t star
 }  // namespace
 }  // namespace fl
 
-#define FL_SPARSE(T, suffix)                                                                      \
-    int32_t fl_apply_sparse_##suffix(int32_t kind, int64_t degree, const T* data,                 \
-                                     const int64_t* indices, const int64_t* indptr,               \
-                                     const T* row_term, int64_t width, const T* lanes,            \
-                                     const T* lane_term, const double* coef, double* out,         \
-                                     int64_t start, int64_t stop) {                               \
-        fl::apply<T>({kind, degree, data, indices, indptr, row_term, width, lanes, lane_term},    \
-                     coef, out, start, stop);                                                     \
-        return FL_OK;                                                                             \
-    }                                                                                             \
-    int32_t fl_column_sparse_##suffix(int32_t kind, int64_t degree, const T* data,                \
-                                      const int64_t* indices, const int64_t* indptr,              \
-                                      const T* row_term, int64_t width, const T* lanes,           \
-                                      const T* lane_term, int64_t n, int64_t m, T* out,           \
-                                      int64_t start, int64_t stop) {                              \
-        fl::evaluate_all<T>(                                                                      \
-            {kind, degree, data, indices, indptr, row_term, width, lanes, lane_term}, n, m, out,  \
-            start, stop);                                                                         \
-        return FL_OK;                                                                             \
+#define FL_SPARSE(T, suffix)                                                                     \
+    int32_t fl_apply_sparse_##suffix(                                                            \
+        int32_t kind, int64_t degree, const T* data, const int64_t* indices,                     \
+        const int64_t* indptr, const T* row_term, int64_t width, const T* lanes,                 \
+        const T* lane_term, const double* coef, double* out, int64_t start, int64_t stop) {      \
+        fl::apply<T>({kind, degree, data, indices, indptr, row_term, width, lanes, lane_term},   \
+                     coef, out, start, stop);                                                    \
+        return FL_OK;                                                                            \
+    }                                                                                            \
+    int32_t fl_column_sparse_##suffix(                                                           \
+        int32_t kind, int64_t degree, const T* data, const int64_t* indices,                     \
+        const int64_t* indptr, const T* row_term, int64_t width, const T* lanes,                 \
+        const T* lane_term, int64_t n, int64_t m, T* out, int64_t start, int64_t stop) {         \
+        fl::evaluate_all<T>(                                                                     \
+            {kind, degree, data, indices, indptr, row_term, width, lanes, lane_term}, n, m, out, \
+            start, stop);                                                                        \
+        return FL_OK;                                                                            \
     }
 
 extern "C" {

@@ -1,8 +1,8 @@
 // Kernel values between dense rows, tile by tile; see gram/tiles/dense.py.
 //
-// A tile holds 768 bytes of each feature: tiles[t, k, i] is feature k of row t * width + i. The inner
-// loop takes a strip of rows and four columns, whose products stay in registers over a chain of
-// features. Then the map follows, and whatever becomes of the values, without a detour through
+// A tile holds 768 bytes of each feature: tiles[t, k, i] is feature k of row t * width + i. The
+// inner loop takes a strip of rows and four columns, whose products stay in registers over a chain
+// of features. Then the map follows, and whatever becomes of the values, without a detour through
 // memory.
 #include "maps.hpp"
 
@@ -23,9 +23,11 @@ constexpr int kStrip = 3, kTall = 6;
 // of a sum, and with the number of sums.
 constexpr int64_t kChain = 16;
 
-template <typename T> constexpr int64_t kRows = FL_TILE_BYTES / sizeof(T);
+template <typename T>
+constexpr int64_t kRows = FL_TILE_BYTES / sizeof(T);
 
-template <typename T> struct Tiles {
+template <typename T>
+struct Tiles {
     int32_t kind;
     int64_t degree;
     T constant;
@@ -52,8 +54,7 @@ FL_INLINE void chain(const T* x, int64_t width, const T* columns, int64_t d, int
 
 // Values of S vectors of rows, from the i-th of tile t on, with C columns from the j-th on.
 template <typename T, int S, int C>
-FL_INLINE void evaluate(const Tiles<T>& p, int64_t t, int64_t i, int64_t j,
-                        VecOf<T> (&z)[C * S]) {
+FL_INLINE void evaluate(const Tiles<T>& p, int64_t t, int64_t i, int64_t j, VecOf<T> (&z)[C * S]) {
     const T* x = p.tiles + t * p.d * p.width + i;
     const T* columns = p.columns + j * p.d;
     int64_t last = imin(p.d, kChain);
@@ -73,11 +74,13 @@ FL_INLINE void evaluate(const Tiles<T>& p, int64_t t, int64_t i, int64_t j,
 }
 
 // Takes the values of a tile and adds their products with the coefficients.
-template <typename T> struct Products {
+template <typename T>
+struct Products {
     const double* coef;
     double total[kRows<T>];
 
-    template <int S, int C> FL_INLINE void take(int64_t i, int64_t j, const VecOf<T> (&z)[C * S]) {
+    template <int S, int C>
+    FL_INLINE void take(int64_t i, int64_t j, const VecOf<T> (&z)[C * S]) {
         T weights[C];
         for (int c = 0; c < C; c++) weights[c] = T(coef[j + c]);
         for (int s = 0; s < S; s++) {
@@ -89,11 +92,13 @@ template <typename T> struct Products {
 };
 
 // Takes the values of a tile and writes them.
-template <typename T> struct Values {
+template <typename T>
+struct Values {
     T* out;
     int64_t first, n;
 
-    template <int S, int C> FL_INLINE void take(int64_t i, int64_t j, const VecOf<T> (&z)[C * S]) {
+    template <int S, int C>
+    FL_INLINE void take(int64_t i, int64_t j, const VecOf<T> (&z)[C * S]) {
         for (int c = 0; c < C; c++)
             for (int s = 0; s < S; s++) {
                 int64_t row = first + i + s * kLanesOf<T>;
@@ -144,7 +149,8 @@ void apply(const Tiles<T>& p, const double* coef, double* out, int64_t start, in
     }
 }
 
-template <typename T> void evaluate_all(const Tiles<T>& p, T* out, int64_t start, int64_t stop) {
+template <typename T>
+void evaluate_all(const Tiles<T>& p, T* out, int64_t start, int64_t stop) {
     for (int64_t t = start; t < stop; t++) {
         Values<T> values = {out, t * p.width, p.n};
         walk(p, t, values);
@@ -154,26 +160,24 @@ template <typename T> void evaluate_all(const Tiles<T>& p, T* out, int64_t start
 }  // namespace
 }  // namespace fl
 
-#define FL_TILES(T, suffix)                                                                      \
-    int32_t fl_apply_tiles_##suffix(int32_t kind, int64_t degree, double constant, int64_t n,   \
-                                    int64_t d, int64_t width, const T* tiles, const T* row_term, \
-                                    int64_t m, const T* columns, const T* column_term,           \
-                                    const double* coef, double* out, int64_t start,              \
-                                    int64_t stop) {                                              \
-        fl::apply<T>({kind, degree, T(constant), n, d, width, tiles, row_term, m, columns,       \
-                      column_term},                                                              \
-                     coef, out, start, stop);                                                    \
-        return FL_OK;                                                                            \
-    }                                                                                            \
-    int32_t fl_column_tiles_##suffix(int32_t kind, int64_t degree, double constant, int64_t n,  \
-                                     int64_t d, int64_t width, const T* tiles,                   \
-                                     const T* row_term, int64_t m, const T* columns,             \
-                                     const T* column_term, T* out, int64_t start,                \
-                                     int64_t stop) {                                             \
-        fl::evaluate_all<T>({kind, degree, T(constant), n, d, width, tiles, row_term, m,         \
-                             columns, column_term},                                              \
-                            out, start, stop);                                                   \
-        return FL_OK;                                                                            \
+#define FL_TILES(T, suffix)                                                                       \
+    int32_t fl_apply_tiles_##suffix(                                                              \
+        int32_t kind, int64_t degree, double constant, int64_t n, int64_t d, int64_t width,       \
+        const T* tiles, const T* row_term, int64_t m, const T* columns, const T* column_term,     \
+        const double* coef, double* out, int64_t start, int64_t stop) {                           \
+        fl::apply<T>(                                                                             \
+            {kind, degree, T(constant), n, d, width, tiles, row_term, m, columns, column_term},   \
+            coef, out, start, stop);                                                              \
+        return FL_OK;                                                                             \
+    }                                                                                             \
+    int32_t fl_column_tiles_##suffix(int32_t kind, int64_t degree, double constant, int64_t n,    \
+                                     int64_t d, int64_t width, const T* tiles, const T* row_term, \
+                                     int64_t m, const T* columns, const T* column_term, T* out,   \
+                                     int64_t start, int64_t stop) {                               \
+        fl::evaluate_all<T>(                                                                      \
+            {kind, degree, T(constant), n, d, width, tiles, row_term, m, columns, column_term},   \
+            out, start, stop);                                                                    \
+        return FL_OK;                                                                             \
     }
 
 extern "C" {

@@ -259,9 +259,9 @@ int64_t fl_usmo_set_membership(int64_t u, int32_t inside, int64_t* members, int6
     return set.count;
 }
 
-int32_t fl_usmo_evaluate(int64_t n, int64_t n_samples, const int64_t* samples,
-                         const double* sigma, const double* linear, const double* rows,
-                         int64_t stride, const int64_t* slot, double* F) {
+int32_t fl_usmo_evaluate(int64_t n, int64_t n_samples, const int64_t* samples, const double* sigma,
+                         const double* linear, const double* rows, int64_t stride,
+                         const int64_t* slot, double* F) {
     const fl::KernelRows held{rows, stride, slot};
     for (int64_t k = 0; k < n_samples; k++)
         F[samples[k]] = -linear[samples[k]] - fl::dot(held[samples[k]], sigma, n);
@@ -272,21 +272,20 @@ int32_t fl_usmo_critical_values(const int64_t* members, int64_t count, const dou
                                 const double* kink, const double* upper, const double* F,
                                 double* critical, int64_t* who) {
     // Nothing is written to sigma and F.
-    const fl::State state{const_cast<double*>(sigma), kink, upper, nullptr,
-                          const_cast<double*>(F)};
+    const fl::State state{const_cast<double*>(sigma), kink, upper, nullptr, const_cast<double*>(F)};
     fl::Critical{critical, who}.find(members, count, state);
     return FL_OK;
 }
 
 int32_t fl_usmo_scan_non_bound(double* sigma, const double* kink, const double* upper,
-                               const double* diagonal, double* F, int64_t* members,
-                               int64_t* place, int64_t* count, const double* rows, int64_t stride,
+                               const double* diagonal, double* F, int64_t* members, int64_t* place,
+                               int64_t* count, const double* rows, int64_t stride,
                                const int64_t* slot, double tol, int64_t max_steps, double* tally,
                                int64_t* need, int64_t* steps) {
     fl::Members set{members, place, *count};
-    const int32_t ended = fl::scan_non_bound({sigma, kink, upper, diagonal, F}, set,
-                                             {rows, stride, slot}, tol, max_steps, {tally, need},
-                                             *steps);
+    const int32_t ended =
+        fl::scan_non_bound({sigma, kink, upper, diagonal, F}, set, {rows, stride, slot}, tol,
+                           max_steps, {tally, need}, *steps);
     *count = set.count;
     return ended;
 }
@@ -298,10 +297,9 @@ int32_t fl_usmo_scan_whole(int64_t n, int64_t* position, int64_t last, double* c
                            int64_t stride, const int64_t* slot, double tol, int64_t max_steps,
                            double* tally, int64_t* need, int64_t* steps) {
     fl::Members set{members, place, *count};
-    const int32_t ended = fl::scan_whole(n, *position, last, {critical, who},
-                                         {sigma, kink, upper, diagonal, F}, linear, set,
-                                         {rows, stride, slot}, tol, max_steps, {tally, need},
-                                         *steps);
+    const int32_t ended =
+        fl::scan_whole(n, *position, last, {critical, who}, {sigma, kink, upper, diagonal, F},
+                       linear, set, {rows, stride, slot}, tol, max_steps, {tally, need}, *steps);
     *count = set.count;
     return ended;
 }

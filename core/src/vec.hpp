@@ -53,6 +53,32 @@ FL_INLINE int64_t imin(int64_t a, int64_t b) { return a < b ? a : b; }
 
 typedef int64_t vint __attribute__((vector_size(kBytes)));
 
+// The vector whose lane l is lane l ^ w of v, for w a power of 2 below the number of lanes.
+#if defined(__clang__)
+#define FL_SHUFFLE(v, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
+#else
+#define FL_SHUFFLE(v, ...) __builtin_shuffle(v, vint{__VA_ARGS__})
+#endif
+template <int w, typename V>
+FL_INLINE V swapped(V v) {
+#if defined(__AVX512F__)
+    return FL_SHUFFLE(v, 0 ^ w, 1 ^ w, 2 ^ w, 3 ^ w, 4 ^ w, 5 ^ w, 6 ^ w, 7 ^ w);
+#elif defined(__AVX__)
+    return FL_SHUFFLE(v, 0 ^ w, 1 ^ w, 2 ^ w, 3 ^ w);
+#else
+    return FL_SHUFFLE(v, 0 ^ w, 1 ^ w);
+#endif
+}
+
+// The smallest lane, in every lane; without branches, which would be
+// mispredicted.
+template <typename V>
+FL_INLINE V smallest_of(V v) {
+    if constexpr (kLanes >= 8) v = v < swapped<4>(v) ? v : swapped<4>(v);
+    if constexpr (kLanes >= 4) v = v < swapped<2>(v) ? v : swapped<2>(v);
+    return v < swapped<1>(v) ? v : swapped<1>(v);
+}
+
 // The smallest of many numbers and the first place where it occurs, lane by lane.
 struct Smallest {
     double value = kInf;
@@ -72,11 +98,10 @@ struct Smallest {
     }
     // All vectors have been added; numbers one by one may follow.
     FL_INLINE void finish() {
-        for (int64_t l = 0; l < kLanes; l++)
-            if (values[l] < value || (values[l] == value && places[l] < place)) {
-                value = values[l];
-                place = places[l];
-            }
+        const vdouble least = smallest_of(values);
+        const vint none = vint{} + INT64_MAX;
+        value = least[0];
+        place = smallest_of(values == least ? places : none)[0];
     }
     FL_INLINE void add_one(double number, int64_t at) {
         if (number < value) {
@@ -100,16 +125,8 @@ FL_INLINE double sum_of(vdouble v) {
     for (int64_t l = 1; l < kLanes; l++) s += v[l];
     return s;
 }
-FL_INLINE double min_of(vdouble v) {
-    double s = v[0];
-    for (int64_t l = 1; l < kLanes; l++) s = dmin(s, v[l]);
-    return s;
-}
-FL_INLINE double max_of(vdouble v) {
-    double s = v[0];
-    for (int64_t l = 1; l < kLanes; l++) s = dmax(s, v[l]);
-    return s;
-}
+FL_INLINE double min_of(vdouble v) { return smallest_of(v)[0]; }
+FL_INLINE double max_of(vdouble v) { return -smallest_of(-v)[0]; }
 
 // The functions below are static: files differ in their floating-point rules, and the linker would
 // keep the version of one of them for all.
@@ -131,7 +148,8 @@ static inline double dot(const double* x, const double* y, int64_t n) {
 }
 
 // y += t x
-static inline void add_scaled(double t, const double* __restrict x, double* __restrict y, int64_t n) {
+static inline void add_scaled(double t, const double* __restrict x, double* __restrict y,
+                              int64_t n) {
     for (int64_t k = 0; k < n; k++) y[k] += t * x[k];
 }
 

@@ -8,7 +8,7 @@ from ..._core import tiles
 from ..._threads import run_ranges
 
 # Below this many multiply-adds a second thread costs more than it saves.
-_WORTH_A_THREAD = 2_000_000
+_WORTH_A_THREAD = 8_000_000
 
 
 class TiledRows:
