@@ -244,12 +244,13 @@ class ConvexStream(PlainState):
         stays = self.of < n
         if len(self._leaving):
             others = ~np.isin(self.on_path, self._leaving)
-            is_off = len(np.unique(self.of[others])) == n
+            is_off = np.count_nonzero(np.bincount(self.of[others])) == n
             if is_off and (self.path.finished or not stays.all()):
                 stays, self._leaving = others, self._leaving[:0]
         if not stays.all():
-            of = np.unique(self.of[stays], return_inverse=True)[1]
-            self._keep(self.on_path[stays], of)
+            of = self.of[stays]
+            number = np.cumsum(np.bincount(of) > 0) - 1  # without those that nobody has any more
+            self._keep(self.on_path[stays], number[of])
 
     def _keep(self, on_path, of):
         """Rows that are on the path, and a place of every row of it (``heads``)."""

@@ -379,7 +379,7 @@ class PathFollower:
                 return  # the new rows may stay at zero
         total = clock.total_target if total is None else float(total)
         first = self._penalty_line()
-        kept = state.present if gone is None else np.setdiff1d(state.present, gone)
+        kept = state.present if gone is None else state.without(gone)
         low, up = state.F[first, kept], state.F[first + 2, kept]
         if added is not None:
             low = np.append(low, added.penalty.lower)

@@ -82,7 +82,13 @@ class State:
         for i in rows.tolist():
             self.lines.release(i, st.ABSENT)
         self.F[st.A, rows] = 0.0
-        self.present = np.setdiff1d(self.present, rows, assume_unique=True)
+        self.present = self.without(rows)
+
+    def without(self, rows):
+        """The present rows but ``rows``."""
+        stays = np.ones(self.n, dtype=bool)
+        stays[rows] = False
+        return self.present[stays[self.present]]
 
     def set_penalties(self, rows, penalties):
         """Give rows other penalties, with the sign +1 for those with the symmetric hinge."""
