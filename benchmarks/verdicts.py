@@ -21,7 +21,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from signal_or_noise import SETS, table
+from signal_or_noise import table
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
@@ -33,6 +33,13 @@ from fewlabels.model_selection import compare_with_baselines
 from fewlabels.model_selection.comparison import few_labels as of_classes
 from fewlabels.model_selection.comparison import positive_unlabelled as of_positives
 from fewlabels.report.evidence.testing import tested
+
+SETS = """australian clean1_musk diabetes heart_statlog house_votes ionosphere liver_disorders
+spectf adbench_breastw adbench_cardio adbench_landsat adbench_letter adbench_magic_gamma
+adbench_pageblocks adbench_satellite adbench_spambase adbench_vowels adbench_waveform adbench_wdbc
+adbench_annthyroid mushrooms phishing cod_rna ijcnn1 a9a bank_additional usmo_krvskp chapelle_g50c
+usps madelon usmo_isolet poker_hand_train cbcl_faces w8a shuttle mnist ssl_coil2 ssl_usps
+usmo_heart usmo_liverdisorders""".split()
 
 ROWS, TRAIN = 1500, 400
 # Labelled rows: of positives, and of two classes.
