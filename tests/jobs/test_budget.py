@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewlabels import PUSVM, fit_table
+from fewlabels import PUSVM, SVDDEnsemble, fit_table
 from fewlabels.jobs.training.timing import affordable
 from fewlabels.jobs.training.timing.affordable import (
     Pace,
@@ -90,6 +90,20 @@ def test_the_pace_is_measured(monkeypatch):
     assert pace.power == pytest.approx(1.5) and pace.before == 2.5
     assert math.isclose(pace.seconds_of(9000), 1e-6 * 9000**1.5)
     assert pace_of(PUSVM(), X[:1000], y[:1000], 10.0) is None
+
+
+def test_short_fits_do_not_measure_the_pace_for_long(monkeypatch):
+    X, sizes = np.zeros((200_000, 2)), []
+
+    def seconds(machine, X, y):
+        sizes.append(X.shape[0])
+        return 1e-5 * X.shape[0]
+
+    monkeypatch.setattr(affordable, "_seconds_of", seconds)
+    # Even if the seconds grew as fast as they can, a fit of all rows would be short.
+    pace = pace_of(SVDDEnsemble(), X, None, 1000.0)
+    assert sizes == [500, 2000, 8000]
+    assert pace.seconds_of(200_000) == pytest.approx(2.0)
 
 
 def test_rows_that_can_be_encoded():

@@ -66,6 +66,17 @@ class TunedForest(RandomForestClassifier):
         return super().fit(X, y)
 
 
+class _GraphOf:
+    """The graph that ``LabelSpreading(kernel="knn")`` makes of rows, found once for many fits."""
+
+    def __init__(self, n_neighbors, X):
+        neighbors = NearestNeighbors(n_neighbors=n_neighbors).fit(X)
+        self.graph = neighbors.kneighbors_graph(X, mode="connectivity")
+
+    def __call__(self, X, Z):
+        return self.graph
+
+
 class TunedSpreading(ClassifierMixin, BaseEstimator):
     """Label spreading over the graph of nearest neighbours that does best on labels held out."""
 
@@ -81,6 +92,8 @@ class TunedSpreading(ClassifierMixin, BaseEstimator):
             LabelSpreading(kernel="knn", n_neighbors=min(k, X.shape[0] - 1), alpha=alpha)
             for k, alpha in product(_GRAPHS, _CLAMPING)
         ]
+        graphs = {one.n_neighbors: _GraphOf(one.n_neighbors, X) for one in candidates}
+        trials = [clone(one).set_params(kernel=graphs[one.n_neighbors]) for one in candidates]
         hits = np.zeros(len(candidates))
         if fewest > 1:
             parts = min(_PARTS, fewest)
@@ -88,8 +101,8 @@ class TunedSpreading(ClassifierMixin, BaseEstimator):
             for _, held in folds.split(known, y[known]):
                 hidden = y.copy()
                 hidden[known[held]] = -1
-                for place, candidate in enumerate(candidates):
-                    told = candidate.fit(X, hidden).transduction_
+                for place, trial in enumerate(trials):
+                    told = trial.fit(X, hidden).transduction_
                     hits[place] += np.sum(told[known[held]] == y[known[held]])
         self.spreading_ = candidates[int(np.argmax(hits))].fit(X, y)
         return self

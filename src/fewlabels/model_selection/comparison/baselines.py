@@ -85,6 +85,10 @@ def compare_with_baselines(
 
     Notes
     -----
+    The comparison ends early when further folds are unlikely to change which baselines
+    are clearly better or worse (Lan, Simon & Halperin 1982). For rows of one class without known
+    anomalies it ends when 1500 rows or all of them were held out.
+
     Ctrl-C ends the comparison and keeps the folds that are done. Beyond 4000 rows all methods
     see a sample of the rows. Settings that were chosen on the same labels favour the estimator
     a little; baselines have scikit-learn's defaults.
@@ -92,6 +96,9 @@ def compare_with_baselines(
     References
     ----------
     Nadeau, C., Bengio, Y. (2003). Inference for the generalization error. Machine Learning 52.
+
+    Lan, K. K. G., Simon, R., Halperin, M. (1982). Stochastically curtailed tests in long-term
+    clinical trials. Communications in Statistics C 1.
 
     Examples
     --------
@@ -196,6 +203,8 @@ def _result(kind, found, why_not, agreement, disagreements, search):
         left_out = [method.name for method in found.methods if method.name not in names]
         if left_out and names:
             protocol += f" Not compared: {', '.join(left_out)}."
+    if found is not None and found.enough:
+        protocol += f" No more folds were made, as {found.enough}."
     if search.stopped:
         protocol += f" It was ended early by {search.stopped}."
     folds, rows = (0, 0) if found is None else (len(found.folds), found.rows)

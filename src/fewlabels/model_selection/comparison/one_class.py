@@ -9,12 +9,15 @@ from sklearn.model_selection import KFold
 from ...baselines.methods import beside, one_class_methods
 from ...estimators import SVDDEnsemble
 from ...training.neighbors import far_from_neighbors
-from .run import MOST_ROWS, folds_in_words, run
+from .run import ENOUGH, MOST_ROWS, folds_in_words, run
 
 _FOLDS, _REPEATS = 5, 2
 # The rate asked for where the machine has none.
 _TARGET_FPR = 0.05
 _SIDES = ("left", "right")
+# Without known anomalies the comparison ends when so many rows were held out, or all of them.
+_HELD_OUT = 1500
+_COUNTED = "enough rows were held out to count false alarms and to compare ranks"
 # Rows shown that methods disagree on.
 _SHOWN = 20
 
@@ -52,7 +55,17 @@ def compare_one_class(machine, rows, known_other, trim, search, rng):
             outside = score < cut
         return score, outside, *(estimator.score_samples(part) for part in other)
 
-    found = run(methods, splits, evaluate, search)
+    def enough(found):
+        if known_other is None:
+            held = sum(len(splits[fold][1]) for fold in found.folds)
+            is_pass = len(found.folds) >= _FOLDS
+            return _COUNTED if is_pass or held >= _HELD_OUT else ""
+        if len(found.folds) % _FOLDS:
+            return ""
+        _against(found)
+        return ENOUGH if found.is_settled(_FOLDS, len(splits)) else ""
+
+    found = run(methods, splits, evaluate, search, enough=enough, every=1)
     if not found.running:
         return found, "", None, None
     folds = f"{folds_in_words(found.folds)} ({_FOLDS} parts, shuffled anew each time)."

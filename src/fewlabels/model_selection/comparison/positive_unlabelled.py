@@ -10,7 +10,7 @@ from ...class_prior import estimate_prior, split_labels
 from ...estimators import PUEnsemble
 from ...estimators.positive_unlabelled import prior_of
 from ..splitters import PUKFold
-from .run import folds_in_words, run, sample
+from .run import ENOUGH, folds_in_words, run, sample
 
 _FOLDS, _REPEATS = 5, 4
 # Most positive rows that take part.
@@ -48,15 +48,24 @@ def compare_pu(machine, rows, search, rng):
         recall, predicted = called[is_positive].mean(), called[~is_positive].mean()
         return placements(decision, is_positive), recall, predicted
 
-    found = run(methods, splits, evaluate, search)
-    running, common = found.running, found.folds
-    if running:
-        values = np.full((len(running), len(common), len(mark)), np.nan)
-        for i, k in enumerate(running):
-            for j, fold in enumerate(common):
+    ratio = 1.0 / (folds - 1)
+
+    def fill(found):
+        values = np.full((len(found.running), len(found.folds), len(mark)), np.nan)
+        for i, k in enumerate(found.running):
+            for j, fold in enumerate(found.folds):
                 values[i, j, splits[fold][1]] = found.outputs[k][fold][0]
         seen = np.isfinite(values[0]).any(axis=0)
-        found.fill_placements(values[:, :, seen], positive[seen], 1.0 / (folds - 1))
+        found.fill_placements(values[:, :, seen], positive[seen], ratio)
+
+    def enough(found):
+        fill(found)
+        return ENOUGH if found.is_settled(folds, len(splits)) else ""
+
+    found = run(methods, splits, evaluate, search, enough=enough, every=folds)
+    running, common = found.running, found.folds
+    if running:
+        fill(found)
         for k in running:
             called = np.mean([found.outputs[k][fold][1:] for fold in common], axis=0)
             recall, predicted = called

@@ -10,10 +10,12 @@ from sklearn.utils import _safe_indexing
 from ..._threads import one_blas_thread
 from ...metrics.intervals import cross_fitted_interval
 from ...training.cross_fitting import cross_fit
-from .judge import corrected_error
+from .judge import cannot_change, corrected_error
 
 # Most rows that take part.
 MOST_ROWS = 4000
+# Why a comparison ends although there is time.
+ENOUGH = "more of them are unlikely to change which methods are clearly better or worse"
 
 
 class Scores:
@@ -22,7 +24,8 @@ class Scores:
     By method ``outputs`` by fold, ``seconds``, ``failures`` (why it could not be run) and
     ``notes``; by ``running`` method, over the ``folds`` in common, ``mean`` scores and their
     ``error``, and for proportions their intervals, ``ends``; ``rows`` were held out. ``protocol``
-    says how the scores were made, and ``caution`` what they do not show.
+    says how the scores were made, and ``caution`` what they do not show. If further folds were not
+    needed, ``enough`` says why.
     """
 
     def __init__(self, methods):
@@ -31,7 +34,7 @@ class Scores:
         self.seconds = [[] for _ in methods]
         self.failures = [""] * len(methods)
         self.running, self.folds, self.rows, self.notes = [], [], 0, {}
-        self.protocol = self.caution = ""
+        self.protocol = self.caution = self.enough = ""
         self.ends = None
 
     def find_common(self):
@@ -57,13 +60,25 @@ class Scores:
         self.ends = [cross_fitted_interval(right, n_rows) for right in by_row.sum(axis=1).round(9)]
         # Under no difference its mean is known to be zero (McNemar).
         apart = np.sqrt(np.square(by_row - by_row[0]).sum(axis=1)) / n_rows
+        self.between = apart
         self.difference_error = np.maximum(self.difference_error, apart)
 
     def fill_folds(self, values, ratio, own=0.0, of_difference=0.0):
         """From scores of shape (n_running, n_folds), and errors that all folds share."""
         self._fill(values.mean(axis=1), values, ratio)
         self.error = np.hypot(self.error, own)
+        self.between = np.broadcast_to(of_difference, self.difference_error.shape)
         self.difference_error = np.hypot(self.difference_error, of_difference)
+
+    def is_settled(self, parts, n_planned):
+        """Whether further folds are unlikely to change a verdict about a baseline.
+
+        ``n_planned`` folds are planned, ``parts`` to a pass. The scores have to be filled in.
+        """
+        if len(self.running) < 2 or len(self.folds) % parts:
+            return False
+        differences = self.by_fold[0] - self.by_fold[1:]
+        return cannot_change(differences, self.between[1:], parts, n_planned, 1.0 / (parts - 1))
 
     def fill_placements(self, placements, positive, ratio):
         """From areas under ROC curves, row by row.
@@ -77,10 +92,11 @@ class Scores:
         by_row = np.nanmean(placements, axis=1)
         self.error = np.maximum(self.error, _between_rows(by_row, positive))
         apart = _between_rows(by_row - by_row[0], positive)
+        self.between = apart
         self.difference_error = np.maximum(self.difference_error, apart)
 
     def _fill(self, mean, by_fold, ratio):
-        self.mean = mean
+        self.mean, self.by_fold = mean, by_fold
         self.error = corrected_error(by_fold, ratio)
         self.difference_error = corrected_error(by_fold - by_fold[0], ratio)
 
@@ -91,8 +107,12 @@ def _between_rows(values, positive):
     return np.sqrt(sum(np.var(kind, axis=1, ddof=1) / kind.shape[1] for kind in kinds))
 
 
-def run(methods, splits, evaluate, search):
-    """``Scores`` of every method, ours first, by ``evaluate(method, fold, train, test)``."""
+def run(methods, splits, evaluate, search, *, enough, every):
+    """``Scores`` of every method, ours first, by ``evaluate(method, fold, train, test)``.
+
+    After ``every`` so many folds ``enough`` gets the scores so far, and says in words why no
+    further fold is needed, or nothing.
+    """
     found = Scores(methods)
 
     def attempt(place, *fold):
@@ -119,6 +139,12 @@ def run(methods, splits, evaluate, search):
             if output is not None:
                 found.outputs[place][fold] = output
             search.advance(methods[place].name)
+            done = fold + 1
+            if place == len(methods) - 1 and done % every == 0 and done < len(splits):
+                found.find_common()
+                found.enough = enough(found) if len(found.folds) == done else ""
+                if found.enough:
+                    break
     found.find_common()
     found.rows = len(set().union(*(splits[fold][1].tolist() for fold in found.folds)))
     return found

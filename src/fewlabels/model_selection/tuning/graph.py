@@ -30,6 +30,8 @@ _FEW, _MORE, _MOST_LEFT, _FEW_ROWS = 8, 2, 10, 100
 _STEADY, _PROBABLE = 0.5, (0.75, 0.9)
 # Rows that are compared on, of two classes; and the share of the time that this may take.
 _ROWS, _FOLDS, _REPEATS, _TIME, _TOL = 1500, 5, 2, 0.5, 1e-2
+# Seconds of a fit grow at most as this power of the number of rows.
+_POWER = 2.3
 # Probability from which a choice is called clear.
 _CLEAR = 0.95
 # Bases that the choice is made for.
@@ -71,6 +73,8 @@ def choose_graph(estimator, X, y, weight, search):
     graphs = [Manifold(float(f"{r / size:.3g}"), k, base=base, share=s) for r, k, s in _GRAPHS]
     is_few = sizes.min() < _FEW
     weight = None if weight is None else weight[rows]
+    # A fit of these rows takes at least its share of one of all rows.
+    search.took(search.expected * min(1.0, len(rows) / X.shape[0]) ** _POWER)
     trial = _Trial(estimator, kernel, X[rows], label[rows], weight, search.seed, is_few)
     if is_few:
         return _averaged(trial, graphs[0], search)
@@ -187,9 +191,12 @@ class _Trial:
     def of(self, graph, search, until):
         """How often each label is told wrongly, and the mean disagreement; None in no time.
 
-        There is no time where the first fit shows that the others will not end ``until`` then. An
+        There is no time where the fits so far show that the others will not end ``until`` then. An
         answer takes two kernels: that without a graph is the first.
         """
+        n_fits = len(self.folds) * (2 if graph is None else 1)
+        if graph is None and not search.is_time_for(n_fits, until):
+            return None
         if self.values is None:
             self.values = self.kernel.values(self.X, self.X)
         values = self.values
@@ -203,8 +210,7 @@ class _Trial:
                 self.estimator, values, left, self.weight, kernel="precomputed", solver="auto",
                 unlabeled=None, balance=self.balance, tol=max(_TOL, self.estimator.tol),
             )  # fmt: skip
-            to_come = len(self.folds) * (2 if graph is None else 1) - 1
-            if machine is None or not (told or search.is_time_for(to_come, until)):
+            if machine is None or not (told or search.is_time_for(n_fits - 1, until)):
                 return None
             told.append(machine.transduction_)
             wrong[fold] += (told[-1][rows] != self.known[rows]) / self.repeats

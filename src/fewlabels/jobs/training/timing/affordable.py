@@ -13,17 +13,19 @@ from ....estimators.positive_unlabelled import prior_of
 from ....io.models.machines import MACHINES
 
 # Rows of the first fit, and the fewest that there have to be to try; how many times as many the
-# next one has, and the share of all rows that it has at most.
-_FIRST, _FEWEST, _TIMES, _MOST = 500, 1_500, 2, 0.7
+# next one has, also where fits are short, and the share of all rows that it has at most.
+_FIRST, _FEWEST, _TIMES, _MANY_TIMES, _MOST = 500, 1_500, 2, 4, 0.7
 # Share of the time from which on a fit is long enough to tell, and of so many at first.
 _TELLING, _LONG, _COUNTED = 0.06, 0.3, 3
+# Share of the time that a fit of all rows takes at most if no longer one need be tried.
+_SAFE = 0.25
 # What the seconds of a fit grow by, as powers of the number of rows: least, most, and usually.
 _POWERS, _USUAL = (1.0, 2.3), 2.0
 # Rows that the prior is estimated from at most, about; any prior; and the share of the time that
 # is left for fits in any case.
 _MOST_FOR_PRIOR, _ANY_PRIOR, _HALF = 3_500, 0.3, 0.5
 # Rows that are learnt from in any case.
-_LEAST = 1_000
+_LEAST = 500
 # Fits that have to be made, as shares of one of all rows: the machine, and those that labelled
 # rows are held out of, for probabilities and for the report.
 _FITS = {"normal": 1.3, "positive": 2.0, "classes": 2.2}
@@ -64,7 +66,8 @@ def encodable_rows(n_rows, n_columns, read, left):
 def pace_of(estimator, X, y, seconds):
     """The ``Pace`` of a machine on these rows; None where they are few, or it cannot be fitted.
 
-    It is found by fits of more and more rows, until one takes a part of these seconds.
+    It is found by fits of more and more rows, until one takes a part of these seconds, or is so
+    short that all rows can be fitted within them, however fast the seconds grow.
     """
     n_rows, size, fits, before = X.shape[0], _FIRST, [], 0.0
     if n_rows < _FEWEST:
@@ -78,12 +81,16 @@ def pace_of(estimator, X, y, seconds):
         took = _seconds_of(clone(estimator), *part)
         if took is None:
             return None  # the fit of all rows says what is wrong
-        if fits and took > _TIMES ** _POWERS[1] * fits[-1][1]:  # something was loaded first
+        if fits and took > (len(rows) / fits[-1][0]) ** _POWERS[1] * fits[-1][1]:
+            # Something was loaded first.
             took = min(took, _seconds_of(clone(estimator), *part))
         fits.append((len(rows), took))
         if took > (_LONG if len(fits) < _COUNTED else _TELLING) * seconds:
             break
-        size *= _TIMES
+        if len(fits) >= _COUNTED and took * (n_rows / size) ** _POWERS[1] < _SAFE * seconds:
+            break
+        is_short = took * _MANY_TIMES ** _POWERS[1] < _TELLING * seconds
+        size *= _MANY_TIMES if is_short else _TIMES
     fits = fits[1:] or fits  # the first one loads what others find in memory
     power = _USUAL if len(fits) < 2 else _power(*fits[-2:])
     return Pace(*fits[-1], power, before)
