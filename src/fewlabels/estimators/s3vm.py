@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ..kernels import centered
+from ..kernels import SharedLeaves, Trees, centered
 from ..labels.semi_supervised import sides
 from ..training.cross_fitting import Sample
 from ..training.grams import shift_of
@@ -18,7 +18,7 @@ from ..training.semi_supervised.data import S3VMData
 from .calls import consistent, fitting
 from .elsewhere.places import place_of
 from .kernel_machine import COMMON, KernelMachine
-from .semi_supervised import changes, consolidation
+from .semi_supervised import before_training, changes, consolidation
 from .semi_supervised import solution as solutions
 from .two_classes import PROBABILITY, TwoClassMachine
 
@@ -73,8 +73,12 @@ class S3VM(TwoClassMachine):
         in units of the 0.9 quantile of \|f\| of unlabelled rows until the last. The problem
         has many local minima; this is what finds good ones. False is the papers' procedure,
         from the SVM of the labelled rows at full C*.
-    kernel : str, Manifold or callable, default="rbf"
+    kernel : str, Manifold, Trees or callable, default="rbf"
         As in :class:`SVDD`. The graph of "manifold" is that of labelled and unlabelled rows.
+        "trees" is half the Gaussian kernel and half the share of 300 extremely randomized trees in
+        which two rows fall into the same leaf. They are grown on the labelled rows. Pass
+        :class:`fewlabels.kernels.Trees` for other settings. Updates keep the forest that ``fit``
+        has grown; fit again to grow another one.
     gamma : {"distance", "scale", "auto"} or float, default="distance"
         Coefficient of "rbf", "poly" and "sigmoid", >= 0. "distance" is, for "rbf",
         ``min(1.4, 100 / d_eff) / D`` with D the mean squared distance between rows and
@@ -221,6 +225,7 @@ class S3VM(TwoClassMachine):
     learns_from: ClassVar[str] = "classes"
     _parameter_constraints: ClassVar[dict] = {
         **COMMON,
+        "kernel": [*COMMON["kernel"], StrOptions({Trees.name}), Trees, SharedLeaves],
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "C_star": [Interval(Real, 0.0, None, closed="neither")],
         "balance": ["boolean", Interval(Real, None, None, closed="neither"), dict],
@@ -345,6 +350,7 @@ class S3VM(TwoClassMachine):
         label, problems = given[rows.indices], solutions.problems_of(self, classes)
         solutions.check_each_has_labels(label, classes)
         self.classes_ = classes
+        before_training.grow_trees(self, rows, label)
         shift, stream = shift_of(self._make_kernel(), rows.X), None
         if self.solver == "path" or (rows.kept is None and self.kernel != "precomputed"):
             changes.refuse_what_has_no_path(self, rows.kept is not None)

@@ -8,10 +8,14 @@ from ..gram import row_keys
 _MOST = 10
 
 
-def value_order(X, positive, weight):
-    """Unlabelled rows, then positive ones, by values alone, as often as weights say."""
+def value_order(X, group, weight):
+    """Rows of one group after the other, by values alone, as often as weights say.
+
+    Groups are in the order of their marks: unlabelled rows, then positive ones, if ``group`` is a
+    mask of the positive ones.
+    """
     key = row_keys(X)
-    groups = (np.flatnonzero(~positive), np.flatnonzero(positive))
+    groups = (np.flatnonzero(group == mark) for mark in np.unique(group))
     return np.concatenate([repeated(rows, weight[rows], key) for rows in groups])
 
 

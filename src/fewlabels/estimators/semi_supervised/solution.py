@@ -13,6 +13,7 @@ from ..._warn import warn
 from ...fitted import Solution, class_of
 from ...fitted.solution import ROUNDING, Certificate, function_of, largest_value, run_by
 from ...gram import PrecomputedGram, RepeatedGram, make_gram
+from ...kernels import Deformed
 from ...labels.semi_supervised import places_of, read_semi_labels, read_shares
 from ...problem.convexity import curvature_missing
 from ...problem.semi_supervised import SemiSupervised
@@ -331,7 +332,7 @@ def left_out_decisions(self, sample):
         numbers = np.unique(sample.y[sample.y != 0])
         shares = read_shares(self.balance, self.classes_)
         settings["balance"] = dict(zip(numbers.tolist(), shares.tolist(), strict=True))
-    if self._deformed is not None:
+    if isinstance(self._deformed, Deformed):  # a forest grows without the labels left out
         settings["kernel"] = self._deformed
     labels, fold = sample.y, _folds(sample)
     sample = sample._replace(y=np.where(labels == 0, np.nan, labels))
