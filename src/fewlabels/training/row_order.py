@@ -19,6 +19,22 @@ def value_order(X, group, weight):
     return np.concatenate([repeated(rows, weight[rows], key) for rows in groups])
 
 
+def label_folds(X, place, n_folds):
+    """Fold of each labelled row, by values alone; equal rows of a class are in one.
+
+    ``place`` is the class of each row. Rows without one (-1) are in no fold (-1), and neither is a
+    row that is, with its copies, the only one of its class.
+    """
+    keys, fold, before = row_keys(X), np.full(len(place), -1), 0
+    for number in np.unique(place[place >= 0]):
+        rows = np.flatnonzero(place == number)
+        distinct, group = np.unique(keys[rows], return_inverse=True)
+        if len(distinct) > 1:
+            fold[rows] = (before + group) % n_folds
+            before += len(distinct)
+    return fold
+
+
 def repeated(rows, weight, key):
     """Rows in the order of their keys, each as often as its weight says; equal rows count as one.
 
