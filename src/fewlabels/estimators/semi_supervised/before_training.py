@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...class_prior.label_shift import estimated_shares
+from ...class_prior.class_ratio import estimated_shares
 from ...kernels import TREES_OF_CLASSES, Trees, kind_of
 from ...labels.semi_supervised import places_of, read_ratio
 from ...training.row_order import value_order
