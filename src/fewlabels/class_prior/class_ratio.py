@@ -18,10 +18,10 @@ from .estimate import interval_of
 _FOLDS, _TREES = 5, 100
 # More labelled rows of a class, or unlabelled rows, than these are a random sample of them.
 _MOST_OF_CLASS, _MOST_UNLABELLED = 1000, 2000
-# A bootstrap sample has so many labels of a class fewer than there are, and two at least; and the
-# interval leaves out this share of 1 - confidence. Both chosen by coverage on half of the sets in
-# benchmarks/class_ratio.py: scores and calibration come from the same few labels.
-_FEWER, _LEFT_OUT = 6, 0.5
+# A bootstrap sample has so many labels of a class fewer than there are, and two at least: scores
+# and calibration come from the same few labels. Chosen by coverage on the first half of the sets
+# in benchmarks/class_ratio.py.
+_FEWER = 3
 # EM ends when no share moves by more.
 _MOVED, _STEPS = 1e-9, 2000
 
@@ -98,11 +98,11 @@ def label_shift(
     go into :func:`label_shift_em`.
 
     For the intervals, scores of labelled and of unlabelled rows are drawn with replacement, then
-    calibrated and corrected again. With few labels such intervals are too narrow. So each sample
-    has six labels of a class fewer than there are, and an interval of 90 % is made of the middle
-    95 % of the replicates. ``docs/class-prior.md`` has the coverage that was measured. It is never
-    narrower than an interval for a share that was counted on the unlabelled rows. No interval
-    covers labels that are easier or harder than other rows of their class.
+    calibrated and corrected again. With few labels such intervals are too narrow, so each sample
+    has three labels of a class fewer than there are. ``docs/class-prior.md`` has the coverage that
+    was measured. An interval is never narrower than one for a share that was counted on the
+    unlabelled rows. No interval allows for labels that are easier or harder than other rows of
+    their class.
 
     References
     ----------
@@ -265,9 +265,8 @@ def estimated_shares(X, place, weight, classes, confidence=0.9, n_bootstrap=200,
         # Of each row the scores of one of the forests.
         scores = free[rng.integers(0, len(free), n_free), rng.integers(0, n_free, n_free)]
         replicates[k] = shares_of(per_row[own] * times, scores)
-    nominal = 1.0 - _LEFT_OUT * (1.0 - confidence)
     pairs = zip(shares, replicates.T, strict=True)
-    intervals = np.array([interval_of(one, of_it, nominal, n_free) for one, of_it in pairs])
+    intervals = np.array([interval_of(one, of_it, confidence, n_free) for one, of_it in pairs])
     return shares, intervals, replicates
 
 
