@@ -22,9 +22,7 @@ def plain_em(p, source, weight, steps):
     for _ in range(steps):
         new = np.zeros(len(shares))
         for row, w in zip(p, weight, strict=True):
-            joint = [
-                row[c] * shares[c] / source[c] for c in range(len(shares))
-            ]  # Saerens et al. (2002), eq. (2.8)
+            joint = [row[c] * shares[c] / source[c] for c in range(len(shares))]
             new += w * np.array(joint) / sum(joint)
         shares = new / weight.sum()
     return shares

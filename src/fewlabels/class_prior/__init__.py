@@ -1,9 +1,9 @@
 """Estimators of the class prior, and of class ratios among unlabelled rows."""
 
 from ..labels.positive_unlabelled import split_labels
+from .class_ratio import ClassRatio, label_shift, label_shift_em
 from .conventions import pooled_from_unlabeled, unlabeled_from_pooled
 from .estimate import METHODS, PriorEstimate, estimate_prior
-from .class_ratio import ClassRatio, label_shift, label_shift_em
 from .methods._base import PriorEstimator
 from .methods.best_bin import BestBin
 from .methods.blanchard import Blanchard

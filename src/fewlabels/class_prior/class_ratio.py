@@ -147,7 +147,8 @@ def label_shift(
 def label_shift_em(probabilities, source_shares, *, sample_weight=None):
     """Shares of the classes among rows, from probabilities under other shares.
 
-    The shares of greatest likelihood, by expectation-maximization (Saerens et al. 2002, eq. (2.8)).
+    The shares of greatest likelihood, by expectation-maximization (Saerens et al. 2002,
+    section 2.2).
 
     Parameters
     ----------

@@ -17,9 +17,9 @@ KERNELS: dict[str, type[Kernel] | type[Manifold]] = {
 }
 
 __all__ = [
-    "KERNELS", "RBF", "TREES_OF_CLASSES", "Callable", "Deformed", "FormedKernel", "Kernel", "Linear", "Manifold",
-    "Map", "MappedKernel", "Polynomial", "Precomputed", "SharedLeaves", "Sigmoid", "Trees",
-    "center_of", "centered", "kind_of", "make_kernel",
+    "KERNELS", "RBF", "TREES_OF_CLASSES", "Callable", "Deformed", "FormedKernel", "Kernel",
+    "Linear", "Manifold", "Map", "MappedKernel", "Polynomial", "Precomputed", "SharedLeaves",
+    "Sigmoid", "Trees", "center_of", "centered", "kind_of", "make_kernel",
 ]  # fmt: skip
 
 
