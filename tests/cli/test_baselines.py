@@ -120,7 +120,8 @@ def test_the_kernel_of_trees(run, tables):
     done = run(*command, "--machine", "pu-ensemble", "--kernel", "trees", "--bags", 2)
     assert done.code == 0 and "kernel trees" in done.out, done.err
     assert run("predict", tables / "m", tables / "forest.csv", "-o", tables / "o.csv").code == 0
-    refused = run("fit", tables / "neighbours.csv", "-o", tables / "m", *QUICK, "--kernel", "trees")
+    one = ["fit", tables / "neighbours.csv", "-o", tables / "m", *QUICK]
+    refused = run(*one, "--kernel", "trees")
     assert refused.code == 2
     assert "belongs to --machine pusvm, pu-ensemble or s3vm" in refused.err
     command[1] = tables / "logistic.csv"
