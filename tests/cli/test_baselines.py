@@ -120,6 +120,11 @@ def test_the_kernel_of_trees(run, tables):
     done = run(*command, "--machine", "pu-ensemble", "--kernel", "trees", "--bags", 2)
     assert done.code == 0 and "kernel trees" in done.out, done.err
     assert run("predict", tables / "m", tables / "forest.csv", "-o", tables / "o.csv").code == 0
+    one = ["fit", tables / "neighbours.csv", "-o", tables / "m", *QUICK]
+    refused = run(*one, "--kernel", "trees")
+    assert refused.code == 2
+    assert "belongs to --machine pusvm, pu-ensemble or s3vm" in refused.err
     command[1] = tables / "logistic.csv"
-    refused = run(*command, "--kernel", "trees")
-    assert refused.code == 2 and "belongs to --machine pusvm or pu-ensemble" in refused.err
+    done = run(*command, "--kernel", "trees")
+    assert done.code == 0 and "kernel trees" in done.out, done.err
+    assert run("predict", tables / "m", tables / "logistic.csv", "-o", tables / "o.csv").code == 0

@@ -8,7 +8,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fewlabels import PUSVM, S3VM, SVDD, PUEnsemble
+from fewlabels import PUSVM, SVDD, PUEnsemble
 from fewlabels.inspection import explain
 from fewlabels.io.models.files import describe, load_model, save_model
 from fewlabels.io.tables.schema import Schema
@@ -105,7 +105,7 @@ def test_named_and_refused(rows):
     X, _, known = rows
     machine = PUEnsemble(prior=0.3, kernel="trees", n_bags=2).fit(X[:200], known[:200])
     assert len(machine.function_.kernels[0].forest.roots) == Trees().n_trees
-    for other in (SVDD(kernel=FEW), SVDD(kernel="trees"), S3VM(kernel=FEW)):
+    for other in (SVDD(kernel=FEW), SVDD(kernel="trees")):
         with pytest.raises(ValueError, match="kernel"):
             other.fit(X, known.astype(int))
     with pytest.raises(ValueError, match="'max_samples' parameter of Trees"):

@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, tune
+from fewlabels.kernels import Trees
 from fewlabels.metrics import make_pu_scorer
 from fewlabels.model_selection import (
     LabeledKFold,
@@ -473,3 +474,13 @@ def test_shuffled_columns_in_a_grid_search(rng):
         cv=KFold(3, shuffle=True, random_state=0),
     ).fit(X)
     assert grid.best_index_ == 1 and grid.best_score_ > 0.8
+
+
+@pytest.mark.parametrize("ratio", [{"no": 0.4, "yes": 0.6}, "estimate"])
+def test_s3vm_with_trees_and_a_class_ratio(semi_data, ratio):
+    X, y, truth = semi_data
+    kernel = Trees(n_trees=20, min_samples_leaf=1, max_samples=1.0, splits="random")
+    model = tune(S3VM(kernel=kernel, class_ratio=ratio), X, y, time_budget=20)
+    assert model.class_ratio == ratio and model.class_ratio_.shape == (2,)
+    assert model.tuning_.candidates["accuracy"].max() > 0.7
+    assert np.mean(model.predict(X) == np.array(["no", "yes"])[truth]) > 0.8

@@ -145,7 +145,7 @@ def estimate_within(
     state, sizes, rng = _fitted(estimator, X, y, deadline)
     n_bootstrap = n_bootstrap or estimator._n_bootstrap
     replicates = estimator._replicate(state, sizes, rng, n_bootstrap)
-    low, high = _interval(estimator.prior_, replicates, confidence, estimator.n_unlabeled_)
+    low, high = interval_of(estimator.prior_, replicates, confidence, estimator.n_unlabeled_)
     values = [estimator.prior_, low, high]
     if convention == "pooled":
         counts = estimator.n_positive_, estimator.n_unlabeled_
@@ -190,7 +190,7 @@ def _estimator(method, pos_label, random_state, n_jobs):
     return name, estimator
 
 
-def _interval(prior, replicates, confidence, n_unlabeled):
+def interval_of(prior, replicates, confidence, n_unlabeled):
     """Quantiles of the replicates, and the estimate itself where it lies beyond them.
 
     At the edge of what a method can return, all replicates may agree. The interval is never

@@ -169,7 +169,7 @@ class MachineOptions(NamedTuple):
     )
     kernel: str | None = _machine(
         None,
-        help="rbf, linear, poly, sigmoid, manifold, with pusvm and pu-ensemble also trees. "
+        help="rbf, linear, poly, sigmoid, manifold, with pusvm, pu-ensemble and s3vm also trees. "
         "(default: rbf)",
         callback=options.check_kernel,
     )

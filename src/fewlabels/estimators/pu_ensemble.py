@@ -238,7 +238,7 @@ class PUEnsemble(TwoClassMachine):
         if "gamma" in kind.takes:
             # Again, so that repetitions and weights give the same to the last bit.
             self.gamma_ = resolve_gamma(self.gamma, vectors, distinct.total_weight)
-        several = kind.is_similarity and not isinstance(kind, Manifold)
+        several = kind.is_similarity and not isinstance(kind, Manifold | Trees)
         self.gammas_ = self.gamma_ * _FACTORS if several else np.array([self.gamma_])
         if several:
             kernels = tuple(make_kernel(self.kernel, gamma) for gamma in self.gammas_)

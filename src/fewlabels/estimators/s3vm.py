@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ..kernels import centered
+from ..kernels import SharedLeaves, Trees, centered
 from ..labels.semi_supervised import sides
 from ..training.cross_fitting import Sample
 from ..training.grams import shift_of
@@ -18,7 +18,7 @@ from ..training.semi_supervised.data import S3VMData
 from .calls import consistent, fitting
 from .elsewhere.places import place_of
 from .kernel_machine import COMMON, KernelMachine
-from .semi_supervised import changes, consolidation
+from .semi_supervised import before_training, changes, consolidation
 from .semi_supervised import solution as solutions
 from .two_classes import PROBABILITY, TwoClassMachine
 
@@ -73,8 +73,12 @@ class S3VM(TwoClassMachine):
         in units of the 0.9 quantile of \|f\| of unlabelled rows until the last. The problem
         has many local minima; this is what finds good ones. False is the papers' procedure,
         from the SVM of the labelled rows at full C*.
-    kernel : str, Manifold or callable, default="rbf"
+    kernel : str, Manifold, Trees or callable, default="rbf"
         As in :class:`SVDD`. The graph of "manifold" is that of labelled and unlabelled rows.
+        "trees" is half the Gaussian kernel and half the share of 300 extremely randomized trees in
+        which two rows fall into the same leaf. They are grown on the labelled rows. Pass
+        :class:`fewlabels.kernels.Trees` for other settings. Updates keep the forest that ``fit``
+        has grown; fit again to grow another one.
     gamma : {"distance", "scale", "auto"} or float, default="distance"
         Coefficient of "rbf", "poly" and "sigmoid", >= 0. "distance" is, for "rbf",
         ``min(1.4, 100 / d_eff) / D`` with D the mean squared distance between rows and
@@ -129,12 +133,24 @@ class S3VM(TwoClassMachine):
         ``consolidate(["anneal", "batch", "one-sided"])`` ("C_star" in place of the last two for
         ``solver="path"``, none of them for "branch-and-bound"). That operation then takes twice
         as long as a fit, whatever ``max_steps``, which is why it is off.
+    class_ratio : "estimate", float, dict, array-like of shape (n_classes,) or None, default=None
+        Class ratio of the unlabelled rows, where that of the labels isn't representative: the
+        share of the second of two classes, in (0, 1), a dict ``{class: share}``, or the shares in
+        the order of ``classes_``. ``balance=True`` then holds the mean of f at
+        ``2 * share - 1``, and the mean probabilities of the unlabelled rows are the shares.
+        "estimate" takes the shares from :func:`fewlabels.class_prior.label_shift`. None leaves the
+        shares to the labels. Updates keep the ratio.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted. Of two, f is positive for the second; of more there is an f for each,
         in this order, and so is all that follows with a dimension of n_classes.
+    class_ratio_ : ndarray of shape (n_classes,) or None
+        Shares of the classes among the unlabelled rows, given or estimated; None without
+        ``class_ratio``.
+    class_ratio_interval_ : ndarray of shape (n_classes, 2) or None
+        The 90 % interval of each share, if they were estimated.
     left_out_decisions_ : ndarray of shape (n_samples, 1) or (n_samples, n_classes), or None
         Decisions about labelled rows by machines trained without them, NaN for other rows; None
         until ``predict_proba``, which is calibrated by them, was asked for these rows.
@@ -221,9 +237,17 @@ class S3VM(TwoClassMachine):
     learns_from: ClassVar[str] = "classes"
     _parameter_constraints: ClassVar[dict] = {
         **COMMON,
+        "kernel": [*COMMON["kernel"], StrOptions({Trees.name}), Trees, SharedLeaves],
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "C_star": [Interval(Real, 0.0, None, closed="neither")],
         "balance": ["boolean", Interval(Real, None, None, closed="neither"), dict],
+        "class_ratio": [
+            StrOptions({"estimate"}),
+            Interval(Real, 0.0, 1.0, closed="neither"),
+            dict,
+            "array-like",
+            None,
+        ],
         "annealing": ["boolean"],
         "gamma": [
             StrOptions({"distance", "scale", "auto"}),
@@ -261,13 +285,17 @@ class S3VM(TwoClassMachine):
     verbose: bool = False
     probability: str | None = None
     auto_consolidate: bool = False
+    class_ratio: str | float | dict | list | None = None
 
+    # Of models saved before these were there.
+    class_ratio_ = None
+    class_ratio_interval_ = None
     # Lower bound of a search over all signs, while rows and labels are those of the search.
     _lower_bound = None
     # Where there is no stream: what a curve is fitted to, and which rows these are.
     _sample = None
     _kept = None
-    _FIXED = ("C", "C_star", "balance", "balance_update", *KernelMachine._FIXED)
+    _FIXED = ("C", "C_star", "balance", "class_ratio", "balance_update", *KernelMachine._FIXED)
 
     # What it does besides fitting: see the folder semi_supervised.
     partial_fit = changes.partial_fit
@@ -342,9 +370,12 @@ class S3VM(TwoClassMachine):
         rows = self._read_rows(X, sample_weight)
         check_consistent_length(rows.everything, y)
         given, classes = solutions.read_labels(self, y)
-        label, problems = given[rows.indices], solutions.problems_of(self, classes)
+        label = given[rows.indices]
         solutions.check_each_has_labels(label, classes)
         self.classes_ = classes
+        before_training.find_ratio(self, rows, label)
+        problems = solutions.problems_of(self, classes)
+        before_training.grow_trees(self, rows, label)
         shift, stream = shift_of(self._make_kernel(), rows.X), None
         if self.solver == "path" or (rows.kept is None and self.kernel != "precomputed"):
             changes.refuse_what_has_no_path(self, rows.kept is not None)

@@ -41,6 +41,7 @@ def make_gram(kernel, X, *, dtype=None, n_jobs=1, exact=0):
         elif isinstance(kernel, SharedLeaves):
             base = make_gram(kernel.base, rows, dtype=np.float64, n_jobs=n_jobs)
             leaves = LinearGram(kernel.features(rows), n_jobs)
+            leaves.value_cost = float(len(kernel.forest.roots))  # entries of a row, at most
             shares = [1.0 - kernel.share, kernel.share]
             gram = SumGram([base, leaves], shares, is_inner_product=True)
         elif isinstance(kernel, FormedKernel):

@@ -8,7 +8,7 @@ from .inner_products import Linear, Polynomial, Sigmoid
 from .manifold import Deformed, Manifold
 from .offsets import center_of, centered
 from .rbf import RBF
-from .trees import SharedLeaves, Trees
+from .trees import TREES_OF_CLASSES, SharedLeaves, Trees
 
 # What users may name. A new kernel is a file and its place here.
 KERNELS: dict[str, type[Kernel] | type[Manifold]] = {
@@ -17,9 +17,9 @@ KERNELS: dict[str, type[Kernel] | type[Manifold]] = {
 }
 
 __all__ = [
-    "KERNELS", "RBF", "Callable", "Deformed", "FormedKernel", "Kernel", "Linear", "Manifold",
-    "Map", "MappedKernel", "Polynomial", "Precomputed", "SharedLeaves", "Sigmoid", "Trees",
-    "center_of", "centered", "kind_of", "make_kernel",
+    "KERNELS", "RBF", "TREES_OF_CLASSES", "Callable", "Deformed", "FormedKernel", "Kernel",
+    "Linear", "Manifold", "Map", "MappedKernel", "Polynomial", "Precomputed", "SharedLeaves",
+    "Sigmoid", "Trees", "center_of", "centered", "kind_of", "make_kernel",
 ]  # fmt: skip
 
 

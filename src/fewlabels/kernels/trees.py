@@ -7,7 +7,11 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 
 from .base import FormedKernel
 from .forest import Forest
@@ -17,6 +21,7 @@ _COUNT = [Interval(Integral, 1, None, closed="left")]
 _SHARE = [Interval(Real, 0.0, 1.0, closed="right")]
 _CONSTRAINTS = {
     "n_trees": _COUNT, "min_samples_leaf": _COUNT, "max_samples": _SHARE, "share": _SHARE,
+    "splits": [StrOptions({"best", "random"})],
 }  # fmt: skip
 
 
@@ -55,12 +60,19 @@ class SharedLeaves(FormedKernel):
 
 @dataclass(repr=False)
 class Trees(BaseEstimator):
-    """A kernel of trees, for positive and unlabelled rows, beside the Gaussian one.
+    """A kernel of trees beside the Gaussian one.
 
-    A forest is grown on labelled against unlabelled rows. Two rows are as alike as the share of
-    its trees in which they fall into the same leaf, which knows which columns matter and where,
-    and no scale of these; half of the kernel's value is that, half the Gaussian kernel's.
+    The similarity of two rows is the share of trees in which they fall into the same leaf. That
+    depends on the columns that matter for the labels, and not on their scale. By default it is
+    half of the kernel's value, and the Gaussian kernel is the other half. :class:`PUSVM` and
+    :class:`PUEnsemble` grow the forest on labelled against unlabelled rows. :class:`S3VM` grows it
+    on the labelled rows alone, to tell their classes apart. The forest is then frozen: rows and
+    labels that come or go don't change it.
     Sample weights act as repetitions; weights that aren't whole numbers are rounded.
+
+    The defaults suit ``PUSVM`` and ``PUEnsemble``. For ``S3VM``, ``kernel="trees"`` stands for
+    ``Trees(n_trees=300, min_samples_leaf=1, max_samples=1.0, splits="random")``: extremely
+    randomized trees (Geurts, Ernst and Wehenkel 2006).
 
     Parameters
     ----------
@@ -70,10 +82,18 @@ class Trees(BaseEstimator):
         Rows in a leaf at least.
     max_samples : float, default=0.3
         Share of the rows that each tree is grown on, drawn with replacement, in (0, 1]. The
-        smaller, the fewer trees know the label of a row that others are compared with.
+        smaller, the fewer trees have seen the label of a row that others are compared with. With
+        ``splits="random"``, 1.0 means every row once.
     share : float, default=0.5
         Share of the leaves in the kernel's value, in (0, 1]; the rest is the Gaussian kernel's
         with the machine's ``gamma``.
+    splits : {"best", "random"}, default="best"
+        "best" grows a random forest, "random" extremely randomized trees: of one random threshold
+        per column they take the best.
+
+    References
+    ----------
+    Geurts, P., Ernst, D., Wehenkel, L. (2006). Extremely randomized trees. Machine Learning 63.
 
     Examples
     --------
@@ -91,10 +111,11 @@ class Trees(BaseEstimator):
     min_samples_leaf: int = 3
     max_samples: float = 0.3
     share: float = 0.5
+    splits: str = "best"
 
     name: ClassVar = "trees"
     takes: ClassVar = ("gamma",)
-    is_similarity: ClassVar = False
+    is_similarity: ClassVar = True  # the Gaussian kernel is, whose width follows from distances
 
     def over(self, X, positive, *, gamma=1.0, random_state=0) -> SharedLeaves:
         """The kernel of a forest grown on rows: what a machine's ``fit`` makes.
@@ -103,21 +124,29 @@ class Trees(BaseEstimator):
         ----------
         X : {array-like, sparse} of shape (n_samples, n_features)
             Rows.
-        positive : array-like of bool of shape (n_samples,)
-            Which rows are labelled; classes are weighted.
+        positive : array-like of shape (n_samples,)
+            Which rows are labelled, or the class of each row, of any number of classes. Classes
+            have equal weight.
         gamma : float, default=1.0
             Coefficient of the Gaussian kernel.
         random_state : int, default=0
             Seed of the forest.
         """
-        from sklearn.ensemble import RandomForestClassifier  # slow to import
+        from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier  # slow to import
 
         validate_parameter_constraints(
             _CONSTRAINTS, self.get_params(deep=False), caller_name=type(self).__name__
         )
-        forest = RandomForestClassifier(
-            self.n_trees, min_samples_leaf=self.min_samples_leaf, max_samples=self.max_samples,
-            class_weight="balanced_subsample", random_state=random_state,
+        is_random = self.splits == "random"
+        draws = not is_random or self.max_samples < 1.0
+        forest = (ExtraTreesClassifier if is_random else RandomForestClassifier)(
+            self.n_trees, min_samples_leaf=self.min_samples_leaf, bootstrap=draws,
+            max_samples=self.max_samples if draws else None,
+            class_weight="balanced_subsample" if draws else "balanced", random_state=random_state,
         ).fit(X, np.asarray(positive))  # fmt: skip
         grown = Forest.of(forest.estimators_, lambda nodes: np.zeros(nodes.node_count))
         return SharedLeaves(RBF(float(gamma)), grown, float(self.share))
+
+
+# What ``kernel="trees"`` stands for where a few rows of all classes are labelled.
+TREES_OF_CLASSES = Trees(n_trees=300, min_samples_leaf=1, max_samples=1.0, splits="random")

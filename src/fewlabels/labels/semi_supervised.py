@@ -3,6 +3,7 @@
 Of two classes they are -1 and +1, of more 1, 2, ... in the order of the classes; 0 for none.
 """
 
+from collections.abc import Mapping
 from numbers import Number, Real
 
 import numpy as np
@@ -103,13 +104,34 @@ def places_of(label, n_classes):
     return np.asarray(label).astype(np.intp) - 1
 
 
-def read_shares(shares, classes):
-    """The share of every class, from a dict of these."""
+def read_ratio(ratio, classes):
+    """The share of every class: from that of the second of two, a dict, or one number each."""
+    if isinstance(ratio, Mapping):
+        return read_shares(ratio, classes, "class_ratio")
+    if isinstance(ratio, Real):
+        if len(classes) > 2:
+            raise ValueError(
+                f"class_ratio={ratio!r} is the share of the second of two classes, and there are "
+                f"{len(classes)}; pass a dict {{class: share}}."
+            )
+        ratio = [1.0 - float(ratio), float(ratio)]
+    shares = np.asarray(ratio)
+    if shares.shape != (len(classes),):
+        raise ValueError(
+            f"class_ratio={ratio!r} needs a share for each of the classes "
+            f"{', '.join(str(value) for value in classes)}."
+        )
+    return read_shares(dict(zip(classes.tolist(), shares.tolist(), strict=True)), classes,
+                       "class_ratio")  # fmt: skip
+
+
+def read_shares(shares, classes, name="balance"):
+    """The share of every class, from a dict of these; ``name`` of the parameter."""
     named = {key: shares[key] for key in shares}
     missing = [str(value) for value in classes if value not in named]
     if missing or len(named) != len(classes):
         raise ValueError(
-            f"balance={shares} has to name the share of every class "
+            f"{name}={shares} has to name the share of every class "
             f"({', '.join(str(value) for value in classes)}), and of no other"
             f"{'; it lacks ' + ', '.join(missing) if missing else ''}."
         )
@@ -117,7 +139,7 @@ def read_shares(shares, classes):
     fine = all(isinstance(v, Real) and not isinstance(v, bool) and 0 < v < 1 for v in values)
     if not fine or abs(sum(values) - 1.0) > _OFF_ONE:
         raise ValueError(
-            f"balance={shares} is no set of shares; pass numbers between 0 and 1 that sum to 1."
+            f"{name}={shares} is no set of shares; pass numbers between 0 and 1 that sum to 1."
         )
     return np.array(values, dtype=float)
 

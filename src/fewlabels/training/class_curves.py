@@ -13,17 +13,19 @@ from .curves import INTERCEPT, isotonic
 _EXACT, _STEPS = 1e-13, 500
 
 
-def curves_of_classes(scores, place, weight, kind, unlabeled=None, shares=None):
+def curves_of_classes(scores, place, weight, kind, unlabeled=None, shares=None, usual=None):
     """The ``ClassCurves`` of labelled rows that were not trained on; weights act as repetitions.
 
     ``scores`` are of shape (n, n_classes), ``place`` the class of each row. The softmax of
     greatest posterior density: the slope is lognormal around one at which a row on its own
     machine's margin is as sure as of two classes, intercepts are normal around 0. "isotonic" is
     the mean of the isotonic regressions of each class and of the softmax. ``shares`` are the mean
-    probabilities over the unlabelled rows, whose scores and weights are ``unlabeled``.
+    probabilities over the unlabelled rows, whose scores and weights are ``unlabeled``. ``usual``
+    is the logarithm of the slope that others are distributed around, where scores are no decisions
+    of machines.
     """
     n_classes = scores.shape[1]
-    usual = np.log(0.5 * (1.0 + np.log(n_classes - 1)))
+    usual = np.log(0.5 * (1.0 + np.log(n_classes - 1))) if usual is None else usual
     hit = np.arange(n_classes) == place[:, None]
     of_free = None if shares is None else (unlabeled[0], unlabeled[1] / unlabeled[1].sum())
 

@@ -34,6 +34,8 @@ def what_is_missing(machine, place=Place):
         return f"a semi-supervised machine of {are} takes kernel='linear'"
     if kind is Polynomial and parameters["coef0"] < 0.0:
         return f"{are} take kernel='poly' with coef0 >= 0 only"
+    if isinstance(parameters.get("class_ratio"), str):
+        return f"class_ratio='estimate' needs {instead}"
     if parameters.get("target_fpr") is None:
         parameters.pop("calibration", None)
     for name, allowed in _ALLOWED.items():

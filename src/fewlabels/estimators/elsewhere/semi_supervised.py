@@ -10,6 +10,7 @@ from ...training.elsewhere.moments import center_at
 from ...training.elsewhere.place import stacked
 from ...training.semi_supervised.data import S3VMData
 from ..semi_supervised import solution as solutions
+from ..semi_supervised.before_training import set_ratio
 from .places import read_place
 
 
@@ -36,9 +37,10 @@ def fit_semi_elsewhere(machine, place, label, classes, callback=None):
         raise ValueError(
             "an S3VM of rows that are not in memory takes sample_weight > 0; leave the others out."
         )
-    problems = solutions.problems_of(machine, classes)
     solutions.check_each_has_labels(label, classes)
     machine.classes_ = classes
+    set_ratio(machine)
+    problems = solutions.problems_of(machine, classes)
     shift = center_at(place, moments)
     gram = LinearPlaceGram(place, shift)
     data = S3VMData.each(gram, problems, sides(label, len(classes)), weight)

@@ -25,6 +25,7 @@ from ...training.semi_supervised.branching import search_near_last, stopped_earl
 from ..calls import fitted_or_not, fitting, one_at_a_time
 from ..kernel_machine import KernelMachine
 from ..rows import check_weight
+from .before_training import find_ratio, grow_trees
 from .solution import (
     held_gram,
     keep_bound,
@@ -204,6 +205,11 @@ def make_stream(self, rows, label, shift):
 
 def with_classes(self, stream, named):
     """The stream, of more classes than so far from now on."""
+    if self.class_ratio is not None:
+        raise ValueError(
+            f"class_ratio={self.class_ratio!r} says nothing of a class that is new; fit again, "
+            "with a share for each class if they are given."
+        )
     if not isinstance(self.balance, bool | np.bool_):
         raise ValueError(
             f"balance={self.balance!r} says nothing of a class that is new; fit again with a "
@@ -253,6 +259,8 @@ def begin(self, X, y, classes, sample_weight):
         label = read_known_labels(y, rows.X.shape[0], classes, self.unlabeled)
     check_consistent_length(rows.X, label)
     self.classes_ = classes
+    grow_trees(self, rows, label)
+    find_ratio(self, rows, label)
     stream = make_stream(self, rows, label, shift_of(self._make_kernel(), rows.X))
     stream.check()
     return open_stream(self, "partial_fit", stream)

@@ -13,6 +13,7 @@ from ..._warn import warn
 from ...fitted import Solution, class_of
 from ...fitted.solution import ROUNDING, Certificate, function_of, largest_value, run_by
 from ...gram import PrecomputedGram, RepeatedGram, make_gram
+from ...kernels import Deformed
 from ...labels.semi_supervised import places_of, read_semi_labels, read_shares
 from ...problem.convexity import curvature_missing
 from ...problem.semi_supervised import SemiSupervised
@@ -21,7 +22,7 @@ from ...training.class_curves import curves_of_classes
 from ...training.cross_fitting import Sample, left_out_scores
 from ...training.curves import curve_of_labels
 from ...training.elsewhere.place import noted
-from ...training.row_order import row_keys
+from ...training.row_order import label_folds
 from ...training.semi_supervised.branching import train, unproven
 from ...training.semi_supervised.data import S3VMSettings
 from ..rows import warn_of_lost_digits
@@ -53,9 +54,16 @@ def read_labels(self, y):
 def problems_of(self, classes):
     """What the machine of two classes minimises, or each of several."""
     balance, n = self.balance, 1 if len(classes) == 2 else len(classes)
-    means = [balance] * n
+    means, shares = [balance] * n, self.class_ratio_
+    if shares is not None and not isinstance(balance, bool | np.bool_):
+        raise ValueError(
+            f"balance={balance!r} and class_ratio both say what the unlabelled rows are; leave "
+            "one of them at its default."
+        )
     if isinstance(balance, Mapping):
-        means = [float(2.0 * share - 1.0) for share in read_shares(balance, classes)][-n:]
+        shares = read_shares(balance, classes)
+    if shares is not None and balance is not False:
+        means = [float(2.0 * share - 1.0) for share in shares][-n:]
     elif n > 1 and not isinstance(balance, bool | np.bool_):
         raise ValueError(
             f"balance={balance!r} is a mean of f, and of {n} classes each has its own; pass True "
@@ -276,10 +284,12 @@ def fit_curve(self):
     self._late.put(_LEFT_OUT, self._version, scores)
     known = np.isfinite(scores[:, 0])
     balances = [problem.balance for problem in problems_of(self, self.classes_)]
-    shares = unlabeled = None
-    if not isinstance(balances[0], bool) and len(free) and -1.0 < balances[0] < 1.0:
+    shares = None if self.class_ratio_ is None else self.class_ratio_[-len(balances) :]
+    if shares is None and not isinstance(balances[0], bool) and -1.0 < balances[0] < 1.0:
         # The shares of classes that these means stand for.
         shares = 0.5 * (1.0 + np.array(balances))
+    unlabeled, shares = None, shares if len(free) else None
+    if shares is not None:
         unlabeled = decisions_of(self, sample, free), weight[free]
     if len(balances) == 1:
         curve = curve_of_labels(
@@ -331,9 +341,12 @@ def left_out_decisions(self, sample):
         numbers = np.unique(sample.y[sample.y != 0])
         shares = read_shares(self.balance, self.classes_)
         settings["balance"] = dict(zip(numbers.tolist(), shares.tolist(), strict=True))
-    if self._deformed is not None:
+    if self.class_ratio_ is not None:
+        settings["class_ratio"] = self.class_ratio_
+    if isinstance(self._deformed, Deformed):  # a forest grows without the labels left out
         settings["kernel"] = self._deformed
-    labels, fold = sample.y, _folds(sample)
+    labels = sample.y
+    fold = label_folds(sample.X, places_of(labels, len(self.classes_)), _FOLDS)
     sample = sample._replace(y=np.where(labels == 0, np.nan, labels))
     tested = [np.flatnonzero(fold == k) for k in np.unique(fold[fold >= 0])]
     splits = [(np.setdiff1d(np.arange(len(fold)), test), test) for test in tested]
@@ -360,15 +373,3 @@ def left_out_decisions(self, sample):
 def left_out_known(self):
     """What ``predict_proba`` was calibrated by, decisions of (n_samples, n_machines), or None."""
     return self._late.known(_LEFT_OUT, self._version)
-
-
-def _folds(sample):
-    """Fold of each row, -1 for those that are never left out."""
-    keys, fold, before = row_keys(sample.X), np.full(len(sample.y), -1), 0
-    for number in np.unique(sample.y[sample.y != 0]):
-        rows = np.flatnonzero(sample.y == number)
-        distinct, group = np.unique(keys[rows], return_inverse=True)
-        if len(distinct) > 1:
-            fold[rows] = (before + group) % _FOLDS
-            before += len(distinct)
-    return fold

@@ -153,6 +153,41 @@ class DeformedStore(FeatureStore):
         out -= self.features[: self.n] @ (coef @ self.features[indices])
 
 
+class LeavesStore(FeatureStore):
+    """Rows under a kernel of trees: those of its base, and the leaves that they fall into."""
+
+    def __init__(self, kernel, X):
+        super().__init__(kernel.base, X)
+        self.kernel = kernel
+        self.leaves = GrowingSparse(kernel.features(X[:0]), np.zeros(0))
+
+    def append(self, X):
+        self.leaves.append(self.kernel.features(X), np.zeros(X.shape[0]))
+        super().append(X)
+        return self.kernel.diagonal(X)
+
+    def keep(self, indices):
+        super().keep(indices)
+        self.leaves.keep(indices)
+
+    def columns_of(self, indices, n_jobs):
+        leaves = self.leaves.csr
+        common = (leaves[indices] @ leaves.T).toarray()
+        share = self.kernel.share
+        return (1.0 - share) * super().columns_of(indices, n_jobs) + share * common
+
+    def cross(self, rows, columns, n_jobs):
+        """K[rows][:, columns]."""
+        leaves, share = self.leaves.csr, self.kernel.share
+        common = (leaves[rows] @ leaves[columns].T).toarray()
+        return (1.0 - share) * super().cross(rows, columns, n_jobs) + share * common
+
+    def add_product(self, indices, coef, out, n_jobs):
+        share, leaves = self.kernel.share, self.leaves.csr
+        super().add_product(indices, (1.0 - share) * coef, out, n_jobs)
+        out += leaves @ (share * (leaves[indices].T @ coef))
+
+
 class FormedStore:
     """Rows under a FormedKernel, whose values are formed block by block."""
 

@@ -116,9 +116,9 @@ def machine_parameters(choice, given):
                 f"{option(name)} belongs to --machine {' or '.join(machines)}, but the machine is "
                 f"{choice.machine}, {choice.why}; leave the option out or pass another --machine."
             )
-    if parameters.get("kernel") == "trees" and MACHINES[choice.machine].learns_from != "positive":
+    if parameters.get("kernel") == "trees" and MACHINES[choice.machine].learns_from == "normal":
         raise UserError(
-            "--kernel trees belongs to --machine pusvm or pu-ensemble, but the machine is "
+            "--kernel trees belongs to --machine pusvm, pu-ensemble or s3vm, but the machine is "
             f"{choice.machine}, {choice.why}; leave the option out or take another kernel."
         )
     if MACHINES[choice.machine].is_baseline:

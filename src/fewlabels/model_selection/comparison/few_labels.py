@@ -8,7 +8,7 @@ from sklearn.utils import _safe_indexing
 
 from ...baselines.methods import MAJORITY, beside, few_label_methods
 from ...estimators import S3VM
-from ...labels.semi_supervised import places_of, read_semi_labels, read_shares
+from ...labels.semi_supervised import places_of, read_ratio, read_semi_labels, read_shares
 from ..splitters import LabeledKFold
 from .run import ENOUGH, folds_in_words, run, sample
 
@@ -53,6 +53,9 @@ def compare_few_labels(machine, rows, search, rng, class_names=None):
         shares = read_shares(machine.balance, classes)
         numbered = dict(zip(np.arange(float(len(classes))).tolist(), shares, strict=True))
         machine = clone(machine).set_params(balance=numbered)
+    ratio = getattr(machine, "class_ratio", None)
+    if ratio is not None and not isinstance(ratio, str):
+        machine = clone(machine).set_params(class_ratio=read_ratio(ratio, classes))
     methods = beside(machine, few_label_methods(rng.randint(2**31 - 1)), S3VM())
 
     def evaluate(method, fold, train, test):

@@ -11,7 +11,8 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from ..._threads import resolve_n_jobs
-from ...kernels import centered, kind_of, make_kernel
+from ...class_prior import label_shift
+from ...kernels import Trees, centered, kind_of, make_kernel
 from ...kernels.width import resolve_gamma
 from ...labels.semi_supervised import places_of, read_semi_labels, read_shares
 from ...training.grams import gram_over, shift_of
@@ -63,6 +64,12 @@ def tune_s3vm(estimator, X, y, weight, search):
         shares = read_shares(estimator.balance, classes)
         numbered = dict(zip(np.arange(float(len(classes))).tolist(), shares, strict=True))
         estimator = clone(estimator).set_params(balance=numbered)
+    if estimator.class_ratio is not None:  # estimated once, from all labels
+        found = label_shift(
+            X, y, estimator.class_ratio, n_bootstrap=2, unlabeled=estimator.unlabeled,
+            sample_weight=weight, random_state=search.seed,
+        )  # fmt: skip
+        estimator = clone(estimator).set_params(class_ratio=found.shares)
     folds = _FOLDS if len(classes) == 2 else int(min(_FOLDS, sizes.min()))
     search.took(search.expected)
     trial = _Trial(estimator, X, coded, counted, weight, candidates[0], search, folds)
@@ -183,8 +190,9 @@ class _Machines:
         if key in self.held:
             return
         n, machine = len(self.rows), self.estimator
-        # A path needs the rows.
-        fits = 8 * n**2 <= self.room and machine.solver != "path"
+        # A path needs the rows, and so do trees, which grow on the labels of each fold.
+        needs_rows = machine.solver == "path" or isinstance(kind_of(machine.kernel), Trees)
+        fits = 8 * n**2 <= self.room and not needs_rows
         self.held[key] = fits or machine.kernel == "precomputed"
         if fits and machine.kernel != "precomputed":
             self.room -= 8 * n**2

@@ -1,0 +1,310 @@
+"""The class ratio of unlabelled rows, where that of the labelled rows says nothing about it."""
+
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_consistent_length
+
+from ..labels.semi_supervised import places_of, read_ratio, read_semi_labels
+from ..training.class_curves import curves_of_classes
+from ..training.cross_fitting import Sample
+from ..training.row_order import label_folds, value_order
+from .estimate import interval_of
+
+# Folds of the labels, and trees of each forest.
+_FOLDS, _TREES = 5, 100
+# More labelled rows of a class, or unlabelled rows, than these are a random sample of them.
+_MOST_OF_CLASS, _MOST_UNLABELLED = 1000, 2000
+# A bootstrap sample has so many labels of a class fewer than there are, and two at least: scores
+# and calibration come from the same few labels. Chosen by coverage on the first half of the sets
+# in benchmarks/class_ratio.py.
+_FEWER = 3
+# EM ends when no share moves by more.
+_MOVED, _STEPS = 1e-9, 2000
+
+
+class ClassRatio(NamedTuple):
+    """Shares of the classes among unlabelled rows, with intervals.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The classes, sorted.
+    shares : ndarray of shape (n_classes,)
+        Their shares, > 0, which sum to 1.
+    intervals : ndarray of shape (n_classes, 2) or None
+        Ends of the interval of each share; None where the shares were given.
+    confidence : float
+        Nominal coverage of each interval.
+    replicates : ndarray of shape (n_bootstrap, n_classes) or None
+        Estimates from bootstrap samples.
+    """
+
+    classes: np.ndarray
+    shares: np.ndarray
+    intervals: np.ndarray | None
+    confidence: float
+    replicates: np.ndarray | None
+
+
+def label_shift(
+    X, y, class_ratio="estimate", *, confidence=0.9, n_bootstrap=200, unlabeled=-1,
+    sample_weight=None, random_state=0,
+):  # fmt: skip
+    """Shares of the classes among the unlabelled rows.
+
+    People often label as many rows of a rare class as of a frequent one. The class ratio of such
+    labels isn't the population's. Under label shift (within each class, labelled and unlabelled
+    rows have the same distribution) the unlabelled rows reveal their own ratio.
+
+    Parameters
+    ----------
+    X : {array-like, sparse} of shape (n_samples, n_features)
+        Rows.
+    y : array-like of shape (n_samples,)
+        Two classes or more; unlabelled rows are missing (NaN, None) or ``unlabeled``.
+    class_ratio : "estimate", float, dict or array-like of shape (n_classes,), default="estimate"
+        A known ratio is checked and passed through: the share of the second of two classes, a dict
+        ``{class: share}``, or the shares in the order of the sorted classes.
+    confidence : float, default=0.9
+        Nominal coverage of each interval, in (0, 1).
+    n_bootstrap : int, default=200
+        Bootstrap samples, >= 2.
+    unlabeled : value of y or None, default=-1
+        The mark of unlabelled rows. Missing labels always are unlabelled.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights, which act as repetitions. Rows of weight <= 0 are left out.
+    random_state : int, default=0
+        Seed.
+
+    Returns
+    -------
+    ClassRatio
+        Classes, shares, intervals and replicates.
+
+    Raises
+    ------
+    ValueError
+        Where no row is unlabelled, or a class has fewer than two distinct labelled rows.
+
+    Notes
+    -----
+    Forests of 100 extremely randomized trees, each grown without a fifth of the labels, score the
+    labels left out and all unlabelled rows. The scores of the labels calibrate probabilities
+    (Platt 1999, here a softmax with one slope and a constant per class, both with a prior). These
+    go into :func:`label_shift_em`.
+
+    For the intervals, scores of labelled and of unlabelled rows are drawn with replacement, then
+    calibrated and corrected again. With few labels such intervals are too narrow, so each sample
+    has three labels of a class fewer than there are. ``docs/class-prior.md`` has the coverage that
+    was measured. An interval is never narrower than one for a share that was counted on the
+    unlabelled rows. No interval allows for labels that are easier or harder than other rows of
+    their class.
+
+    References
+    ----------
+    Saerens, M., Latinne, P., Decaestecker, C. (2002). Adjusting the outputs of a classifier to new
+    a priori probabilities: a simple procedure. Neural Computation 14, section 2.2.
+
+    Platt, J. (1999). Probabilistic outputs for support vector machines and comparisons to
+    regularized likelihood methods. Advances in Large Margin Classifiers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels.class_prior import label_shift
+    >>> rng = np.random.default_rng(0)
+    >>> truth = np.repeat([0, 1, 0, 1], [20, 20, 400, 100])
+    >>> X = rng.normal(size=(540, 2)) + 2.0 * truth[:, None]
+    >>> y = np.where(np.arange(540) < 40, truth, -1)  # 20 labels of each class
+    >>> found = label_shift(X, y)
+    >>> bool(found.intervals[1, 0] < 0.2 < found.intervals[1, 1])
+    True
+    """
+    _check_options(confidence, n_bootstrap)
+    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    X = sp.csr_array(X) if sp.issparse(X) else X
+    check_consistent_length(X, y, sample_weight)
+    label, classes, _ = read_semi_labels(y, unlabeled)
+    if not isinstance(class_ratio, str):
+        return ClassRatio(classes, read_ratio(class_ratio, classes), None, confidence, None)
+    if class_ratio != "estimate":
+        raise ValueError(f"class_ratio={class_ratio!r} is not known; pass 'estimate' or shares.")
+    weight = np.ones(len(label))
+    if sample_weight is not None:
+        weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64)
+    kept = np.flatnonzero(weight > 0)
+    place = places_of(label[kept], len(classes))
+    found = estimated_shares(
+        X[kept], place, weight[kept], classes, confidence, n_bootstrap, random_state
+    )
+    return ClassRatio(classes, *found[:2], confidence, found[2])
+
+
+def label_shift_em(probabilities, source_shares, *, sample_weight=None):
+    """Shares of the classes among rows, from probabilities under other shares.
+
+    The shares of greatest likelihood, by expectation-maximization (Saerens et al. 2002,
+    section 2.2).
+
+    Parameters
+    ----------
+    probabilities : array-like of shape (n_samples, n_classes)
+        Probabilities of the classes by a calibrated classifier.
+    source_shares : array-like of shape (n_classes,)
+        Shares of the classes for which it is calibrated, such as those of its training rows, > 0.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows, >= 0.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,)
+        Shares, which sum to 1.
+
+    Raises
+    ------
+    ValueError
+        If probabilities or shares are negative, or their shapes don't match.
+
+    Examples
+    --------
+    >>> from fewlabels.class_prior import label_shift_em
+    >>> label_shift_em([[0.9, 0.1], [0.9, 0.1], [0.1, 0.9]], [0.5, 0.5]).round(3)
+    array([0.708, 0.292])
+    """
+    p = check_array(probabilities, dtype=np.float64)
+    source = np.asarray(source_shares, dtype=np.float64)
+    if source.shape != (p.shape[1],) or not np.all(source > 0.0) or np.any(p < 0.0):
+        raise ValueError(
+            "label_shift_em needs probabilities >= 0 of shape (n_samples, n_classes) and "
+            "source_shares > 0 of shape (n_classes,)."
+        )
+    weight = np.ones(len(p)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    if weight.shape != (len(p),) or np.any(weight < 0.0) or not weight.sum() > 0.0:
+        raise ValueError("sample_weight needs one number >= 0 per row, and some above 0.")
+    return _shares_by_em(p / source, weight / weight.sum(), source / source.sum())
+
+
+def _shares_by_em(ratio, mass, shares):
+    """EM from some shares; ``ratio`` are densities of the classes up to a factor for each row.
+
+    Two steps tell how they shrink, and a third goes where that leads (Varadhan and Roland 2008),
+    unless a share would end.
+    """
+
+    def step(shares):
+        joint = ratio * shares
+        total = joint.sum(axis=1, keepdims=True)
+        return mass @ (joint / np.maximum(total, np.finfo(float).tiny))
+
+    for _ in range(_STEPS):
+        first = step(shares)
+        second = step(first)
+        change, bend = first - shares, second - 2.0 * first + shares
+        if np.abs(second - first).max() <= _MOVED:
+            return second / second.sum()
+        far = float(np.sqrt((change @ change) / max(bend @ bend, np.finfo(float).tiny)))
+        leap = shares + 2.0 * far * change + far**2 * bend
+        shares = step(leap) if far > 1.0 and leap.min() > 0.0 else second
+    return shares / shares.sum()
+
+
+def _check_options(confidence, n_bootstrap):
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"confidence={confidence!r} is not a share; pass a number in (0, 1).")
+    if not (isinstance(n_bootstrap, Integral) and n_bootstrap >= 2):
+        raise ValueError(f"n_bootstrap={n_bootstrap!r} is too few; pass an integer >= 2.")
+
+
+def estimated_shares(X, place, weight, classes, confidence=0.9, n_bootstrap=200, seed=0):
+    """Shares, intervals and replicates, from the place of each row's class, -1 for none.
+
+    Rows are put into an order that depends on their values alone, and a row of weight k is
+    repeated k times.
+    """
+    if not np.any(place < 0):
+        raise ValueError(
+            "class_ratio='estimate' needs unlabelled rows, and every row has a label; leave "
+            "class_ratio out."
+        )
+    rng = np.random.default_rng(seed)
+    rows = _sampled(value_order(X, place, weight), place, rng)
+    X, place = X[rows], place[rows]
+    fold = label_folds(X, place, _FOLDS)
+    for number, name in enumerate(classes):
+        if not np.any(fold[place == number] >= 0):
+            raise ValueError(
+                "class_ratio='estimate' needs two different labelled rows of each class, and "
+                f"{name} has fewer; label more rows, or pass the shares."
+            )
+    known, own, free = _log_votes(X, place, fold, rng)
+    n_classes, n_free = len(classes), free.shape[1]
+    counts = np.bincount(own, minlength=n_classes)
+    even = np.full(n_classes, 1.0 / n_classes)
+    least = 0.5 / n_free
+
+    def shares_of(weight, scores):
+        """Classes weigh the same in calibration, so the shares of the labels are equal."""
+        curves = curves_of_classes(known, own, weight, "sigmoid", usual=0.0)
+        ratio = n_classes * curves(scores)
+        shares = _shares_by_em(ratio, np.full(len(ratio), 1.0 / len(ratio)), even)
+        shares = np.maximum(shares, least)
+        return shares / shares.sum()
+
+    per_row = len(own) / (n_classes * counts)
+    shares = shares_of(per_row[own], free.reshape(-1, n_classes))
+    replicates = np.empty((n_bootstrap, n_classes))
+    for k in range(n_bootstrap):
+        times = np.zeros(len(own))
+        for number, count in enumerate(counts):
+            drawn = max(min(2, count), count - _FEWER)
+            some = rng.choice(np.flatnonzero(own == number), drawn)
+            times += np.bincount(some, minlength=len(own)) * (count / drawn)
+        # Of each row the scores of one of the forests.
+        scores = free[rng.integers(0, len(free), n_free), rng.integers(0, n_free, n_free)]
+        replicates[k] = shares_of(per_row[own] * times, scores)
+    pairs = zip(shares, replicates.T, strict=True)
+    intervals = np.array([interval_of(one, of_it, confidence, n_free) for one, of_it in pairs])
+    return shares, intervals, replicates
+
+
+def _sampled(rows, place, rng):
+    """The rows, or a random sample of those of a kind that there are many of, in their order."""
+    kept = []
+    for number in np.unique(place[rows]):
+        some = rows[place[rows] == number]
+        most = _MOST_UNLABELLED if number < 0 else _MOST_OF_CLASS
+        if len(some) > most:
+            some = some[np.sort(rng.choice(len(some), most, replace=False))]
+        kept.append(some)
+    return np.concatenate(kept)
+
+
+def _log_votes(X, place, fold, rng):
+    """Logarithms of shares of votes of forests that have not seen a row's label.
+
+    Those of labelled rows, their classes, and those of unlabelled rows by each of the forests,
+    shape (n_forests, n_unlabelled, n_classes). Each forest has scored labels and unlabelled rows
+    alike, so within a class the scores of both have the same distribution.
+    """
+    from sklearn.ensemble import ExtraTreesClassifier  # slow to import
+
+    n_classes = int(place.max()) + 1
+    sample = Sample(X, place)
+    folds = np.unique(fold[fold >= 0])
+    tested, free = np.flatnonzero(fold >= 0), np.flatnonzero(place < 0)
+    known, of_free = np.empty((len(place), n_classes)), []
+    for number in folds:
+        train = np.flatnonzero((place >= 0) & (fold != number))
+        seed = int(rng.integers(2**31 - 1))
+        forest = ExtraTreesClassifier(_TREES, class_weight="balanced", random_state=seed)
+        forest = sample.fit(forest, train)
+        test = np.flatnonzero(fold == number)
+        votes = _TREES * forest.predict_proba(X[np.concatenate([test, free])])
+        scores = np.log((votes + 0.5) / (_TREES + 0.5 * n_classes))
+        known[test] = scores[: len(test)]
+        of_free.append(scores[len(test) :])
+    return known[tested], place[tested], np.stack(of_free)
