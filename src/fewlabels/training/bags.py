@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 
 from .._deadline import ENDLESS, Deadline
@@ -21,11 +20,11 @@ from ..fitted.bags import level
 from ..fitted.function import TAIL
 from ..gram import PrecomputedGram
 from ..kernels import Precomputed, center_of, centered
+from ..kernels.sampling import Copies
 from ..problem.one_class import SquaredSlackBall
 from ..solvers import Settings, Status, solve_decomposition
 from .grams import gram_over, shift_of
 from .neighbors import ROUNDING, farthest, gamma_of, rank_of_neighbor
-from .row_order import repeated
 
 # Rows that levels are standardised on and thresholds set by, at most.
 _REFERENCES = 5000
@@ -37,8 +36,6 @@ _ROUNDING = 1e-13
 _SHARE = 0.01
 # Values on the diagonal of a matrix that differ by less, relatively, are one.
 _EQUAL = 1e-9
-# Odd numbers that spread marks over all 64 bits (splitmix64).
-_GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 
 @dataclass(frozen=True)
@@ -65,63 +62,6 @@ class Bagged:
     function: BaggedFunction
     scores: np.ndarray  # of rows by the bags that they are not in, ascending
     stopped: str
-
-
-class Copies:
-    """Rows of positive weight, each as often as that says, with a mark that no other one has.
-
-    ``rows`` are training rows (of equal ones, the first), ``marks`` follow from values alone.
-    """
-
-    def __init__(self, X, weight, is_matrix):
-        keys = np.arange(X.shape[0], dtype=np.uint64) if is_matrix else _keys(X)
-        there = np.flatnonzero(weight > 0)
-        self.rows = repeated(there, weight[there], keys)
-        starts = np.r_[0, np.flatnonzero(np.diff(self.rows)) + 1]
-        first = np.zeros(len(self.rows), dtype=np.int64)
-        first[starts] = starts
-        number = np.arange(len(self.rows)) - np.maximum.accumulate(first)
-        self.marks = _mixed(_mixed(keys[self.rows]) + number.astype(np.uint64))
-
-    def lowest(self, stream, size, seed):
-        """The copies whose numbers of a stream are lowest, in the order of these."""
-        salt = _mixed(np.array([seed, stream], dtype=np.uint64))
-        numbers = _mixed(self.marks ^ _mixed(salt[:1] + np.uint64(stream)) ^ salt[1])
-        if size < len(numbers):
-            found = np.argpartition(numbers, size)[:size]
-            return found[np.argsort(numbers[found])]
-        return np.argsort(numbers)
-
-
-def _keys(X):
-    """A number for every row that its values decide to the last bit, in an array or in CSR."""
-    columns = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64)
-    if sp.issparse(X):
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        parts = _scrambled(X.data) * (2 * columns + 1)[X.indices]
-        return sp.csr_array((parts, X.indices, X.indptr), X.shape) @ np.ones_like(columns)
-    keys = np.zeros(X.shape[0], np.uint64)
-    for column, factor in zip(X.T, 2 * columns + 1, strict=True):
-        keys += _scrambled(column) * factor
-    return keys
-
-
-def _scrambled(values):
-    """The bits of numbers, mixed; 0 stays 0."""
-    return _shuffled((values.astype(float) + 0.0).view(np.uint64))
-
-
-def _mixed(numbers):
-    """Numbers of 64 bits, thoroughly mixed, one to one."""
-    return _shuffled(numbers + np.uint64(_GOLDEN))
-
-
-def _shuffled(numbers):
-    for shift, factor in ((30, _FIRST), (27, _SECOND)):
-        numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
-    return numbers ^ (numbers >> np.uint64(31))
 
 
 def fit_bags(X, weight, settings, known=()):

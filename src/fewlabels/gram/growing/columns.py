@@ -17,12 +17,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..._core import columns as stored_columns
-from ...kernels import Deformed, FormedKernel, Linear, Precomputed
+from ...kernels import Cells, Deformed, FormedKernel, Linear, Precomputed
 from ..column_cache import VALUES_AT_A_TIME, ColumnCache
 from ..equal_rows import equal_rows
 from ..static.linear import add_products, products, weights
 from .repeated import RepeatedStore
-from .rows import DeformedStore, FeatureStore, FormedStore, MatrixStore, check_width, grown
+from .rows import (
+    CellStore,
+    DeformedStore,
+    FeatureStore,
+    FormedStore,
+    MatrixStore,
+    check_width,
+    grown,
+)
 
 # From so many new rows on, their own columns are evaluated only when they are needed.
 MANY = 64
@@ -41,6 +49,8 @@ def make_growing(kernel, X, *, cache_size=200e6, n_jobs=1):
         if kernel.is_low_rank:
             return GrowingFeatures(kernel, n_jobs)
         store = DeformedStore(kernel, X)
+    elif isinstance(kernel, Cells):
+        store = CellStore(kernel, X.shape[1])
     elif isinstance(kernel, FormedKernel):
         store = FormedStore(kernel)
     else:
