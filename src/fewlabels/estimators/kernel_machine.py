@@ -46,7 +46,13 @@ from .rows import check_powers, check_rows, check_values, check_width, fit_rows
 # What parameters that machines have in common may be.
 COMMON: dict = {
     "kernel": [
-        StrOptions(set(KERNELS)), Manifold, Deformed, Isolation, Cells, MappedKernel, callable,
+        StrOptions(set(KERNELS)),
+        Manifold,
+        Deformed,
+        Isolation,
+        Cells,
+        MappedKernel,
+        callable,
     ],  # fmt: skip
     "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
     "degree": [Interval(Integral, 0, None, closed="left")],
@@ -330,7 +336,9 @@ class KernelMachine(BaseEstimator):
         if self._home is not None:
             self._home = None
         self._fixed = {name: getattr(self, name) for name in self._FIXED}
-        if isinstance(self.kernel, Isolation | Manifold | Trees):  # whose parameters may be set one by one
+        if isinstance(
+            self.kernel, Isolation | Manifold | Trees
+        ):  # whose parameters may be set one by one
             self._fixed["kernel"] = replace(self.kernel)
 
     def _catch_up(self, stream, name, max_steps):

@@ -166,13 +166,11 @@ class PUEnsemble(TwoClassMachine):
         **{name: COMMON[name] for name in _COMMON},
         "prior": [StrOptions({"estimate"}), Real],
         "kernel": [
-            StrOptions(
-                {"linear", "poly", "rbf", "precomputed", "manifold", "isolation", "trees"}
-            ),
+            StrOptions({"linear", "poly", "rbf", "precomputed", "manifold", "isolation", "trees"}),
             Manifold,
             Cells,
-    Deformed,
-    Isolation,
+            Deformed,
+            Isolation,
             Isolation,
             Cells,
             MappedKernel,

@@ -127,12 +127,13 @@ class Cells(FormedKernel):
         """The cells of each row, as a sparse row of norm 1: shape (len(X), n_cells)."""
         nearest = self.nearest(X, n_jobs)
         n, n_draws = nearest.shape
-        columns = nearest + self._first_cells()
+        columns = nearest + self.first_cells()
         entries = np.full(columns.size, n_draws**-0.5), columns.ravel()
         ends = np.arange(0, columns.size + 1, n_draws)
         return sp.csr_array((*entries, ends), shape=(n, self.n_cells))
 
-    def _first_cells(self):
+    def first_cells(self):
+        """Number of the first cell of each draw."""
         n_draws, n_points = self.draws.shape
         return np.arange(n_draws) * n_points
 
@@ -153,7 +154,7 @@ class Cells(FormedKernel):
         step = max(1, _DIFFERENCES // (len(self.draws) * max(1, weights.size // self.n_cells)))
         for first in range(0, X.shape[0], step):
             part = slice(first, first + step)
-            cells = self.nearest(X[part], n_jobs) + self._first_cells()
+            cells = self.nearest(X[part], n_jobs) + self.first_cells()
             out[part] = weights[..., cells].sum(axis=-1).T
         return out
 
@@ -239,14 +240,15 @@ class Isolation(BaseEstimator):
         copies = Copies(X, weight)
         return self.among(X, copies, copies.lowest(0, _MOST_ROWS, seed), seed)[0]
 
-    def among(self, X, copies, places, seed):
+    def among(self, X, copies, places, seed, first=1):
         """``Cells`` with centres among some of the ``Copies`` of rows, and where these are.
 
-        The second result has the place of each centre in ``places``, shape (n_draws, n_points).
+        ``first`` is the number of the first sample among those of the same copies and seed. The
+        second result has the place of each centre in ``places``, shape (n_draws, n_points).
         """
         pool = copies.at(places)
         size = min(self.n_points, (len(places) + 1) // 2)
-        drawn = np.stack([pool.lowest(1 + k, size, seed) for k in range(self.n_draws)])
+        drawn = np.stack([pool.lowest(first + k, size, seed) for k in range(self.n_draws)])
         # Equal rows are one centre.
         rows, index = np.unique(pool.rows[drawn], return_inverse=True)
         centers = X[rows].astype(np.float64, copy=False)

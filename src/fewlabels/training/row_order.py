@@ -5,6 +5,7 @@ import numpy as np
 from ..gram import row_keys
 from ..kernels.sampling import repeated
 
+
 def value_order(X, positive, weight):
     """Unlabelled rows, then positive ones, by values alone, as often as weights say."""
     key = row_keys(X)
