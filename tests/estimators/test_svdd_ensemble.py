@@ -39,7 +39,7 @@ def same(one, other, X):
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_it_is_what_its_docstring_says(rows, rng, kernel):
     """The same by SVDD, one bag after the other, and NumPy."""
-    machine = SVDDEnsemble(**SMALL, kernel=kernel, tol=1e-8, trim=0.25).fit(rows)
+    machine = SVDDEnsemble(**SMALL, kernel=kernel, tol=1e-8, trim=0.25, isolation=False).fit(rows)
     new = rng.normal(size=(50, 3)) * 2.0
     total, outside_total, times = np.zeros(50), np.zeros(150), np.zeros(150)
     for bag in machine.bags_:
@@ -139,7 +139,9 @@ def test_precomputed_matrices(rows, rng):
         return np.exp(-0.3 * ((X[:, None] - rows) ** 2).sum(axis=2))
 
     weight = np.r_[np.zeros(10), np.ones(140)]
-    machine = SVDDEnsemble(**SMALL, kernel="precomputed").fit(matrix(rows), sample_weight=weight)
+    machine = SVDDEnsemble(**SMALL, kernel="precomputed", trim=0.2).fit(
+        matrix(rows), sample_weight=weight
+    )
     new = rng.normal(size=(30, 3)) * 2.0
     total = np.zeros(30)
     for bag in machine.bags_:
@@ -234,9 +236,9 @@ def test_updates_that_are_refused(rows):
     with pytest.raises(ValueError, match="no training row would be left"):
         machine.forget(np.arange(150))
     machine.set_params(trim=0.5)
-    with pytest.raises(ValueError, match=r"trim was 0\.2 when the rows were fitted"):
+    with pytest.raises(ValueError, match=r"trim was 'auto' when the rows were fitted"):
         machine.partial_fit(rows)
-    machine.set_params(trim=0.2).release_rows()
+    machine.set_params(trim="auto").release_rows()
     assert not machine.holds_rows_
     with pytest.raises(ValueError, match="does not hold its training rows"):
         machine.forget([0])

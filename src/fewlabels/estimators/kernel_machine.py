@@ -53,7 +53,7 @@ COMMON: dict = {
         Cells,
         MappedKernel,
         callable,
-    ],  # fmt: skip
+    ],
     "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
     "degree": [Interval(Integral, 0, None, closed="left")],
     "coef0": [Interval(Real, None, None, closed="neither")],
@@ -336,9 +336,7 @@ class KernelMachine(BaseEstimator):
         if self._home is not None:
             self._home = None
         self._fixed = {name: getattr(self, name) for name in self._FIXED}
-        if isinstance(
-            self.kernel, Isolation | Manifold | Trees
-        ):  # whose parameters may be set one by one
+        if isinstance(self.kernel, Isolation | Manifold | Trees):  # mutable: keep a copy
             self._fixed["kernel"] = replace(self.kernel)
 
     def _catch_up(self, stream, name, max_steps):

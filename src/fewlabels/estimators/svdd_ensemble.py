@@ -193,12 +193,7 @@ class SVDDEnsemble(OneClassMachine):
     max_steps: ClassVar[None] = None
     cache_size: ClassVar[float] = 200.0
     _FIXED = (
-        "n_bags",
-        "bag_size",
-        "trim",
-        "C",
-        "random_state",
-        "isolation",
+        *("n_bags", "bag_size", "trim", "isolation", "C", "random_state"),
         *KernelMachine._FIXED,
     )
 

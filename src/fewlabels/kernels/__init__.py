@@ -19,8 +19,9 @@ KERNELS: dict[str, type[Kernel] | type[Manifold] | type[Isolation]] = {
 
 __all__ = [
     "KERNELS", "LEARNED", "RBF", "Callable", "Cells", "Deformed", "FormedKernel",
-    "Isolation", "Kernel", "Linear", "Manifold", "Map", "MappedKernel", "Polynomial", "Precomputed",
-    "SharedLeaves", "Sigmoid", "Trees", "center_of", "centered", "kind_of", "make_kernel",
+    "Isolation", "Kernel", "Linear", "Manifold", "Map", "MappedKernel", "Polynomial",
+    "Precomputed", "SharedLeaves", "Sigmoid", "Trees", "center_of", "centered", "kind_of",
+    "make_kernel",
 ]  # fmt: skip
 
 
