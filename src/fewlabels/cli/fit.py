@@ -152,7 +152,7 @@ class MachineOptions(NamedTuple):
     trim: float | None = _machine(
         None,
         help="svdd-ensemble: share of a sample's rows that is left out, those farthest from "
-        "their neighbours, as they may be anomalies. (default: 0.2; 0 with --clean)",
+        "their neighbours, as they may be anomalies. (default: auto; 0 with --clean)",
     )
     lam: str | None = _machine(
         None,
@@ -169,7 +169,7 @@ class MachineOptions(NamedTuple):
     )
     kernel: str | None = _machine(
         None,
-        help="rbf, linear, poly, sigmoid, manifold, with pusvm and pu-ensemble also trees. "
+        help="rbf, linear, poly, sigmoid, manifold, isolation, with pusvm and pu-ensemble also trees. "
         "(default: rbf)",
         callback=options.check_kernel,
     )
