@@ -169,8 +169,8 @@ class MachineOptions(NamedTuple):
     )
     kernel: str | None = _machine(
         None,
-        help="rbf, linear, poly, sigmoid, manifold, isolation, with pusvm and pu-ensemble also trees. "
-        "(default: rbf)",
+        help="rbf, linear, poly, sigmoid, manifold, isolation, with pusvm and pu-ensemble also "
+        "trees. (default: rbf)",
         callback=options.check_kernel,
     )
     gamma: str | None = _machine(

@@ -13,7 +13,7 @@ from .solution import Solution
 # Rows evaluated at a time.
 _ROWS_AT_A_TIME = 65_536
 # Added to similarities before their logarithm is taken.
-_FLOOR = 1e-4
+FLOOR = 1e-4
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -61,7 +61,7 @@ class Isolated:
 
 def log_similarity(values):
     """The log of mean similarities under the isolation kernel, which may be 0."""
-    return np.log(np.maximum(values, 0.0) + _FLOOR)
+    return np.log(np.maximum(values, 0.0) + FLOOR)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

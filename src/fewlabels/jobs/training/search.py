@@ -158,10 +158,13 @@ def _source(machine, tuning, search):
 def _of_bags(share):
     if not share:
         return "a rule: all rows of the bags, none of which is an anomaly (--clean)"
-    return (
-        f"a rule: bags without the {100 * share:g} % of their rows farthest out, where anomalies "
-        "may be (--clean if there are none)"
-    )
+    return f"a rule: {_of_every_bag(share)} (--clean if there are no anomalies)"
+
+
+def _of_every_bag(trim):
+    if trim == "auto":
+        return _BAGS_AUTO
+    return f"each bag drops its most distant {100 * trim:g} %"
 
 
 def _number(value):
