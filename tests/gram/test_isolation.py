@@ -53,7 +53,7 @@ def test_values_are_the_definition(rows, rng, storage, dtype):
     values = kernel.values(storage(new), storage(X))
     np.testing.assert_allclose(values, expected, atol=1e-14)
     assert kernel.draws.shape == (40, 8)
-    assert np.isin(np.round(centers_of(kernel), 5), np.round(X, 5)).all()
+    assert cdist(centers_of(kernel), X.astype(float)).min(axis=1).max() < 1e-6
     gram = make_gram(kernel, storage(X))
     whole = brute_force(kernel, X.astype(float), X.astype(float))
     np.testing.assert_allclose(gram.block(np.arange(200)), whole, atol=1e-14)

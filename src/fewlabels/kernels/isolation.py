@@ -138,7 +138,9 @@ class Cells(FormedKernel):
         return np.arange(n_draws) * n_points
 
     def values(self, X, Z):
-        return (self.features(X) @ self.features(Z).T).toarray()
+        n_draws = len(self.draws)
+        common = (self.features(X) @ self.features(Z).T).toarray()
+        return np.rint(common * n_draws) / n_draws  # whole numbers of draws
 
     def diagonal(self, X):
         return np.ones(X.shape[0])
