@@ -30,7 +30,7 @@ class OneClassSVM(OneClassMachine):
 
     Parameters
     ----------
-    kernel : str, Manifold or callable, default="rbf"
+    kernel : str, Manifold, Isolation or callable, default="rbf"
         "linear", "poly", "rbf", "sigmoid", "precomputed", or "manifold": one deformed by the
         graph of the rows, which :class:`fewlabels.kernels.Manifold` has settings of. A callable
         gets two arrays of rows and returns the matrix of values.

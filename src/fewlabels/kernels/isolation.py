@@ -196,11 +196,11 @@ class Isolation(BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from fewlabels import OneClassSVM
+    >>> from fewlabels import SVDD
     >>> from fewlabels.kernels import Isolation
     >>> normal = np.random.default_rng(0).normal(size=(200, 2))
-    >>> model = OneClassSVM(nu=0.1, kernel=Isolation(n_points=16)).fit(normal)
-    >>> model.predict([[0.0, 0.0], [4.0, 4.0]])
+    >>> model = SVDD(kernel=Isolation(n_points=16), target_fpr=0.1).fit(normal)
+    >>> model.predict([[0.0, 0.0], [6.0, 6.0]])
     array([ 1, -1])
     """
 
