@@ -20,15 +20,12 @@ from .._warn import warn
 from ..arrays import home_of
 from ..fitted import Late
 from ..kernels import (
+    KERNEL_TYPES,
     KERNELS,
     LEARNED,
     RBF,
-    Cells,
     Deformed,
-    Isolation,
     Linear,
-    Manifold,
-    MappedKernel,
     Precomputed,
     Trees,
     kind_of,
@@ -45,15 +42,7 @@ from .rows import check_powers, check_rows, check_values, check_width, fit_rows
 
 # What parameters that machines have in common may be.
 COMMON: dict = {
-    "kernel": [
-        StrOptions(set(KERNELS)),
-        Manifold,
-        Deformed,
-        Isolation,
-        Cells,
-        MappedKernel,
-        callable,
-    ],
+    "kernel": [StrOptions(set(KERNELS)), *KERNEL_TYPES, callable],
     "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
     "degree": [Interval(Integral, 0, None, closed="left")],
     "coef0": [Interval(Real, None, None, closed="neither")],
@@ -336,7 +325,7 @@ class KernelMachine(BaseEstimator):
         if self._home is not None:
             self._home = None
         self._fixed = {name: getattr(self, name) for name in self._FIXED}
-        if isinstance(self.kernel, Isolation | Manifold | Trees):  # mutable: keep a copy
+        if isinstance(self.kernel, (*LEARNED, Trees)):  # mutable: keep a copy
             self._fixed["kernel"] = replace(self.kernel)
 
     def _catch_up(self, stream, name, max_steps):

@@ -18,7 +18,7 @@ KERNELS: dict[str, type[Kernel] | type[Manifold] | type[Isolation]] = {
 }
 
 __all__ = [
-    "KERNELS", "LEARNED", "RBF", "Callable", "Cells", "Deformed", "FormedKernel",
+    "KERNELS", "KERNEL_TYPES", "LEARNED", "RBF", "Callable", "Cells", "Deformed", "FormedKernel",
     "Isolation", "Kernel", "Linear", "Manifold", "Map", "MappedKernel", "Polynomial",
     "Precomputed", "SharedLeaves", "Sigmoid", "Trees", "center_of", "centered", "kind_of",
     "make_kernel",
@@ -27,6 +27,8 @@ __all__ = [
 
 # Those whose parameters are settings: the kernel itself is made of the rows of a fit.
 LEARNED = (Isolation, Manifold)
+# What estimators take as ``kernel`` besides names and functions.
+KERNEL_TYPES = (*LEARNED, Cells, Deformed, MappedKernel)
 
 
 def kind_of(kernel):
