@@ -150,16 +150,13 @@ class KernelMachine(BaseEstimator):
         self._deformed = self._make_kernel(X, weight) if self._learns_kernel else None
         return self._make_kernel()
 
-    @property
-    def _learns_kernel(self):
-        """Whether the kernel is made of the rows of the fit, without their labels."""
-        return isinstance(kind_of(self.kernel), LEARNED)
+    # Whether the kernel is made of the rows of the fit, without their labels.
+    _learns_kernel = property(lambda self: isinstance(kind_of(self.kernel), LEARNED))
 
     def _make_kernel(self, X=None, weight=None):
         if self._deformed is not None:
             return self._deformed
-        seed = self._seed() if self._learns_kernel else 0
-        numbers = self.gamma_, self.degree, self.coef0
+        numbers, seed = (self.gamma_, self.degree, self.coef0), 0 if X is None else self._seed()
         return make_kernel(self.kernel, *numbers, X, weight, seed)
 
     def _gram(self, X, fewest=1.0):

@@ -55,7 +55,8 @@ class SVDD(OneClassMachine):
     kernel : str, Manifold, Isolation or callable, default="rbf"
         "rbf", "poly", "sigmoid", "linear", "precomputed", or "manifold": one deformed by the
         graph of the rows, which :class:`fewlabels.kernels.Manifold` has settings of, or
-        "isolation" (:class:`fewlabels.kernels.Isolation`). A callable gets two arrays of rows and returns the matrix of values.
+        "isolation" (:class:`fewlabels.kernels.Isolation`). A callable gets two arrays
+        of rows and returns the matrix of values.
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of "rbf", "poly" and "sigmoid", >= 0. "scale" is
         ``1 / (n_features * X.var())``, "auto" is ``1 / n_features``. The paper's sigma
