@@ -237,7 +237,7 @@ def test_false_alarms_are_told_by_rows_outside_the_graph(kind, rng):
     machine = kind(kernel=GRAPH, target_fpr=0.1).fit(X)
     new = moons(rng, 2000)[0]
     assert np.mean(machine.predict(new) < 0) < 0.16
-    with pytest.raises(ValueError, match="remain in the graph"):
+    with pytest.raises(ValueError, match="remain in the kernel"):
         kind(kernel=GRAPH).fit(X).p_values(new)
 
 

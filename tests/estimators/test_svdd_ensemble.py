@@ -39,7 +39,7 @@ def same(one, other, X):
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_it_is_what_its_docstring_says(rows, rng, kernel):
     """The same by SVDD, one bag after the other, and NumPy."""
-    machine = SVDDEnsemble(**SMALL, kernel=kernel, tol=1e-8, trim=0.25).fit(rows)
+    machine = SVDDEnsemble(**SMALL, kernel=kernel, tol=1e-8, trim=0.25, isolation=False).fit(rows)
     new = rng.normal(size=(50, 3)) * 2.0
     total, outside_total, times = np.zeros(50), np.zeros(150), np.zeros(150)
     for bag in machine.bags_:
@@ -68,6 +68,66 @@ def test_it_is_what_its_docstring_says(rows, rng, kernel):
     )
     np.testing.assert_allclose(machine.p_values(new), p)
     np.testing.assert_array_equal(machine.predict(new) == -1, machine.p_values(new) <= 0.05)
+
+
+def standardised(scores, known=None):
+    known = scores if known is None else known
+    middle = np.median(known)
+    return (scores - middle) / np.median(np.abs(known - middle))
+
+
+@pytest.mark.parametrize("hidden", [False, True], ids=["clean", "hidden anomalies"])
+def test_the_data_decide_what_untrimmed_bags_count_for(rng, hidden):
+    """The score is the smallest of three, or of two where anomalies hide: the same by NumPy."""
+    X = rng.standard_t(3, size=(400, 3))
+    if hidden:
+        X = np.r_[rng.normal(size=(340, 3)), rng.normal(6.0, 2.0, size=(60, 3))]
+    machine = SVDDEnsemble(bag_size=150).fit(X)
+    *parts, last = machine.parts_
+    odd = tuple(range(1, 25, 2))
+    assert [part.bags for part in parts] == ([odd] if hidden else [tuple(range(0, 25, 2)), odd])
+    for number, bag in enumerate(machine.bags_):
+        dropped = 0.2 if number % 2 else 0.0
+        assert bag.entry["rows"] == 150 - round(dropped * 150)
+    # Scores of rows by the bags that they aren't in.
+    own = np.array([bag.score(X) for bag in machine.bags_])
+    for bag, scores in zip(machine.bags_, own, strict=True):
+        scores[bag.rows] = np.nan
+    new = rng.normal(size=(60, 3)) * 3.0
+    terms, calibrating = [], []
+    for place, part in enumerate(parts):
+        inside = np.nanmean(own[list(part.bags)], axis=0)
+        known = inside[np.isfinite(inside)]
+        weight = 0.5 if place == 1 else 1.0
+        found = np.mean([machine.bags_[k].score(new) for k in part.bags], axis=0)
+        terms.append(weight * standardised(found, known))
+        calibrating.append(weight * standardised(inside, known))
+    kernel = last.isolated.kernel
+    centers = (kernel.centers + kernel.center)[kernel.draws]
+    assert centers.shape == (200, 16, 3)
+    cells = [((Z[:, None, None] - centers) ** 2).sum(3).argmin(2) for Z in (X, new)]
+    alike = np.array([[np.mean(row == cells[0], axis=0)] for row in cells[1]])[:, 0]
+    is_center = (((X[:, None, None] - centers) ** 2).sum(3) < 1e-20).any(2)
+    own = (np.array([np.sum(row == cells[0], axis=0) for row in cells[0]]) - 1) / 399
+    own = np.where(is_center, np.nan, own)
+    inside = np.log(np.nanmean(own, axis=1) + 1e-4)
+    terms.append(0.5 * standardised(np.log(alike.mean(axis=1) + 1e-4), inside))
+    calibrating.append(0.5 * standardised(inside))
+    np.testing.assert_allclose(machine.score_samples(new), np.min(terms, axis=0), atol=1e-9)
+    expected = np.min(calibrating, axis=0)
+    expected = np.sort(expected[np.isfinite(expected)])
+    np.testing.assert_allclose(machine.calibration_scores_, expected, atol=1e-9)
+
+
+def test_the_isolation_kernel_finds_a_dense_group(rng):
+    """They are so similar to each other that the balls learn them; few rows share their cells."""
+    X = rng.standard_t(3, size=(1000, 4))
+    X[:50] = 2.0 + 0.001 * rng.normal(size=(50, 4))
+    with_it, without = (
+        SVDDEnsemble(trim=0.0, isolation=isolation).fit(X).score_samples(X)[:50].mean()
+        for isolation in (True, False)
+    )
+    assert with_it < without
 
 
 def test_bags_are_uniform_samples(rng):
@@ -139,7 +199,9 @@ def test_precomputed_matrices(rows, rng):
         return np.exp(-0.3 * ((X[:, None] - rows) ** 2).sum(axis=2))
 
     weight = np.r_[np.zeros(10), np.ones(140)]
-    machine = SVDDEnsemble(**SMALL, kernel="precomputed").fit(matrix(rows), sample_weight=weight)
+    machine = SVDDEnsemble(**SMALL, kernel="precomputed", trim=0.2).fit(
+        matrix(rows), sample_weight=weight
+    )
     new = rng.normal(size=(30, 3)) * 2.0
     total = np.zeros(30)
     for bag in machine.bags_:
@@ -161,6 +223,9 @@ def test_precomputed_matrices(rows, rng):
     np.testing.assert_allclose(machine.score_samples(matrix(new)), total / 6, atol=1e-3)
     with pytest.raises(ValueError, match="cannot follow rows"):
         machine.partial_fit(matrix(rows))
+    with pytest.raises(ValueError, match="the isolation kernel needs rows"):
+        SVDDEnsemble(kernel="precomputed", isolation=True).fit(matrix(rows))
+    assert len(SVDDEnsemble(**SMALL, kernel="precomputed").fit(matrix(rows)).parts_) == 2
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7])
@@ -234,9 +299,9 @@ def test_updates_that_are_refused(rows):
     with pytest.raises(ValueError, match="no training row would be left"):
         machine.forget(np.arange(150))
     machine.set_params(trim=0.5)
-    with pytest.raises(ValueError, match=r"trim was 0\.2 when the rows were fitted"):
+    with pytest.raises(ValueError, match=r"trim was 'auto' when the rows were fitted"):
         machine.partial_fit(rows)
-    machine.set_params(trim=0.2).release_rows()
+    machine.set_params(trim="auto").release_rows()
     assert not machine.holds_rows_
     with pytest.raises(ValueError, match="does not hold its training rows"):
         machine.forget([0])
@@ -255,6 +320,30 @@ def test_pickles(rows):
 
 
 # -- thresholds ------------------------------------------------------------------------------
+
+
+def test_false_alarms_with_anomalies_among_the_rows():
+    """Anomalies make calibration scores smaller, so fewer normal rows are rejected, not more."""
+    rates, p = [], []
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(800, 3))
+        X[:80] = rng.normal(4.0, 0.5, size=(80, 3))
+        machine = SVDDEnsemble(bag_size=128, target_fpr=0.1, random_state=seed).fit(X)
+        p.append(machine.p_values(rng.normal(size=(500, 3))))
+        rates.append(np.mean(p[-1] <= 0.1))
+    assert np.mean(rates) < 0.1
+    assert all(np.mean(np.ravel(p) <= level) < 1.1 * level + 0.005 for level in (0.02, 0.2, 0.5))
+
+
+def test_p_values_of_normal_rows_are_uniform():
+    p = []
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        machine = SVDDEnsemble(bag_size=128, random_state=seed).fit(rng.normal(size=(600, 3)))
+        p.append(machine.p_values(rng.normal(size=(1000, 3))))
+    shares = [np.mean(np.ravel(p) <= level) for level in (0.05, 0.1, 0.25, 0.5, 0.75)]
+    np.testing.assert_allclose(shares, [0.05, 0.1, 0.25, 0.5, 0.75], atol=0.03)
 
 
 @pytest.mark.parametrize(("n", "target"), [(60, 0.1), (200, 0.05), (1000, 0.1)])
@@ -314,6 +403,8 @@ def test_many_rows_cost_little(rng):
         ({"n_bags": 0}, "n_bags"),
         ({"bag_size": 5000}, "bag_size"),
         ({"trim": 1.0}, "trim"),
+        ({"trim": "some"}, "trim"),
+        ({"isolation": "rbf"}, "isolation"),
         ({"target_fpr": None}, "target_fpr"),
         ({"gamma": "distance"}, "gamma"),
     ],

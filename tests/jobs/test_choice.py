@@ -42,10 +42,10 @@ def test_rows_of_one_class(given, machine, said):
 @pytest.mark.parametrize(
     ("given", "trim", "said"),
     [
-        ({}, 0.2, "each bag is learnt without the 20 % of its rows farthest out; clean=True if"),
-        ({"clean": False}, 0.2, "without the 20 % of its rows farthest out"),
+        ({}, "auto", "the others count if they agree on anomalies; clean=True if"),
+        ({"clean": False}, "auto", "every second bag drops its most distant rows"),
         ({"clean": True}, 0.0, "none, as clean=True says; all rows are learnt from"),
-        ({"trim": 0.1}, 0.1, "each bag is learnt without the 10 %"),
+        ({"trim": 0.1}, 0.1, "each bag drops its most distant 10 %"),
     ],
 )
 def test_what_becomes_of_odd_rows_is_told(healthy, given, trim, said):
@@ -54,7 +54,7 @@ def test_what_becomes_of_odd_rows_is_told(healthy, given, trim, said):
     assert found.choice.machine == "svdd-ensemble" and found.model[-1].trim == trim
     assert said in training["odd_rows"]
     assert training["clean"] is given.get("clean")
-    assert ("clean=True if" in training["odd_rows"]) == (trim > 0 and "clean" not in given)
+    assert ("clean=True if" in training["odd_rows"]) == (trim != 0 and "clean" not in given)
 
 
 def test_clean_rows_get_one_ball(healthy):

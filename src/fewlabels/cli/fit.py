@@ -152,7 +152,7 @@ class MachineOptions(NamedTuple):
     trim: float | None = _machine(
         None,
         help="svdd-ensemble: share of a sample's rows that is left out, those farthest from "
-        "their neighbours, as they may be anomalies. (default: 0.2; 0 with --clean)",
+        "their neighbours, as they may be anomalies. (default: auto; 0 with --clean)",
     )
     lam: str | None = _machine(
         None,
@@ -169,8 +169,8 @@ class MachineOptions(NamedTuple):
     )
     kernel: str | None = _machine(
         None,
-        help="rbf, linear, poly, sigmoid, manifold, with pusvm, pu-ensemble and s3vm also trees. "
-        "(default: rbf)",
+        help="rbf, linear, poly, sigmoid, manifold, isolation, with pusvm, pu-ensemble and s3vm "
+        "also trees. (default: rbf)",
         callback=options.check_kernel,
     )
     gamma: str | None = _machine(

@@ -20,11 +20,12 @@ from .._warn import warn
 from ..arrays import home_of
 from ..fitted import Late
 from ..kernels import (
+    KERNEL_TYPES,
     KERNELS,
+    LEARNED,
     RBF,
     Deformed,
-    Manifold,
-    MappedKernel,
+    Linear,
     Precomputed,
     Trees,
     kind_of,
@@ -41,7 +42,7 @@ from .rows import check_powers, check_rows, check_values, check_width, fit_rows
 
 # What parameters that machines have in common may be.
 COMMON: dict = {
-    "kernel": [StrOptions(set(KERNELS)), Manifold, Deformed, MappedKernel, callable],
+    "kernel": [StrOptions(set(KERNELS)), *KERNEL_TYPES, callable],
     "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
     "degree": [Interval(Integral, 0, None, closed="left")],
     "coef0": [Interval(Real, None, None, closed="neither")],
@@ -97,7 +98,7 @@ class KernelMachine(BaseEstimator):
     _late: Late | None = None
     # The rows and their path; None when they are not held.
     _stream: Any = None
-    # The kernel, where it has a graph of the rows of the fit.
+    # The kernel, where it is made of the rows of the fit.
     _deformed: Any = None
     # The ``Home`` of the rows of the fit, if they computed where they are.
     _home: Any = None
@@ -144,26 +145,26 @@ class KernelMachine(BaseEstimator):
             self.gamma_ = resolve_gamma(gamma, rows.X, rows.weight)
         if isinstance(kind, Trees):
             return  # it is grown when labels have been read
-        kernel = self._set_kernel(rows.X)
+        kernel = self._set_kernel(rows.X, rows.weight)
         kernel = kernel.base if isinstance(kernel, Deformed) else kernel
         check_powers(kernel, rows.X)
         if isinstance(kernel, RBF) and not isinstance(self.gamma, str):
             check_width(kernel, rows.X)
 
-    def _set_kernel(self, X):
-        """The kernel, formed on rows if it is one that has a graph of them."""
+    def _set_kernel(self, X, weight=None):
+        """The kernel; one that is made of the rows of the fit is made of these."""
         self._deformed = None
-        self._deformed = self._make_kernel(X) if self._has_graph else None
+        self._deformed = self._make_kernel(X, weight) if self._learns_kernel else None
         return self._make_kernel()
 
-    @property
-    def _has_graph(self):
-        return self.kernel == Manifold.name or isinstance(self.kernel, Manifold)
+    # Whether the kernel is made of the rows of the fit, without their labels.
+    _learns_kernel = property(lambda self: isinstance(kind_of(self.kernel), LEARNED))
 
-    def _make_kernel(self, X=None):
+    def _make_kernel(self, X=None, weight=None):
         if self._deformed is not None:
             return self._deformed
-        return make_kernel(self.kernel, self.gamma_, self.degree, self.coef0, X)
+        numbers, seed = (self.gamma_, self.degree, self.coef0), 0 if X is None else self._seed()
+        return make_kernel(self.kernel, *numbers, X, weight, seed)
 
     def _gram(self, X, fewest=1.0):
         return gram_over(self._make_kernel(), X, resolve_n_jobs(self.n_jobs), fewest=fewest)
@@ -316,7 +317,7 @@ class KernelMachine(BaseEstimator):
         """Weights of the linear kernel, shape (1, n_features), or (n_classes, n_features)."""
         check_is_fitted(self)
         weights = self.function_.weights
-        if weights is None:
+        if weights is None or not isinstance(self.function_.kernels[0], Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
         return self._there(np.atleast_2d(weights))
 
@@ -328,7 +329,7 @@ class KernelMachine(BaseEstimator):
         if self._home is not None:
             self._home = None
         self._fixed = {name: getattr(self, name) for name in self._FIXED}
-        if isinstance(self.kernel, Manifold | Trees):  # whose parameters may be set one by one
+        if isinstance(self.kernel, (*LEARNED, Trees)):  # mutable: keep a copy
             self._fixed["kernel"] = replace(self.kernel)
 
     def _catch_up(self, stream, name, max_steps):

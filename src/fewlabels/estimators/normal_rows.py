@@ -96,7 +96,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         if rate is not None and calibration == "leave-one-out":
             self._refuse_graph("target_fpr")
         rows = fit_rows(self, X, sample_weight)
-        n, must_split = rows.everything.shape[0], is_matrix or self._has_graph
+        n, must_split = rows.everything.shape[0], is_matrix or self._learns_kernel
         if rate is None or not is_split(calibration, must_split, n):
             self._fit_rows(rows, callback, None)
             if rate is None:
@@ -113,9 +113,9 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         return self._with_threshold()
 
     def _refuse_graph(self, what):
-        if self._has_graph:
+        if self._learns_kernel:
             raise ValueError(
-                f"{what}: rows left out one by one remain in the graph of a manifold kernel, "
+                f"{what}: rows left out one by one remain in the kernel that is made of all rows, "
                 "unlike new ones, so that rates of false alarms would not hold; fit with "
                 "target_fpr and calibration='split' (or 'auto')."
             )

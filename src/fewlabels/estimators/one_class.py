@@ -30,10 +30,11 @@ class OneClassSVM(OneClassMachine):
 
     Parameters
     ----------
-    kernel : str, Manifold or callable, default="rbf"
+    kernel : str, Manifold, Isolation or callable, default="rbf"
         "linear", "poly", "rbf", "sigmoid", "precomputed", or "manifold": one deformed by the
-        graph of the rows, which :class:`fewlabels.kernels.Manifold` has settings of. A callable
-        gets two arrays of rows and returns the matrix of values.
+        graph of the rows, which :class:`fewlabels.kernels.Manifold` has settings of, or
+        "isolation" (:class:`fewlabels.kernels.Isolation`). A callable gets two arrays
+        of rows and returns the matrix of values.
     degree : int, default=3
         Degree of "poly", >= 0.
     gamma : {"scale", "auto"} or float, default="scale"

@@ -13,7 +13,9 @@ from ..class_prior.finding import check_prior
 from ..fitted import PUEnsembleFit
 from ..fitted.solution import ROUNDING, function_of, largest_value, run_by
 from ..kernels import (
+    Cells,
     Deformed,
+    Isolation,
     Linear,
     Manifold,
     MappedKernel,
@@ -164,9 +166,13 @@ class PUEnsemble(TwoClassMachine):
         **{name: COMMON[name] for name in _COMMON},
         "prior": [StrOptions({"estimate"}), Real],
         "kernel": [
-            StrOptions({"linear", "poly", "rbf", "precomputed", "manifold", "trees"}),
+            StrOptions({"linear", "poly", "rbf", "precomputed", "manifold", "isolation", "trees"}),
             Manifold,
+            Cells,
             Deformed,
+            Isolation,
+            Isolation,
+            Cells,
             MappedKernel,
             Trees,
             SharedLeaves,

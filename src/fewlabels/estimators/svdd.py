@@ -52,10 +52,11 @@ class SVDD(OneClassMachine):
         upper bound on the share of rows outside, in (0, 1].
     slack : {"squared", "linear"}, default="squared"
         How rows outside are charged.
-    kernel : str, Manifold or callable, default="rbf"
+    kernel : str, Manifold, Isolation or callable, default="rbf"
         "rbf", "poly", "sigmoid", "linear", "precomputed", or "manifold": one deformed by the
-        graph of the rows, which :class:`fewlabels.kernels.Manifold` has settings of. A callable
-        gets two arrays of rows and returns the matrix of values.
+        graph of the rows, which :class:`fewlabels.kernels.Manifold` has settings of, or
+        "isolation" (:class:`fewlabels.kernels.Isolation`). A callable gets two arrays
+        of rows and returns the matrix of values.
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of "rbf", "poly" and "sigmoid", >= 0. "scale" is
         ``1 / (n_features * X.var())``, "auto" is ``1 / n_features``. The paper's sigma

@@ -17,7 +17,7 @@ from .._threads import one_blas_thread, resolve_n_jobs
 from .._warn import warn
 from ..fitted import BagsSolution
 from ..fitted.solution import run_by
-from ..kernels import make_kernel
+from ..kernels import Isolation, make_kernel
 from ..solvers import Status
 from ..streams.bags import BagStream
 from ..streams.rows import HeldRows
@@ -27,6 +27,8 @@ from .kernel_machine import COMMON, KernelMachine
 from .normal_rows import OneClassMachine
 from .rows import fit_rows
 
+# The isolation kernel in the score.
+_ISOLATION = Isolation(n_points=16)
 _COMMON = "degree coef0 tol max_time n_jobs random_state verbose".split()
 
 
@@ -34,11 +36,21 @@ _COMMON = "degree coef0 tol max_time n_jobs random_state verbose".split()
 class SVDDEnsemble(OneClassMachine):
     """Bags of small balls around rows of one class, which may hold a few others.
 
-    Every bag is a random sample of the rows, at most half of them. The rows of a bag that lie
-    farthest from their neighbours are left out, as they may be anomalies, and an :class:`SVDD` of
-    squared slack is fitted to the others. What it says of a row, the logarithm of its sum of
-    kernel values, is standardised by median and median absolute deviation over training rows that
-    are not in the bag. The score is the mean over the bags.
+    Every bag is a random sample of the rows, at most half of them. An :class:`SVDD` with squared
+    slack is fitted to it. A row's score is the log of its sum of kernel values, standardised by
+    the median and median absolute deviation over training rows outside the bag, and averaged over
+    the bags.
+
+    Every second bag drops the fifth of its rows that is farthest from its neighbours, because
+    they may be anomalies. Trimmed bags find anomalies like those in the training rows; the others
+    know more of the normal rows. If both mostly agree on which tenth of the training rows is the
+    most anomalous, a row's score is the smaller of the untrimmed bags' mean and half the trimmed
+    bags' mean. If they disagree, untrimmed bags have learned anomalies and aren't used. ``trim``
+    sets one share for all bags instead.
+
+    The result is compared with half the score of the isolation kernel, a row's mean similarity to
+    the training rows (:class:`fewlabels.kernels.Isolation`), and the smaller one counts. It finds
+    anomalies that form a dense group of their own.
 
     Parameters
     ----------
@@ -47,9 +59,9 @@ class SVDDEnsemble(OneClassMachine):
     bag_size : int, default=512
         Rows of a bag, from 1 to 4096; at most half of the rows are in one. Small bags find
         anomalies that lie close together.
-    trim : float, default=0.2
-        Share of a bag's rows that is left out, in [0, 1). 0 where the rows are known to be
-        normal, all of them.
+    trim : "auto" or float, default="auto"
+        Share of each bag's rows that is left out, in [0, 1). "auto" trims every second bag and
+        decides from the data, as above. Pass 0 if all rows are known to be normal.
     C : float, default=0.1
         Price of slack in a bag, > 0.
     kernel : {"rbf", "poly", "sigmoid", "linear", "precomputed"} or callable, default="rbf"
@@ -73,12 +85,20 @@ class SVDDEnsemble(OneClassMachine):
         Seed of the bags. None means 0.
     verbose : bool, default=False
         Print a line per bag.
+    isolation : "auto", bool or Isolation, default="auto"
+        Whether the score includes the isolation kernel. "auto" means yes, except with
+        ``kernel="precomputed"``, where there are no rows to draw from. An
+        :class:`fewlabels.kernels.Isolation` sets the numbers of centres (16 by default) and draws
+        (200); its ``random_state`` isn't used.
 
     Attributes
     ----------
     bags_ : tuple of Bag
-        The bags: ``function``, ``rows`` (training rows in it), ``trimmed`` (mask of those left
-        out), ``middle`` and ``spread``.
+        The bags: ``function``, ``rows`` (training rows in it), ``used`` (which of these are
+        support vectors), ``middle`` and ``spread``.
+    parts_ : tuple of Part
+        The scores of which the smallest counts: ``bags`` (their numbers) or ``isolated``,
+        ``middle`` and ``spread``. Empty if there is only the mean over all bags.
     offset_ : float
         ``decision_function = score_samples - offset_``; -inf when no row can be rejected.
     gamma_ : float
@@ -121,6 +141,8 @@ class SVDDEnsemble(OneClassMachine):
     ----------
     Tax, D. M. J., Duin, R. P. W. (2004). Support vector data description. Machine Learning 54.
 
+    Ting, K. M., Zhu, Y., Zhou, Z.-H. (2018). Isolation kernel and its effect on SVM. KDD.
+
     Aggarwal, C. C., Sathe, S. (2015). Theoretical foundations and algorithms for outlier
     ensembles. ACM SIGKDD Explorations 17. (Why samples of the rows do better than all.)
 
@@ -141,7 +163,8 @@ class SVDDEnsemble(OneClassMachine):
         "kernel": [StrOptions({"rbf", "poly", "sigmoid", "linear", "precomputed"}), callable],
         "n_bags": [Interval(Integral, 1, None, closed="left")],
         "bag_size": [Interval(Integral, 1, 4096, closed="both")],
-        "trim": [Interval(Real, 0.0, 1.0, closed="left")],
+        "trim": [StrOptions({"auto"}), Interval(Real, 0.0, 1.0, closed="left")],
+        "isolation": [StrOptions({"auto"}), "boolean", Isolation],
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "gamma": [
             StrOptions({"neighbors", "scale", "auto"}),
@@ -152,7 +175,7 @@ class SVDDEnsemble(OneClassMachine):
 
     n_bags: int = 25
     bag_size: int = 512
-    trim: float = 0.2
+    trim: str | float = "auto"
     C: float = 0.1
     kernel: str | Callable = "rbf"
     gamma: str | float = "neighbors"
@@ -164,11 +187,15 @@ class SVDDEnsemble(OneClassMachine):
     n_jobs: int | None = None
     random_state: Any = None
     verbose: bool = False
+    isolation: Any = "auto"
 
     # What other machines of one class have as parameters.
     max_steps: ClassVar[None] = None
     cache_size: ClassVar[float] = 200.0
-    _FIXED = ("n_bags", "bag_size", "trim", "C", "random_state", *KernelMachine._FIXED)
+    _FIXED = (
+        *("n_bags", "bag_size", "trim", "isolation", "C", "random_state"),
+        *KernelMachine._FIXED,
+    )
 
     # -- fitting -------------------------------------------------------------------------------
 
@@ -215,7 +242,8 @@ class SVDDEnsemble(OneClassMachine):
         """The ``BagsSolution`` of rows, those of weight 0 left out."""
         by_neighbors = self.gamma == "neighbors"
         settings = BagSettings(
-            n_bags=self.n_bags, size=self.bag_size, trim=float(self.trim), C=float(self.C),
+            n_bags=self.n_bags, size=self.bag_size, C=float(self.C),
+            trim=None if self.trim == "auto" else float(self.trim), isolation=self._isolation(),
             kernel=partial(_kernel, self.kernel, self.degree, self.coef0),
             gamma=None if by_neighbors else self.gamma_, tol=self.tol, seed=seed,
             n_jobs=resolve_n_jobs(self.n_jobs),
@@ -236,6 +264,18 @@ class SVDDEnsemble(OneClassMachine):
             ),
             scores=found.scores, rate=float(self.target_fpr), seed=seed, stopped=found.stopped,
         )  # fmt: skip
+
+    def _isolation(self):
+        """The ``Isolation`` that the score includes, or None."""
+        is_matrix = self.kernel == "precomputed"
+        if isinstance(self.isolation, Isolation) or self.isolation is True:
+            if is_matrix:
+                raise ValueError(
+                    "the isolation kernel needs rows, and kernel='precomputed' has none; pass "
+                    "isolation='auto' or False."
+                )
+            return _ISOLATION if self.isolation is True else self.isolation
+        return None if is_matrix or self.isolation != "auto" else _ISOLATION
 
     def _report_bags(self, found):
         """Warn of bags that are missing or did not reach the tolerance; pass Ctrl-C on."""
@@ -275,11 +315,14 @@ class SVDDEnsemble(OneClassMachine):
         """What is known: bags hold their rows themselves."""
         return self._late.copy()
 
-    __setstate__ = BaseEstimator.__setstate__
+    def __setstate__(self, state):
+        # Earlier models had no isolation kernel, and updates don't add one.
+        BaseEstimator.__setstate__(self, {"isolation": False, **state})
 
     # -- what a fit has found ------------------------------------------------------------------
 
     bags_ = property(lambda self: self._found.function.bags)
+    parts_ = property(lambda self: self._found.function.parts)
     offset_ = property(lambda self: self._threshold)
 
     @property

@@ -1,6 +1,6 @@
 """What a fit leaves behind: immutable values that are evaluated, saved, shown and exported."""
 
-from .bags import Bag, BaggedFunction, BagsSolution
+from .bags import Bag, BaggedFunction, BagsSolution, Isolated, Part
 from .classes import ClassCurves, ClassFunctions
 from .conformal import Conformal
 from .curve import Curve, TwoSidedCurve
@@ -20,11 +20,13 @@ __all__ = [
     "Conformal",
     "Curve",
     "Function",
+    "Isolated",
     "Late",
     "OneClassSolution",
     "PUEnsembleFit",
     "PUFit",
     "PUSVMFit",
+    "Part",
     "Solution",
     "TrainingRows",
     "TwoSidedCurve",

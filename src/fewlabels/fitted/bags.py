@@ -4,12 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._threads import resolve_n_jobs
+from ..kernels import Cells
 from .conformal import TIE, Conformal
 from .function import Function
 from .solution import Solution
 
 # Rows evaluated at a time.
 _ROWS_AT_A_TIME = 65_536
+# Added to similarities before their logarithm is taken.
+FLOOR = 1e-4
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,10 +49,44 @@ def level(function, X, *, diagonal=None, n_jobs=None):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Isolated:
+    """The log of a row's mean similarity to training rows under the isolation kernel."""
+
+    kernel: Cells
+    weights: np.ndarray  # of the cells, so that their sum is the mean similarity
+
+    def __call__(self, X, *, n_jobs=None):
+        return log_similarity(self.kernel.sums(X, self.weights, resolve_n_jobs(n_jobs)))
+
+
+def log_similarity(values):
+    """The log of mean similarities under the isolation kernel, which may be 0."""
+    return np.log(np.maximum(values, 0.0) + FLOOR)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Part:
+    """One of the scores that an ensemble takes the smallest of, standardised.
+
+    It is the mean over some ``bags``, or the function ``isolated``.
+    """
+
+    bags: tuple = ()  # their numbers
+    isolated: Isolated | None = None
+    middle: float  # median over training rows that have no part in the score
+    spread: float  # what the difference from it is divided by, > 0
+
+    def standardised(self, scores):
+        """Scores in units of the spread."""
+        return (scores - self.middle) / self.spread
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class BaggedFunction:
-    """The mean over the bags of what they say, each standardised."""
+    """The mean over the bags of what they say; or the smallest of several such scores."""
 
     bags: tuple
+    parts: tuple = ()  # none: the mean over all bags
     boundary = 0.0
     rounding = 0.0
     tail = 0.0
@@ -65,13 +103,32 @@ class BaggedFunction:
 
     def __call__(self, X, *, diagonal=None, n_jobs=None):
         """Values at validated rows (precomputed: their kernel values with all training rows)."""
-        value = np.zeros(X.shape[0])
+        value = np.empty(X.shape[0])
         for first in range(0, X.shape[0], _ROWS_AT_A_TIME):
             part = slice(first, first + _ROWS_AT_A_TIME)
             own = None if diagonal is None else diagonal[part]
-            for bag in self.bags:
-                value[part] += bag.score(X[part], diagonal=own, n_jobs=n_jobs)
-        return value / len(self.bags)
+            value[part] = self._values(X[part], own, n_jobs)
+        return value
+
+    def _values(self, X, diagonal, n_jobs):
+        if not self.parts:
+            return self._mean(self.bags, X, diagonal, n_jobs)
+        scores = []
+        for part in self.parts:
+            if part.isolated is None:
+                bags = [self.bags[number] for number in part.bags]
+                found = self._mean(bags, X, diagonal, n_jobs)
+            else:
+                found = part.isolated(X, n_jobs=n_jobs)
+            scores.append(part.standardised(found))
+        return np.min(scores, axis=0)
+
+    @staticmethod
+    def _mean(bags, X, diagonal, n_jobs):
+        value = np.zeros(X.shape[0])
+        for bag in bags:
+            value += bag.score(X, diagonal=diagonal, n_jobs=n_jobs)
+        return value / len(bags)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -90,6 +147,7 @@ class BagsSolution(Solution):
         """The ``Conformal`` of such scores; ``keys`` are those of the rows."""
         bags = self.function.bags
         size = 1.0 + float(np.mean([abs(bag.middle) / bag.spread for bag in bags]))
+        size /= min([1.0, *(part.spread for part in self.function.parts)])
         return Conformal(
             scores=scores,
             keys=keys,

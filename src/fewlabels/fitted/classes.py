@@ -7,7 +7,7 @@ from scipy.special import softmax
 
 from .._threads import resolve_n_jobs
 from ..gram import Expansion, RowMap, row_products
-from ..kernels import Deformed, Linear, centered
+from ..kernels import Cells, Deformed, Linear, centered
 from .deciding import agreeing, class_of
 from .function import Function
 
@@ -39,6 +39,8 @@ class ClassFunctions:
     def __post_init__(self):
         if self.on_points is None and isinstance(self.kernel, Deformed):
             object.__setattr__(self, "on_points", self.kernel.on_points(self.vectors, self.coef))
+        if self.weights is None and isinstance(self.kernel, Cells):
+            object.__setattr__(self, "weights", self.kernel.weights(self.vectors, self.coef))
         if self.weights is None and isinstance(self.kernel, Linear):
             vectors = self._moved(self.vectors.astype(np.float64, copy=False))
             weights = np.asarray((vectors.T @ self.coef.T).T)
@@ -78,7 +80,9 @@ class ClassFunctions:
     def __call__(self, X, *, n_jobs=None):
         """Values at validated rows, shape (n, n_classes)."""
         X = self._moved(X)
-        if self.weights is not None:
+        if isinstance(self.kernel, Cells):
+            value = self.kernel.sums(X, self.weights, resolve_n_jobs(n_jobs))
+        elif self.weights is not None:
             value = row_products(X, self.weights)
         else:
             row_map = None

@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 
 from .._threads import resolve_n_jobs
 from ..gram import Expansion, RowMap, row_products
-from ..kernels import Deformed, Linear, Precomputed, center_of, centered
+from ..kernels import Cells, Deformed, Linear, Precomputed, center_of, centered
 
 # Share of the threshold's level below which sums of a similarity go on in log scale.
 TAIL = 1e-12
@@ -62,7 +62,8 @@ class Function:
     # Where support vectors are equal: which of the vectors each is, and its own coefficient.
     repeats: np.ndarray | None = None
     shares: np.ndarray | None = None  # of shape (n_kernels, n_support)
-    # Linear kernel: the sum is weights @ (x - shift). From the coefficients, unless given.
+    # Linear kernel: the sum is weights @ (x - shift). Isolation kernel: a number for every cell.
+    # From the coefficients, unless given.
     weights: np.ndarray | None = field(default=None, repr=False)
     # Deformed kernel: coefficients of its points under the base kernel, unless given.
     on_points: np.ndarray | None = field(default=None, repr=False)
@@ -71,6 +72,8 @@ class Function:
         if self.on_points is None and isinstance(self.kernels[0], Deformed):
             on_points = self.kernel.on_points(self.vectors, self.coef[0])
             object.__setattr__(self, "on_points", on_points)
+        if self.weights is None and isinstance(self.kernels[0], Cells):
+            object.__setattr__(self, "weights", self.kernel.weights(self.vectors, self.coef[0]))
         if self.weights is None and isinstance(self.kernels[0], Linear):
             vectors = self._moved(self.vectors.astype(np.float64, copy=False))
             object.__setattr__(self, "weights", np.asarray(vectors.T @ self.coef[0]).ravel())
@@ -80,6 +83,12 @@ class Function:
         """The kernel, where there is one."""
         (kernel,) = self.kernels
         return kernel
+
+    def _products(self, X, n_jobs):
+        """The sum by ``weights``."""
+        if isinstance(self.kernel, Cells):
+            return self.kernel.sums(X, self.weights, n_jobs)
+        return row_products(X, self.weights)
 
     def in_base(self):
         """The same without its term of K(x, x), under the base kernel of a deformed one."""
@@ -112,7 +121,7 @@ class Function:
         # The constant is a small part of a value without K(x, x), and then comes last.
         value = np.full(X.shape[0], 0.0 if self.self_weight else self.bias)
         if self.weights is not None:
-            value += row_products(X, self.weights)
+            value += self._products(X, resolve_n_jobs(n_jobs))
         else:
             for k in np.flatnonzero(self.coef.any(axis=1)):
                 value += self._part(k, X, resolve_n_jobs(n_jobs))

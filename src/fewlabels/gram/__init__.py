@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..kernels import Deformed, FormedKernel, Linear, Precomputed, SharedLeaves
+from ..kernels import Cells, Deformed, FormedKernel, Linear, Precomputed, SharedLeaves
 from .base import GramOperator
 from .equal_rows import equal_rows, row_keys
 from .expansion import Expansion, row_products
@@ -44,6 +44,8 @@ def make_gram(kernel, X, *, dtype=None, n_jobs=1, exact=0):
             leaves.value_cost = float(len(kernel.forest.roots))  # entries of a row, at most
             shares = [1.0 - kernel.share, kernel.share]
             gram = SumGram([base, leaves], shares, is_inner_product=True)
+        elif isinstance(kernel, Cells):
+            gram = LinearGram(kernel.features(rows, n_jobs), n_jobs)
         elif isinstance(kernel, FormedKernel):
             gram = FormedGram(kernel, rows, n_jobs)
         elif isinstance(kernel, Linear):

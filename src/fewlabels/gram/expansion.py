@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from ..kernels import Deformed, FormedKernel, Linear, MappedKernel, Precomputed
+from ..kernels import Cells, Deformed, FormedKernel, Linear, MappedKernel, Precomputed
 from .tiles.features import RowMap
 from .tiles.rows import packed
 
@@ -41,6 +41,8 @@ class Expansion:
         if isinstance(kernel, Linear):
             weights = np.asarray(vectors.astype(np.float64).T @ self.coef.T)
             self.weights = weights.ravel() if self.coef.ndim == 1 else weights.T
+        elif isinstance(kernel, Cells):
+            self.weights = kernel.weights(vectors, self.coef)
         elif self.row_map is not None:
             self._prepared = self.row_map.prepare(vectors)
 
@@ -75,6 +77,8 @@ class Expansion:
             out += row_products(X[:, self.columns], self.coef)
         elif isinstance(self.kernel, Linear):
             out += row_products(X, self.weights)
+        elif isinstance(self.kernel, Cells):
+            out += self.kernel.sums(X, self.weights, self.n_jobs)
         elif isinstance(self.kernel, FormedKernel):
             values = self.kernel.values(X, self.vectors)
             out += (values if sp.issparse(values) else np.asarray(values)) @ self.coef.T

@@ -5,27 +5,35 @@ from functools import lru_cache
 from .base import FormedKernel, Kernel, Map, MappedKernel
 from .given import Callable, Precomputed
 from .inner_products import Linear, Polynomial, Sigmoid
+from .isolation import Cells, Isolation
 from .manifold import Deformed, Manifold
 from .offsets import center_of, centered
 from .rbf import RBF
 from .trees import TREES_OF_CLASSES, SharedLeaves, Trees
 
 # What users may name. A new kernel is a file and its place here.
-KERNELS: dict[str, type[Kernel] | type[Manifold]] = {
+KERNELS: dict[str, type[Kernel] | type[Manifold] | type[Isolation]] = {
     str(kernel.name): kernel
-    for kernel in (RBF, Polynomial, Sigmoid, Linear, Precomputed, Manifold)
+    for kernel in (RBF, Polynomial, Sigmoid, Linear, Precomputed, Manifold, Isolation)
 }
 
 __all__ = [
-    "KERNELS", "RBF", "TREES_OF_CLASSES", "Callable", "Deformed", "FormedKernel", "Kernel",
-    "Linear", "Manifold", "Map", "MappedKernel", "Polynomial", "Precomputed", "SharedLeaves",
-    "Sigmoid", "Trees", "center_of", "centered", "kind_of", "make_kernel",
+    "KERNELS", "KERNEL_TYPES", "LEARNED", "RBF", "TREES_OF_CLASSES", "Callable", "Cells",
+    "Deformed", "FormedKernel", "Isolation", "Kernel", "Linear", "Manifold", "Map", "MappedKernel",
+    "Polynomial", "Precomputed", "SharedLeaves", "Sigmoid", "Trees", "center_of", "centered",
+    "kind_of", "make_kernel",
 ]  # fmt: skip
+
+
+# Those whose parameters are settings: the kernel itself is made of the rows of a fit.
+LEARNED = (Isolation, Manifold)
+# What estimators take as ``kernel`` besides names and functions.
+KERNEL_TYPES = (*LEARNED, Cells, Deformed, MappedKernel)
 
 
 def kind_of(kernel):
     """What a parameter ``kernel`` stands for, to ask for ``takes`` and ``is_similarity``."""
-    if isinstance(kernel, Manifold | Trees):
+    if isinstance(kernel, Isolation | Manifold | Trees):
         return kernel
     if isinstance(kernel, str) and kernel == Trees.name:
         return Trees()
@@ -34,16 +42,18 @@ def kind_of(kernel):
     if kernel not in KERNELS:
         raise ValueError(
             f"kernel={kernel!r} is not known; pass {', '.join(map(repr, KERNELS))}, a "
-            "fewlabels.kernels.Manifold or a function of two arrays."
+            "fewlabels.kernels.Isolation or Manifold, or a function of two arrays."
         )
-    return Manifold() if kernel == Manifold.name else KERNELS[kernel]
+    kind = KERNELS[kernel]
+    return kind() if kind in LEARNED else kind
 
 
-def make_kernel(kernel, gamma=1.0, degree=3, coef0=0.0, X=None):
+def make_kernel(kernel, gamma=1.0, degree=3, coef0=0.0, X=None, weight=None, seed=0):
     """The object of ``kernel``: a name in ``KERNELS``, an object of these, or a function.
 
     ``gamma``, ``degree`` and ``coef0`` are numbers; a kernel takes those that it has. ``X`` are
-    the rows of a :class:`Manifold`, which others do not need.
+    the rows of a :class:`Manifold` or :class:`Isolation`, which others do not need; for the latter
+    also their weights and a seed.
     """
     if isinstance(kernel, Kernel):
         return kernel
@@ -52,6 +62,8 @@ def make_kernel(kernel, gamma=1.0, degree=3, coef0=0.0, X=None):
         return Callable(kernel)
     if isinstance(kind, Manifold):
         return kind.over(X, gamma=gamma, degree=degree, coef0=coef0)
+    if isinstance(kind, Isolation):
+        return kind.over(X, weight, random_state=seed)
     return _named(kind, float(gamma), int(degree), float(coef0))
 
 

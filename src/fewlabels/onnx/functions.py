@@ -4,8 +4,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..fitted import BaggedFunction
+from ..fitted.bags import FLOOR
 from ..gram.tiles.features import RowMap
-from ..kernels import RBF, Deformed, Linear, Map, Polynomial, Sigmoid
+from ..kernels import RBF, Cells, Deformed, Linear, Map, Polynomial, Sigmoid
+from ..kernels.base import squared_norms
 
 # Support vectors at a time: their kernel values stay in cache. At most so many blocks, too, as
 # each costs some nodes.
@@ -37,12 +39,31 @@ def values(graph, function, x, exact=False):
     bit. Kernel values are float64 in every graph if ``exact``.
     """
     if isinstance(function, BaggedFunction):
-        return _mean_of_bags(graph, function.bags, x), 0.0
+        return _of_bags(graph, function, x), 0.0
     if function.shift is not None:
         x = graph.add("Sub", x, function.shift)
     value, noise = _WRITERS[type(function.kernels[0])](graph, function, x, exact)
     value = graph.add("Squeeze", value, np.array([1]))
     return on_boundary(graph, value, function.boundary, function.rounding), noise
+
+
+def _of_bags(graph, function, x):
+    """The mean of what all bags say, or the smallest of the standardised parts."""
+    scores = []
+    for part in function.parts:
+        if part.isolated is None:
+            found = _mean_of_bags(graph, [function.bags[number] for number in part.bags], x)
+        else:
+            isolated = part.isolated
+            found = _sums_over_cells(graph, isolated.kernel, isolated.weights[None], x)
+            found = graph.add("Squeeze", found, np.array([1]))
+            found = graph.add("Max", found, np.float64(0.0))
+            found = graph.add("Log", graph.add("Add", found, np.float64(FLOOR)))
+        apart = graph.add("Sub", found, np.float64(part.middle))
+        scores.append(graph.add("Mul", apart, np.float64(1.0 / part.spread)))
+    if not scores:
+        return _mean_of_bags(graph, function.bags, x)
+    return scores[0] if len(scores) == 1 else graph.add("Min", *scores)
 
 
 def _mean_of_bags(graph, bags, x):
@@ -73,7 +94,9 @@ def class_values(graph, functions, x):
         kernel = kernel.base
         if isinstance(kernel, Linear):
             weights = np.asarray((vectors.T @ coef.T).T)
-    if weights is not None:
+    if isinstance(kernel, Cells):
+        total = _sums_over_cells(graph, kernel, weights, x)
+    elif weights is not None:
         total = graph.add("MatMul", x, np.ascontiguousarray(weights.T))
     elif not vectors.shape[0]:
         total = _zeros(graph, x)
@@ -129,6 +152,31 @@ def _inner_product(graph, function, x, exact):
         of_self = _mapped(graph, kernel, graph.add("Add", inner, np.float64(kernel.coef0)))
         total = graph.add("Sub", total, graph.add("Mul", of_self, np.float64(own)))
     return graph.add("Add", total, np.float64(function.bias)), 0.0
+
+
+def _isolation(graph, function, x, exact):
+    total = _sums_over_cells(graph, function.kernel, function.weights[None], x)
+    constant = np.float64(function.bias - function.self_weight)  # K(x, x) is 1
+    return graph.add("Add", total, constant), 0.0
+
+
+def _sums_over_cells(graph, kernel, weights, x):
+    """``kernel.sums``, float64 of shape (n, k), with weights of shape (k, n_cells).
+
+    Where a row is equally far from two centres, rounding decides between them here.
+    """
+    if kernel.center is not None:
+        x = graph.add("Sub", x, kernel.center)
+    centers = _dense(kernel.centers)
+    columns, norms = centers[kernel.draws.ravel()], squared_norms(centers)
+    inner = graph.add("MatMul", x, np.ascontiguousarray(columns.T))
+    near = graph.add("Sub", inner, 0.5 * norms[kernel.draws.ravel()])
+    near = graph.add("Reshape", near, np.array([-1, *kernel.draws.shape]))
+    cells = graph.add("ArgMax", near, axis=2, keepdims=0)
+    cells = graph.add("Add", cells, kernel.first_cells())
+    table = np.ascontiguousarray(weights.T) * len(kernel.draws) ** -0.5
+    found = graph.add("Gather", table, cells, axis=0)
+    return graph.add("ReduceSum", found, np.array([1]), keepdims=0)
 
 
 def _deformed(graph, function, x, exact):
@@ -257,4 +305,4 @@ def _blocks(vectors):
 
 # Kernels that graphs can hold: what writes the function, without its constant.
 _WRITERS = {RBF: _rbf, Linear: _linear, Polynomial: _inner_product, Sigmoid: _inner_product,
-            Deformed: _deformed}  # fmt: skip
+            Deformed: _deformed, Cells: _isolation}  # fmt: skip

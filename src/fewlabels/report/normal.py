@@ -73,6 +73,11 @@ def _headline(fit, outside, expected, blank):
 def _drawn_by(machine):
     """Which rows trained it, where some were left out."""
     if isinstance(machine, SVDDEnsemble) and machine.trim:
+        if machine.trim == "auto":
+            return (
+                f" by {len(machine.bags_)} samples of them. Every second sample drops its most "
+                "distant rows, since anomalies may be among these (--clean uses all)"
+            )
         return (
             f" by {len(machine.bags_)} samples of them, each without the "
             f"{words.percent(machine.trim)} of its rows that lie farthest from the others, since "

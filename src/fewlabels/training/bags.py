@@ -11,21 +11,20 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 
 from .._deadline import ENDLESS, Deadline
 from .._threads import run_in_order
-from ..fitted import Bag, BaggedFunction, Function
-from ..fitted.bags import level
+from ..fitted import Bag, BaggedFunction, Function, Isolated, Part
+from ..fitted.bags import level, log_similarity
 from ..fitted.function import TAIL
 from ..gram import PrecomputedGram
 from ..kernels import Precomputed, center_of, centered
+from ..kernels.sampling import Copies
 from ..problem.one_class import SquaredSlackBall
 from ..solvers import Settings, Status, solve_decomposition
 from .grams import gram_over, shift_of
 from .neighbors import ROUNDING, farthest, gamma_of, rank_of_neighbor
-from .row_order import repeated
 
 # Rows that levels are standardised on and thresholds set by, at most.
 _REFERENCES = 5000
@@ -33,21 +32,32 @@ _REFERENCES = 5000
 _FACTOR = 4.0
 # Share of the values on Q's diagonal that is rounding.
 _ROUNDING = 1e-13
+# Share of the rows that trimmed bags leave out, where data decide what these count for.
+_TRIM = 0.2
+# What trimmed bags and the isolation kernel count for beside untrimmed bags.
+_HALF = 0.5
+# Trimmed and other bags agree if more than this share of the most anomalous rows are the same;
+# with fewer rows than so many they can't be compared.
+_AGREEMENT, _FEWEST = 0.7, 20
+# The samples of the isolation kernel are numbered from here, those of bags from 0.
+_DRAWS_FROM = 2**32
 # What tol = 1 means, as a share of the rows' variance in feature space.
 _SHARE = 0.01
 # Values on the diagonal of a matrix that differ by less, relatively, are one.
 _EQUAL = 1e-9
-# Odd numbers that spread marks over all 64 bits (splitmix64).
-_GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 
 @dataclass(frozen=True)
 class BagSettings:
-    """Parameters of a fit. ``kernel(gamma)`` makes the kernel; ``gamma`` None: from neighbours."""
+    """Parameters of a fit. ``kernel(gamma)`` makes the kernel; ``gamma`` None: from neighbours.
+
+    ``trim`` None: every second bag is trimmed, and the data decide what the others count for.
+    """
 
     n_bags: int
     size: int
-    trim: float
+    trim: float | None
+    isolation: Any  # an ``Isolation``, or None
     C: float
     kernel: Any
     gamma: float | None
@@ -67,63 +77,6 @@ class Bagged:
     stopped: str
 
 
-class Copies:
-    """Rows of positive weight, each as often as that says, with a mark that no other one has.
-
-    ``rows`` are training rows (of equal ones, the first), ``marks`` follow from values alone.
-    """
-
-    def __init__(self, X, weight, is_matrix):
-        keys = np.arange(X.shape[0], dtype=np.uint64) if is_matrix else _keys(X)
-        there = np.flatnonzero(weight > 0)
-        self.rows = repeated(there, weight[there], keys)
-        starts = np.r_[0, np.flatnonzero(np.diff(self.rows)) + 1]
-        first = np.zeros(len(self.rows), dtype=np.int64)
-        first[starts] = starts
-        number = np.arange(len(self.rows)) - np.maximum.accumulate(first)
-        self.marks = _mixed(_mixed(keys[self.rows]) + number.astype(np.uint64))
-
-    def lowest(self, stream, size, seed):
-        """The copies whose numbers of a stream are lowest, in the order of these."""
-        salt = _mixed(np.array([seed, stream], dtype=np.uint64))
-        numbers = _mixed(self.marks ^ _mixed(salt[:1] + np.uint64(stream)) ^ salt[1])
-        if size < len(numbers):
-            found = np.argpartition(numbers, size)[:size]
-            return found[np.argsort(numbers[found])]
-        return np.argsort(numbers)
-
-
-def _keys(X):
-    """A number for every row that its values decide to the last bit, in an array or in CSR."""
-    columns = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64)
-    if sp.issparse(X):
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        parts = _scrambled(X.data) * (2 * columns + 1)[X.indices]
-        return sp.csr_array((parts, X.indices, X.indptr), X.shape) @ np.ones_like(columns)
-    keys = np.zeros(X.shape[0], np.uint64)
-    for column, factor in zip(X.T, 2 * columns + 1, strict=True):
-        keys += _scrambled(column) * factor
-    return keys
-
-
-def _scrambled(values):
-    """The bits of numbers, mixed; 0 stays 0."""
-    return _shuffled((values.astype(float) + 0.0).view(np.uint64))
-
-
-def _mixed(numbers):
-    """Numbers of 64 bits, thoroughly mixed, one to one."""
-    return _shuffled(numbers + np.uint64(_GOLDEN))
-
-
-def _shuffled(numbers):
-    for shift, factor in ((30, _FIRST), (27, _SECOND)):
-        numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
-    return numbers ^ (numbers >> np.uint64(31))
-
-
 def fit_bags(X, weight, settings, known=()):
     """``Bagged`` of the rows of weight > 0; ``X`` is a matrix of kernel values if precomputed.
 
@@ -135,7 +88,7 @@ def fit_bags(X, weight, settings, known=()):
     copies = Copies(X, weight, is_matrix)
     places = copies.lowest(settings.n_bags, _REFERENCES, settings.seed)
     references = _References(X, copies.rows[places], copies.marks[places], is_matrix)
-    known = {bag.marks.tobytes(): bag for bag in known}
+    known = {(k % 2, bag.marks.tobytes()): bag for k, bag in enumerate(known)}
     size = min(settings.size, (len(copies.rows) + 1) // 2)
     plain = replace(settings, report=None)  # as it travels
 
@@ -143,8 +96,12 @@ def fit_bags(X, weight, settings, known=()):
         chosen = copies.lowest(number, size, settings.seed)
         rows, marks = copies.rows[chosen], copies.marks[chosen]
         inside = X[np.ix_(rows, rows)] if is_matrix else X[rows]
-        begun = replace(plain, deadline=settings.deadline if number else ENDLESS)
-        bag = known.get(marks.tobytes())
+        trim = settings.trim
+        if trim is None:
+            trim = _TRIM if number % 2 else 0.0
+        deadline = settings.deadline if number else ENDLESS
+        begun = replace(plain, deadline=deadline, trim=trim)
+        bag = known.get((number % 2, marks.tobytes()))
         return partial(_trained, inside, rows, marks, bag, references, begun)
 
     calls = map(made, range(settings.n_bags))
@@ -169,9 +126,85 @@ def fit_bags(X, weight, settings, known=()):
     if len(bags) == settings.n_bags and stopped is not Status.INTERRUPTED:
         stopped = None
     stopped = "" if stopped is None else stopped.value
+    scores = np.array(scores)
+    parts, combined = (), _mean_outside(scores)
+    if settings.trim is None or settings.isolation is not None:
+        parts, combined = _combined(scores, settings.trim is None)
+    if settings.isolation is not None:
+        part, own = _isolated(X, copies, places, settings)
+        parts, combined = (*parts, part), np.minimum(combined, own)
+    combined = np.sort(combined[np.isfinite(combined)])
+    return Bagged(BaggedFunction(bags=bags, parts=parts), combined, stopped)
+
+
+def _mean_outside(scores):
+    """Mean scores of rows over the bags that they are not in; NaN for rows in all of them."""
     times = np.isfinite(scores).sum(axis=0)
-    total = np.nansum(scores, axis=0)[times > 0]
-    return Bagged(BaggedFunction(bags=bags), np.sort(total / times[times > 0]), stopped)
+    return np.where(times > 0, np.nansum(scores, axis=0) / np.maximum(times, 1), np.nan)
+
+
+def _combined(scores, is_auto):
+    """``Part`` s of the bags, and the smallest of their scores for each reference row.
+
+    If every second bag is trimmed, and trimmed and other bags agree on which rows are the most
+    anomalous, few anomalies are among the rows, and trimmed bags count half. If they don't,
+    anomalies hide among the rows of the other bags, and these aren't used.
+    """
+    n = len(scores)
+    if not is_auto or n == 1:
+        part, own = _part(_mean_outside(scores), bags=tuple(range(n)))
+        return (part,), own
+    groups = tuple(range(0, n, 2)), tuple(range(1, n, 2))
+    plain, trimmed = (_mean_outside(scores[list(group)]) for group in groups)
+    if not _agree(plain, trimmed):
+        part, own = _part(trimmed, bags=groups[1])
+        return (part,), own
+    one, own = _part(plain, bags=groups[0])
+    other, others = _part(trimmed, _HALF, bags=groups[1])
+    return (one, other), np.minimum(own, others)
+
+
+def _agree(plain, trimmed):
+    """Whether two scores mostly have the same tenth of the rows as the most anomalous."""
+    known = np.isfinite(plain) & np.isfinite(trimmed)
+    n = int(known.sum())
+    if n < _FEWEST:
+        return True
+    most = n // 10
+    lowest = [np.argsort(s[known], kind="stable")[:most] for s in (plain, trimmed)]
+    return len(np.intersect1d(*lowest)) > _AGREEMENT * most
+
+
+def _part(scores, weight=1.0, **of):
+    """A ``Part`` by scores of rows that it doesn't know, and these, standardised."""
+    known = scores[np.isfinite(scores)]
+    middle = spread = 0.0
+    if len(known):
+        middle = float(np.median(known))
+        apart = np.abs(known - middle)
+        spread = float(np.median(apart)) or float(np.mean(apart))
+    part = Part(middle=middle, spread=(spread or 1.0) / weight, **of)
+    return part, part.standardised(scores)
+
+
+def _isolated(X, copies, places, settings):
+    """The ``Part`` of the isolation kernel, and the standardised scores of reference rows.
+
+    References are scored by the draws in which they aren't centres, without themselves.
+    """
+    n = len(places)
+    kernel, drawn = settings.isolation.among(X, copies, places, settings.seed, _DRAWS_FROM)
+    n_draws = len(drawn)
+    cells = kernel.nearest(X[copies.rows[places]], settings.n_jobs) + kernel.first_cells()
+    counts = np.bincount(cells.ravel(), minlength=kernel.n_cells)
+    is_centre = np.zeros((n, n_draws), bool)
+    is_centre[drawn, np.arange(n_draws)[:, None]] = True
+    similarity = (counts[cells] - 1.0) / max(1, n - 1)
+    times = n_draws - is_centre.sum(axis=1)
+    total = np.where(is_centre, 0.0, similarity).sum(axis=1)
+    mean = np.where(times > 0, total / np.maximum(times, 1), np.nan)
+    isolated = Isolated(kernel=kernel, weights=counts / n * n_draws**-0.5)
+    return _part(log_similarity(mean), _HALF, isolated=isolated)
 
 
 def _trained(inside, rows, marks, bag, references, settings):

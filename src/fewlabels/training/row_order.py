@@ -3,9 +3,7 @@
 import numpy as np
 
 from ..gram import row_keys
-
-# More repetitions of a row than this, on average, are rounded.
-_MOST = 10
+from ..kernels.sampling import repeated
 
 
 def value_order(X, group, weight):
@@ -33,19 +31,3 @@ def label_folds(X, place, n_folds):
             fold[rows] = (before + group) % n_folds
             before += len(distinct)
     return fold
-
-
-def repeated(rows, weight, key):
-    """Rows in the order of their keys, each as often as its weight says; equal rows count as one.
-
-    What all whole-numbered weights have in common is left out; others are rounded, the sum kept.
-    """
-    distinct, first, group = np.unique(key[rows], return_index=True, return_inverse=True)
-    rows, weight = rows[first], np.bincount(group, weights=weight)
-    if np.array_equal(weight, np.rint(weight)) and weight.max() < 2.0**53:
-        times = weight.astype(np.int64)
-        times //= np.gcd.reduce(times) if len(distinct) > 1 else 1
-        if times.sum() <= _MOST * len(group):
-            return np.repeat(rows, times)
-    ends = np.rint(np.cumsum(weight / weight.sum()) * len(group))
-    return np.repeat(rows, np.diff(ends, prepend=0.0).astype(np.intp))

@@ -56,7 +56,7 @@ def consolidate(self, strategies=None) -> bool:
     self._follow("resume", stream)
     if not stream.ready:
         return False
-    renewed = self._has_graph and renew_graph(self, stream)
+    renewed = self._learns_kernel and renew_graph(self, stream)
     values, make = np.atleast_1d(self.objective_), gram_once(self)
     better = [
         better_minimum(self, place, value, strategies, make)

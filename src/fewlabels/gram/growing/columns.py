@@ -17,12 +17,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..._core import columns as stored_columns
-from ...kernels import Deformed, FormedKernel, Linear, Precomputed, SharedLeaves
+from ...kernels import Cells, Deformed, FormedKernel, Linear, Precomputed, SharedLeaves
 from ..column_cache import VALUES_AT_A_TIME, ColumnCache
 from ..equal_rows import equal_rows
 from ..static.linear import add_products, products, weights
 from .repeated import RepeatedStore
 from .rows import (
+    CellStore,
     DeformedStore,
     FeatureStore,
     FormedStore,
@@ -51,6 +52,8 @@ def make_growing(kernel, X, *, cache_size=200e6, n_jobs=1):
         store = DeformedStore(kernel, X)
     elif isinstance(kernel, SharedLeaves):
         store = LeavesStore(kernel, X)
+    elif isinstance(kernel, Cells):
+        store = CellStore(kernel, X.shape[1])
     elif isinstance(kernel, FormedKernel):
         store = FormedStore(kernel)
     else:

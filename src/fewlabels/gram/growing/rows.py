@@ -14,6 +14,7 @@ from ..tiles.rows import packed
 from ..tiles.sparse import SparseRows
 
 _FIRST_CAPACITY = 256
+_ROWS_AT_A_TIME = 8192
 
 
 def grown(array, n, axis=0):
@@ -186,6 +187,42 @@ class LeavesStore(FeatureStore):
         share, leaves = self.kernel.share, self.leaves.csr
         super().add_product(indices, (1.0 - share) * coef, out, n_jobs)
         out += leaves @ (share * (leaves[indices].T @ coef))
+
+
+class CellStore:
+    """Rows under an isolation kernel: the nearest centre of each in every draw."""
+
+    def __init__(self, kernel, d):
+        self.kernel, self.d, self.n = kernel, d, 0
+        self._cells = np.empty((0, len(kernel.draws)), np.uint16)
+
+    def append(self, X):
+        check_width(X, self.d)
+        first, self.n = self.n, self.n + X.shape[0]
+        self._cells = grown(self._cells, self.n)
+        self._cells[first : self.n] = self.kernel.nearest(X)
+        return self.kernel.diagonal(X)
+
+    def keep(self, indices):
+        self._cells = self._cells[indices]
+        self.n = len(indices)
+
+    def columns_of(self, indices, n_jobs):
+        return self.cross(indices, np.arange(self.n), n_jobs)
+
+    def cross(self, rows, columns, n_jobs):
+        """K[rows][:, columns]."""
+        others = self._cells[columns]
+        out = np.empty((len(rows), len(columns)))
+        for place, row in enumerate(self._cells[rows]):
+            out[place] = (others == row).sum(axis=1)
+        out /= len(self.kernel.draws)
+        return out
+
+    def add_product(self, indices, coef, out, n_jobs):
+        for first in range(0, self.n, _ROWS_AT_A_TIME):
+            part = np.arange(first, min(first + _ROWS_AT_A_TIME, self.n))
+            out[part] += coef @ self.cross(indices, part, n_jobs)
 
 
 class FormedStore:

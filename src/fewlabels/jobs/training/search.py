@@ -28,6 +28,12 @@ class Search(NamedTuple):
     expected: float = 0.0
 
 
+# What becomes of anomalies where the data decide.
+_BAGS_AUTO = (
+    "every second bag drops its most distant rows, and the others count if they agree on anomalies"
+)
+
+
 def plan_search(machine, given, time_budget, clean):
     """Decide whether settings are searched for; those given end the search."""
     if clean and MACHINES[machine].learns_from != "normal":
@@ -71,9 +77,12 @@ def odd_rows(machine, estimator, clean, words):
     if not trim:
         known = "none, as --clean says; " if clean else ""
         return words(f"{known}all rows are learnt from")
-    left_out = f"the {100 * trim:g} % farthest from others are left out of training"
-    if machine == "svdd-ensemble":
-        left_out = f"each bag is learnt without the {100 * trim:g} % of its rows farthest out"
+    if machine != "svdd-ensemble":
+        left_out = f"the {100 * trim:g} % farthest from others are left out of training"
+    else:
+        left_out = (
+            _BAGS_AUTO if trim == "auto" else f"each bag drops its most distant {100 * trim:g} %"
+        )
     advice = "" if clean is False else "; --clean if all are known to be normal"
     return words(f"may be among the rows: {left_out}{advice}")
 
@@ -114,9 +123,10 @@ def _source(machine, tuning, search):
     ended = {"time budget": " until the time was up", "Ctrl-C": " until Ctrl-C"}
     ended = ended.get(tuning.stopped, "")
     if MACHINES[machine].learns_from == "normal":
-        share = float(table["trim"].iloc[0])
+        share = table["trim"].iloc[0]
         if "bag_size" in table:
             return _of_bags(share)
+        share = float(share)
         if not share:
             return "a rule from the distances between rows, none of which is an anomaly (--clean)"
         return (
@@ -148,10 +158,13 @@ def _source(machine, tuning, search):
 def _of_bags(share):
     if not share:
         return "a rule: all rows of the bags, none of which is an anomaly (--clean)"
-    return (
-        f"a rule: bags without the {100 * share:g} % of their rows farthest out, where anomalies "
-        "may be (--clean if there are none)"
-    )
+    return f"a rule: {_of_every_bag(share)} (--clean if there are no anomalies)"
+
+
+def _of_every_bag(trim):
+    if trim == "auto":
+        return _BAGS_AUTO
+    return f"each bag drops its most distant {100 * trim:g} %"
 
 
 def _number(value):

@@ -28,8 +28,6 @@ _C, _NU = 0.1, 0.1
 _TARGET_FPR = 0.05
 # Rows beyond the kernel's reach, as a share of the target.
 _BEYOND = 0.5
-# Share of a bag that is trimmed.
-_BAG_TRIM = 0.2
 # What is shown beside it.
 _BAG_TRIMS, _BAG_SIZES = (0.0, 0.1, 0.2, 0.3), (128, 512)
 _TRIMS = (0.0, 0.3, 0.4)
@@ -147,8 +145,8 @@ def tune_one_class(estimator, X, weight, search, contaminated):
 
 
 def _tune_bags(estimator, X, weight, search, contaminated):
-    """The rule's share of a bag that is trimmed, and a table of others on held-out rows."""
-    trim = _BAG_TRIM if contaminated else 0.0
+    """How the rule trims bags, and a table of other settings on held-out rows."""
+    trim = "auto" if contaminated else 0.0
     train, held, broken = _held_out(X if weight is None else X[weight > 0], search)
     candidates = [(trim, estimator.bag_size)]
     others = product(_BAG_TRIMS, _BAG_SIZES)
@@ -169,8 +167,8 @@ def _tune_bags(estimator, X, weight, search, contaminated):
     table = _with_ranks(table or nothing, columns)
     table["chosen"] = table.index == 0
     left_out = (
-        f"of each bag the {100 * trim:g} % of the rows farthest from their neighbours are left "
-        "out of training, since anomalies may be among them"
+        "every second bag drops the rows farthest from their neighbours, since anomalies may be "
+        "among them, and the data decide what the other bags count for"
     )
     if not trim:
         left_out = "no row of a bag is left out of training (contaminated=False)"

@@ -1,0 +1,274 @@
+"""The isolation kernel: rows are similar if random centres seldom separate them."""
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from sklearn.utils.validation import _check_sample_weight
+
+from .._threads import one_blas_thread, run_ranges
+from .base import FormedKernel, squared_norms
+from .offsets import center_of, centered
+from .sampling import Copies
+
+_CONSTRAINTS = {
+    "n_points": [Interval(Integral, 1, 65_536, closed="both")],
+    "n_draws": [Interval(Integral, 1, None, closed="left")],
+    "random_state": ["random_state"],
+}
+# Centres are drawn from this many rows; of more rows, from a random sample.
+_MOST_ROWS = 20_000
+# Products of rows with centres that are held at a time: they should stay in cache.
+_PRODUCTS = 1 << 20
+# Entries of the differences that decide near-ties, at a time.
+_DIFFERENCES = 1 << 22
+# Up to this norm, squares fit into float32 and rows are multiplied in it.
+_LARGEST_FLOAT32 = 1e15
+# Rounding of a product of rows, in units of the last place: the row's length plus this.
+_ROUNDING = 8.0
+
+
+@dataclass(frozen=True, eq=False)
+class Cells(FormedKernel):
+    """The share of draws in which two rows have the same nearest centre: frozen numbers.
+
+    ``draws`` has a row of indices into ``centers`` for each draw. ``center`` has been subtracted
+    from the centres. If a row is equally far from several centres, it belongs to the first one.
+    Distances that rounding can't tell apart are computed again from differences, so the result
+    for a row doesn't depend on the other rows.
+    """
+
+    centers: Any
+    draws: np.ndarray
+    center: np.ndarray | None
+
+    name: ClassVar = "isolation"
+    is_inner_product = True
+
+    def __deepcopy__(self, memo):
+        return self
+
+    @property
+    def n_cells(self):
+        """Cells in all draws."""
+        return self.draws.size
+
+    def nearest(self, X, n_jobs=1):
+        """The place of each row's nearest centre within each draw, shape (len(X), n_draws)."""
+        n_draws, n_points = self.draws.shape
+        out = np.empty((X.shape[0], n_draws), np.uint8 if n_points <= 256 else np.uint16)
+        norms = squared_norms(self.centers)
+        largest = float(np.sqrt(norms.max()))
+        single = not sp.issparse(self.centers) and largest <= _LARGEST_FLOAT32
+        single_centers = self.centers.astype(np.float32) if single else None
+        step = max(1, _PRODUCTS // max(len(norms), self.draws.size))
+        counts = ~_repeated(self.draws)
+
+        def find(start, stop):
+            for first in range(start, stop, step):
+                part = slice(first, min(first + step, stop))
+                rows = self._prepared(X[part])
+                length = np.sqrt(squared_norms(rows))
+                use_single = single and bool(np.all(length <= _LARGEST_FLOAT32))
+                centers = single_centers if use_single else self.centers
+                out[part] = self._nearest(rows, length, centers, norms, largest, counts)
+
+        with one_blas_thread():
+            run_ranges(find, X.shape[0], n_jobs)
+        return out
+
+    def _prepared(self, X):
+        """Rows in float64, moved like the centres and stored like them."""
+        if sp.issparse(self.centers):
+            X = sp.csr_array(X, dtype=np.float64)
+        else:
+            X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+        return centered(X, self.center)
+
+    def _nearest(self, rows, length, centers, norms, largest, counts):
+        n_draws, n_points = self.draws.shape
+        with np.errstate(over="ignore", invalid="ignore"):
+            products = centers @ rows.astype(centers.dtype, copy=False).T
+            products = products.toarray() if sp.issparse(products) else products
+            products -= (0.5 * norms[:, None]).astype(products.dtype)
+            products = products[self.draws.ravel()].reshape(n_draws, n_points, -1)
+            products -= products.max(axis=1, keepdims=True)
+            rounding = (_ROUNDING + rows.shape[1]) * np.finfo(products.dtype).eps
+            tie = -2.0 * rounding * (length + largest) * largest
+            is_near = (products >= tie.astype(products.dtype)) & counts[:, :, None]
+        found = is_near.argmax(axis=1)
+        draw, row = np.nonzero(is_near.sum(axis=1, dtype=np.int32) != 1)
+        step = max(1, _DIFFERENCES // (n_points * rows.shape[1]))
+        for first in range(0, len(row), step):
+            part = draw[first : first + step], row[first : first + step]
+            near = is_near[part[0], :, part[1]]
+            near[~near.any(axis=1)] = True  # products have overflowed
+            found[part] = self._first_nearest(rows, *part, near)
+        return found.T
+
+    def _first_nearest(self, rows, draw, row, near):
+        """The nearest of some centres for pairs of draws and rows, from differences."""
+        pair, place = np.nonzero(near)
+        apart = rows[row[pair]] - self.centers[self.draws[draw[pair], place]]
+        distance = np.full(near.shape, np.inf)
+        with np.errstate(over="ignore"):
+            distance[pair, place] = squared_norms(apart)
+        # Distances that have overflowed are infinite as well: only near centres count.
+        first = near.argmax(axis=1)
+        best = distance.argmin(axis=1)
+        return np.where(near[np.arange(len(near)), best], best, first)
+
+    def features(self, X, n_jobs=1):
+        """The cells of each row, as a sparse row of norm 1: shape (len(X), n_cells)."""
+        nearest = self.nearest(X, n_jobs)
+        n, n_draws = nearest.shape
+        columns = nearest + self.first_cells()
+        entries = np.full(columns.size, n_draws**-0.5), columns.ravel()
+        ends = np.arange(0, columns.size + 1, n_draws)
+        return sp.csr_array((*entries, ends), shape=(n, self.n_cells))
+
+    def first_cells(self):
+        """Number of the first cell of each draw."""
+        n_draws, n_points = self.draws.shape
+        return np.arange(n_draws) * n_points
+
+    def values(self, X, Z):
+        n_draws = len(self.draws)
+        common = (self.features(X) @ self.features(Z).T).toarray()
+        return np.rint(common * n_draws) / n_draws  # whole numbers of draws
+
+    def diagonal(self, X):
+        return np.ones(X.shape[0])
+
+    def weights(self, X, coef):
+        """The functions ``sum_j coef_j K(x_j, .)`` as sums over cells: shape (..., n_cells)."""
+        return np.ascontiguousarray((self.features(X).T @ np.asarray(coef, dtype=float).T).T)
+
+    def sums(self, X, weights, n_jobs=1):
+        """Values of such functions at rows, shape (len(X), ...)."""
+        weights = np.asarray(weights) * len(self.draws) ** -0.5
+        out = np.empty((X.shape[0], *weights.shape[:-1]))
+        step = max(1, _DIFFERENCES // (len(self.draws) * max(1, weights.size // self.n_cells)))
+        for first in range(0, X.shape[0], step):
+            part = slice(first, first + step)
+            cells = self.nearest(X[part], n_jobs) + self.first_cells()
+            out[part] = weights[..., cells].sum(axis=-1).T
+        return out
+
+
+@dataclass(repr=False)
+class Isolation(BaseEstimator):
+    """The isolation kernel of the training rows.
+
+    Every draw takes a few training rows as centres, and every row belongs to the nearest one. The
+    similarity of two rows is the share of draws in which they belong to the same centre (Ting,
+    Zhu and Zhou 2018, definition 2.1, with the Voronoi cells of Qin et al. 2019, section 3).
+    Where rows are dense, cells are small, so the kernel adapts to density: two rows are more
+    similar in a sparse region than equally distant ones in a dense region. It has no width, and
+    ``gamma``, ``degree`` and ``coef0`` of the estimator don't matter.
+
+    Which rows are drawn depends on their values and the seed alone. So the order of the training
+    rows doesn't matter, and sample weights act as repetitions. The centres stay those of the fit:
+    later updates are exact for the same kernel.
+
+    Parameters
+    ----------
+    n_points : int, default=32
+        Centres in a draw, from 1 to 65536. At most half of the rows are centres of one draw. More
+        centres make smaller cells.
+    n_draws : int, default=200
+        Draws, >= 1.
+    random_state : int, RandomState or None, default=None
+        Seed of the draws. None means the seed of the estimator.
+
+    References
+    ----------
+    Ting, K. M., Zhu, Y., Zhou, Z.-H. (2018). Isolation kernel and its effect on SVM. KDD.
+
+    Qin, X., Ting, K. M., Zhu, Y., Lee, V. C. S. (2019). Nearest-neighbour-induced isolation
+    similarity and its impact on density-based clustering. AAAI.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabels import SVDD
+    >>> from fewlabels.kernels import Isolation
+    >>> normal = np.random.default_rng(0).normal(size=(200, 2))
+    >>> model = SVDD(kernel=Isolation(n_points=16), target_fpr=0.1).fit(normal)
+    >>> model.predict([[0.0, 0.0], [6.0, 6.0]])
+    array([ 1, -1])
+    """
+
+    n_points: int = 32
+    n_draws: int = 200
+    random_state: Any = None
+
+    name: ClassVar = "isolation"
+    takes: ClassVar = ()
+    is_similarity: ClassVar = False
+
+    def over(self, X, sample_weight=None, *, random_state=0) -> Cells:
+        """The kernel with centres drawn from the rows of ``X``: what an estimator's ``fit`` uses.
+
+        Estimators accept the result as ``kernel``, too.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, which act as repetitions. Rows of weight <= 0 are left out.
+        random_state : int, default=0
+            Seed, unless the kernel has a ``random_state`` of its own.
+
+        Returns
+        -------
+        Cells
+        """
+        validate_parameter_constraints(
+            _CONSTRAINTS, self.get_params(deep=False), caller_name=type(self).__name__
+        )
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = sp.csr_array(X) if sp.issparse(X) else X
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if not np.any(weight > 0):
+            raise ValueError("all rows have a weight of 0 or less; pass rows to draw from.")
+        seed = _seed(self.random_state, random_state)
+        copies = Copies(X, weight)
+        return self.among(X, copies, copies.lowest(0, _MOST_ROWS, seed), seed)[0]
+
+    def among(self, X, copies, places, seed, first=1):
+        """``Cells`` with centres among some of the ``Copies`` of rows, and where these are.
+
+        ``first`` is the number of the first sample among those of the same copies and seed. The
+        second result has the place of each centre in ``places``, shape (n_draws, n_points).
+        """
+        pool = copies.at(places)
+        size = min(self.n_points, (len(places) + 1) // 2)
+        drawn = np.stack([pool.lowest(first + k, size, seed) for k in range(self.n_draws)])
+        # Equal rows are one centre.
+        rows, index = np.unique(pool.rows[drawn], return_inverse=True)
+        centers = X[rows].astype(np.float64, copy=False)
+        center = center_of(centers)
+        draws = index.reshape(drawn.shape).astype(np.int32)
+        return Cells(centered(centers, center), draws, center), drawn
+
+
+def _repeated(draws):
+    """Which centres of a draw are equal to an earlier one of it."""
+    order = np.argsort(draws, axis=1, kind="stable")
+    ordered = np.take_along_axis(draws, order, axis=1)
+    is_repeated = np.zeros(draws.shape, bool)
+    np.put_along_axis(is_repeated, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
+    return is_repeated
+
+
+def _seed(own, given):
+    if own is None:
+        return int(given)
+    return int(own.randint(2**31 - 1)) if isinstance(own, np.random.RandomState) else int(own)

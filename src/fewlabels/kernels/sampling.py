@@ -1,0 +1,93 @@
+"""Random samples of rows that depend on the rows' values and a seed, and on nothing else.
+
+Every row has a number for every sample, and the rows with the lowest numbers are in it. So the
+order of the rows doesn't matter, and adding or removing a row changes few samples.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+# Odd numbers that spread marks over all 64 bits (splitmix64).
+_GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+# More repetitions of a row than this, on average, are rounded.
+_MOST = 10
+
+
+class Copies:
+    """Rows of positive weight, each repeated by its weight, and a unique mark for every copy.
+
+    ``rows`` are indices of training rows (of equal rows, the first). ``marks`` depend on the rows'
+    values alone. ``is_matrix``: X holds kernel values, so the row's index is its mark.
+    """
+
+    def __init__(self, X, weight, is_matrix=False):
+        keys = np.arange(X.shape[0], dtype=np.uint64) if is_matrix else _keys(X)
+        there = np.flatnonzero(weight > 0)
+        self.rows = repeated(there, weight[there], keys)
+        starts = np.r_[0, np.flatnonzero(np.diff(self.rows)) + 1]
+        first = np.zeros(len(self.rows), dtype=np.int64)
+        first[starts] = starts
+        number = np.arange(len(self.rows)) - np.maximum.accumulate(first)
+        self.marks = _mixed(_mixed(keys[self.rows]) + number.astype(np.uint64))
+
+    def at(self, places):
+        """Some of these copies."""
+        some = object.__new__(type(self))
+        some.rows, some.marks = self.rows[places], self.marks[places]
+        return some
+
+    def lowest(self, stream, size, seed):
+        """The copies whose numbers of a stream are lowest, in the order of these."""
+        salt = _mixed(np.array([seed, stream], dtype=np.uint64))
+        numbers = _mixed(self.marks ^ _mixed(salt[:1] + np.uint64(stream)) ^ salt[1])
+        if size < len(numbers):
+            found = np.argpartition(numbers, size)[:size]
+            return found[np.argsort(numbers[found])]
+        return np.argsort(numbers)
+
+
+def _keys(X):
+    """A number for every row that its values decide to the last bit, in an array or in CSR."""
+    columns = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64)
+    if sp.issparse(X):
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        parts = _scrambled(X.data) * (2 * columns + 1)[X.indices]
+        return sp.csr_array((parts, X.indices, X.indptr), X.shape) @ np.ones_like(columns)
+    keys = np.zeros(X.shape[0], np.uint64)
+    for column, factor in zip(X.T, 2 * columns + 1, strict=True):
+        keys += _scrambled(column) * factor
+    return keys
+
+
+def _scrambled(values):
+    """The bits of numbers, mixed; 0 stays 0."""
+    return _shuffled((values.astype(float) + 0.0).view(np.uint64))
+
+
+def _mixed(numbers):
+    """Numbers of 64 bits, thoroughly mixed, one to one."""
+    return _shuffled(numbers + np.uint64(_GOLDEN))
+
+
+def _shuffled(numbers):
+    for shift, factor in ((30, _FIRST), (27, _SECOND)):
+        numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
+    return numbers ^ (numbers >> np.uint64(31))
+
+
+def repeated(rows, weight, key):
+    """Rows in the order of their keys, each as often as its weight says; equal rows count as one.
+
+    What all whole-numbered weights have in common is left out; others are rounded, the sum kept.
+    """
+    distinct, first, group = np.unique(key[rows], return_index=True, return_inverse=True)
+    rows, weight = rows[first], np.bincount(group, weights=weight)
+    if np.array_equal(weight, np.rint(weight)) and weight.max() < 2.0**53:
+        times = weight.astype(np.int64)
+        times //= np.gcd.reduce(times) if len(distinct) > 1 else 1
+        if times.sum() <= _MOST * len(group):
+            return np.repeat(rows, times)
+    ends = np.rint(np.cumsum(weight / weight.sum()) * len(group))
+    return np.repeat(rows, np.diff(ends, prepend=0.0).astype(np.intp))
