@@ -5,10 +5,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
-from fewlabels import SVDDEnsemble
+from fewlabels import SVDD, SVDDEnsemble
 from fewlabels.io.errors import UserError
 from fewlabels.io.models.files import load_model, read_metadata
+from fewlabels.jobs.training.parameters import different_rows
 
 
 @pytest.fixture
@@ -71,6 +73,34 @@ def test_a_threshold_of_its_own_is_refused(run, table, tmp_path):
 def test_few_different_rows_leave_no_threshold(run, tmp_path):
     rows = pd.DataFrame(np.random.default_rng(0).normal(size=(4, 2)), columns=["a", "b"])
     pd.concat([rows] * 50).to_csv(tmp_path / "d.csv", index=False)
-    refused = run("fit", tmp_path / "d.csv", "-o", tmp_path / "m", "--time-budget", 0)
+    usual = ["fit", tmp_path / "d.csv", "-o", tmp_path / "m", "--time-budget", 0]
+    for options in (["--target-fpr", 0.05], ["--machine", "svdd-ensemble"]):
+        refused = run(*usual, *options)
+        assert "too small for 4 different rows to calibrate with" in refused.err
     assert refused.code == 2 and not (tmp_path / "m").exists()
     assert "too small for 4 different rows to calibrate with" in refused.err
+
+
+@pytest.mark.parametrize("options", [(), ("--machine", "svdd")])
+def test_few_different_rows_get_the_machine_s_own_threshold(run, tmp_path, options):
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(4, 2)), columns=["a", "b"])
+    pd.concat([rows] * 50).to_csv(tmp_path / "d.csv", index=False)
+    model = tmp_path / "m"
+    result = run("fit", tmp_path / "d.csv", "-o", model, "--time-budget", 0, *options)
+    assert result.code == 0, result.err
+    assert result.err.count("4 different rows are too few for a threshold") == 1
+    machine = load_model(model)[0][-1]
+    assert isinstance(machine, SVDD)
+    assert machine.target_fpr is None and np.isfinite(machine.offset_)
+    if not options:
+        chosen = run("fit", tmp_path / "d.csv", "-o", model, "--time-budget", 2)
+        assert chosen.code == 0 and "4 different rows are too few for bags" in chosen.out
+
+
+def test_different_rows_are_counted():
+    rows = np.array([[0.0, 1.0], [-0.0, 1.0], [2.0, 0.0], [0.0, 0.0]])
+    sparse = sp.csr_array(rows)
+    sparse.data[0] = 1.0
+    for X in (rows, sparse, np.repeat(rows, 3000, 0)):
+        assert different_rows(X) == 3
+    assert different_rows(np.arange(100.0)[:, None]) == 19

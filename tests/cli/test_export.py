@@ -1,6 +1,7 @@
 """The command export."""
 
 import json
+import zipfile
 
 import numpy as np
 import onnx
@@ -110,4 +111,17 @@ def test_refusals(run, model, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
     result = run("export", model, "-o", tmp_path / "m.onnx")
     assert result.code == 2 and "pip install 'fewlabels[onnx]'" in result.err
+    assert not (tmp_path / "m.onnx").exists()
+
+
+def test_a_model_of_an_odd_date_is_refused(run, model, tmp_path):
+    with zipfile.ZipFile(model) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    facts = json.loads(members["fewlabels.json"])
+    members["fewlabels.json"] = json.dumps({**facts, "created": 17})
+    with zipfile.ZipFile(tmp_path / "odd", "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    result = run("export", tmp_path / "odd", "-o", tmp_path / "m.onnx")
+    assert result.code == 2 and "is damaged or was cut short" in result.err
     assert not (tmp_path / "m.onnx").exists()

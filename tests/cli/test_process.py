@@ -172,13 +172,15 @@ def test_ctrl_c_before_the_model_is_there(run, tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
-@pytest.mark.parametrize("options", [(), ("--json",)])
-def test_standard_output_that_takes_nothing(tmp_path, model_bytes, options):
+@pytest.mark.parametrize(
+    "words", [("inspect", "m"), ("inspect", "m", "--json"), (), ("--help",), ("fit", "--help")]
+)
+def test_standard_output_that_takes_nothing(tmp_path, model_bytes, words):
     (tmp_path / "m").write_bytes(model_bytes)
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "fewlabels", "inspect", str(tmp_path / "m"), *options],
-            stdout=full, stderr=subprocess.PIPE, text=True, timeout=600,
+            [sys.executable, "-m", "fewlabels", *words],
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=600, cwd=tmp_path,
         )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr.startswith("Error: standard output cannot be written: No space left")

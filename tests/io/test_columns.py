@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fewlabels.io.tables.columns import blank, has_codes, numbers, text
+from fewlabels.io.tables.columns import blank, has_codes, numbers, text, without
 
 
 def test_texts_parse_as_numbers_and_missing_as_nan():
@@ -63,3 +63,10 @@ def test_codes_and_blanks():
         True,
         False,
     ]
+
+
+def test_without_some_columns():
+    table = pa.table({"a": [1], "b": [2], "c": [3]})
+    assert without(table, ["b", "none"]).to_pydict() == {"a": [1], "c": [3]}
+    assert without(table, []).column_names == ["a", "b", "c"]
+    assert without(table, ["a", "b", "c"]).num_columns == 0

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from fewlabels.io.tables.notation import (
     Notation,
     as_numbers,
+    count_written,
     find_notations,
     is_written,
     notation_words,
@@ -144,6 +145,18 @@ def test_any_text_is_read_or_left_alone(cells):
     else:
         assert all(v is None or np.isfinite(v) or "e" in c.lower()
                    for v, c in zip(values, cells, strict=True))  # fmt: skip
+
+
+def test_many_texts_are_counted_as_one_by_one():
+    texts = ["1,5", "12 kg", "c12", "7", "", "1.234,5", "-3 %", "two", "NA", "1,234"]
+    assert count_written(texts) == sum(map(is_written, texts)) == 5
+    assert count_written([]) == 0
+
+
+def test_columns_keep_their_order():
+    table = pa.table({"b": ["1,5", ""], "x": ["u", "v"], "a": ["2 kg", "3 kg"]})
+    found = as_numbers(table, {"a": Notation(unit="kg"), "b": Notation(",")})
+    assert found.to_pydict() == {"b": [1.5, None], "x": ["u", "v"], "a": [2.0, 3.0]}
 
 
 def test_words():

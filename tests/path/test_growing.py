@@ -1,6 +1,7 @@
 """Kernel matrices of rows that come and go, against their definition."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -144,3 +145,16 @@ def test_the_virtual_row_is_the_mean(name, rng):
     gram.keep(np.append(0, kept + 1))
     X, mean = X[kept], mean[kept]
     assert_is(gram, expected(len(kept)), rng)
+
+
+def test_a_few_wide_rows_take_little_room():
+    X = np.random.default_rng(0).normal(size=(100, 3000))
+    gram = make_growing(kernels.RBF(1e-3), X)
+    tracemalloc.start()
+    try:
+        gram.append(X)
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert held < 5 * X.nbytes
+    assert_is(gram, kernel_matrix(("rbf", 1e-3), X), np.random.default_rng(1))

@@ -45,6 +45,11 @@ class Commands(TyperGroup):
         except KeyboardInterrupt as error:
             say(f"Interrupted: {error}" if str(error) else "Interrupted.", err=True)
             raise typer.Exit(INTERRUPTED) from error
+
+    def main(self, *args, **options):
+        # Help is printed while options are read, before any command is invoked.
+        try:
+            return super().main(*args, **options)
         except OSError as error:
             if isinstance(error, BrokenPipeError) or not _is_of_printing(error):
                 raise
@@ -54,15 +59,16 @@ class Commands(TyperGroup):
                 "written are whole.",
                 err=True,
             )
-            raise typer.Exit(BAD_INPUT) from error
+            sys.exit(BAD_INPUT)
 
 
 def _is_of_printing(error):
-    """Whether an error came up while a line was printed."""
+    """Whether an error came up while a line, or help by rich, was printed."""
     last = error.__traceback__
     while last.tb_next is not None:
         last = last.tb_next
-    return last.tb_frame.f_code is typer.echo.__code__
+    frame = last.tb_frame
+    return frame.f_code is typer.echo.__code__ or frame.f_globals["__name__"] == "rich.console"
 
 
 def give_up_output():

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ..io.atomic import replacing
 from ..io.errors import UserError, listing, quoted
+from ..io.models.files import damaged_model
 from ..io.paths import check_output
 from .observer import job
 from .scorer import Scorer
@@ -33,6 +34,8 @@ def export(model, out, *, dtype="float64", observer=None):
     check_output(out, inputs=[model])
     scorer = Scorer(model)
     schema, metadata = scorer.schema, scorer.metadata
+    if not isinstance(metadata["created"], str):
+        raise damaged_model(scorer.source)
     try:
         from ..onnx import to_onnx
 

@@ -13,6 +13,7 @@ from ..io.errors import UserError, listing
 from ..io.formats.beside import is_beside
 from ..io.memory import InMemory
 from ..io.paths import TABLES, input_format
+from ..io.tables.columns import without
 from ..io.tables.read import read_table
 from ..io.tables.target import every_row
 from ..io.tables.training import read_training
@@ -45,7 +46,7 @@ class Rows:
         table = read_table(source, input_format(source))
         beside = [name for name in table.column_names if is_beside(name)]
         # Numbers beside the table are learnt from, but are no cells of its rows.
-        self.table = table.drop_columns(beside)
+        self.table = without(table, beside)
         held = target in self.table.column_names
         self.given = cells_of(self.table.column(target)) if held else None
         self.shown = [name for name in self.table.column_names if name != target]

@@ -17,12 +17,15 @@ _FIRST_CAPACITY = 256
 _ROWS_AT_A_TIME = 8192
 
 
-def grown(array, n, axis=0):
-    """``array`` with room for ``n`` along ``axis``: itself, or a copy half as large again."""
+def grown(array, n, axis=0, least=_FIRST_CAPACITY):
+    """``array`` with room for ``n`` along ``axis``: itself, or a copy half as large again.
+
+    A copy has room for ``least`` or more.
+    """
     if array.shape[axis] >= n:
         return array
     shape = list(array.shape)
-    shape[axis] = max(n, array.shape[axis] + array.shape[axis] // 2, _FIRST_CAPACITY)
+    shape[axis] = max(n, array.shape[axis] + array.shape[axis] // 2, least)
     larger = np.zeros(shape, array.dtype)
     larger[tuple(slice(0, s) for s in array.shape)] = array
     return larger
@@ -49,7 +52,10 @@ class GrowingTiles(TiledRows):
         tile, place = np.divmod(np.arange(self.n, self.n + len(rows)), self.width)
         self.n += len(rows)
         n_tiles = max(1, -(-self.n // self.width))
-        self._tiles, self._terms = grown(self._tiles, n_tiles), grown(self._terms, n_tiles)
+        # Room is counted in tiles here, which hold many rows each.
+        least = -(-_FIRST_CAPACITY // self.width)
+        self._tiles = grown(self._tiles, n_tiles, least=least)
+        self._terms = grown(self._terms, n_tiles, least=least)
         self._tiles[tile, :, place] = rows
         self._terms[tile, place] = term
         self.tiles, self.term = self._tiles[:n_tiles], self._terms[:n_tiles]

@@ -12,7 +12,7 @@ from ..formats.beside import is_beside
 from ..paths import SEPARATORS, TABLES, WITH_HEADER, input_format
 from ..sources import as_fitted
 from ..stored import array_pieces
-from .columns import text
+from .columns import text, without
 from .dates import with_dates
 from .features import array_features, check_columns, table_features
 from .notation import Notation, check_unit, notation_words
@@ -99,7 +99,7 @@ def _table_chunks(path, form, schema, tally, rows, target, lines=False):
             parts, schema, tally=tally, row_numbers=numbers, notations=notations
         )
         labels = None if target is None else text(table.column(target))
-        table = table.drop_columns([name for name in table.column_names if is_beside(name)])
+        table = without(table, filter(is_beside, table.column_names))
         yield Chunk(features, complete, table, labels, share, lines, frozenset(notations))
         done += table.num_rows
 

@@ -119,10 +119,15 @@ def read_numbers(cells, notation):
 
 def as_numbers(table, notations):
     """The table with these columns as numbers."""
-    for name, notation in notations.items():
-        values = pa.array(read_numbers(table.column(name), notation)[0], from_pandas=True)
-        table = table.set_column(table.column_names.index(name), name, values)
-    return table
+    if not notations:
+        return table
+    columns = {
+        name: pa.array(read_numbers(cells, notations[name])[0], from_pandas=True)
+        if name in notations
+        else cells
+        for name, cells in zip(table.column_names, table.columns, strict=True)
+    }
+    return pa.table(columns)
 
 
 def notation_words(notations):
@@ -151,6 +156,16 @@ def is_written(text):
     """Whether a text is a number, but not written plainly."""
     cells = pa.array([text], pa.large_string())
     return not _is_plain(cells) and _look(cells) is not None
+
+
+def count_written(texts):
+    """How many texts are numbers, but not written plainly."""
+    # One search through all texts settles most of them, where there are many thousands.
+    parts = pc.extract_regex(trimmed(pa.array(texts, pa.large_string())), _CELL)
+    likely = parts.is_valid().to_numpy(zero_copy_only=False)
+    return sum(
+        is_written(text) for text, is_likely in zip(texts, likely, strict=True) if is_likely
+    )
 
 
 def is_blank(cells):

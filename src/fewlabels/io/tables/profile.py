@@ -21,6 +21,7 @@ from .columns import (
     numbers,
     plain,
     trimmed,
+    trimmed_numbers,
 )
 
 # A text column with this many different values, most of them seen once or twice, is a
@@ -145,11 +146,12 @@ def notes_on(verdicts):
 def describe_columns(table, schema, verdicts):
     """The columns of a table for people, in the order of the file."""
     kinds = {column.name: column.kind for column in schema.columns}
-    seen = {name: see(table.column(name)) for name in table.column_names}
+    # One column after the other: the values of many thousands would take a gigabyte.
+    seen = ((name, see(table.column(name))) for name in table.column_names)
     return [
         Column(name, kinds.get(name, "left out"), found.missing, len(found.values), _shown(found),
                verdicts.get(name, _AS_IT_IS).why)
-        for name, found in seen.items()
+        for name, found in seen
     ]  # fmt: skip
 
 
@@ -262,12 +264,13 @@ def see(cells):
     counted = plain(cells).value_counts()
     values = counted.field("values").cast(pa.large_string()).fill_null("")
     counts = counted.field("counts").to_numpy()
-    gap = trimmed(values).is_null().to_numpy(zero_copy_only=False)
+    texts = trimmed(values)
+    gap = texts.is_null().to_numpy(zero_copy_only=False)
     missing = int(counts[gap].sum())
     filled, counts = values.filter(pa.array(~gap)), counts[~gap]
     if not is_text(kind) or not len(filled):
         return Seen("boolean", filled.to_numpy(zero_copy_only=False), counts, missing)
-    parsed, bad = numbers(filled)
+    parsed, bad = trimmed_numbers(texts.drop_null())
     if not bad.size and not has_codes(filled):
         order = np.argsort(parsed)
         return Seen("number", parsed[order], counts[order], missing)

@@ -18,10 +18,10 @@ from ..limits import check_room
 from ..memory import InMemory
 from ..paths import SEPARATORS, TABLES, input_format
 from ..sources import Source, as_source
-from .columns import text
+from .columns import text, without
 from .dates import days_of, with_dates
 from .features import array_features, table_features, table_schema
-from .notation import Notation, as_numbers, find_notations, is_written, notation_words
+from .notation import Notation, as_numbers, count_written, find_notations, notation_words
 from .profile import UNHELPFUL, Column, describe_columns, judge_columns, notes_on, see
 from .read import read_table, remark_on
 from .schema import IMPUTE, REFUSE, Schema
@@ -212,13 +212,15 @@ def _check_asked(asked, target):
 def _read_table(path, form, target, drop, others):
     table = read_table(path, form)
     asked = [*drop, *others, *([] if target is None else [target])]
-    unknown = [name for name in dict.fromkeys(asked) if name not in table.column_names]
+    known = set(table.column_names)
+    unknown = [name for name in dict.fromkeys(asked) if name not in known]
     if unknown:
         raise UserError(
             f"{path} has no column {listing(unknown)}{meant(unknown[0], table.column_names)}; it "
             f"has {listing(table.column_names)}."
         )
-    left = [name for name in table.column_names if name != target and name not in drop]
+    left_out = {target, *drop}
+    left = [name for name in table.column_names if name not in left_out]
     if not left:
         raise UserError(f"{path} has no columns to learn from besides those left out.")
     return table.select(left), None if target is None else text(table.column(target))
@@ -241,7 +243,7 @@ def _look_like_data(names):
     """Whether most names are numbers, and these are none that count or name years."""
     values = [key for name in names if isinstance(key := value_key(name), float)]
     counting = all(v.is_integer() and v >= 0 for v in values) and (np.diff(values) > 0).all()
-    written = sum(is_written(name) for name in names)
+    written = count_written(names)
     return 2 * (len(values) + written) > len(names) and (written > 0 or not counting)
 
 
@@ -265,7 +267,7 @@ def _choose_table(file, keep, row_numbers, tally, missing):
             f"{file.path} has no column to learn from: {words}; keep one with --keep COLUMN, or "
             "add columns of measurements."
         )
-    used = table.drop_columns(out)
+    used = without(table, out)
     if not keep.all():
         used = used.filter(keep)
     asked = dict.fromkeys([*file.categorical, *as_category], "category")
@@ -279,13 +281,13 @@ def _choose_table(file, keep, row_numbers, tally, missing):
         schema = replace(schema, header=reading.header is not False)
         if isinstance(reading.features, str | PathLike):
             schema = replace(schema, features=Path(reading.features).name)
-    profile = describe_columns(seen.drop_columns(beside), schema, verdicts)
+    profile = describe_columns(without(seen, beside), schema, verdicts)
     if beside:
         shown = f"{len(beside)} columns of numbers"
         profile.append(Column("features", "number", 0, len(beside), shown, "beside the table"))
     values = {c.name: see(used.column(c.name)).values for c in schema.columns if c.spellings}
     notes = notes_on(verdicts) + spelling_notes(values, schema)
-    repeated = _repeated(used.drop_columns(beside))
+    repeated = _repeated(without(used, beside))
     if repeated:
         pairs = ", ".join(f"{quoted(one)} repeats {quoted(other)}" for one, other in repeated[:5])
         more = f" and {len(repeated) - 5} more" if len(repeated) > 5 else ""

@@ -15,7 +15,7 @@ _FEWEST = 40
 _OF_PUSVM = {"lam", "loss", "threshold", "max_iter", "max_time", "kernel", "coef0"}
 # Share of the time budget that a fit of an ensemble may take.
 _A_FIT = 0.1
-_OF_BAGS = ("n_bags", "bag_size", "trim")
+OF_BAGS = ("n_bags", "bag_size", "trim")
 # What to do where no machine fits: with two classes in all rows, and with more.
 ONE_OF_TWO = (
     "pass {unlabeled} marks rows of unknown class, or --normal VALUE to learn one "
@@ -141,14 +141,14 @@ def choose_machine(
 def _of_normal(why, n_rows, clean, given, is_tuned):
     """One ball for rows known to be normal, where it does better, and bags for others."""
     given = {name: value for name, value in dict(given).items() if value is not None}
-    if n_rows < _FEWEST and not given.keys() & set(_OF_BAGS):
+    if n_rows < _FEWEST and not given.keys() & set(OF_BAGS):
         return Choice("svdd", f"{why}; {n_rows} rows are too few for bags of them")
     said = [option(name) for name in _OF_ONE_BALL if name in given]
     if given.get("target_fpr") == "none":
         said.append("--target-fpr none")
-    if said and not given.keys() & set(_OF_BAGS):
+    if said and not given.keys() & set(OF_BAGS):
         return Choice("svdd", f"{why}; one ball, as {said[0]} is given")
-    if clean and is_tuned and not given.keys() & set(_OF_BAGS):
+    if clean and is_tuned and not given.keys() & set(OF_BAGS):
         return Choice("svdd", f"{why}, none of them an anomaly, as --clean says")
     return Choice("svdd-ensemble", why)
 

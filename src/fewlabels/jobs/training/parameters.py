@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
+
 from ...io.answers.file import read_answers
 from ...io.errors import UserError, quoted
 from ...io.models.machines import MACHINES
@@ -22,6 +25,9 @@ from .choice import check_options
 
 # Curves from scores to probabilities, by machine: the better one on real sets.
 PROBABILITY = {"pusvm": "isotonic", "s3vm": "sigmoid"}
+
+# Rows that are compared at a time.
+_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
@@ -137,12 +143,32 @@ def machine_parameters(choice, given):
     return parameters, notes
 
 
-def with_target_fpr(machine, parameters, n_rows, searched=False):
+def different_rows(X):
+    """How many rows of a matrix differ, counted up to what :data:`TARGET_FPR` needs."""
+    enough, seen = math.ceil(1.0 / TARGET_FPR) - 1, set()
+    for start in range(0, X.shape[0], _AT_ONCE):
+        block = X[start : start + _AT_ONCE]
+        if sp.issparse(block):
+            block = sp.csr_array(block, copy=True)
+            block.sum_duplicates()
+            block.eliminate_zeros()
+            parts = zip(block.indptr[:-1], block.indptr[1:], strict=True)
+            keys = ((block.indices[i:j].tobytes(), block.data[i:j].tobytes()) for i, j in parts)
+        else:
+            keys = (row.tobytes() for row in np.ascontiguousarray(block) + 0.0)  # no -0.0
+        for key in keys:
+            seen.add(key)
+            if len(seen) == enough:
+                return enough
+    return len(seen)
+
+
+def with_target_fpr(machine, parameters, n_rows, searched=False, n_different=None):
     """Parameters with a rate of false alarms, for machines that have a threshold for it.
 
     By default :data:`TARGET_FPR`, except where ``nu`` says itself how many rows may lie outside,
-    and where there are too few rows to say what is rare. "none" stands for the machine's own
-    threshold. Gives notes too.
+    and where there are too few rows to say what is rare, of which ``n_different`` differ. "none"
+    stands for the machine's own threshold. Gives notes too.
     """
     if MACHINES[machine].learns_from != "normal":
         return parameters, []
@@ -156,7 +182,10 @@ def with_target_fpr(machine, parameters, n_rows, searched=False):
         )
     if asked is None and "nu" in parameters:
         return parameters, []
-    if asked is None and n_rows + 1 < 1 / TARGET_FPR:
+    counted, rows = n_rows, "rows"
+    if has_own and n_different is not None and n_different < n_rows:
+        counted, rows = n_different, "different rows"
+    if asked is None and counted + 1 < 1 / TARGET_FPR:
         if MACHINES[machine].is_baseline:
             raise UserError(
                 f"{n_rows} rows are too few for a threshold that {100 * TARGET_FPR:g} % of "
@@ -165,8 +194,9 @@ def with_target_fpr(machine, parameters, n_rows, searched=False):
             )
         if not searched and has_own:  # a search sets a rate itself
             notes.append(
-                f"{n_rows} rows are too few for a threshold that {100 * TARGET_FPR:g} % of normal "
-                "rows miss, so it is the machine's own; --target-fpr RATE asks for another rate"
+                f"{counted} {rows} are too few for a threshold that {100 * TARGET_FPR:g} % of "
+                "normal rows miss, so it is the machine's own; --target-fpr RATE asks for another "
+                "rate"
             )
     elif asked != "none":
         fewest = 0 if asked is None else math.ceil(min(1e18, (1.0 - 1e-12) / asked)) - 1

@@ -20,13 +20,14 @@ from ...io.tables.training import TrainingFile, TrainingRows, read_training
 from ..cluster.files import is_on_cluster
 from ..cluster.training import train_on_cluster
 from ..observer import interruptible, job
-from .choice import Choice, choose_machine, choose_roles, keeps_rows
+from ..settings import TARGET_FPR
+from .choice import OF_BAGS, Choice, choose_machine, choose_roles, keeps_rows
 from .comparison import compare, comparison_facts, rows_of_others, too_short
 from .figures import count_labels, figures_of, silenced
 from .fitting import Fitted, fit_machine
 from .large import does_not_fit, train_large
 from .outputs import check_model_output, check_report_output, write_report_of
-from .parameters import machine_parameters, request_of, with_target_fpr
+from .parameters import different_rows, machine_parameters, request_of, with_target_fpr
 from .search import Search, odd_rows, plan_search, tuning_facts, why_settings
 from .testing import test_model, tests_facts
 from .texts import encode, text_facts
@@ -261,9 +262,13 @@ def prepare(data, request, budget=None):
         learns_from = MACHINES[planned.choice.machine].learns_from
         encoded = subset(encoded, drawn(encoded.found.y, encoded.X.shape[0], n_rows, learns_from))
     file, found, encoder, X, schema, weighing, told = encoded
+    learns_from = MACHINES[planned.choice.machine].learns_from
+    n_different = different_rows(X) if learns_from == "normal" else None
+    planned = _without_bags(planned, file, request, n_different)
     settings, more = with_target_fpr(
-        planned.choice.machine, planned.settings, X.shape[0], searched=planned.search.seconds > 0
-    )
+        planned.choice.machine, planned.settings, X.shape[0],
+        searched=planned.search.seconds > 0, n_different=n_different,
+    )  # fmt: skip
     notes = _on_fewer_rows(X.shape[0], int(planned.roles.keep.sum()), budget)
     notes += planned.notes + found.notes + more + _taken_names(file, planned.choice) + told
     expected = 0.0 if pace is None else pace.seconds_of(X.shape[0])
@@ -331,6 +336,23 @@ def _paced(planned, file, encoded, request, budget):
         planned = _planned(file, request, 0.0)
         found = pace(planned)
     return planned, found
+
+
+def _without_bags(planned, file, request, n_different):
+    """The plan with one ball, where so few rows differ that bags of them have no threshold.
+
+    That is so for the usual rate of false alarms; whoever asks for bags or a rate gets these.
+    """
+    asked = any(request.parameters.get(name) is not None for name in ("target_fpr", *OF_BAGS))
+    if planned.choice.machine != "svdd-ensemble" or request.machine is not None or asked:
+        return planned
+    if n_different + 1 >= 1 / TARGET_FPR:
+        return planned
+    clean = request.clean if planned.search.seconds else None
+    planned = _planned(file, replace(request, machine="svdd", clean=clean), planned.search.seconds)
+    rows = "row is" if n_different == 1 else "rows are"
+    why = f"{n_different} different {rows} too few for bags of them"
+    return planned._replace(choice=Choice("svdd", why))
 
 
 def _on_fewer_rows(n_rows, all_rows, budget):
