@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from .._warn import warn
 from ..arrays import home_of
+from ..gram.equal_rows import distinct
 from ..gram.tiles.features import middle
 from ..kernels import Polynomial, center_of, centered
 from ..kernels.base import squared_norms
@@ -198,13 +199,14 @@ def check_powers(kernel, X):
 
 
 def check_width(kernel, X):
-    """Refuse a kernel so narrow that of most rows not one digit of its values is right."""
+    """Refuse a kernel so narrow that of most distinct rows no digit of its values is right."""
     entries = X.data if sp.issparse(X) else X.ravel()
     together = float(np.einsum("i,i->", entries, entries))  # without the threads of BLAS
     if _digits_left(kernel, together, X):
         return
-    center = center_of(X) if sp.issparse(X) else middle(X)
-    norms = squared_norms(centered(X, center))
+    rows = distinct(X)
+    center = center_of(X) if sp.issparse(X) else middle(rows)
+    norms = squared_norms(centered(rows, center))
     if not _digits_left(kernel, float(np.median(norms)), X):
         raise ValueError(
             f"gamma={kernel.gamma:g} is so large that kernel values of these rows are rounding "
