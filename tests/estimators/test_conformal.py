@@ -538,3 +538,34 @@ def test_false_discoveries_are_few_and_discoveries_many(rng):
     # At most .2 times the share of normal rows, .9.
     assert np.mean(shares) < 0.18 + 4 * np.std(shares) / np.sqrt(40)
     assert np.mean(found) > 0.8
+
+
+def indefinite(A, B):
+    return np.sin(7.0 * A @ B.T)
+
+
+@pytest.mark.parametrize("machine", [SVDD(slack="linear", nu=0.3), OneClassSVM()], ids=str)
+@pytest.mark.filterwarnings("ignore:.*stationary point")
+def test_leaving_out_needs_an_inner_product(machine):
+    refused = 0
+    for seed in range(6):  # by chance, the path may come to an end
+        X = np.random.default_rng(seed).normal(size=(60, 4))
+        machine.set_params(kernel=indefinite, target_fpr=0.1, calibration="auto")
+        try:
+            machine.fit(X)
+        except ValueError as error:
+            assert "need a positive semi-definite kernel" in str(error)
+            refused += 1
+            machine.set_params(calibration="split").fit(X)
+        assert np.isfinite(machine.decision_function(X)).all()
+    assert refused
+
+
+@pytest.mark.filterwarnings("ignore:.*stationary point")
+def test_a_model_stays_as_it_is_when_leaving_out_is_refused(rng):
+    X = rng.normal(size=(60, 4))
+    machine = OneClassSVM(nu=0.3, kernel=indefinite).fit(X)
+    scores, n_iter = machine.decision_function(X), machine.n_iter_
+    assert not hasattr(machine, "calibration_scores_")
+    np.testing.assert_allclose(machine.decision_function(X), scores, atol=1e-9)
+    assert machine.fit_status_ == 0 and machine.n_iter_ >= n_iter

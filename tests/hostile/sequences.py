@@ -68,6 +68,15 @@ class Sequence:
         return X, y
 
     def __call__(self):
+        with warnings.catch_warnings(record=True) as heard:
+            self._run()
+        for w in heard:
+            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
+        # Where scores may be off by a known amount, nothing exact can be compared.
+        self.lost_digits = any("lost digits" in str(w.message) for w in heard)
+        self._check_end()
+
+    def _run(self):
         call = getattr(self.machine, self.first)
         call(self.passed, self.y)
         self.share = (len(self.X) // 2) / len(self.X)
@@ -94,7 +103,6 @@ class Sequence:
                 self.machine.shape_fit_[0] == len(self.X),
                 f"{name}: {self.machine.shape_fit_[0]} rows where {len(self.X)} should be",
             )
-        self._check_end()
 
     # -- operations that are right ------------------------------------------------------------
 
@@ -393,6 +401,8 @@ class Sequence:
             return
         self._check_split()
         check_fitted(machine, self.new)
+        if self.lost_digits:
+            return
         if self.kind is S3VM:
             return self._check_objective()
         twin = clone(machine).set_params(tol=1e-6, gamma=machine.gamma_)

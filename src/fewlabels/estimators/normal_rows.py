@@ -33,7 +33,7 @@ from ..training.leave_one_out import decisions_without
 from .calls import consistent, fitted_or_not, fitting, lock_of
 from .elsewhere.places import place_of
 from .kernel_machine import KernelMachine
-from .rows import FitRows, check_weight, fit_rows
+from .rows import FitRows, check_weight, fit_rows, warn_of_lost_digits
 
 # Rows that the spread of all is estimated from.
 _SAMPLE = 256
@@ -165,6 +165,8 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         problem, result = stream.solution()
         rows, numbers = stream.rows.rows(stream.on_path), stream.numbers(stream.on_path)
         unit = stream.formulation.unit(stream.mass)
+        # A path has no tolerance.
+        warn_of_lost_digits(problem.gram, result.a, problem.scale, 0.0)
         return self._solution(rows, numbers, problem, result, stream.shift, unit)
 
     # -- calibration ---------------------------------------------------------------------------

@@ -409,7 +409,9 @@ class PUSVM(TwoClassMachine):
         return {"X": X, "weight": new.spread(new.weights), "positive": positive}
 
     def _describe(self):
-        return positive_unlabelled.described(self, *self._trained_now(), True)
+        rows, found, lam = self._trained_now()
+        warn_of_lost_digits(found.gram, found.result.a, 1.0, self.tol)
+        return positive_unlabelled.described(self, rows, found, lam, True)
 
     def _trained_now(self):
         """Rows, solution and lambda where the stream stands."""

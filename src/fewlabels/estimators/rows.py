@@ -12,8 +12,10 @@ from sklearn.utils.validation import check_array, validate_data
 
 from .._warn import warn
 from ..arrays import home_of
+from ..gram.equal_rows import distinct
+from ..gram.static.explicit import formed_values
 from ..gram.tiles.features import middle
-from ..kernels import Polynomial, center_of, centered
+from ..kernels import Callable, Polynomial, center_of, centered
 from ..kernels.base import squared_norms
 
 # Beyond the first, squares of numbers have no room in double precision. float32 rows with numbers
@@ -25,6 +27,8 @@ _EPSILON = float(np.finfo(float).eps)
 # Differences between K[i, j] and K[j, i] that are rounding, relative to the largest value; numbers
 # compared at a time.
 _ASYMMETRIC, _AT_A_TIME = 1e-5, 4_000_000
+# Rows between which a kernel function is compared with itself the other way round.
+_ROWS_COMPARED = 200
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _OF_TIME = ("date", "time", "duration")
 _ANY_NUMBER = 1e300  # whole numbers of Python go on
@@ -84,7 +88,10 @@ def fit_rows(estimator, X, sample_weight):
     if estimator.kernel == "precomputed":
         _check_symmetric(everything)
     weight, kept = check_weight(sample_weight, everything)
-    return FitRows(everything, weight, kept, estimator.kernel == "precomputed")
+    rows = FitRows(everything, weight, kept, estimator.kernel == "precomputed")
+    if callable(estimator.kernel):
+        _check_function(Callable(estimator.kernel), rows.X)
+    return rows
 
 
 def check_rows(estimator, X, *, reset):
@@ -132,17 +139,36 @@ def check_rows(estimator, X, *, reset):
 
 def _check_symmetric(K):
     """Refuse a kernel matrix that isn't symmetric: no problem has it, and no certificate holds."""
+    apart, size = _asymmetry(K)
+    if apart > _ASYMMETRIC * size:
+        raise ValueError(
+            f"the kernel matrix isn't symmetric: K[i, j] and K[j, i] differ by up to {apart:.3g}, "
+            f"and its largest value is {size:.3g}. Pass (K + K.T) / 2, or check how it was made."
+        )
+
+
+def _check_function(kernel, X):
+    """Refuse a kernel function that isn't symmetric between some of the rows."""
+    n = X.shape[0]
+    some = X[np.linspace(0, n - 1, min(n, _ROWS_COMPARED)).astype(np.intp)]
+    apart, size = _asymmetry(formed_values(kernel, some, some))
+    if apart > _ASYMMETRIC * size:
+        raise ValueError(
+            f"the kernel function isn't symmetric: K(x, z) and K(z, x) differ by up to "
+            f"{apart:.3g}, and the largest value is {size:.3g}. Return the mean of both, or check "
+            "the function."
+        )
+
+
+def _asymmetry(K):
+    """What K[i, j] and K[j, i] differ by at most, and the largest value."""
     apart, size, step = 0.0, 0.0, max(1, _AT_A_TIME // len(K))
     for first in range(0, len(K), step):
         some = K[first : first + step, first:]
         with np.errstate(over="ignore"):
             differences = np.abs(some - K[first:, first : first + step].T)
         apart, size = max(apart, float(differences.max())), max(size, _largest(some))
-    if apart > _ASYMMETRIC * size:
-        raise ValueError(
-            f"the kernel matrix isn't symmetric: K[i, j] and K[j, i] differ by up to {apart:.3g}, "
-            f"and its largest value is {size:.3g}. Pass (K + K.T) / 2, or check how it was made."
-        )
+    return apart, size
 
 
 def _is_plain(estimator, X, reset):
@@ -198,13 +224,14 @@ def check_powers(kernel, X):
 
 
 def check_width(kernel, X):
-    """Refuse a kernel so narrow that of most rows not one digit of its values is right."""
+    """Refuse a kernel so narrow that of most distinct rows no digit of its values is right."""
     entries = X.data if sp.issparse(X) else X.ravel()
     together = float(np.einsum("i,i->", entries, entries))  # without the threads of BLAS
     if _digits_left(kernel, together, X):
         return
-    center = center_of(X) if sp.issparse(X) else middle(X)
-    norms = squared_norms(centered(X, center))
+    rows = distinct(X)
+    center = center_of(X) if sp.issparse(X) else middle(rows)
+    norms = squared_norms(centered(rows, center))
     if not _digits_left(kernel, float(np.median(norms)), X):
         raise ValueError(
             f"gamma={kernel.gamma:g} is so large that kernel values of these rows are rounding "

@@ -5,8 +5,9 @@ import numpy as np
 from ..kernels import Cells, Deformed, FormedKernel, Linear, Precomputed, SharedLeaves
 from .base import GramOperator
 from .equal_rows import equal_rows, row_keys
-from .expansion import Expansion, row_products
+from .expansion import Expansion
 from .gathered import Columns
+from .row_products import row_products
 from .static.bordered import BorderedGram
 from .static.cached import CachedGram
 from .static.explicit import FormedGram, PrecomputedGram

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import scipy.sparse as sp
 
-from .expansion import row_products
+from .row_products import row_products
 
 # So many rows are looked at first: where these all differ, few of the others are equal.
 _SAMPLE = 4096
@@ -81,6 +81,12 @@ def equal_rows(X, *, is_matrix=False):
     copies = Copies.among(X, keys)
     few = len(copies.first) > _MOST * n if n > _SAMPLE else len(copies.first) == n
     return None if few else copies
+
+
+def distinct(X):
+    """Rows ``X`` without copies; all of them where nearly all of many differ."""
+    copies = equal_rows(X)
+    return X if copies is None else X[copies.first]
 
 
 def _all_differ(keys):

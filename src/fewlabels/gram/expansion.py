@@ -4,6 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..kernels import Cells, Deformed, FormedKernel, Linear, MappedKernel, Precomputed
+from .row_products import row_products
 from .tiles.features import RowMap
 from .tiles.rows import packed
 
@@ -93,14 +94,3 @@ class Expansion:
             else:
                 values = rows.columns(self.row_map, columns, term, self.n_jobs)
                 out += np.einsum("ji,kj->ik", values, self.coef)
-
-
-def row_products(X, weights):
-    """``X @ weights``, where the value of a row does not depend on the other rows.
-
-    BLAS sums in another order for another number of rows. Weights may be of shape (k, d).
-    """
-    if sp.issparse(X):
-        return X @ weights.T
-    by = "ij,j->i" if weights.ndim == 1 else "ij,kj->ik"
-    return np.einsum(by, np.ascontiguousarray(X, dtype=np.float64), weights)

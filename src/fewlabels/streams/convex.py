@@ -1,6 +1,7 @@
 """Rows of a convex machine that come and go, and the path of its exact solution."""
 
 import json
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from ..gram import make_gram
 from ..gram.equal_rows import Copies, row_keys
 from ..kernels import centered
 from ..problem import RowPenalties
+from ..problem.convexity import curvature_missing
 from ..problem.penalty import group_sums
 from ..solvers import Status
 from ..solvers.path import PathFollower
@@ -150,19 +152,42 @@ class ConvexStream(PlainState):
     def run(self, max_steps=None):
         """Let the path catch up with the rows; whether it has, within ``max_steps``."""
         self._prepare()
+        before = self._start, self._steps_before, self._history_before
+        is_first = self.path is None and self.done
+        is_first = is_first and np.array_equal(np.flatnonzero(self._wanted()), self.on_path)
         self.done = False
         try:
-            try:
-                self.done = self._catch_up(max_steps)
-            except ArithmeticError:  # another path may go another way
-                self._begin_again()
-                self.done = self._catch_up(max_steps)
-        except BaseException:
+            with self.judging_kernel():
+                try:
+                    self.done = self._catch_up(max_steps)
+                except ArithmeticError:  # another path may go another way
+                    self._begin_again()
+                    self.done = self._catch_up(max_steps)
+        except BaseException as error:
             self._begin_again()
+            if is_first and isinstance(error, ValueError):  # no path: the solution is the start
+                self._start, self._steps_before, self._history_before = before
+                self.done = True
             raise
         finally:
             self.version += 1
         return self.done
+
+    @contextmanager
+    def judging_kernel(self):
+        """Refuse a kernel under which a path breaks down because it isn't an inner product."""
+        try:
+            yield
+        except ArithmeticError as error:
+            X = self.kernel_rows(self.on_path)
+            gram = make_gram(self.kernel, X, dtype=np.float64, n_jobs=self.n_jobs)
+            if not np.isnan(curvature_missing(gram, np.zeros(gram.n))):
+                raise
+            raise ValueError(
+                "leave-one-out scores and updates need a positive semi-definite kernel, and the "
+                "kernel isn't on these rows. Use another kernel, or calibration='split' for "
+                "calibrated thresholds."
+            ) from error
 
     def _catch_up(self, max_steps):
         if self.path is None:

@@ -127,7 +127,8 @@ class PUStream(ConvexStream):
         values[~positive] = decisions_without(self, places[~positive])
         if positive.any():
             path, (few, of) = copy.deepcopy(self.path), distinct(self, places[positive])
-            values[positive] = np.array([self._without_positive(path, k) for k in few])[of]
+            with self.judging_kernel():
+                values[positive] = np.array([self._without_positive(path, k) for k in few])[of]
         return values
 
     def _without_positive(self, path, place):

@@ -19,7 +19,8 @@ def decisions_without(stream, places):
     def tell(rows, k, a, h, multiplier, mass, inner):
         return stream.formulation.decision(rows, k, a, h, multiplier, mass)
 
-    return _values_without(stream, places, tell)
+    with stream.judging_kernel():
+        return _values_without(stream, places, tell)
 
 
 def sums_without(stream, places):
@@ -28,7 +29,8 @@ def sums_without(stream, places):
     def tell(rows, k, a, h, multiplier, mass, inner):
         return inner / stream.formulation.unit(mass)
 
-    return _values_without(stream, places, tell)
+    with stream.judging_kernel():
+        return _values_without(stream, places, tell)
 
 
 def distinct(stream, places):

@@ -226,6 +226,8 @@ def describe(self):
     numbers = np.where(np.arange(len(known)) < len(stream), np.arange(len(known)), -1)
     of_gram = support if len(support) else np.arange(len(known))
     gram = make_gram(stream.kernel, stream.kernel_rows(known[of_gram]), dtype=np.float64)
+    for at in stands:
+        warn_of_lost_digits(gram, at.coef[of_gram], 1.0, self.tol)
     converged = stream.done and not stream.lost_to_rounding(self.tol)
     return solution_of(
         self, gram, stream.rows(known[support]), [at.coef[support] for at in stands],

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from ...kernels import MappedKernel, center_of, centered
 from ...kernels.base import squared_norms
+from ..equal_rows import distinct
 
 # Half the largest squared norm: float32 ends at 3e38, float64 at 2e308.
 _FARTHEST = {np.dtype(np.float32): 1e36, np.dtype(np.float64): 1e290}
@@ -124,7 +125,9 @@ class RowMap:
 
 
 def middle(X):
-    """A row that is not far from most rows, where the mean may be: a median of every column.
+    """A row that is not far from most distinct rows: a median of every column.
+
+    The mean may be far from them. Copies of an outlier count once, however many there are.
 
     Parameters
     ----------
@@ -136,7 +139,7 @@ def middle(X):
     ndarray of shape (n_columns,)
         In float64.
     """
-    return np.quantile(X, 0.5, axis=0, method="lower").astype(np.float64)
+    return np.quantile(distinct(X), 0.5, axis=0, method="lower").astype(np.float64)
 
 
 def _shorten(rows, term):
