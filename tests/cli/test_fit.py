@@ -171,7 +171,7 @@ def test_defaults_in_the_help_are_those_of_the_estimators(run):
         ("unlabelled rows inside the margin. (default: 5)", "C_star"),
         ("are learnt from. (default: 30, svdd-ensemble 25)", None),
         ("up to 4096. (default: 512)", "bag_size"),
-        ("(default: 0.2; 0 with --clean)", None),
+        ("(default: auto; 0 with --clean)", None),
         ("Accuracy. (default: 0.001, pu-ensemble 0.01)", None),
         ("in (0, 1). (default: estimate)", "prior"),
         ("number of positive rows. (default: auto)", "lam"),

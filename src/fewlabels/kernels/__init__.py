@@ -52,8 +52,8 @@ def make_kernel(kernel, gamma=1.0, degree=3, coef0=0.0, X=None, weight=None, see
     """The object of ``kernel``: a name in ``KERNELS``, an object of these, or a function.
 
     ``gamma``, ``degree`` and ``coef0`` are numbers; a kernel takes those that it has. ``X`` are
-    the rows of a :class:`Manifold` or :class:`Isolation`, which others do not need; for the latter
-    also their weights and a seed.
+    the rows of a :class:`Manifold` or :class:`Isolation`, which others do not need. The latter
+    also takes their ``weight`` and a ``seed``.
     """
     if isinstance(kernel, Kernel):
         return kernel
