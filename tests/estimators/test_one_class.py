@@ -206,3 +206,16 @@ def test_coef_belongs_to_the_linear_kernel():
     with pytest.raises(AttributeError, match="linear kernel"):
         _ = machine.coef_
     assert not hasattr(machine, "coef_")
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("tol", [1e-3, 1e-6])
+def test_scores_of_a_very_wide_kernel_do_not_depend_on_tol(storage, tol, rng):
+    X = storage(rng.normal(size=(60, 3)) - 1e5)
+    machine = OneClassSVM(nu=0.3, gamma=1e-10, tol=tol).fit(X)
+    exact = OneClassSVM(nu=0.3, gamma=1e-10, tol=1e-13).fit(X)
+    f, g = machine.score_samples(X), exact.score_samples(X)
+    assert 0.0 < np.ptp(g) < 1e-6
+    assert np.abs(f - g).max() < 1e-3 * np.ptp(g)
+    _ = machine.calibration_scores_  # begins the path
+    assert np.abs(machine.score_samples(X) - f).max() < 1e-3 * np.ptp(g)

@@ -53,7 +53,7 @@ TAKING_FUNCTIONS = [machine for machine in MACHINES if not isinstance(machine, P
 @pytest.mark.filterwarnings("ignore")
 def test_an_asymmetric_function_is_refused(machine, rng):
     X, y = rng.normal(size=(60, 2)), np.r_[np.ones(12), np.full(36, -1.0), np.zeros(12)]
-    with pytest.raises(ValueError, match="the kernel function isn't symmetric: .* by up to 0"):
+    with pytest.raises(ValueError, match=r"the kernel function isn't symmetric: .* by up to 0"):
         machine.set_params(kernel=lopsided).fit(X, labels(machine, y))
 
 

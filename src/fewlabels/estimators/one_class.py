@@ -13,9 +13,13 @@ from ..fitted import OneClassSolution
 from ..fitted.solution import edges_of_scores, function_of, largest_value, run_by
 from ..problem.convexity import supported_gap
 from ..problem.one_class import OneClass
+from ..solvers import Status
 from .kernel_machine import COMMON, KernelMachine
 from .normal_rows import CALIBRATION, OneClassMachine
 from .rows import warn_of_lost_digits
+
+# The share of the scores' range from which a tolerance is refined, and rounding of scores.
+_SHARE, _ROUNDING = 0.01, 1e-13
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -149,8 +153,22 @@ class OneClassSVM(OneClassMachine):
         problem = formulation.problem(gram, {"weight": weight}, mass)
         tol, rtol = self._tolerances(formulation, mass, None, None)
         result = self._solve(problem, tol, rtol, callback)
+        result = self._refined(problem, result, max(tol, rtol * abs(result.multiplier)), callback)
         self._tell(result, tol, self._settle(rows, held_out, formulation, problem, result))
         warn_of_lost_digits(gram, result.a, problem.scale, tol)
+
+    def _refined(self, problem, result, tol, callback):
+        """The result, solved on where ``tol`` is no small part of the scores' range.
+
+        Under a very wide kernel all scores are nearly the same, and what ``tol`` allows could
+        reorder them. Without convergence, as when rounding is in the way, the result stays.
+        """
+        spread, size = float(np.ptp(result.gradient)), float(np.abs(result.gradient).max())
+        finer = max(self.tol * spread, _ROUNDING * size, 1e-300)
+        if not result.converged or self.max_iter >= 0 or tol <= _SHARE * spread or finer >= tol:
+            return result
+        found = self._solve(problem, finer, 0.0, callback, start=result)
+        return found if found.converged or found.status is Status.INTERRUPTED else result
 
     def _formulation(self, n, mass):
         if not 1e-140 < self.nu * mass < 1e140:
