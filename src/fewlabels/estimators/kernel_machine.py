@@ -67,13 +67,6 @@ def shown_there(name):
     return property(lambda machine: machine._there(getattr(machine._found, name)))
 
 
-def _is_same(value, then):
-    """Whether a parameter is what it was; it may be an array."""
-    if isinstance(value, np.ndarray) or isinstance(then, np.ndarray):
-        return np.array_equal(value, then)
-    return value == then
-
-
 def _is_updatable(machine):
     return machine._read_new is not None
 
@@ -373,7 +366,7 @@ class KernelMachine(BaseEstimator):
             )
         for name, then in self._fixed.items():
             value = getattr(self, name)
-            if not _is_same(value, then):
+            if not np.array_equal(value, then):  # shares of classes may be an array
                 raise ValueError(
                     f"{name} was {then!r} when the rows were fitted and is {value!r} now; set it "
                     "back, or fit again."
