@@ -86,6 +86,8 @@ def positives_of(X, positive, n_labels, biased=False):
 def split_classes(positive, n_labels):
     train = np.arange(min(TRAIN, len(positive) // 2))
     test = np.arange(len(train), len(positive))
+    if len(train) < 1.5 * n_labels:
+        return None
     y = np.full(len(train), -1)
     y[:n_labels] = positive[:n_labels]
     if min(np.bincount(y[:n_labels], minlength=2)) < 2 or np.ptp(positive[test] * 1) == 0:
