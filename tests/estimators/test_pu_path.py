@@ -1,5 +1,7 @@
 """PUSVM.path: the machines of separate fits, for less."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ from reference import kernel_matrix
 from reference.pu import clouds, regularised_risk
 
 from fewlabels import PUSVM
+from fewlabels.streams.positive_unlabelled import PUStream
 
 
 def assert_same_machine(machine, separate, X, atol):
@@ -147,3 +150,30 @@ def test_path_leaves_the_machine_alone(rng):
     before = machine.get_params()
     machine.path(X, y, lam=[0.1, 0.2])
     assert machine.get_params() == before and not hasattr(machine, "support_")
+
+
+@pytest.mark.parametrize("operation", ["partial_fit", "forget"])
+@pytest.mark.parametrize("method", ["_set_sums", "_change"])
+def test_ctrl_c_between_rows_and_their_sums(operation, method, monkeypatch, rng):
+    X, y = rng.normal(size=(40, 2)), np.tile([1, 0, 0, 0], 10)
+    machine = PUSVM(prior=0.4, gamma=0.5).fit(X[:32], y[:32])
+    machine.partial_fit(X[32:36], y[32:36])
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PUStream, method, stop)
+        with pytest.raises(KeyboardInterrupt):
+            if operation == "partial_fit":
+                machine.partial_fit(X[36:], y[36:])
+            else:
+                machine.forget([0, 1])
+    copied = pickle.loads(pickle.dumps(machine))
+    kept = slice(2, 36) if operation == "forget" else slice(0, 40)
+    twin = PUSVM(prior=0.4, gamma=0.5, tol=1e-9).fit(X[kept], y[kept])
+    for one in (machine, copied):
+        one.resume()
+        assert one.lam_ == pytest.approx(twin.lam_)
+        f, g = one.decision_function(X), twin.decision_function(X)
+        np.testing.assert_allclose(f, g, atol=1e-5 * np.ptp(g))

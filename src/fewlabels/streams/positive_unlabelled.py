@@ -24,6 +24,8 @@ class PUStream(ConvexStream):
     """
 
     derived_values = (*ConvexStream.derived_values, "sum", "similarity")
+    # False while rows and sums change, and after Ctrl-C in between.
+    _sums_are_known = True
 
     def _prepare(self):
         if self.on_path is None:
@@ -45,8 +47,9 @@ class PUStream(ConvexStream):
         return TrainingRows(state["X"], state["weight"], state["positive"].astype(np.int8))
 
     def add(self, X, weight, positive):
-        self._prepare()
+        self._mend()
         zeros, before = np.zeros(X.shape[0]), self.positives()
+        self._sums_are_known = False
         places = super().add(X, weight=weight, positive=positive, sum=zeros, similarity=zeros)
         sums = self.rows["sum"].copy()
         sums[places] = self._span(before, places)
@@ -54,16 +57,23 @@ class PUStream(ConvexStream):
         joining = places[positive & (weight > 0)]
         if len(joining):
             self._change(joining, 1.0)
+        self._sums_are_known = True
         return places
 
     def remove(self, indices):
-        self._prepare()
+        self._mend()
         before = self.positives()
+        self._sums_are_known = False
         places = super().remove(indices)
         leaving = np.intersect1d(places, before)
         if len(leaving):
             self._change(leaving, -1.0)
+        self._sums_are_known = True
         return places
+
+    def run(self, max_steps=None):
+        self._mend()
+        return super().run(max_steps)
 
     # -- sums over the positive rows ------------------------------------------------------------
 
@@ -88,7 +98,6 @@ class PUStream(ConvexStream):
 
     def _change(self, places, sign):
         """Rows at ``places`` join the positive ones, or leave them."""
-        self.stale = True
         self.positive_weight += sign * float(self.rows["weight"][places].sum())
         self._largest_weight = max(self._largest_weight, self.positive_weight)
         if self.positive_weight < _LEFT * self._largest_weight:
@@ -96,14 +105,32 @@ class PUStream(ConvexStream):
         else:
             change = sign * self._span(places, np.arange(self.rows.n_places))
             self._set_sums(self.rows["sum"] + change)
+        self._follow_positives()
+
+    def _follow_positives(self):
+        """Let slopes, and lambda with ``lam="auto"``, be those of the present positive rows."""
+        self.stale = True
         self.stated = self.stated.with_positives(self.positive_weight)
         self.formulation = self.formulation.with_positives(self.positive_weight)
 
+    def _mend(self):
+        """Prepare, and compute sums afresh where Ctrl-C came between rows and their sums."""
+        self._prepare()
+        if not self._sums_are_known:
+            self._sum_afresh()
+            self._follow_positives()
+            self._sums_are_known = True
+
     # -- what the machine is --------------------------------------------------------------------
+
+    def __getstate__(self):
+        if not self._sums_are_known:
+            self._mend()
+        return super().__getstate__()
 
     def pu_rows(self):
         """The rows that the present function is made of, as ``PURows``."""
-        self._prepare()
+        self._mend()
         if self.path is not None:
             self._notice()
         rows, positives = self.rows, self.positives()
