@@ -23,7 +23,7 @@ MEASURED[:2] = 7  # a value twice, as measurements have
 def _why(name, cells, **options):
     table = pa.table({name: cells})
     training = options.pop("training", np.ones(table.num_rows, dtype=bool))
-    verdicts = judge_columns(table, training, **options)
+    verdicts, _ = judge_columns(table, training, **options)
     return (verdicts[name].kind, verdicts[name].why) if name in verdicts else None
 
 

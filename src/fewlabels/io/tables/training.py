@@ -253,7 +253,8 @@ def _choose_table(file, keep, row_numbers, tally, missing):
     beside = [name for name in table.column_names if is_beside(name)]
     wanted = file.asked
     seen = table if file.sample is None else table.filter(file.sample)
-    verdicts = judge_columns(seen, keep if file.sample is None else keep[file.sample], wanted)
+    training = keep if file.sample is None else keep[file.sample]
+    verdicts, summaries = judge_columns(seen, training, wanted)
     verdicts |= dict.fromkeys(file.unhelpful, UNHELPFUL)
     for name in (*file.categorical, *file.texts):
         verdicts.pop(name, None)
@@ -281,7 +282,9 @@ def _choose_table(file, keep, row_numbers, tally, missing):
         schema = replace(schema, header=reading.header is not False)
         if isinstance(reading.features, str | PathLike):
             schema = replace(schema, features=Path(reading.features).name)
-    profile = describe_columns(without(seen, beside), schema, verdicts)
+    profile = describe_columns(
+        {name: summaries[name] for name in summaries if not is_beside(name)}, schema, verdicts
+    )
     if beside:
         shown = f"{len(beside)} columns of numbers"
         profile.append(Column("features", "number", 0, len(beside), shown, "beside the table"))
