@@ -49,7 +49,9 @@ class OneClassSVM(OneClassMachine):
     tol : float, default=1e-3
         Bound on the KKT violation of the decision function, as in LIBSVM, or on a tenth
         of it relative to ``offset_`` where that is larger (many rows make ``offset_``
-        large, and LIBSVM's absolute rule meaninglessly strict). > 0.
+        large, and LIBSVM's absolute rule meaninglessly strict). Where that bound is more
+        than a hundredth of the range of the training rows' scores, the solver continues
+        to ``tol`` times the range, as far as rounding allows. > 0.
     nu : float, default=0.5
         Upper bound on the share of training errors and lower bound on the share of
         support vectors, in (0, 1].
