@@ -73,7 +73,7 @@ def test_time_and_warnings(client):
         # What candidates warn of is told here, and not by workers.
         with pytest.warns(UserWarning, match="calibration rows") as told:
             tune(SVDDEnsemble(n_bags=2, target_fpr=1e-3), X)
-        assert {one.filename for one in told} == {__file__} and len(told) == 9
+        assert {one.filename for one in told} == {__file__} and len(told) == 10
 
 
 def test_progress_and_callers_that_leave(client):

@@ -225,7 +225,16 @@ def test_precomputed_matrices(rows, rng):
         machine.partial_fit(matrix(rows))
     with pytest.raises(ValueError, match="the isolation kernel needs rows"):
         SVDDEnsemble(kernel="precomputed", isolation=True).fit(matrix(rows))
-    assert len(SVDDEnsemble(**SMALL, kernel="precomputed").fit(matrix(rows)).parts_) == 2
+    many = SVDDEnsemble(bag_size=40, n_bags=16, kernel="precomputed").fit(matrix(rows))
+    assert len(many.parts_) == 2
+
+
+def test_few_bags_are_all_trimmed():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    few = SVDDEnsemble(n_bags=2, isolation=False).fit(X)
+    assert np.isfinite(few.decision_function(X)).all()  # two bags leave some rows to both
+    fixed = SVDDEnsemble(n_bags=2, isolation=False, trim=0.2).fit(X)
+    np.testing.assert_array_equal(few.score_samples(X), fixed.score_samples(X))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7])

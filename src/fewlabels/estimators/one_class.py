@@ -165,9 +165,11 @@ class OneClassSVM(OneClassMachine):
         Under a very wide kernel all scores are nearly the same, and what ``tol`` allows could
         reorder them. Without convergence, as when rounding is in the way, the result stays.
         """
-        spread, size = float(np.ptp(result.gradient)), float(np.abs(result.gradient).max())
-        finer = max(self.tol * spread, _ROUNDING * size, 1e-300)
-        if not result.converged or self.max_iter >= 0 or tol <= _SHARE * spread or finer >= tol:
+        spread = float(result.gradient.max() - result.gradient.min())
+        if tol <= _SHARE * spread or not result.converged or self.max_iter >= 0:
+            return result
+        finer = max(self.tol * spread, _ROUNDING * float(np.abs(result.gradient).max()), 1e-300)
+        if finer >= tol:
             return result
         found = self._solve(problem, finer, 0.0, callback, start=result)
         return found if found.converged or found.status is Status.INTERRUPTED else result

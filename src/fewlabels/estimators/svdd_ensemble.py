@@ -21,7 +21,7 @@ from ..kernels import Isolation, make_kernel
 from ..solvers import Status
 from ..streams.bags import BagStream
 from ..streams.rows import HeldRows
-from ..training.bags import BagSettings, fit_bags
+from ..training.bags import BagSettings, fit_bags, trim_of
 from .calls import fitting
 from .kernel_machine import COMMON, KernelMachine
 from .normal_rows import OneClassMachine
@@ -61,7 +61,8 @@ class SVDDEnsemble(OneClassMachine):
         anomalies that lie close together.
     trim : "auto" or float, default="auto"
         Share of each bag's rows that is left out, in [0, 1). "auto" trims every second bag and
-        decides from the data, as above. Pass 0 if all rows are known to be normal.
+        decides from the data, as above; with fewer than 16 bags it is 0.2. Pass 0 if all rows are
+        known to be normal.
     C : float, default=0.1
         Price of slack in a bag, > 0.
     kernel : {"rbf", "poly", "sigmoid", "linear", "precomputed"} or callable, default="rbf"
@@ -243,7 +244,7 @@ class SVDDEnsemble(OneClassMachine):
         by_neighbors = self.gamma == "neighbors"
         settings = BagSettings(
             n_bags=self.n_bags, size=self.bag_size, C=float(self.C),
-            trim=None if self.trim == "auto" else float(self.trim), isolation=self._isolation(),
+            trim=trim_of(self.trim, self.n_bags), isolation=self._isolation(),
             kernel=partial(_kernel, self.kernel, self.degree, self.coef0),
             gamma=None if by_neighbors else self.gamma_, tol=self.tol, seed=seed,
             n_jobs=resolve_n_jobs(self.n_jobs),

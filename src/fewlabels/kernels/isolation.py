@@ -31,6 +31,9 @@ _DIFFERENCES = 1 << 22
 _LARGEST_FLOAT32 = 1e15
 # Rounding of a product of rows, in units of the last place: the row's length plus this.
 _ROUNDING = 8.0
+#: Centres whose squared distances to a row differ by less, in units of the rounding that products
+#: of rows may have, are equally near: the first of them counts, however distances are computed.
+EQUALLY_NEAR = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +102,7 @@ class Cells(FormedKernel):
             products = products[self.draws.ravel()].reshape(n_draws, n_points, -1)
             products -= products.max(axis=1, keepdims=True)
             rounding = (_ROUNDING + rows.shape[1]) * np.finfo(products.dtype).eps
+            rounding = max(float(rounding), EQUALLY_NEAR)
             tie = -2.0 * rounding * (length + largest) * largest
             is_near = (products >= tie.astype(products.dtype)) & counts[:, :, None]
         found = is_near.argmax(axis=1)
@@ -112,16 +116,20 @@ class Cells(FormedKernel):
         return found.T
 
     def _first_nearest(self, rows, draw, row, near):
-        """The nearest of some centres for pairs of draws and rows, from differences."""
+        """The first of the nearest among some centres, for pairs of draws and rows."""
         pair, place = np.nonzero(near)
-        apart = rows[row[pair]] - self.centers[self.draws[draw[pair], place]]
+        centers, rows = self.centers[self.draws[draw[pair], place]], rows[row[pair]]
+        size = np.sqrt(squared_norms(centers))
         distance = np.full(near.shape, np.inf)
-        with np.errstate(over="ignore"):
-            distance[pair, place] = squared_norms(apart)
-        # Distances that have overflowed are infinite as well: only near centres count.
-        first = near.argmax(axis=1)
-        best = distance.argmin(axis=1)
-        return np.where(near[np.arange(len(near)), best], best, first)
+        with np.errstate(over="ignore", invalid="ignore"):
+            far = squared_norms(rows - centers)
+            distance[pair, place] = far
+            best = distance.min(axis=1)[pair]
+            slack = EQUALLY_NEAR * size * (size + np.sqrt(squared_norms(rows)))
+            is_nearest = np.zeros(near.shape, dtype=bool)
+            is_nearest[pair, place] = (far <= best + slack) & (far < np.inf)
+        # Distances that have overflowed are infinite: then the first near centre counts.
+        return np.where(is_nearest.any(axis=1), is_nearest.argmax(axis=1), near.argmax(axis=1))
 
     def features(self, X, n_jobs=1):
         """The cells of each row, as a sparse row of norm 1: shape (len(X), n_cells)."""

@@ -8,6 +8,7 @@ from ..fitted.bags import FLOOR
 from ..gram.tiles.features import RowMap
 from ..kernels import RBF, Cells, Deformed, Linear, Map, Polynomial, Sigmoid
 from ..kernels.base import squared_norms
+from ..kernels.isolation import EQUALLY_NEAR
 
 # Support vectors at a time: their kernel values stay in cache. At most so many blocks, too, as
 # each costs some nodes.
@@ -163,16 +164,22 @@ def _isolation(graph, function, x, exact):
 def _sums_over_cells(graph, kernel, weights, x):
     """``kernel.sums``, float64 of shape (n, k), with weights of shape (k, n_cells).
 
-    Where a row is equally far from two centres, rounding decides between them here.
+    As in Python, the first of the centres counts that are equally near.
     """
     if kernel.center is not None:
         x = graph.add("Sub", x, kernel.center)
+    places, shape = kernel.draws.ravel(), np.array([-1, *kernel.draws.shape])
     centers = _dense(kernel.centers)
-    columns, norms = centers[kernel.draws.ravel()], squared_norms(centers)
+    columns, norms = centers[places], squared_norms(centers)[places]
     inner = graph.add("MatMul", x, np.ascontiguousarray(columns.T))
-    near = graph.add("Sub", inner, 0.5 * norms[kernel.draws.ravel()])
-    near = graph.add("Reshape", near, np.array([-1, *kernel.draws.shape]))
-    cells = graph.add("ArgMax", near, axis=2, keepdims=0)
+    near = graph.add("Sub", inner, 0.5 * norms)
+    length = graph.add("Sqrt", graph.row_sums(graph.add("Mul", x, x)))
+    slack = graph.add("Add", graph.add("Mul", length, np.sqrt(norms)[None]), norms)
+    near = graph.add("Reshape", near, shape)
+    slack = graph.add("Reshape", graph.add("Mul", slack, np.float64(0.5 * EQUALLY_NEAR)), shape)
+    best = graph.add("ReduceMax", near, np.array([2]), keepdims=1)
+    is_nearest = graph.add("GreaterOrEqual", graph.add("Add", near, slack), best)
+    cells = graph.add("ArgMax", graph.cast(is_nearest, np.float32), axis=2, keepdims=0)
     cells = graph.add("Add", cells, kernel.first_cells())
     table = np.ascontiguousarray(weights.T) * len(kernel.draws) ** -0.5
     found = graph.add("Gather", table, cells, axis=0)

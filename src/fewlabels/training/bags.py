@@ -34,6 +34,8 @@ _FACTOR = 4.0
 _ROUNDING = 1e-13
 # Share of the rows that trimmed bags leave out, where data decide what these count for.
 _TRIM = 0.2
+# Fewer bags than these can't tell whether there are anomalies among the rows.
+_FEWEST_BAGS = 16
 # What trimmed bags and the isolation kernel count for beside untrimmed bags.
 _HALF = 0.5
 # Trimmed and other bags agree if more than this share of the most anomalous rows are the same;
@@ -45,6 +47,13 @@ _DRAWS_FROM = 2**32
 _SHARE = 0.01
 # Values on the diagonal of a matrix that differ by less, relatively, are one.
 _EQUAL = 1e-9
+
+
+def trim_of(trim, n_bags):
+    """The share of ``BagSettings``, from the parameter ``trim``; few bags are all trimmed."""
+    if trim == "auto":
+        return None if n_bags >= _FEWEST_BAGS else _TRIM
+    return float(trim)
 
 
 @dataclass(frozen=True)
