@@ -19,7 +19,7 @@ from .normal_rows import CALIBRATION, OneClassMachine
 from .rows import warn_of_lost_digits
 
 # The share of the scores' range from which a tolerance is refined, and rounding of scores.
-_SHARE, _ROUNDING = 0.01, 1e-13
+_SHARE, _ROUNDING = 0.5, 1e-13
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -50,7 +50,7 @@ class OneClassSVM(OneClassMachine):
         Bound on the KKT violation of the decision function, as in LIBSVM, or on a tenth
         of it relative to ``offset_`` where that is larger (many rows make ``offset_``
         large, and LIBSVM's absolute rule meaninglessly strict). Where that bound is more
-        than a hundredth of the range of the training rows' scores, the solver continues
+        than half the range of the training rows' scores, the solver continues
         to ``tol`` times the range, as far as rounding allows. > 0.
     nu : float, default=0.5
         Upper bound on the share of training errors and lower bound on the share of
