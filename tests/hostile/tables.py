@@ -457,7 +457,7 @@ class Case:
         if self.command == "update":
             return shell.run("update", model, data, within=place, writes=[model]).verdict
         answer = shell.run("predict", model, data, "-o", out, within=place, writes=[out])
-        # A table that has columns named as those of the answer: 'fit' notes it, 'predict' asks for
+        # A table that has columns named like the answer's: 'fit' notes it, 'predict' asks for
         # a prefix instead of writing two columns of one name.
         sentences = ("cannot be written as text", "pass --prefix NAME_ to write")
         fine = self.command == "predict" or any(text in answer.err for text in sentences)

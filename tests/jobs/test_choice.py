@@ -42,8 +42,8 @@ def test_rows_of_one_class(given, machine, said):
 @pytest.mark.parametrize(
     ("given", "trim", "said"),
     [
-        ({}, "auto", "the others count if they agree on anomalies; clean=True if"),
-        ({"clean": False}, "auto", "every second bag drops its most distant rows"),
+        ({}, "auto", "as far as the data call for it; clean=True if"),
+        ({"clean": False}, "auto", "bags drop their most distant rows"),
         ({"clean": True}, 0.0, "none, as clean=True says; all rows are learnt from"),
         ({"trim": 0.1}, 0.1, "each bag drops its most distant 10 %"),
     ],

@@ -1,4 +1,4 @@
-"""The class ratio of unlabelled rows, where that of the labelled rows says nothing about it."""
+"""The class ratio of unlabelled rows, if the labels' own ratio isn't representative."""
 
 from numbers import Integral
 from typing import NamedTuple

@@ -134,7 +134,7 @@ class S3VM(TwoClassMachine):
         ``solver="path"``, none of them for "branch-and-bound"). That operation then takes twice
         as long as a fit, whatever ``max_steps``, which is why it is off.
     class_ratio : "estimate", float, dict, array-like of shape (n_classes,) or None, default=None
-        Class ratio of the unlabelled rows, where that of the labels isn't representative: the
+        Class ratio of the unlabelled rows, if the labels' own ratio isn't representative: the
         share of the second of two classes, in (0, 1), a dict ``{class: share}``, or the shares in
         the order of ``classes_``. ``balance=True`` then holds the mean of f at
         ``2 * share - 1``, and the mean probabilities of the unlabelled rows are the shares.
@@ -373,9 +373,8 @@ class S3VM(TwoClassMachine):
         label = given[rows.indices]
         solutions.check_each_has_labels(label, classes)
         self.classes_ = classes
-        before_training.find_ratio(self, rows, label)
+        self._prepare(rows, label)
         problems = solutions.problems_of(self, classes)
-        before_training.grow_trees(self, rows, label)
         shift, stream = shift_of(self._make_kernel(), rows.X), None
         if self.solver == "path" or (rows.kept is None and self.kernel != "precomputed"):
             changes.refuse_what_has_no_path(self, rows.kept is not None)
@@ -401,6 +400,16 @@ class S3VM(TwoClassMachine):
         return self
 
     # -- what a fit has found ------------------------------------------------------------------
+
+    def _prepare(self, rows, label):
+        """Take from the labels of ``FitRows`` what training begins with."""
+        self.class_ratio_, self.class_ratio_interval_ = before_training.class_ratio_of(
+            self.class_ratio, rows, label, self.classes_, self._seed()
+        )
+        if before_training.has_trees(self.kernel):
+            self._deformed = before_training.grown_trees(
+                self.kernel, rows, label, len(self.classes_), self.gamma_, self._seed()
+            )
 
     @property
     def _certified(self):

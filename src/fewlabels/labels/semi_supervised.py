@@ -105,7 +105,7 @@ def places_of(label, n_classes):
 
 
 def read_ratio(ratio, classes):
-    """The share of every class: from that of the second of two, a dict, or one number each."""
+    """The share of every class, from the second class's share, a dict, or one number each."""
     if isinstance(ratio, Mapping):
         return read_shares(ratio, classes, "class_ratio")
     if isinstance(ratio, Real):

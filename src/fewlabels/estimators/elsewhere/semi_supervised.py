@@ -10,7 +10,7 @@ from ...training.elsewhere.moments import center_at
 from ...training.elsewhere.place import stacked
 from ...training.semi_supervised.data import S3VMData
 from ..semi_supervised import solution as solutions
-from ..semi_supervised.before_training import set_ratio
+from ..semi_supervised.before_training import given_ratio
 from .places import read_place
 
 
@@ -39,7 +39,8 @@ def fit_semi_elsewhere(machine, place, label, classes, callback=None):
         )
     solutions.check_each_has_labels(label, classes)
     machine.classes_ = classes
-    set_ratio(machine)
+    machine.class_ratio_ = given_ratio(machine.class_ratio, classes)
+    machine.class_ratio_interval_ = None
     problems = solutions.problems_of(machine, classes)
     shift = center_at(place, moments)
     gram = LinearPlaceGram(place, shift)

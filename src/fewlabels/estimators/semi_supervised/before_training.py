@@ -8,55 +8,50 @@ from ...labels.semi_supervised import places_of, read_ratio
 from ...training.row_order import value_order
 
 
-def find_ratio(self, rows, label):
-    """Set the class ratio of the unlabelled rows, given or estimated from ``FitRows``."""
-    if not is_estimated(self):
-        set_ratio(self)
-        return
-    if self.kernel == "precomputed":
+def class_ratio_of(given, rows, label, classes, seed):
+    """Shares of the classes among the unlabelled rows and their intervals, or None for either.
+
+    ``given`` is the parameter ``class_ratio``; "estimate" takes the shares from ``FitRows``.
+    """
+    if not isinstance(given, str):
+        return given_ratio(given, classes), None
+    if rows.is_matrix:
         raise ValueError(
             "class_ratio='estimate' needs rows, and kernel='precomputed' has none; pass the "
             "shares, such as those of fewlabels.class_prior.label_shift."
         )
-    place = places_of(label, len(self.classes_))
-    shares, intervals, _ = estimated_shares(
-        rows.X, place, rows.weights, self.classes_, seed=self._seed()
-    )
-    self.class_ratio_, self.class_ratio_interval_ = shares, intervals
+    place = places_of(label, len(classes))
+    shares, intervals, _ = estimated_shares(rows.X, place, rows.weights, classes, seed=seed)
+    return shares, intervals
 
 
-def set_ratio(self):
-    """Set the class ratio that was given, if one was, without rows in memory."""
-    if is_estimated(self):
+def given_ratio(given, classes):
+    """The shares in the parameter ``class_ratio``, which need no rows; None for none."""
+    if isinstance(given, str):
         raise ValueError(
             "class_ratio='estimate' needs rows in memory; pass the shares, such as those that "
             "fewlabels.class_prior.label_shift finds in a sample."
         )
-    ratio = self.class_ratio
-    self.class_ratio_ = None if ratio is None else read_ratio(ratio, self.classes_)
-    self.class_ratio_interval_ = None
+    return None if given is None else read_ratio(given, classes)
 
 
-def is_estimated(self):
-    return isinstance(self.class_ratio, str)
+def has_trees(kernel):
+    """Whether a kernel's trees are grown at ``fit``."""
+    return isinstance(kind_of(kernel), Trees)
 
 
-def grow_trees(self, rows, label):
-    """Form a kernel of trees, if the model has one, on labelled ``FitRows``.
+def grown_trees(kernel, rows, label, n_classes, gamma, seed):
+    """A kernel of trees, grown on labelled ``FitRows``.
 
     They are grown in an order of their own and as often as rows weigh: weights act as repetitions.
     """
-    kind = kind_of(self.kernel)
-    if not isinstance(kind, Trees):
-        return
     known = np.flatnonzero(label)
-    if len(np.unique(label[known])) < len(self.classes_):
+    if len(np.unique(label[known])) < n_classes:
         raise ValueError(
             'kernel="trees" grows its forest on labelled rows of all classes, and so far some '
             "class has none; begin with rows that have labels of each class."
         )
-    kind = TREES_OF_CLASSES if isinstance(self.kernel, str) else kind
-    X, place = rows.X[known], places_of(label[known], len(self.classes_))
+    trees = TREES_OF_CLASSES if isinstance(kernel, str) else kind_of(kernel)
+    X, place = rows.X[known], places_of(label[known], n_classes)
     order = value_order(X, place, rows.weights[known])
-    seed = self._seed()
-    self._deformed = kind.over(X[order], place[order], gamma=self.gamma_, random_state=seed)
+    return trees.over(X[order], place[order], gamma=gamma, random_state=seed)

@@ -25,7 +25,6 @@ from ...training.semi_supervised.branching import search_near_last, stopped_earl
 from ..calls import fitted_or_not, fitting, one_at_a_time
 from ..kernel_machine import KernelMachine
 from ..rows import check_weight
-from .before_training import find_ratio, grow_trees
 from .solution import (
     held_gram,
     keep_bound,
@@ -259,8 +258,7 @@ def begin(self, X, y, classes, sample_weight):
         label = read_known_labels(y, rows.X.shape[0], classes, self.unlabeled)
     check_consistent_length(rows.X, label)
     self.classes_ = classes
-    grow_trees(self, rows, label)
-    find_ratio(self, rows, label)
+    self._prepare(rows, label)
     stream = make_stream(self, rows, label, shift_of(self._make_kernel(), rows.X))
     stream.check()
     return open_stream(self, "partial_fit", stream)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from ...gram import row_keys
 from ...io.answers.file import read_answers
 from ...io.errors import UserError, quoted
 from ...io.models.machines import MACHINES
@@ -26,8 +26,8 @@ from .choice import check_options
 # Curves from scores to probabilities, by machine: the better one on real sets.
 PROBABILITY = {"pusvm": "isotonic", "s3vm": "sigmoid"}
 
-# Rows that are compared at a time.
-_AT_ONCE = 1000
+# Rows that are looked at first to see whether enough of them differ.
+_AT_FIRST = 1000
 
 
 @dataclass(frozen=True)
@@ -145,22 +145,12 @@ def machine_parameters(choice, given):
 
 def different_rows(X):
     """How many rows of a matrix differ, counted up to what :data:`TARGET_FPR` needs."""
-    enough, seen = math.ceil(1.0 / TARGET_FPR) - 1, set()
-    for start in range(0, X.shape[0], _AT_ONCE):
-        block = X[start : start + _AT_ONCE]
-        if sp.issparse(block):
-            block = sp.csr_array(block, copy=True)
-            block.sum_duplicates()
-            block.eliminate_zeros()
-            parts = zip(block.indptr[:-1], block.indptr[1:], strict=True)
-            keys = ((block.indices[i:j].tobytes(), block.data[i:j].tobytes()) for i, j in parts)
-        else:
-            keys = (row.tobytes() for row in np.ascontiguousarray(block) + 0.0)  # no -0.0
-        for key in keys:
-            seen.add(key)
-            if len(seen) == enough:
-                return enough
-    return len(seen)
+    enough = math.ceil(1.0 / TARGET_FPR) - 1
+    for rows in (X[:_AT_FIRST], X):  # few tables need more than the first rows
+        found = min(enough, len(np.unique(row_keys(rows))))
+        if found == enough:
+            break
+    return found
 
 
 def with_target_fpr(machine, parameters, n_rows, searched=False, n_different=None):

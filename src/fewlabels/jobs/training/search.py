@@ -28,12 +28,6 @@ class Search(NamedTuple):
     expected: float = 0.0
 
 
-# What becomes of anomalies where the data decide.
-_BAGS_AUTO = (
-    "every second bag drops its most distant rows, and the others count if they agree on anomalies"
-)
-
-
 def plan_search(machine, given, time_budget, clean):
     """Decide whether settings are searched for; those given end the search."""
     if clean and MACHINES[machine].learns_from != "normal":
@@ -77,12 +71,10 @@ def odd_rows(machine, estimator, clean, words):
     if not trim:
         known = "none, as --clean says; " if clean else ""
         return words(f"{known}all rows are learnt from")
-    if machine != "svdd-ensemble":
-        left_out = f"the {100 * trim:g} % farthest from others are left out of training"
+    if machine == "svdd-ensemble":
+        left_out = _of_every_bag(trim)
     else:
-        left_out = (
-            _BAGS_AUTO if trim == "auto" else f"each bag drops its most distant {100 * trim:g} %"
-        )
+        left_out = f"the {100 * trim:g} % farthest from others are left out of training"
     advice = "" if clean is False else "; --clean if all are known to be normal"
     return words(f"may be among the rows: {left_out}{advice}")
 
@@ -163,7 +155,7 @@ def _of_bags(share):
 
 def _of_every_bag(trim):
     if trim == "auto":
-        return _BAGS_AUTO
+        return "bags drop their most distant rows as far as the data call for it"
     return f"each bag drops its most distant {100 * trim:g} %"
 
 

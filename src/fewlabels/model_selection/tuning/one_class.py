@@ -167,8 +167,8 @@ def _tune_bags(estimator, X, weight, search, contaminated):
     table = _with_ranks(table or nothing, columns)
     table["chosen"] = table.index == 0
     left_out = (
-        "every second bag drops the rows farthest from their neighbours, since anomalies may be "
-        "among them, and the data decide what the other bags count for"
+        "bags drop the rows farthest from their neighbours as far as the data call for it, since "
+        "anomalies may be among them"
     )
     if not trim:
         left_out = "no row of a bag is left out of training (contaminated=False)"
