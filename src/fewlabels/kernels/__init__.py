@@ -33,12 +33,13 @@ KERNEL_TYPES = (*LEARNED, Cells, Deformed, MappedKernel)
 
 def kind_of(kernel):
     """What a parameter ``kernel`` stands for, to ask for ``takes`` and ``is_similarity``."""
-    if isinstance(kernel, Isolation | Manifold | Trees):
-        return kernel
-    if isinstance(kernel, str) and kernel == Trees.name:
+    if not isinstance(kernel, str):
+        if isinstance(kernel, (Isolation, Manifold, Trees)):
+            return kernel
+        if isinstance(kernel, Kernel) or callable(kernel):
+            return Callable  # it has its numbers, or needs none
+    elif kernel == Trees.name:
         return Trees()
-    if isinstance(kernel, Kernel) or callable(kernel):
-        return Callable  # it has its numbers, or needs none
     if kernel not in KERNELS:
         raise ValueError(
             f"kernel={kernel!r} is not known; pass {', '.join(map(repr, KERNELS))}, a "
