@@ -7,6 +7,7 @@ import pytest
 
 from fewlabels._core import factor, library
 from fewlabels._core import path as core
+from fewlabels._core.factor import Triangle
 from fewlabels.problem import Penalty
 
 SIZES = [1, 2, 7, 33, 64, 65, 200]
@@ -206,7 +207,7 @@ def test_arrays_of_another_size_are_refused(rng):
     with pytest.raises(TypeError, match="int64"):
         core.Lines(F, S).place(np.zeros(3), 0.0, 0.0)
     with pytest.raises(TypeError, match="room"):
-        factor.append(np.zeros((2, 2)), 2, np.zeros(2), 1.0, 1e-13)
+        Triangle(np.zeros((2, 2))).append(2, np.zeros(2), 1.0, 1e-13)
 
 
 @pytest.mark.parametrize("m", [1, 2, 7, 33, 70])
@@ -214,9 +215,9 @@ def test_directions_solve_their_equations(m, rng, level):
     B = rng.normal(size=(m, m + 5))
     K, L = B @ B.T, np.zeros((m + 3, m + 3))
     for k in range(m):
-        assert factor.append(L, k, K[:k, k] + 0.8, K[k, k] + 0.8, 1e-13)
+        assert Triangle(L).append(k, K[:k, k] + 0.8, K[k, k] + 0.8, 1e-13)
     rhs = rng.normal(size=m)
     d = rhs.copy()
-    shift = factor.solve_directions(L, m, 0.8, d, 0.4)
+    shift = Triangle(L).solve_directions(m, 0.8, d, 0.4)
     np.testing.assert_allclose(K @ d + shift, rhs, atol=1e-8)
     assert d.sum() == pytest.approx(0.4)

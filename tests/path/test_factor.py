@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fewlabels._core import factor
+from fewlabels._core.factor import Triangle
 
 
 def test_factor_follows_its_matrix(rng):
@@ -13,11 +13,11 @@ def test_factor_follows_its_matrix(rng):
     for _ in range(400):
         if rows and (rng.random() < 0.45 or len(rows) == 40):
             p = int(rng.integers(len(rows)))
-            factor.delete(L, len(rows), p)
+            Triangle(L).delete(len(rows), p)
             del rows[p]
         else:
             k = int(rng.choice(np.setdiff1d(np.arange(40), rows)))
-            assert factor.append(L, len(rows), K[rows, k].copy(), K[k, k], 1e-13)
+            assert Triangle(L).append(len(rows), K[rows, k].copy(), K[k, k], 1e-13)
             rows.append(k)
         m = len(rows)
         if m:
@@ -25,7 +25,7 @@ def test_factor_follows_its_matrix(rng):
             np.testing.assert_allclose(np.tril(L[:m, :m]), np.linalg.cholesky(M), atol=1e-9)
             x = rng.normal(size=(2, m))
             solved = x.copy()
-            factor.solve(L, m, solved)
+            Triangle(L).solve(m, solved)
             np.testing.assert_allclose(solved @ M, x, atol=1e-8)
 
 
@@ -34,7 +34,7 @@ def test_dependent_rows_are_refused(rng):
     K = B @ B.T
     L = np.zeros((5, 5))
     for k in range(3):
-        assert factor.append(L, k, K[:k, k].copy(), K[k, k], 1e-13)
+        assert Triangle(L).append(k, K[:k, k].copy(), K[k, k], 1e-13)
     before = L[:3, :3].copy()
-    assert not factor.append(L, 3, K[:3, 3].copy(), K[3, 3], 1e-13)
+    assert not Triangle(L).append(3, K[:3, 3].copy(), K[3, 3], 1e-13)
     assert np.array_equal(L[:3, :3], before)

@@ -8,7 +8,7 @@ from reference import kkt_residual
 from reference.problems import KINDS, random_penalty, random_point
 
 from fewlabels._core import block as core
-from fewlabels._core import factor
+from fewlabels._core.factor import Triangle
 from fewlabels.problem import Penalty
 from fewlabels.problem.block import Outcome, finish_block, solve_block
 
@@ -26,7 +26,7 @@ def test_a_factor_without_some_variables(m, seed):
     assert core.factorise(L) > 0.0
     while len(left) > 1:
         p = int(rng.integers(len(left)))
-        factor.delete(L, len(left), p)
+        Triangle(L).delete(len(left), p)
         del left[p]
         size = len(left)
         expected = np.linalg.cholesky(A[np.ix_(left, left)])

@@ -1,4 +1,4 @@
-"""Cholesky factors that gain and lose rows: lower triangular in the first m rows of ``L``."""
+"""Cholesky factors that gain and lose rows."""
 
 import numpy as np
 
@@ -6,35 +6,40 @@ from .arrays import f64, f64_out
 from .library import lib
 
 
-def append(L, m, column, corner, rtol):
-    """Add a last row and column; False, and nothing added, if they depend on the others."""
-    if m >= len(L):
-        raise TypeError(f"the core needs room for {m + 1} rows, got {len(L)}.")
-    at, stride = _square(L)
-    return bool(lib.fl_factor_append(at, m, stride, f64(column, m), corner, rtol))
+class Triangle:
+    """A factor of ``m`` rows: lower triangular in the first m rows of ``L``, which has room.
 
-
-def delete(L, m, p):
-    """Remove row and column p."""
-    at, stride = _square(L)
-    lib.fl_factor_delete(at, m, stride, p, f64_out(np.empty(2 * m), 2 * m))
-
-
-def solve(L, m, x):
-    """Solve in place for the rows of ``x``, each a right-hand side."""
-    at, stride = _square(L)
-    lib.fl_factor_solve(at, m, stride, len(x), f64_out(x, len(x) * m))
-
-
-def solve_directions(L, m, corner, d, total):
-    """Solve ``Q_MM d + shift = rhs`` and ``sum d = total``, with rhs in ``d``; returns shift.
-
-    ``L`` is the factor of ``Q_MM + corner``.
+    Its address, and memory to work in, are taken once, so one thread uses it at a time.
     """
-    at, stride = _square(L)
-    work = f64_out(np.empty(2 * m), 2 * m)
-    return lib.fl_factor_directions(at, m, stride, corner, f64_out(d, m), total, work)
 
+    def __init__(self, L):
+        self.L, n = L, len(L)
+        self._work = np.empty(2 * n)
+        self._at, self._stride = f64_out(L, n * n), n
+        self._work_at = f64_out(self._work, 2 * n)
 
-def _square(L):
-    return f64_out(L, len(L) ** 2), len(L)
+    def __reduce__(self):
+        return Triangle, (self.L,)
+
+    def append(self, m, column, corner, rtol):
+        """Add a last row and column; False, and nothing added, if they depend on the others."""
+        if m >= self._stride:
+            raise TypeError(f"the core needs room for {m + 1} rows, got {self._stride}.")
+        at = self._at, m, self._stride
+        return bool(lib.fl_factor_append(*at, f64(column, m), corner, rtol))
+
+    def delete(self, m, p):
+        """Remove row and column p."""
+        lib.fl_factor_delete(self._at, m, self._stride, p, self._work_at)
+
+    def solve(self, m, x):
+        """Solve in place for the rows of ``x``, each a right-hand side."""
+        lib.fl_factor_solve(self._at, m, self._stride, len(x), f64_out(x, len(x) * m))
+
+    def solve_directions(self, m, corner, d, total):
+        """Solve ``Q_MM d + shift = rhs`` and ``sum d = total``, rhs in ``d``; returns shift.
+
+        ``L`` is the factor of ``Q_MM + corner``.
+        """
+        at = self._at, m, self._stride
+        return lib.fl_factor_directions(*at, corner, f64_out(d, m), total, self._work_at)

@@ -54,9 +54,16 @@ class Lines:
         self._arrays = F, S
         self._at = f64_out(F, F.size), i64_out(S, S.size), F.shape[1]
         self._reals, self._integers = (ctypes.c_double * 3)(), (ctypes.c_int64 * 2)()
+        self._used = self._used_at = None
 
     def __reduce__(self):
         return Lines, self._arrays
+
+    def _rows(self, used):
+        """Number and address of the rows of a step, which several functions take one by one."""
+        if used is not self._used:
+            self._used, self._used_at = used, (used.size, i64(used, used.size))
+        return self._used_at
 
     # -- one row -----------------------------------------------------------------------------
 
@@ -154,8 +161,8 @@ class Lines:
 
     def set_directions(self, used, n_free, left, total):
         """Moving rows head for the far end of their interval; the sum of their directions."""
-        n = used.size
-        return lib.fl_path_set_directions(*self._at, n_free, n - n_free, i64(used, n), left, total)
+        n, rows = self._rows(used)
+        return lib.fl_path_set_directions(*self._at, n_free, n - n_free, rows, left, total)
 
     def subtract_slope_rates(self, free, left, out):
         """Take from ``out`` by how much the slopes of free rows change."""
@@ -165,14 +172,14 @@ class Lines:
     def size_of_step(self, used, corner):
         """Sum and maximum that the rounding of a direction is relative to."""
         sizes = self._reals
-        lib.fl_path_size_of_step(*self._at, used.size, i64(used, used.size), corner, sizes)
+        lib.fl_path_size_of_step(*self._at, *self._rows(used), corner, sizes)
         return sizes[0], sizes[1]
 
     def next_event(self, n, used, n_free, left, limit, least, noise):
         """The first event: length of the step, code, and row or position among free or moving."""
-        size, event = used.size, self._integers
+        (size, rows), event = self._rows(used), self._integers
         eta = lib.fl_path_next_event(
-            *self._at, n, n_free, size - n_free, i64(used, size), left, limit, least, noise, event
+            *self._at, n, n_free, size - n_free, rows, left, limit, least, noise, event
         )
         return eta, event[0], event[1]
 
@@ -184,4 +191,4 @@ class Lines:
 
     def advance(self, n, used, eta, progress):
         """Take a step, for penalties that stand still."""
-        lib.fl_path_advance(*self._at, n, used.size, i64(used, used.size), eta, progress)
+        lib.fl_path_advance(*self._at, n, *self._rows(used), eta, progress)

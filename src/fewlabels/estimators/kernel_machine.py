@@ -366,7 +366,7 @@ class KernelMachine(BaseEstimator):
             )
         for name, then in self._fixed.items():
             value = getattr(self, name)
-            if not np.array_equal(value, then):  # shares of classes may be an array
+            if value is not then and not np.array_equal(value, then):  # shares may be an array
                 raise ValueError(
                     f"{name} was {then!r} when the rows were fitted and is {value!r} now; set it "
                     "back, or fit again."

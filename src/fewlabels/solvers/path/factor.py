@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..._core import factor as core
+from ..._core.factor import Triangle
 from ...gram.growing.rows import grown
 
 # A row depends on the free ones when its Schur complement is this share of its diagonal entry.
@@ -18,12 +18,17 @@ class Factor:
 
     def __init__(self):
         self._rows = np.zeros(64, np.int64)
-        self.L = np.zeros((64, 64))
+        self._triangle = Triangle(np.zeros((64, 64)))
         self.corner = 1.0
         self._n = 0
 
     def __len__(self):
         return self._n
+
+    @property
+    def L(self):
+        """Lower triangular in the first ``len(self)`` rows, with room for more."""
+        return self._triangle.L
 
     @property
     def rows(self):
@@ -36,11 +41,12 @@ class Factor:
         Returns False, and adds nothing, if it depends on the others.
         """
         m = self._n
+        corner = self.corner
         if m >= len(self.L):
             larger = np.zeros((m + m // 2 + 64, m + m // 2 + 64))
             larger[:m, :m] = self.L[:m, :m]
-            self.L, self._rows = larger, grown(self._rows, len(larger))
-        if not core.append(self.L, m, column + self.corner, entry + self.corner, _DEPENDENT):
+            self._triangle, self._rows = Triangle(larger), grown(self._rows, len(larger))
+        if not self._triangle.append(m, column + corner, entry + corner, _DEPENDENT):
             return False
         self._rows[m] = row
         self._n = m + 1
@@ -49,7 +55,7 @@ class Factor:
     def delete(self, p):
         """Remove the p-th free row."""
         m = self._n
-        core.delete(self.L, m, p)
+        self._triangle.delete(m, p)
         self._rows[p : m - 1] = self._rows[p + 1 : m]
         self._n = m - 1
 
@@ -64,4 +70,4 @@ class Factor:
 
     def solve(self, d, total):
         """Directions in place of their right-hand side ``d``; see ``fl_factor_directions``."""
-        return core.solve_directions(self.L, self._n, self.corner, d, total)
+        return self._triangle.solve_directions(self._n, self.corner, d, total)
