@@ -39,16 +39,14 @@ def resolve_n_jobs(n_jobs):
 
 @cache
 def _blas():
-    """Controllers of the BLAS libraries of this process."""
-    return ThreadpoolController().select(user_api="blas").lib_controllers
+    """The BLAS libraries alone: asking others for their state takes longer than the limit."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 class _Limit:
-    """BLAS of this process, from the first thread that asks for a limit to the last one's end."""
+    """The limit of this process, from the first thread that asks for it to the last that is done."""
 
-    lock, users = Lock(), 0
-    #: Threads that each library had before; None while there is no limit.
-    before: list[int] | None = None
+    lock, users, limiter = Lock(), 0, None
 
 
 @contextmanager
@@ -76,9 +74,7 @@ def one_blas_thread():
         with _one_at_a_time():
             if not _Limit.users:
                 _restore()  # if Ctrl-C left one
-                _Limit.before = [library.num_threads for library in _blas()]
-                for library in _blas():
-                    library.set_num_threads(1)
+                _Limit.limiter = _blas().limit(limits=1).__enter__()
             _Limit.users += 1
             counted = True
         yield
@@ -90,10 +86,9 @@ def one_blas_thread():
 
 
 def _restore():
-    if _Limit.before is not None:
-        for library, n_threads in zip(_blas(), _Limit.before, strict=True):
-            library.set_num_threads(n_threads)
-        _Limit.before = None
+    limiter, _Limit.limiter = _Limit.limiter, None
+    if limiter is not None:
+        limiter.__exit__(None, None, None)
 
 
 def run_ranges(function, n_items, n_jobs):

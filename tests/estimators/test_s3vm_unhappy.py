@@ -109,7 +109,8 @@ def test_an_interrupted_operation_is_done_or_not(rng, operation, balance, storag
 
 def threads_of_blas():
     with _threads.one_blas_thread():
-        return {library.num_threads for library in _threads._blas()}
+        blas = _threads._blas().info()
+    return {library["num_threads"] for library in blas if library["user_api"] == "blas"}
 
 
 def test_the_limit_of_blas_threads_can_be_interrupted(monkeypatch):
