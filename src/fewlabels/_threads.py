@@ -44,7 +44,7 @@ def _blas():
 
 
 class _Limit:
-    """The limit of this process, from the first thread that asks for it to the last that is done."""
+    """The limit of this process, from the first thread that asks for it to the last one's end."""
 
     lock, users, limiter = Lock(), 0, None
 
