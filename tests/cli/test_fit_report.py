@@ -33,6 +33,7 @@ class Compared:
         {"name": ["ours", "nought"], "ours": [True, False], "score": [0.9, np.nan]}
     )
     measure, verdict, worse_than, offer = "area", "Ours is ahead.", [], ""
+    preferred = None
 
     def __init__(self, estimator, X, y, **options):
         Compared.estimator, Compared.X, Compared.options = estimator, X, options
@@ -152,11 +153,14 @@ def test_how_long_is_compared(run, tmp_path, rows, compared, no_page, options, s
     assert given is None if seconds is None else seconds[0] <= given <= seconds[1]
 
 
-def test_no_report_no_comparison(run, tmp_path, rows, compared):
+def test_no_report_no_comparison_unless_it_can_change_the_model(run, tmp_path, rows, compared):
     compared.options = None
-    assert _fit(run, rows, tmp_path / "m", "--time-budget", 8).code == 0
+    options = ("--time-budget", 8)
+    assert _fit(run, rows, tmp_path / "m", *options, "--machine", "svdd").code == 0
     assert compared.options is None
     assert read_metadata(tmp_path / "m")["training"]["baselines"] is None
+    assert _fit(run, rows, tmp_path / "m", *options).code == 0
+    assert compared.options["known_other"] is not None
 
 
 @pytest.mark.parametrize(

@@ -278,6 +278,7 @@ DOCUMENTS = [
     "docs/pu-model-selection.md",
     "docs/tuning.md",
     "docs/baselines.md",
+    "docs/what-fit-delivers.md",
     "docs/explain.md",
     "docs/class-prior.md",
     "docs/s3vm-guide.md",

@@ -23,7 +23,7 @@ from fewlabels.model_selection.comparison import judge as baselines_judge
 from fewlabels.model_selection.comparison import one_class as baselines_one_class
 from fewlabels.model_selection.comparison import positive_unlabelled as baselines_pu
 from fewlabels.model_selection.comparison import run as baselines_run
-from fewlabels.model_selection.comparison.baselines import _table
+from fewlabels.model_selection.comparison.measured import _table
 from fewlabels.model_selection.comparison.run import Scores, folds_in_words
 
 matplotlib.use("Agg")

@@ -1,6 +1,6 @@
 """Simple methods of scikit-learn as machines: with thresholds, a prior's cut and probabilities.
 
-They are what comparisons compare with; where one of them is ahead, take it.
+They are what comparisons compare with. ``fewlabels fit`` delivers one that is clearly better.
 """
 
 from .few_labels import FewLabelsBaseline

@@ -29,9 +29,10 @@ class FewLabelsBaseline(ClassifierMixin, Baseline):
     Parameters
     ----------
     method : str, default="logistic"
-        "logistic", "svm": logistic regression and SVC of the labels alone; "self-training": of
-        logistic regression; "spreading": label spreading over the 7 nearest neighbours;
-        "tuned-spreading": over the graph that does best on labels held out.
+        "logistic", "svm", "extra-trees": logistic regression, SVC and extremely random trees of
+        the labels alone; "self-training": of logistic regression; "spreading": label spreading
+        over the 7 nearest neighbours; "tuned-spreading": over the graph that does best on labels
+        held out.
     unlabeled : object, default=-1
         The mark of unlabelled rows, besides missing values; None for none.
     random_state : int, RandomState or None, default=None

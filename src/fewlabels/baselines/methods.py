@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.covariance import LedoitWolf
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import IsolationForest, RandomForestClassifier
+from sklearn.ensemble import ExtraTreesClassifier, IsolationForest, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
@@ -132,21 +132,26 @@ class Mahalanobis(LedoitWolf):
 class Method(NamedTuple):
     """A method by its name for people; ``learns_from`` "labels" trains on these rows only.
 
-    ``machine`` is its name on the command line, "" where it has none.
+    ``machine`` is its name on the command line, "" where it has none, and ``settings`` are what
+    that machine has to be given. A model takes so many ``fits``, those for its threshold and
+    probabilities included.
     """
 
     name: str
     estimator: Any
     learns_from: str = "all"
     machine: str = ""
+    settings: dict[str, Any] = {}  # noqa: RUF012
+    fits: int = 1
 
 
 class Known(NamedTuple):
-    """How the estimator of a method is made of a seed."""
+    """How the estimator of a method is made of a seed; ``fits`` as of a ``Method``."""
 
     name: str
     make: Callable[[Any], Any]
     learns_from: str = "all"
+    fits: int = 1
 
 
 def _forest(kind, **parameters):
@@ -154,9 +159,13 @@ def _forest(kind, **parameters):
 
 
 _AS_NEGATIVE = "unlabelled as negative"
+# Fits of a model whose rows are scored as if they were new, in so many parts.
+_FIFTHS, _TENTHS = 6, 11
 # Methods by their names on the command line: detectors that learn from rows without labels, ...
 ONE_CLASS = {
-    "isolation-forest": Known("isolation forest", lambda seed: IsolationForest(random_state=seed)),
+    "isolation-forest": Known(
+        "isolation forest", lambda seed: IsolationForest(random_state=seed), fits=_TENTHS
+    ),
     "neighbours": Known(
         f"distance to the {_NEIGHBOR}th neighbour",
         lambda seed: NeighborDistance(n_neighbors=_NEIGHBOR),
@@ -164,18 +173,21 @@ ONE_CLASS = {
     "root-neighbours": Known(
         "distance to the root-n-th neighbour", lambda seed: RootNeighborDistance()
     ),
-    "mahalanobis": Known("Mahalanobis distance", lambda seed: Mahalanobis()),
+    "mahalanobis": Known("Mahalanobis distance", lambda seed: Mahalanobis(), fits=_TENTHS),
 }
 # ... classifiers that take unlabelled rows for negatives, ...
 POSITIVE_UNLABELLED = {
     "pu-logistic": Known(
         f"logistic regression, {_AS_NEGATIVE}",
         lambda seed: LogisticRegression(class_weight="balanced", max_iter=1000),
+        fits=_FIFTHS,
     ),
     "random-forest": Known(
         f"random forest, {_AS_NEGATIVE}", _forest(RandomForestClassifier, min_samples_leaf=5)
     ),
-    "pu-svm": Known(f"SVM, {_AS_NEGATIVE}", lambda seed: SVC(class_weight="balanced")),
+    "pu-svm": Known(
+        f"SVM, {_AS_NEGATIVE}", lambda seed: SVC(class_weight="balanced"), fits=_FIFTHS
+    ),
     "forest": Known(f"tuned forest, {_AS_NEGATIVE}", _forest(TunedForest)),
 }
 # ... and classifiers of the labels alone, and simple ones that use unlabelled rows.
@@ -183,26 +195,39 @@ FEW_LABELS = {
     "logistic": Known(
         "logistic regression, labels alone",
         lambda seed: LogisticRegression(max_iter=1000),
-        "labels",
+        "labels", _TENTHS,
     ),
-    "svm": Known("SVM, labels alone", lambda seed: SVC(random_state=seed), "labels"),
+    "svm": Known("SVM, labels alone", lambda seed: SVC(random_state=seed), "labels", _TENTHS),
+    "extra-trees": Known(
+        "extremely random trees, labels alone",
+        lambda seed: ExtraTreesClassifier(random_state=seed),
+        "labels", _TENTHS,
+    ),
     "self-training": Known(
         "self-training",
         lambda seed: SelfTrainingClassifier(LogisticRegression(max_iter=1000)),
+        fits=_TENTHS,
     ),
     "spreading": Known(
         "label spreading, nearest neighbours",
         lambda seed: LabelSpreading(kernel="knn"),
+        fits=_TENTHS,
     ),
     "tuned-spreading": Known(
-        "label spreading, best of several graphs", lambda seed: TunedSpreading(random_state=seed)
+        "label spreading, best of several graphs",
+        lambda seed: TunedSpreading(random_state=seed),
+        fits=_TENTHS,
     ),
-}
+}  # fmt: skip
+
+
+# What baselines are compared with, by class, as a machine.
+_RIVALS = {"S3VM": "s3vm", "PUEnsemble": "pu-ensemble", "SVDDEnsemble": "svdd-ensemble"}
 
 
 def _methods(known, seed):
     return [
-        Method(one.name, one.make(seed), one.learns_from, machine)
+        Method(one.name, one.make(seed), one.learns_from, machine, fits=one.fits)
         for machine, one in known.items()
     ]
 
@@ -214,12 +239,16 @@ def beside(machine, methods, rival):
         machine.set_params(verbose=False)
         return [Method(type(machine).__name__, machine), *methods]
     others = [method for method in methods if method.machine != machine.method]
-    return [Method(machine.title, machine), Method(type(rival).__name__, rival), *others]
+    name = type(rival).__name__
+    return [Method(machine.title, machine), Method(name, rival, machine=_RIVALS[name]), *others]
 
 
 def one_class_methods(seed):
     """Detectors that learn from rows without labels."""
-    theirs = Method("scikit-learn's OneClassSVM, defaults", OneClassSVM())
+    theirs = Method(
+        "scikit-learn's OneClassSVM, defaults", OneClassSVM(), machine="one-class",
+        settings={"nu": OneClassSVM().nu, "gamma": "scale"},
+    )  # fmt: skip
     return [*_methods(ONE_CLASS, seed), theirs]
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import IsolationForest, RandomForestClassifier
+from sklearn.ensemble import ExtraTreesClassifier, IsolationForest, RandomForestClassifier
 from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading
 
@@ -26,7 +26,7 @@ class Estimated:
 
 @dataclass(frozen=True, eq=False)
 class Votes:
-    """The share of a class in the leaves that rows fall into."""
+    """The mean value of the leaves that rows fall into: the share of a class, or of each."""
 
     forest: Forest
 
@@ -92,12 +92,21 @@ def value_of(estimator, X):
         return Isolation(_depths(estimator))
     if isinstance(estimator, RandomForestClassifier):
         return Votes(Forest.of(estimator.estimators_, _second_share))
+    if isinstance(estimator, ExtraTreesClassifier):
+        return Votes(Forest.of(estimator.estimators_, _shares_of_classes))
     return Estimated(estimator)
 
 
 def _second_share(nodes):
     shares = nodes.value[:, 0]
     return shares[:, 1] / shares.sum(axis=1)
+
+
+def _shares_of_classes(nodes):
+    """Shares of the classes; of two the second's less the first's."""
+    shares = nodes.value[:, 0]
+    shares = shares / shares.sum(axis=1, keepdims=True)
+    return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
 
 
 def _depths(estimator):

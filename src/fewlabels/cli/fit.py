@@ -226,7 +226,8 @@ class ReportOptions(NamedTuple):
         None,
         "--baselines/--no-baselines",
         help="Compare with other methods, such as an isolation forest or an SVM of the labels "
-        "alone, in what is left of the time budget. (default: if there is a report and a budget)",
+        "alone, in what is left of the time budget. (default: if there is a budget, and a report "
+        "or labels that show which method is better)",
         show_default=False,
     )
 
@@ -276,7 +277,9 @@ def fit(
     not belong to them (an svdd, if they are known to be --clean). One class and blanks get a
     pu-ensemble, or a pusvm if the ensemble would take long: both find more rows of that class
     among the blank ones and estimate how many there are. Two or more classes and blanks get an
-    s3vm, which tells the classes apart and takes further rows later (update).
+    s3vm, which tells the classes apart and takes further rows later (update). A simpler method
+    that is clearly better on held-out labels is delivered instead, unless --machine, model
+    settings or --rows are given.
 
     Columns that nothing can be learnt from are left out, and fit says which. Numbers are
     standardised, categories encoded and missing numbers filled in; all of it travels inside the

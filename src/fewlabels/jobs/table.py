@@ -57,7 +57,7 @@ class TableFit:
         What turns columns into numbers ("columns"), and the machine ("machine"), fitted. Its input
         are rows in the types that the table was read in; :meth:`predict` takes tables as they are.
     choice : Choice
-        ``machine``, the name of the machine, and ``why`` it is this one.
+        ``machine``, the name of the machine that is delivered, and ``why`` it is this one.
     profile : DataFrame
         The columns of the table and how they were taken; empty for a matrix.
     comparison : BaselineComparison or None
@@ -163,9 +163,10 @@ def fit_table(
     not belong to them (an SVDD, if none of them is an anomaly). One class and blanks get a
     PUEnsemble, or a PUSVM if the ensemble would take long or ``rows`` are to be held: both find
     more rows of that class among the blank ones. Two or more classes and blanks get an S3VM,
-    which tells them apart. Columns that nothing can be learnt from are left out, categories
-    and words are encoded, missing numbers filled in, settings chosen from the data. Options and
-    defaults are those of ``fewlabels fit``.
+    which tells them apart. A simpler method that is clearly better on held-out labels is delivered
+    in place of these, unless ``machine``, its settings or ``rows`` are given. Columns that nothing
+    can be learnt from are left out, categories and words are encoded, missing numbers filled in,
+    settings chosen from the data. Options and defaults are those of ``fewlabels fit``.
 
     Parameters
     ----------
@@ -206,7 +207,7 @@ def fit_table(
         learnt from. A setting that would be chosen and is given ends the choice.
     baselines : bool, default=None
         Whether other methods are compared with, in what is left of the time budget; None: if
-        there is a report and a budget.
+        there is a budget, and a report or labels that show which method is better.
     report : bool, default=True
         Whether a report is made.
     rows : bool, default=None

@@ -71,6 +71,7 @@ def collect(*, model_path=None, command="", **parts):
         converged=training["converged"],
         certificate=_certificate(training, estimator, fit.X),
         **({} if compared is None else _comparison(compared, training.get("baselines"))),
+        delivered=(training.get("delivered") or {}).get("sentence", ""),
         notes=list(dict.fromkeys(notes)),
         usage=usage(metadata, model_path, file, findings),
     )

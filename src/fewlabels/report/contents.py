@@ -79,8 +79,9 @@ class Contents:
     ``rows`` counts by label, ``columns`` those of the table, ``settings`` the estimator's
     parameters, ``tuning`` their search. ``history``, ``converged`` and ``certificate`` tell of
     the fit. ``baselines``, ``measure``, ``verdict``, ``outcome``, ``worse_than``, ``protocol``
-    and ``agreement`` are those of a ``BaselineComparison``. ``telling`` are kinds of rows and
-    the words that these have more of, ``notes`` are remarks, ``usage`` headings and code.
+    and ``agreement`` are those of a ``BaselineComparison``. ``delivered`` says why another
+    method took the place of the machine for such labels, if one did. ``telling`` are kinds of rows
+    and the words that these have more of, ``notes`` are remarks, ``usage`` headings and code.
     """
 
     source: str
@@ -106,6 +107,7 @@ class Contents:
     verdict: str = ""
     outcome: str = ""
     worse_than: list[str] = field(default_factory=list)
+    delivered: str = ""
     protocol: str = ""
     agreement: pd.DataFrame | None = None
     telling: list[tuple[str, str]] = field(default_factory=list)

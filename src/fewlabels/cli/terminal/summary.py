@@ -23,6 +23,7 @@ def summary_lines(summary):
     why = training.get("choice")
     return [
         *(_caution(sentence) for sentence in cautions(training)),
+        ("delivered", (training.get("delivered") or {}).get("sentence")),
         ("machine", None if why is None else f"{summary['machine']}: {why}"),
         ("odd rows", training.get("odd_rows")),
         ("settings", training.get("settings")),

@@ -54,6 +54,7 @@ MACHINES = {
     "pu-svm": _baseline("positive", "SVM, unlabelled as negative"),
     "logistic": _baseline("classes", "logistic regression, labels alone"),
     "svm": _baseline("classes", "SVM, labels alone"),
+    "extra-trees": _baseline("classes", "extremely random trees, labels alone"),
     "self-training": _baseline("classes", "self-training"),
     "spreading": _baseline("classes", "label spreading, nearest neighbours"),
     "tuned-spreading": _baseline("classes", "label spreading, best of several graphs"),

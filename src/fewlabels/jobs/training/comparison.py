@@ -5,7 +5,6 @@ import json
 import numpy as np
 
 from ...io.errors import UserError, quoted
-from ...io.models.machines import MACHINES
 from ...io.tables.training import rows_for
 from ..wording import as_options, listening
 
@@ -42,16 +41,11 @@ def compare(estimator, X, y, *, others, classes, seconds, seed, observer):
     return comparison, messages
 
 
-def instead(comparison):
-    """How to have a baseline that is clearly ahead; None where none is."""
-    if not comparison.offer:
-        return None
-    title = MACHINES[comparison.offer].title
-    return f"--machine {comparison.offer} takes {title}, with its threshold, figures and report"
+def comparison_facts(comparison, instead=None):
+    """What a model keeps of the comparison, plain values only.
 
-
-def comparison_facts(comparison):
-    """What a model keeps of the comparison, plain values only."""
+    ``instead`` says how to have the method that is clearly better, if there is one.
+    """
     if comparison is None:
         return None
     table = json.loads(comparison.table.to_json(orient="records"))
@@ -60,16 +54,21 @@ def comparison_facts(comparison):
         "verdict": comparison.verdict,
         "worse_than": list(comparison.worse_than),
         "offer": comparison.offer or None,
-        "instead": instead(comparison),
+        "instead": instead,
         "table": table,
     }
 
 
-def rows_of_others(file, roles, encoder, schema):
-    """Encoded rows of classes that a machine of one class does not learn from, and remarks."""
+def rows_of_others(file, roles):
+    """Positions of rows of classes that a machine of one class does not learn from."""
     if roles.y is not None or file.labels is None:
-        return None, []
-    others = np.flatnonzero(~roles.keep & (file.labels.index >= 0))
+        return np.empty(0, np.intp)
+    return np.flatnonzero(~roles.keep & (file.labels.index >= 0))
+
+
+def encoded_rows_of_others(file, roles, encoder, schema):
+    """These rows, encoded, None where there are none, and remarks."""
+    others = rows_of_others(file, roles)
     if not others.size:
         return None, []
     try:

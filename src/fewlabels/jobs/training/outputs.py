@@ -38,7 +38,7 @@ def check_report_output(path, force, inputs):
     from ...report import is_report
 
     check_output(path, inputs=inputs)
-    if path.exists() and not (force or is_report(path)):
+    if Path(path).exists() and not (force or is_report(path)):
         raise UserError(
             f"{path} exists and is not a report of fewlabels; name another file with --report, "
             "pass --no-report, or --force to replace it."

@@ -22,7 +22,14 @@ from ..cluster.training import train_on_cluster
 from ..observer import interruptible, job
 from ..settings import TARGET_FPR
 from .choice import OF_BAGS, Choice, choose_machine, choose_roles, keeps_rows
-from .comparison import compare, comparison_facts, rows_of_others, too_short
+from .comparison import (
+    compare,
+    comparison_facts,
+    encoded_rows_of_others,
+    rows_of_others,
+    too_short,
+)
+from .delivery import deliver, instead_of, why_kept
 from .figures import count_labels, figures_of, silenced
 from .fitting import Fitted, fit_machine
 from .large import does_not_fit, train_large
@@ -99,7 +106,7 @@ class Training:
 @job
 def train(
     data, target=None, *, reported=False, model=None, save=None, spread=nullcontext, started=None,
-    observer=None, **options,
+    switch=True, observer=None, **options,
 ):  # fmt: skip
     """Learn from a table; ``data``, ``target`` and ``options`` as in :func:`fewlabels.fit_table`.
 
@@ -115,6 +122,8 @@ def train(
         Makes the context of search and fit, in which others may help.
     started : float, optional
         When the time budget began, by ``time.perf_counter``; None means now.
+    switch : bool
+        Whether a method that is clearly better may take the place of the machine.
     observer : Observer, optional
         Hears what is going on.
 
@@ -131,7 +140,7 @@ def train(
     on_cluster = is_on_cluster(data, request.scheduler, request.workers)
     if on_cluster or does_not_fit(data, request):
         others = {name: value for name, value in options.items() if name not in _OF_FILES}
-        others |= {"target": target, "reported": reported, "model": model}
+        others |= {"target": target, "reported": reported, "model": model, "switch": False}
         learn = train_on_cluster if on_cluster else train_large
         training = learn(
             data, request, {**others, "started": budget.started}, train, model=model,
@@ -142,6 +151,8 @@ def train(
         return training
     observer.step("reading")
     prepared = prepare(data, request, budget)
+    kept = why_kept(request, prepared.choice.machine, switch)
+    budget.ranked = not kept and _are_ranked(prepared)
     machine, search = machine_class(prepared.choice.machine)(**prepared.settings), prepared.search
     if search.seconds:
         search = search._replace(
@@ -152,17 +163,10 @@ def train(
             machine, prepared.X, prepared.found.y, given=request.parameters, model=model,
             search=search, observer=observer, end=budget.calibration(),
         )  # fmt: skip
-    y = prepared.found.y
-    tests = None
-    if y is not None:
-        observer.step("testing the model against chance")
-        tests, told = test_model(fitted, prepared.X, y, budget.test())
-        fitted.messages.extend(told)
-    metadata = _described(prepared, fitted, request, observer, tests)
-    training = Training(prepared, fitted, metadata, tests=tests, budget=budget)
+    training = _trained(prepared, fitted, request, budget, observer)
     if save:
         save(training)
-    fitting = budget.used
+    fitting, metadata = budget.used, training.metadata
     metadata["training"]["budget"] = {"seconds": budget.seconds, "fitting": fitting}
     seconds = budget.to_compare()
     if seconds < fitted.seconds and request.baselines is None and budget.seconds:
@@ -172,10 +176,17 @@ def train(
             )
     elif seconds and (request.baselines or no_signal(metadata["training"]) is None):
         training = _compared(training, seconds, observer)
-        metadata["training"]["budget"]["comparing"] = budget.used - fitting
+        training = _delivered(training, request, kept, observer)
+        training.metadata["training"]["budget"] |= {"comparing": budget.used - fitting}
         if save:
             save(training)
     return training
+
+
+def _are_ranked(prepared):
+    """Whether labels can show which method is better."""
+    found = prepared.found.y is not None
+    return found or bool(rows_of_others(prepared.file, prepared.roles).size)
 
 
 @job
@@ -388,6 +399,7 @@ def _described(prepared, fitted, request, observer, tests):
         notes = [note for note in notes if not note.startswith("the class prior is ")]
     training = {
         "data": prepared.file.name,
+        "machine": machine,
         "choice": observer.words(prepared.choice.why),
         "settings": observer.words(why),
         "rows_read": prepared.file.n_rows,
@@ -408,6 +420,7 @@ def _described(prepared, fitted, request, observer, tests):
         "tuning": tuning_facts(fitted.tuning),
         **tests_facts(tests, estimator, facts),
         "baselines": None,
+        "delivered": None,
         "seconds": fitted.seconds,
         "notes": [observer.words(note) for note in notes],
     }
@@ -419,10 +432,21 @@ def _described(prepared, fitted, request, observer, tests):
     return describe(machine, parameters, prepared.schema, silenced(training))
 
 
+def _trained(prepared, fitted, request, budget, observer):
+    """The training of a fitted machine, tested against chance."""
+    y, tests = prepared.found.y, None
+    if y is not None:
+        observer.step("testing the model against chance")
+        tests, told = test_model(fitted, prepared.X, y, budget.test())
+        fitted.messages.extend(told)
+    metadata = _described(prepared, fitted, request, observer, tests)
+    return Training(prepared, fitted, metadata, tests=tests, budget=budget)
+
+
 def _compared(training, seconds, observer):
     """The training with other methods beside it."""
     prepared = training.prepared
-    others, unusable = rows_of_others(
+    others, unusable = encoded_rows_of_others(
         prepared.file, prepared.roles, prepared.encoder, prepared.schema
     )
     comparison, said = compare(
@@ -431,8 +455,35 @@ def _compared(training, seconds, observer):
         seed=prepared.settings.get("random_state"), observer=observer,
     )  # fmt: skip
     facts = training.metadata["training"]
-    facts["baselines"] = beside = comparison_facts(comparison)
-    if beside and beside["instead"]:
-        beside["instead"] = observer.words(beside["instead"])
     facts["notes"] += [observer.words(note) for note in unusable + said]
+    facts["baselines"] = comparison_facts(comparison)
     return replace(training, comparison=comparison)
+
+
+def _delivered(training, request, kept, observer):
+    """The training of the method that the comparison prefers, unless the machine is ``kept``."""
+    comparison = training.comparison
+    method = None if comparison is None else comparison.preferred
+    if method is None or not method.machine:
+        return training
+    found, told = None, kept
+    if not kept:
+        seconds = training.budget.to_deliver()
+        found, told = deliver(method, training, request, seconds=seconds, observer=observer)
+    facts = training.metadata["training"]
+    if found is None:
+        told = instead_of(kept, method) if kept else told
+        facts["baselines"]["instead"] = observer.words(told)
+        return training
+    prepared = replace(
+        training.prepared, choice=found.choice, settings=found.settings, search=found.search,
+        keeps_rows=False, expected=0.0,
+    )  # fmt: skip
+    comparison = comparison.led_by(method)
+    delivered = _trained(prepared, found.fitted, request, training.budget, observer)
+    delivered.metadata["training"] |= {
+        "delivered": {**found.facts, "sentence": observer.words(found.facts["sentence"])},
+        "baselines": comparison_facts(comparison),
+        "budget": facts["budget"],
+    }
+    return replace(delivered, comparison=comparison)

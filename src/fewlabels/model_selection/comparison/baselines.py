@@ -1,7 +1,6 @@
 """An honest comparison with what a sceptic would try instead."""
 
 import numpy as np
-import pandas as pd
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length
@@ -9,19 +8,9 @@ from sklearn.utils.validation import check_consistent_length
 from ..tuning.result import trim_of
 from ..tuning.search import Search
 from .few_labels import compare_few_labels
-from .judge import differences_of, judged, width
 from .one_class import compare_one_class
 from .positive_unlabelled import compare_pu
-from .result import BaselineComparison
 from .run import Rows
-
-_COLUMNS = ["name", "ours", "score", "low", "high", "seconds", "note"]
-_MEASURES = {
-    "classes": "accuracy on held-out labelled rows",
-    "pu": "ROC AUC, held-out positives against held-out unlabelled rows",
-    "one-class": "area under the ROC curve, held-out rows against known anomalies",
-    "nothing": "none: without known anomalies detectors cannot be ranked",
-}
 
 
 def compare_with_baselines(
@@ -121,21 +110,15 @@ def compare_with_baselines(
     _check(machine, X, y, known_other)
     X = _as_rows(X, steps, "X")
     rows = Rows(X, y, steps)
-    agreement = disagreements = None
     if machine.learns_from == "normal":
-        kind = "nothing" if known_other is None else "one-class"
         if known_other is not None:
             known_other = _as_rows(known_other, steps, "known_other")
-        found, why_not, agreement, disagreements = compare_one_class(
-            machine, rows, known_other, trim_of(machine), search, rng
-        )
+        measured = compare_one_class(machine, rows, known_other, trim_of(machine), search, rng)
     elif machine.learns_from == "classes":
-        kind = "classes"
-        found, why_not = compare_few_labels(machine, rows, search, rng, class_names)
+        measured = compare_few_labels(machine, rows, search, rng, class_names)
     else:
-        kind = "pu"
-        found, why_not = compare_pu(machine, rows, search, rng)
-    return _result(kind, found, why_not, agreement, disagreements, search)
+        measured = compare_pu(machine, rows, search, rng)
+    return measured.result(search)
 
 
 def _check(machine, X, y, known_other):
@@ -169,82 +152,3 @@ def _as_rows(X, steps, what):
     if steps is not None:
         return X if hasattr(X, "shape") else np.asarray(X)
     return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=what)
-
-
-def _result(kind, found, why_not, agreement, disagreements, search):
-    outcome, verdict, worse_than = "unknown", f"Nothing could be compared: {why_not}.", []
-    differences = differences_of(["ours"], np.zeros(1), np.zeros(1), 1)
-    offer = ""
-    table, protocol = pd.DataFrame(columns=_COLUMNS), ""
-    if found is not None:
-        protocol, names = found.protocol, [found.methods[k].name for k in found.running]
-        scored = bool(names) and kind != "nothing"
-        table = _table(found, scored)
-        if scored:
-            differences = differences_of(
-                names, found.mean, found.difference_error, len(found.folds)
-            )
-            accuracy = kind == "classes"
-            outcome, verdict, worse_than = judged(
-                differences,
-                float(found.mean[0]),
-                lambda value: (
-                    f"{100.0 * value:.1f} %" if accuracy else f"{np.clip(value, 0.0, 1.0):.3f}"
-                ),
-            )
-            clearly = differences["name"][differences["ahead"] & differences["clear"]]
-            machines = {method.name: method.machine for method in found.methods}
-            offer = next((machines[name] for name in clearly if machines[name]), "")
-            verdict = f"{names[0]}: {verdict} {found.caution}".rstrip()
-        elif names:
-            verdict = _without_anomalies(agreement)
-        else:
-            verdict = f"Nothing could be compared before {search.stopped} ended it."
-        left_out = [method.name for method in found.methods if method.name not in names]
-        if left_out and names:
-            protocol += f" Not compared: {', '.join(left_out)}."
-    if found is not None and found.enough:
-        protocol += f" No more folds were made, as {found.enough}."
-    if search.stopped:
-        protocol += f" It was ended early by {search.stopped}."
-    folds, rows = (0, 0) if found is None else (len(found.folds), found.rows)
-    return BaselineComparison(
-        table, differences, _MEASURES[kind], verdict, outcome, worse_than, protocol,
-        search.stopped, search.seconds, agreement, disagreements, offer, folds, rows,
-    )  # fmt: skip
-
-
-def _without_anomalies(agreement):
-    """What can be said when nothing ranks the detectors."""
-    others = agreement.iloc[1:]
-    verdict = "Without known anomalies nothing tells which detector is better, so none is ranked"
-    others = others.dropna()
-    if others.empty:
-        return f"{verdict}; no other one could be compared."
-    nearest = others.loc[others["rank_correlation"].idxmax()]
-    farthest = others.loc[others["rank_correlation"].idxmin()]
-    return (
-        f"{verdict}; ranks agree most with {nearest['name']} ({nearest['rank_correlation']:.2f}) "
-        f"and least with {farthest['name']} ({farthest['rank_correlation']:.2f})."
-    )
-
-
-def _table(found, scored):
-    """The table of a comparison, the best method first."""
-    lines, half = [], width(len(found.folds))
-    for place, method in enumerate(found.methods):
-        note = found.failures[place] or found.notes.get(place, "")
-        score = low = high = np.nan
-        if place not in found.running:
-            note = note or "not finished in time"
-        elif scored:
-            at = found.running.index(place)
-            score, apart = found.mean[at], half * found.error[at]
-            ends = score - apart, score + apart
-            low, high = ends if found.ends is None else found.ends[at]
-        seconds = np.mean(found.seconds[place]) if found.seconds[place] else np.nan
-        lines.append([method.name, place == 0, score, low, high, seconds, note])
-    table = pd.DataFrame(lines, columns=_COLUMNS)
-    table = table.sort_values("score", ascending=False, ignore_index=True, kind="stable")
-    shown = ["score", "low", "high"]
-    return table.assign(**table[shown].astype(float).clip(0.0, 1.0))

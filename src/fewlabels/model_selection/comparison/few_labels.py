@@ -10,10 +10,12 @@ from ...baselines.methods import MAJORITY, beside, few_label_methods
 from ...estimators import S3VM
 from ...labels.semi_supervised import places_of, read_ratio, read_semi_labels, read_shares
 from ..splitters import LabeledKFold
+from .measured import Measured
 from .run import ENOUGH, folds_in_words, run, sample
 
-# Folds are repeated until about so many labels were predicted.
-_FOLDS, _PREDICTIONS, _MOST_REPEATS = 5, 200, 10
+# Folds are repeated until about so many labels were predicted, and so often at least: intervals
+# of few folds are wide.
+_FOLDS, _PREDICTIONS, _LEAST_REPEATS, _MOST_REPEATS = 5, 200, 3, 10
 # Passes over the labels after which the comparison may end: the interval of one is wide.
 _PASSES = 2
 # Most labelled rows that take part.
@@ -25,7 +27,7 @@ _NAMED = 5
 
 
 def compare_few_labels(machine, rows, search, rng, class_names=None):
-    """Scores of ours and of the baselines; and why not when there are none."""
+    """``Measured`` scores of ours and of the baselines."""
     label, classes, _ = read_semi_labels(rows.y, machine.unlabeled)
     coded = places_of(label, len(classes)).astype(float)
     coded[coded < 0] = np.nan
@@ -37,12 +39,13 @@ def compare_few_labels(machine, rows, search, rng, class_names=None):
     tested = sizes[sizes > 1] if len(classes) > 2 else sizes
     fewest = int(min(tested, default=1))
     if fewest < 2:
-        return None, (
-            f"a class has {fewest} labelled row, and none is left to test with when it is trained "
-            "on; label a second one"
-        )
+        return Measured(
+            "classes", why_not=f"a class has {fewest} labelled row, and none is left to test with "
+            "when it is trained on; label a second one",
+        )  # fmt: skip
     folds = min(_FOLDS, fewest)
-    repeats = int(np.clip(np.ceil(_PREDICTIONS / len(labelled)), 1, _MOST_REPEATS))
+    repeats = max(_LEAST_REPEATS, int(np.ceil(_PREDICTIONS / len(labelled))))
+    repeats = min(repeats, _MOST_REPEATS)
     splitter = LabeledKFold(
         folds, shuffle=True, n_repeats=repeats, random_state=rng.randint(2**31 - 1),
         unlabeled=None,
@@ -90,16 +93,18 @@ def compare_few_labels(machine, rows, search, rng, class_names=None):
         fill(found)
         return ENOUGH if found.is_settled(folds, len(splits)) else ""
 
+    def finish(found):
+        if found.running:
+            fill(found)
+        found.protocol = (
+            f"Accuracy on held-out labelled rows: {folds_in_words(found.folds)} ({folds} parts of "
+            f"{len(labelled)} labelled rows, shuffled anew each time), the unlabelled rows kept "
+            f"in training.{told}"
+        )
+        _tell_shares(found, sizes / sizes.sum(), class_names or classes)
+
     found = run(methods, splits, evaluate, search, enough=enough, every=folds)
-    if found.running:
-        fill(found)
-    found.protocol = (
-        f"Accuracy on held-out labelled rows: {folds_in_words(found.folds)} ({folds} parts of "
-        f"{len(labelled)} labelled rows, shuffled anew each time), the unlabelled rows kept in "
-        f"training.{told}"
-    )
-    _tell_shares(found, sizes / sizes.sum(), class_names or classes)
-    return found, ""
+    return Measured("classes", found, finish)
 
 
 def _tell_shares(found, labelled_shares, names):

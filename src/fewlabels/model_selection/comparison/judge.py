@@ -125,11 +125,8 @@ def judged(differences, score, shown):
         others = ""
         if len(names) > 1:
             others = f" {_listed(names[1:])} {'is' if len(names) == 2 else 'are'} better, too."
-        verdict = (
-            f"Worse than a baseline: {nearest['name']} is significantly better, {figures}."
-            f"{others} Use the baseline, or look for what the model lacks."
-        )
-        return "worse", verdict, names
+        better_one = f"{nearest['name']} is significantly better, {figures}"
+        return "worse", f"Worse than a baseline: {better_one}.{others}", names
     if not tied:
         count = f"{len(differences)} baseline{'s' * (len(differences) != 1)}"
         return "better", f"Better than {count}; next is {nearest['name']}: {figures}.", []

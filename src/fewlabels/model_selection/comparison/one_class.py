@@ -9,6 +9,7 @@ from sklearn.model_selection import KFold
 from ...baselines.methods import beside, one_class_methods
 from ...estimators import SVDDEnsemble
 from ...training.neighbors import far_from_neighbors
+from .measured import Measured
 from .run import ENOUGH, MOST_ROWS, folds_in_words, run
 
 _FOLDS, _REPEATS = 5, 2
@@ -23,14 +24,16 @@ _SHOWN = 20
 
 
 def compare_one_class(machine, rows, known_other, trim, search, rng):
-    """Scores where there are known anomalies; agreement and disagreements in any case."""
+    """``Measured`` scores if there are known anomalies; agreement and disagreements anyway."""
+    kind = "nothing" if known_other is None else "one-class"
     n = rows.X.shape[0]
     kept, told = np.arange(n), ""
     if n > MOST_ROWS:
         kept = np.sort(rng.choice(n, MOST_ROWS, replace=False))
         told = f" All methods saw a sample of {MOST_ROWS} rows of {n}."
     if len(kept) < 2 * _FOLDS:
-        return None, f"{len(kept)} rows are too few to hold any out; 10 are needed", None, None
+        few = f"{len(kept)} rows are too few to hold any out; 10 are needed"
+        return Measured(kind, why_not=few)
     seed = rng.randint(2**31 - 1)
     splits = []
     for repeat in range(_REPEATS):
@@ -65,22 +68,26 @@ def compare_one_class(machine, rows, known_other, trim, search, rng):
         _against(found)
         return ENOUGH if found.is_settled(_FOLDS, len(splits)) else ""
 
+    def finish(found):
+        if not found.running:
+            return
+        folds = f"{folds_in_words(found.folds)} ({_FOLDS} parts, shuffled anew each time)."
+        if known_other is not None:
+            _against(found)
+            found.protocol = (
+                "Area under the ROC curve of held-out rows against "
+                f"{known_other.shape[0]} known anomalies, which are never trained on: {folds}"
+                f"{told}"
+            )
+        else:
+            found.protocol = (
+                f"{folds} Without known anomalies there is no score: false alarms on held-out "
+                f"rows, and how much methods agree.{told}"
+            )
+        found.agreement, found.disagreements = _agreement(found, splits, asked, n)
+
     found = run(methods, splits, evaluate, search, enough=enough, every=1)
-    if not found.running:
-        return found, "", None, None
-    folds = f"{folds_in_words(found.folds)} ({_FOLDS} parts, shuffled anew each time)."
-    if known_other is not None:
-        _against(found)
-        found.protocol = (
-            "Area under the ROC curve of held-out rows against "
-            f"{known_other.shape[0]} known anomalies, which are never trained on: {folds}{told}"
-        )
-    else:
-        found.protocol = (
-            f"{folds} Without known anomalies there is no score: false alarms on held-out rows, "
-            f"and how much methods agree.{told}"
-        )
-    return found, "", *_agreement(found, splits, asked, n)
+    return Measured(kind, found, finish)
 
 
 def _against(found):

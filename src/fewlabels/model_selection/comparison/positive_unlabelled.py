@@ -10,6 +10,7 @@ from ...class_prior import estimate_prior, split_labels
 from ...estimators import PUEnsemble
 from ...estimators.positive_unlabelled import prior_of
 from ..splitters import PUKFold
+from .measured import Measured
 from .run import ENOUGH, folds_in_words, run, sample
 
 _FOLDS, _REPEATS = 5, 4
@@ -18,13 +19,14 @@ _MOST_POSITIVE = 1500
 
 
 def compare_pu(machine, rows, search, rng):
-    """Scores of ours and of the baselines, and why not when there are none."""
+    """``Measured`` scores of ours and of the baselines."""
     positive, classes = split_labels(rows.y, machine.pos_label)
     prior = _prior_of(machine, rows, positive, classes)
     kept, told = sample(positive, _MOST_POSITIVE, "positive", rng)
     fewest = int(min(positive[kept].sum(), (~positive[kept]).sum()))
     if fewest < 2:
-        return None, "one positive or one unlabelled row is too few to hold any out; label more"
+        why_not = "one positive or one unlabelled row is too few to hold any out; label more"
+        return Measured("pu", why_not=why_not)
     folds = min(_FOLDS, fewest)
     splitter = PUKFold(
         folds, shuffle=True, n_repeats=_REPEATS, random_state=rng.randint(2**31 - 1)
@@ -62,11 +64,11 @@ def compare_pu(machine, rows, search, rng):
         fill(found)
         return ENOUGH if found.is_settled(folds, len(splits)) else ""
 
-    found = run(methods, splits, evaluate, search, enough=enough, every=folds)
-    running, common = found.running, found.folds
-    if running:
-        fill(found)
-        for k in running:
+    def finish(found):
+        common = found.folds
+        if found.running:
+            fill(found)
+        for k in found.running:
             called = np.mean([found.outputs[k][fold][1:] for fold in common], axis=0)
             recall, predicted = called
             accuracy = 1.0 - prior - predicted + 2.0 * prior * recall
@@ -74,16 +76,18 @@ def compare_pu(machine, rows, search, rng):
             # Of few rows the estimates may lie beyond what there is.
             accuracy, f1 = np.clip((accuracy, f1), 0.0, 1.0)
             found.notes[k] = f"expected accuracy {accuracy:.3f}, F1 {f1:.3f}"
-    found.protocol = (
-        "Held-out positive against held-out unlabelled rows, "
-        f"{folds_in_words(common)} ({folds} parts, shuffled anew each time). The method with the "
-        "greater area here has the greater one against negatives, too, whatever the prior is: "
-        f"with the prior {prior:.3g}, a perfect ranking has {1.0 - prior / 2:.3g}. "
-        "Expected accuracy and F1 follow from recall, the share of unlabelled rows called "
-        "positive and the prior; baselines are cut where that share is the prior. All this holds "
-        f"when labelled positives are a random sample of all positives.{told}"
-    )
-    return found, ""
+        found.protocol = (
+            "Held-out positive against held-out unlabelled rows, "
+            f"{folds_in_words(common)} ({folds} parts, shuffled anew each time). The method with "
+            "the greater area here has the greater one against negatives, too, whatever the prior "
+            f"is: with the prior {prior:.3g}, a perfect ranking has {1.0 - prior / 2:.3g}. "
+            "Expected accuracy and F1 follow from recall, the share of unlabelled rows called "
+            "positive and the prior; baselines are cut where that share is the prior. All this "
+            f"holds when labelled positives are a random sample of all positives.{told}"
+        )
+
+    found = run(methods, splits, evaluate, search, enough=enough, every=folds)
+    return Measured("pu", found, finish)
 
 
 def placements(decision, is_positive):

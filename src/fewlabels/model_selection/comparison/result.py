@@ -1,6 +1,7 @@
 """What a comparison with baselines has found."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -43,12 +44,14 @@ class BaselineComparison:
         Without labels: rows that the methods rank most differently: ``row``, position in X;
         ``ours`` and ``baselines``, ranks as shares, 0 the most unusual (the baselines' mean).
     offer : str
-        Where a baseline is clearly ahead: its name as a machine, for ``fewlabels fit --machine``
-        and as ``method`` in ``fewlabels.baselines``; else "".
+        Where another method is clearly ahead: its name as a machine, for ``fewlabels fit
+        --machine`` and, of the methods in ``fewlabels.baselines``, as their ``method``; else "".
     folds : int
         Folds that the methods compared have in common.
     rows : int
         Different rows that were held out in them: an early end leaves a part.
+    measured : object or None
+        What the methods gave on the folds; it isn't stored with a pickled comparison.
     """
 
     table: pd.DataFrame
@@ -65,6 +68,23 @@ class BaselineComparison:
     offer: str = ""
     folds: int = 0
     rows: int = 0
+    measured: Any = field(default=None, repr=False)
+
+    @property
+    def preferred(self):
+        """The ``Method`` to deliver: ours, unless one that can be a model is clearly better.
+
+        None where nothing was measured, or the comparison was loaded from a file.
+        """
+        return None if self.measured is None else self.measured.preferred()
+
+    def led_by(self, method):
+        """The same comparison with another method in the place of ours."""
+        return self.measured.result(self, method)
+
+    def __getstate__(self):
+        """Without what was measured, which holds the rows."""
+        return {**self.__dict__, "measured": None}
 
     def __repr__(self):
         ended = f", ended by {self.stopped}" if self.stopped else ""

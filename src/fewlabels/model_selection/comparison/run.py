@@ -25,7 +25,8 @@ class Scores:
     ``notes``; by ``running`` method, over the ``folds`` in common, ``mean`` scores and their
     ``error``, and for proportions their intervals, ``ends``; ``rows`` were held out. ``protocol``
     says how the scores were made, and ``caution`` what they do not show. If further folds were not
-    needed, ``enough`` says why.
+    needed, ``enough`` says why. ``agreement`` and ``disagreements`` are those of a
+    ``BaselineComparison``.
     """
 
     def __init__(self, methods):
@@ -35,7 +36,7 @@ class Scores:
         self.failures = [""] * len(methods)
         self.running, self.folds, self.rows, self.notes = [], [], 0, {}
         self.protocol = self.caution = self.enough = ""
-        self.ends = None
+        self.ends = self.agreement = self.disagreements = None
 
     def find_common(self):
         """Methods that can be compared; with the first fold alone, those that have finished it."""
@@ -47,6 +48,16 @@ class Scores:
             running = [k for k in running if 0 in self.outputs[k]]
             common = [0]
         self.running, self.folds = running, common
+
+    def led_by(self, place):
+        """The same outputs with another method first, in place of ours; yet to be filled in."""
+        order = [place, *(k for k in range(len(self.methods)) if k != place)]
+        other = Scores([self.methods[k] for k in order])
+        for name in ("outputs", "seconds", "failures"):
+            setattr(other, name, [getattr(self, name)[k] for k in order])
+        other.rows, other.enough = self.rows, self.enough
+        other.find_common()
+        return other
 
     def fill_hits(self, hits, ratio):
         """From hits of shape (n_running, n_folds, n_rows), NaN where a row was not held out.

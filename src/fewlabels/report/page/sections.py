@@ -33,6 +33,8 @@ def answer(contents):
     parts = [tag("p", findings.headline, class_="lead")]
     if against:
         parts.append(_callout(*against))
+    if contents.delivered:
+        parts.append(tag("p", prose(f"Delivered: {contents.delivered}.")))
     parts.append(facts(findings.answer, class_="facts answer"))
     parts += [tag("p", prose(note)) for note in contents.notes if _on_columns(note)]
     return section("answer", "In short", *parts)

@@ -14,6 +14,8 @@ _TEST = 0.15
 _REPORT, _LEAST_REPORT, _MOST_REPORT = 0.15, 2.0, 0.3
 # What comes late still has this share of the budget, and these seconds.
 _LATE, _LATE_SECONDS = 0.1, 0.5
+# Share of the time for a comparison that is kept for the fit of a method that is better.
+_DELIVERY = 0.25
 # Seconds of a comparison that is asked for.
 _LEAST_COMPARISON = 10.0
 # Without a budget: seconds for what follows the fit and can be cut short.
@@ -26,14 +28,15 @@ class Budget:
     """``seconds`` for a whole job from when it ``started`` (by ``time.perf_counter``).
 
     With 0 seconds no settings are chosen and nothing is compared, and what can be cut short after
-    the fit is. ``baselines`` says whether other methods are compared with, None: if a report is
-    made (``reported``) and there is a budget.
+    the fit is. ``baselines`` says whether other methods are compared with, None: if there is a
+    budget and a comparison is of use, for a report (``reported``) or since labels show which
+    method is better (``ranked``).
     """
 
-    def __init__(self, seconds, *, started=None, baselines=None, reported=False):
+    def __init__(self, seconds, *, started=None, baselines=None, reported=False, ranked=False):
         self.seconds = seconds
         self.started = time.perf_counter() if started is None else started
-        self.baselines, self.reported = baselines, reported
+        self.baselines, self.reported, self.ranked = baselines, reported, ranked
 
     @property
     def used(self):
@@ -43,7 +46,7 @@ class Budget:
     @property
     def is_compared(self):
         """Whether other methods are compared with, if there is time."""
-        return self.reported if self.baselines is None else self.baselines
+        return self.reported or self.ranked if self.baselines is None else self.baselines
 
     @property
     def left(self):
@@ -90,7 +93,12 @@ class Budget:
         """Seconds for the comparison with other methods; 0 for none."""
         if not self.is_compared:
             return 0.0
-        return max(_LEAST_COMPARISON if self.baselines else 0.0, self._before_report)
+        share = 1.0 - _DELIVERY * self.ranked
+        return max(_LEAST_COMPARISON if self.baselines else 0.0, share * self._before_report)
+
+    def to_deliver(self):
+        """Seconds for the fit of a method that the comparison found to be better."""
+        return max(self._before_report, self._late, _LEAST_COMPARISON if self.baselines else 0.0)
 
     def to_report(self):
         """When what takes long in a report has to end."""

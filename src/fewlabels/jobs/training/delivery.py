@@ -1,0 +1,133 @@
+"""Which model is delivered: the machine that was fitted, or a method that is clearly better."""
+
+from typing import NamedTuple
+
+from ...io.errors import UserError
+from ...io.models.machines import MACHINES, machine_class
+from ..settings import option
+from .choice import Choice
+from .fitting import Fitted, fit_machine
+from .parameters import machine_parameters, with_target_fpr
+from .search import Search
+
+# Parameters that say how much effort is made, or what holds for every method.
+_OF_EVERY_METHOD = {
+    "n_jobs", "random_state", "prior", "target_fpr", "tol", "max_iter", "max_time", "cache_size",
+}  # fmt: skip
+# The situation that a parameter of a method is for.
+_TAKEN = {"prior": "positive", "target_fpr": "normal"}
+
+
+class Delivered(NamedTuple):
+    """A method that takes the place of the machine: fitted, with its choice and settings.
+
+    ``facts`` are what the model file says of it.
+    """
+
+    fitted: Fitted
+    choice: Choice
+    settings: dict
+    search: Search
+    facts: dict
+
+
+def why_kept(request, machine, switch):
+    """Why the machine is delivered in any case, in words; empty where a better one may be.
+
+    ``switch``: whether other machines than ours can be delivered at all.
+    """
+    if request.machine is not None:
+        return f"{machine} is kept, as --machine says"
+    fixed = [name for name, value in request.parameters.items()
+             if value is not None and name not in _OF_EVERY_METHOD]  # fmt: skip
+    if request.parameters.get("target_fpr") == "none":
+        fixed.append("target_fpr")
+    if fixed:
+        given = " and ".join(option(name) for name in fixed)
+        return f"{machine} is kept, as {given} {'is' if len(fixed) == 1 else 'are'} given"
+    if request.rows:
+        return f"{machine} is kept, as --rows asks for updates"
+    return "" if switch else f"{machine} is kept, as it learns from all rows of the file"
+
+
+def instead_of(kept, method):
+    """How to have a method although the machine was ``kept``."""
+    title = MACHINES[method.machine].title
+    settings = "".join(
+        f" {option(name)} {value}" for name, value in method.settings.items() if name != "gamma"
+    )
+    updates = "" if MACHINES[method.machine].keeps_rows else "; it takes no updates"
+    return f"--machine {method.machine}{settings} takes {title}{updates} ({kept})"
+
+
+def deliver(method, training, request, *, seconds, observer):
+    """The method, fitted to all rows, as ``Delivered``; else None and why it was not, in words."""
+    prepared, name, comparison = training.prepared, method.machine, training.comparison
+    title = MACHINES[name].title
+    expected = _seconds_of(method, comparison, prepared.X.shape[0])
+    better = f"{title} is clearly better, but"
+    if expected > seconds:
+        return None, (
+            f"{better} a model of it takes some {expected:.2g} s, and the time budget has "
+            f"{seconds:.2g} s left; --time-budget SECONDS gives more, and --machine {name} takes "
+            "it in any case"
+        )
+    facts, why = _facts(method, comparison, prepared.choice.machine)
+    choice = Choice(name, why)
+    given = {k: v for k, v in request.parameters.items() if k in ("n_jobs", "random_state")}
+    given |= {
+        k: v
+        for k, v in request.parameters.items()
+        if k in ("prior", "target_fpr") and MACHINES[name].learns_from == _TAKEN[k]
+    }
+    observer.step(f"fitting {title}, which is clearly better")
+    try:
+        settings, _ = machine_parameters(choice, {**method.settings, **given})
+        settings, notes = with_target_fpr(name, settings, prepared.X.shape[0])
+        machine = machine_class(name)(**settings)
+        search = Search(0.0, "the method's own")
+        fitted = fit_machine(
+            machine, prepared.X, prepared.found.y, given=given, model=None, search=search,
+            observer=observer,
+        )  # fmt: skip
+    except UserError as error:
+        return None, f"{better} could not be fitted: {str(error).rstrip('.')}"
+    except KeyboardInterrupt:
+        return None, f"{better} Ctrl-C ended its fit; --machine {name} takes it"
+    fitted.messages.extend(notes)
+    return Delivered(fitted, choice, settings, search, facts), ""
+
+
+def _seconds_of(method, comparison, n_rows):
+    """Seconds that a model of so many rows takes, about."""
+    from ...model_selection.comparison.run import MOST_ROWS
+
+    of_fold = comparison.table.set_index("name").loc[method.name, "seconds"]
+    return float(of_fold) * method.fits * max(1.0, n_rows / MOST_ROWS)
+
+
+def _facts(method, comparison, machine):
+    """Scores of both methods and the interval of their difference; and why, in words."""
+    ours = comparison.table["name"][comparison.table["ours"]].iloc[0]
+    beside = comparison.led_by(method)
+    line = beside.differences.set_index("name").loc[ours]
+    score = float(comparison.table.set_index("name").loc[method.name, "score"])
+    what, shown = "ROC AUC", "{:.3f}".format
+    if MACHINES[machine].learns_from == "classes":
+        what, shown = "accuracy", lambda value: f"{100.0 * value:.1f} %"
+    of_other = score - float(line["difference"])
+    than = "clearly better than" if line["clear"] else "higher than"
+    why = (
+        f"its held-out {what} is {than} that of {machine} ({shown(score)} vs "
+        f"{shown(of_other)}, 95 % CI of the difference {shown(float(line['low']))} to "
+        f"{shown(float(line['high']))})"
+    )
+    told = f"{MACHINES[method.machine].title}, because {why}"
+    if MACHINES[machine].keeps_rows:
+        told += f"; it takes no updates, --rows keeps the {machine}, which does"
+    facts = {
+        "machine": method.machine, "instead_of": machine, "measure": comparison.measure,
+        "score": score, "score_of_other": of_other, "low": float(line["low"]),
+        "high": float(line["high"]), "sentence": told,
+    }  # fmt: skip
+    return facts, why

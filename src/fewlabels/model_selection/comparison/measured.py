@@ -1,0 +1,164 @@
+"""What methods scored on folds, and what follows with one of them in the place of ours."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from .judge import differences_of, judged, width
+from .result import BaselineComparison
+from .run import Scores
+
+_COLUMNS = ["name", "ours", "score", "low", "high", "seconds", "note"]
+_MEASURES = {
+    "classes": "accuracy on held-out labelled rows",
+    "pu": "ROC AUC, held-out positives against held-out unlabelled rows",
+    "one-class": "area under the ROC curve, held-out rows against known anomalies",
+    "nothing": "none: without known anomalies detectors cannot be ranked",
+}
+
+
+@dataclass(eq=False)
+class Measured:
+    """What a comparison has measured, of one kind in ``_MEASURES``.
+
+    ``found`` are the ``Scores`` with ours first, None where there are none and ``why_not`` says
+    why. ``finish`` fills ``Scores`` in: with means and errors, notes and a protocol.
+    """
+
+    kind: str
+    found: Scores | None = None
+    finish: Callable[[Scores], None] | None = None
+    why_not: str = ""
+
+    @property
+    def is_scored(self):
+        """Whether the methods can be ranked."""
+        return bool(self.found is not None and self.found.running and self.kind != "nothing")
+
+    def preferred(self):
+        """The method to deliver: ours, unless one that can be a model is clearly better.
+
+        Of several the one with the highest score, such that no other is clearly better than it. If
+        only methods that can't be models are clearly better, the highest-scoring model is taken.
+        """
+        if self.found is None:
+            return None
+        place = 0
+        while self.is_scored:
+            scores = self._led_by(place)
+            table, method = self._differences(scores), {m.name: m for m in scores.methods}
+            ahead = table[table["ahead"]]
+            if not ahead["clear"].any():
+                break
+            models = ahead[[bool(method[name].machine) for name in ahead["name"]]]
+            models = models[models["clear"]] if models["clear"].any() else models
+            if models.empty:
+                break
+            best = method[models["name"].iloc[0]]  # the difference is the greatest
+            place = self.found.methods.index(best)
+        return self.found.methods[place]
+
+    def result(self, search, method=None):
+        """A ``BaselineComparison`` with a method, by default ours, in the place of ours.
+
+        ``search`` has the seconds that the comparison took, and what ended it early.
+        """
+        if self.found is None:
+            return self._told(search, f"Nothing could be compared: {self.why_not}.")
+        scores = self._led_by(0 if method is None else self.found.methods.index(method))
+        names = [scores.methods[k].name for k in scores.running]
+        table = _table(scores, self.is_scored)
+        if not names:
+            verdict = f"Nothing could be compared before {search.stopped} ended it."
+            return self._told(search, verdict, scores, table=table)
+        if not self.is_scored:
+            verdict = _without_anomalies(scores.agreement)
+            return self._told(search, verdict, scores, table=table)
+        differences = self._differences(scores)
+        outcome, verdict, worse_than = judged(differences, float(scores.mean[0]), self.shown)
+        clearly = differences["name"][differences["ahead"] & differences["clear"]]
+        machines = {method.name: method.machine for method in scores.methods}
+        return self._told(
+            search, f"{names[0]}: {verdict} {scores.caution}".rstrip(), scores, table=table,
+            differences=differences, outcome=outcome, worse_than=worse_than,
+            offer=next((machines[name] for name in clearly if machines[name]), ""),
+        )  # fmt: skip
+
+    def shown(self, value):
+        """A score in words."""
+        if self.kind == "classes":
+            return f"{100.0 * value:.1f} %"
+        return f"{np.clip(value, 0.0, 1.0):.3f}"
+
+    def _led_by(self, place):
+        scores = self.found if place == 0 else self.found.led_by(place)
+        self.finish(scores)
+        return scores
+
+    @staticmethod
+    def _differences(scores):
+        names = [scores.methods[k].name for k in scores.running]
+        return differences_of(names, scores.mean, scores.difference_error, len(scores.folds))
+
+    def _told(self, search, verdict, scores=None, table=None, **values):
+        """The comparison, with what is the same of all of them."""
+        protocol = "" if scores is None else scores.protocol
+        running = [] if scores is None else [scores.methods[k].name for k in scores.running]
+        if running:
+            left_out = [m.name for m in scores.methods if m.name not in running]
+            protocol += f" Not compared: {', '.join(left_out)}." * bool(left_out)
+        if scores is not None and scores.enough:
+            protocol += f" No more folds were made, as {scores.enough}."
+        if search.stopped:
+            protocol += f" It was ended early by {search.stopped}."
+        values = {
+            "differences": differences_of(["ours"], np.zeros(1), np.zeros(1), 1),
+            "outcome": "unknown", "worse_than": [], **values,
+        }  # fmt: skip
+        return BaselineComparison(
+            table=pd.DataFrame(columns=_COLUMNS) if table is None else table,
+            measure=_MEASURES[self.kind], verdict=verdict, protocol=protocol,
+            stopped=search.stopped, seconds=search.seconds,
+            agreement=None if scores is None else scores.agreement,
+            disagreements=None if scores is None else scores.disagreements,
+            folds=0 if scores is None else len(scores.folds),
+            rows=0 if scores is None else scores.rows, measured=self, **values,
+        )  # fmt: skip
+
+
+def _without_anomalies(agreement):
+    """What can be said when nothing ranks the detectors."""
+    others = agreement.iloc[1:]
+    verdict = "Without known anomalies nothing tells which detector is better, so none is ranked"
+    others = others.dropna()
+    if others.empty:
+        return f"{verdict}; no other one could be compared."
+    nearest = others.loc[others["rank_correlation"].idxmax()]
+    farthest = others.loc[others["rank_correlation"].idxmin()]
+    return (
+        f"{verdict}; ranks agree most with {nearest['name']} ({nearest['rank_correlation']:.2f}) "
+        f"and least with {farthest['name']} ({farthest['rank_correlation']:.2f})."
+    )
+
+
+def _table(found, scored):
+    """The table of a comparison, the best method first."""
+    lines, half = [], width(len(found.folds))
+    for place, method in enumerate(found.methods):
+        note = found.failures[place] or found.notes.get(place, "")
+        score = low = high = np.nan
+        if place not in found.running:
+            note = note or "not finished in time"
+        elif scored:
+            at = found.running.index(place)
+            score, apart = found.mean[at], half * found.error[at]
+            ends = score - apart, score + apart
+            low, high = ends if found.ends is None else found.ends[at]
+        seconds = np.mean(found.seconds[place]) if found.seconds[place] else np.nan
+        lines.append([method.name, place == 0, score, low, high, seconds, note])
+    table = pd.DataFrame(lines, columns=_COLUMNS)
+    table = table.sort_values("score", ascending=False, ignore_index=True, kind="stable")
+    shown = ["score", "low", "high"]
+    return table.assign(**table[shown].astype(float).clip(0.0, 1.0))

@@ -1,0 +1,269 @@
+"""What fit delivers: the machine, or a method that is clearly better on held-out labels."""
+
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fewlabels import S3VM, SVDD, OneClassSVM, fit_table
+from fewlabels.baselines.methods import Method
+from fewlabels.io.models.files import load_model, read_metadata
+from fewlabels.jobs.training import delivery
+from fewlabels.model_selection import compare_with_baselines
+from fewlabels.model_selection.comparison import few_labels
+from fewlabels.model_selection.comparison.measured import Measured
+from fewlabels.model_selection.comparison.run import Scores
+
+TREES = "extremely random trees, labels alone"
+NAME = "extra-trees"
+
+
+def bands(seed, n=400, n_labelled=240):
+    """A class in a band of one column of twelve: trees see it, Gaussian kernels hardly do."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 12))
+    truth = np.where(np.abs(X[:, 0]) < 0.67, "in", "out")
+    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(12)])
+    return frame.assign(kind=np.where(np.arange(n) < n_labelled, truth, "")), truth
+
+
+@pytest.fixture(scope="module")
+def table():
+    return bands(0)[0]
+
+
+@pytest.fixture(scope="module")
+def comparison(table):
+    """A comparison in which trees are clearly better than an S3VM."""
+    X, kind = table.drop(columns="kind").to_numpy(), table["kind"]
+    y = np.select([kind == "in", kind == "out"], [0, 1], -1)
+    found = compare_with_baselines(S3VM(), X, y, time_budget=60)
+    assert found.worse_than[0] == TREES
+    return found
+
+
+@pytest.fixture
+def prepared(monkeypatch, comparison):
+    """The comparison stands for all that are made."""
+    monkeypatch.setattr(
+        "fewlabels.model_selection.compare_with_baselines", lambda *rows, **options: comparison
+    )
+    monkeypatch.setattr(delivery, "_seconds_of", lambda *given: 0.0)
+
+
+def fitted(table, **options):
+    options = {"time_budget": 4, "report": False, **options}
+    return fit_table(table, "kind", **options)
+
+
+# -- the whole way -----------------------------------------------------------------------------
+
+
+def test_what_is_clearly_better_is_delivered(run, tmp_path, seed):
+    frame, truth = bands(seed)
+    table, model, page = (tmp_path / name for name in ("t.csv", "m", "m.html"))
+    frame.to_csv(table, index=False)
+    done = run("fit", table, "--target", "kind", "-o", model, "--report", page,
+               "--time-budget", 60, "--json")  # fmt: skip
+    assert done.code == 0, done.err
+    told = json.loads(done.out)
+    assert told["machine"] == told["training"]["machine"] == NAME
+    assert told["parameters"]["method"] == NAME
+    delivered = told["training"]["delivered"]
+    assert delivered["instead_of"] == "s3vm" and 0.0 < delivered["low"] < delivered["high"]
+    difference = delivered["score"] - delivered["score_of_other"]
+    assert delivered["low"] < difference < delivered["high"]
+    beside = told["training"]["baselines"]
+    assert beside["worse_than"] == [] and beside["offer"] is None and beside["instead"] is None
+    assert [line["name"] for line in beside["table"] if line["ours"]] == [TREES]
+    # The file on disk is the delivered one, complete.
+    assert read_metadata(model)["machine"] == NAME
+    assert load_model(model)[0][-1].method == NAME
+    assert run("predict", model, table, "-o", tmp_path / "o.csv").code == 0
+    answers = pd.read_csv(tmp_path / "o.csv")["label"].to_numpy()
+    assert np.mean(answers[240:] == truth[240:]) > 0.8
+    lines = " ".join(run("inspect", model).out.split())
+    assert f"delivered {TREES}, because its held-out accuracy is clearly better" in lines
+    text = page.read_text()
+    assert "Delivered: extremely random trees" in text and "95 % CI of the difference" in text
+    for words in (text, lines, done.err):
+        assert "se the baseline" not in words and "Worse than a baseline" not in words
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"machine": "s3vm"}, "s3vm is kept, as machine='s3vm'|as machine says"),
+        ({"C": 3.0}, "s3vm is kept, as C is given"),
+        ({"kernel": "rbf", "gamma": 0.1}, "as kernel and gamma are given"),
+        ({"rows": True}, "as rows=True asks for updates"),
+    ],
+)
+def test_what_was_asked_for_is_kept(table, prepared, options, why):
+    training = fitted(table, baselines=True, **options).metadata["training"]
+    assert training["machine"] == "s3vm" and training["delivered"] is None
+    beside = training["baselines"]
+    assert beside["verdict"].startswith("S3VM: Worse than a baseline: extremely random trees")
+    assert "se the baseline" not in beside["verdict"]
+    assert any(part in beside["instead"] for part in why.split("|"))
+    assert beside["instead"].startswith(
+        f"machine='{NAME}' takes {TREES}; it takes no updates (s3vm is kept, as "
+    )
+
+
+def test_settings_that_every_method_has_are_passed_on(table, prepared):
+    found = fitted(table, random_state=5, n_jobs=1, tol=1e-4)
+    assert found.choice.machine == NAME and "clearly better" in found.choice.why
+    machine = found.model[-1]
+    assert (machine.method, machine.random_state, machine.n_jobs) == (NAME, 5, 1)
+    ours = found.comparison.table[found.comparison.table["ours"]]
+    assert list(ours["name"]) == [TREES] and found.comparison.worse_than == []
+    assert (
+        "it takes no updates, rows=True keeps the s3vm"
+        in (found.metadata["training"]["delivered"]["sentence"])
+    )
+
+
+def test_ctrl_c_keeps_the_model_that_is_there(run, tmp_path, table, prepared, monkeypatch):
+    def interrupted(*given, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(delivery, "fit_machine", interrupted)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    done = run("fit", tmp_path / "t.csv", "--target", "kind", "-o", tmp_path / "m", "--no-report",
+               "--time-budget", 4, "--json")  # fmt: skip
+    assert done.code == 0, done.err
+    training = json.loads(done.out)["training"]
+    assert training["machine"] == "s3vm" and training["delivered"] is None
+    assert training["baselines"]["instead"] == (
+        f"{TREES} is clearly better, but Ctrl-C ended its fit; --machine {NAME} takes it"
+    )
+    assert type(load_model(tmp_path / "m")[0][-1]) is S3VM
+    assert run("predict", tmp_path / "m", tmp_path / "t.csv", "-o", tmp_path / "o.csv").code == 0
+
+
+def test_a_fit_that_would_take_too_long_is_not_begun(table, prepared, monkeypatch):
+    monkeypatch.setattr(delivery, "_seconds_of", lambda *given: 1e4)
+    training = fitted(table).metadata["training"]
+    assert training["machine"] == "s3vm" and training["delivered"] is None
+    instead = training["baselines"]["instead"]
+    assert "takes some 1e+04 s, and the time budget has" in instead
+    assert "time_budget=SECONDS gives more" in instead
+
+
+def test_nothing_is_compared_without_a_report_where_nothing_could_change(table, prepared):
+    for options in ({"machine": "s3vm"}, {"time_budget": 0}, {"baselines": False}):
+        found = fitted(table, **options)
+        assert found.comparison is None and found.choice.machine == "s3vm"
+
+
+def test_detectors_are_chosen_by_known_anomalies_alone(monkeypatch, seed):
+    # A ball around a ring and its middle stands for the one that is fitted.
+    monkeypatch.setattr(
+        "fewlabels.model_selection.compare_with_baselines",
+        lambda estimator, X, y, **options: compare_with_baselines(
+            SVDD(gamma=1e-3, C=0.1), X, y, **options
+        ),
+    )
+    monkeypatch.setattr(delivery, "_seconds_of", lambda *given: 0.0)
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, 2))
+    X[:240] *= 5.0 / np.linalg.norm(X[:240], axis=1, keepdims=True)
+    frame = pd.DataFrame(X + 0.1 * rng.normal(size=X.shape), columns=["a", "b"])
+    frame["state"] = np.repeat(["good", "bad"], [240, 60])
+    found = fit_table(frame, "state", normal="good", time_budget=20, report=False)
+    training = found.metadata["training"]
+    detectors = ("isolation-forest", "neighbours", "root-neighbours", "mahalanobis", "one-class")
+    assert training["machine"] in detectors
+    assert training["delivered"]["instead_of"] == "svdd-ensemble"
+    assert training["target_fpr"] == 0.05 and found.model[-1].target_fpr == 0.05
+    outside = (found.predict(frame)["label"] == "outside").to_numpy()
+    assert outside[:240].mean() < 0.1 and outside[240:].mean() > 0.5
+    # Without known anomalies nothing ranks them.
+    alone = frame[frame["state"] == "good"].drop(columns="state")
+    found = fit_table(alone, time_budget=8, report=False, baselines=True)
+    assert found.choice.machine == "svdd-ensemble" and found.comparison.preferred.machine == ""
+
+
+def test_scikit_learn_s_one_class_svm_as_a_machine(monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(120, 3))
+    found = compare_with_baselines(SVDD(), X, known_other=X[:9] + 9.0, time_budget=20)
+    (method,) = (m for m in found.measured.found.methods if m.machine == "one-class")
+    ours = OneClassSVM(**method.settings).fit(X)
+    theirs = method.estimator.fit(X)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-2)
+
+
+# -- which method is preferred -----------------------------------------------------------------
+
+
+def measured(*scores, machines=None, error=0.01):
+    """``Measured`` of methods with these scores, ours first, on ten folds."""
+    machines = machines or ["", *"abcdefgh"[: len(scores) - 1]]
+    found = Scores([Method(f"method {k}", object(), machine=machines[k])
+                    for k in range(len(scores))])  # fmt: skip
+    found.outputs = [dict.fromkeys(range(10), score) for score in scores]
+    found.find_common()
+
+    def finish(scores):
+        scores.mean = np.array([scores.outputs[k][0] for k in scores.running])
+        scores.difference_error = np.full(len(scores.mean), error)
+        scores.error = scores.difference_error
+
+    return Measured("pu", found, finish)
+
+
+class Clock:
+    stopped, seconds = "", 1.0
+
+
+@pytest.mark.parametrize(
+    ("scores", "machines", "place"),
+    [
+        ([0.8, 0.81, 0.7], None, 0),  # ahead, not clearly
+        ([0.8, 0.9, 0.95], None, 2),  # the best of two
+        ([0.8, 0.95, 0.9], None, 1),
+        ([0.8, 0.9, 0.95], ["", "a", ""], 1),  # the best one can be no model
+        ([0.8, 0.95, 0.7], ["", "", "b"], 0),  # nothing else is ahead
+        ([0.8, 0.95, 0.81, 0.82], ["", "", "a", "b"], 3),  # the nearest to what can be no model
+        ([0.9, 0.8, 0.7], None, 0),
+    ],
+)
+def test_which_method_is_preferred(scores, machines, place):
+    found = measured(*scores, machines=machines)
+    assert found.preferred().name == f"method {place}"
+    told = found.result(Clock(), found.preferred())
+    assert told.table["name"][told.table["ours"]].item() == f"method {place}"
+    models = {m.name for m in found.found.methods if m.machine}
+    assert not models & set(told.worse_than)  # nothing that can be had is clearly better
+
+
+def test_another_method_in_the_place_of_ours(comparison):
+    method = comparison.preferred
+    other = comparison.led_by(method)
+    assert method.name == TREES and method.machine == NAME
+    ours, theirs = (one.differences.set_index("name") for one in (comparison, other))
+    np.testing.assert_allclose(theirs.loc["S3VM", "difference"], -ours.loc[TREES, "difference"])
+    np.testing.assert_allclose(theirs.loc["S3VM", "low"], -ours.loc[TREES, "high"])
+    columns = ["name", "score", "low", "high", "seconds", "note"]
+    pd.testing.assert_frame_equal(
+        comparison.table[columns].sort_values("name", ignore_index=True),
+        other.table[columns].sort_values("name", ignore_index=True),
+    )
+    assert comparison.folds == other.folds and comparison.rows == other.rows
+
+
+def test_a_stored_comparison_holds_no_rows(comparison):
+    again = pickle.loads(pickle.dumps(comparison))
+    assert again.verdict == comparison.verdict and again.preferred is None
+
+
+def test_labels_are_held_out_several_times(monkeypatch, table):
+    # Five folds alone leave intervals that hold nearly everything.
+    monkeypatch.setattr(few_labels, "few_label_methods", lambda seed: [])
+    X = table.drop(columns="kind").to_numpy()
+    y = np.where(np.arange(400) < 240, np.arange(400) % 2, -1)
+    assert compare_with_baselines(S3VM(), X, y, time_budget=60).folds in (10, 15)
