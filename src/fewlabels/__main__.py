@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 
 
@@ -11,6 +12,13 @@ def main():
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
+    from ._extras import MissingExtra, require
+
+    try:
+        require("the command line", "typer", "rich")
+        require("the command line", "pandas", "pyarrow", "skops")
+    except MissingExtra as error:
+        sys.exit(f"Error: {error}")
     from .cli import main as run
 
     signal.signal(signal.SIGINT, before)

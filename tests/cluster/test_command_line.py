@@ -173,5 +173,5 @@ def test_what_is_wrong_is_said(address, files, tmp_path, monkeypatch):
     broken = files.parent / f"part-1{files.suffix}"
     broken.write_bytes(b"\x00\xff" * 50)
     refused(f"{broken} ", files, "--scheduler", address)
-    monkeypatch.setitem(sys.modules, "fewlabels.dask", None)
-    refused("need Dask, which is not installed; pip install", files, "--workers", 1)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    refused("needs distributed, which isn't installed; run pip install", files, "--workers", 1)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fewlabels._extras import MissingExtra
 from fewlabels.io.errors import UserError
 from fewlabels.io.memory import source_of
 from fewlabels.io.paths import check_output, input_format
@@ -251,7 +252,7 @@ def test_packages_that_are_not_installed(tmp_path, monkeypatch, write, package):
     monkeypatch.setitem(sys.modules, package, None)
     extra = {"openpyxl": "xlsx", "duckdb": "duckdb"}[package]
     with pytest.raises(
-        UserError, match=rf"takes the package {package} .* pip install .*\[{extra}\]"
+        MissingExtra, match=rf"reading .* needs {package}, .* pip install .*\[{extra}\]"
     ):
         read_table(source_of(path), input_format(path))
 

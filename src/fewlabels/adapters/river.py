@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._extras import require
 from ..estimators import S3VM
 from ..fitted import class_of
 
@@ -68,10 +69,7 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
         window=None, window_labeled=None, consolidate=True,
     ):  # fmt: skip
         if Classifier is None:
-            raise ImportError(
-                "S3VMClassifier needs the library river; install it by pip install "
-                "'fewlabels[river]', or use S3VM.partial_fit without it."
-            )
+            require("S3VMClassifier", "river", otherwise="use S3VM.partial_fit without it")
         for name, size in (("window", window), ("window_labeled", window_labeled)):
             if size is not None and not size >= 1:
                 raise ValueError(f"{name}={size!r} is not allowed; pass a number >= 1, or None.")

@@ -4,6 +4,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn import get_config
 
+from .._extras import require
+
 # What rows are most often, for which nobody asks further.
 _USUAL = (np.ndarray, list, tuple, str)
 
@@ -89,13 +91,12 @@ def home_of(X):
         return None
     if not hasattr(X, "__dlpack__") or hasattr(X, "columns") or hasattr(X, "dask"):
         return None
-    try:
-        import array_api_compat as compat
-    except ImportError as error:
-        raise ImportError(
-            "rows that compute where they are need array-api-compat, which is not installed; "
-            "pip install 'fewlabels[array-api]', or set array_api_dispatch=False."
-        ) from error
+    require(
+        "Fitting arrays of other libraries on their device", "array_api_compat",
+        otherwise="set array_api_dispatch=False",
+    )  # fmt: skip
+    import array_api_compat as compat
+
     if not compat.is_array_api_obj(X) or compat.is_numpy_array(X):
         return None
     home = Home(compat.array_namespace(X), compat.device(X))

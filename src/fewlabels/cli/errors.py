@@ -9,6 +9,7 @@ import traceback
 import typer
 from typer.core import TyperGroup
 
+from .._extras import MissingExtra
 from ..io.errors import UserError
 from .terminal.say import guard, say
 
@@ -37,7 +38,7 @@ class Commands(TyperGroup):
                 stream.reconfigure(errors="backslashreplace")
         try:
             return super().invoke(ctx)
-        except UserError as error:
+        except (UserError, MissingExtra) as error:
             if ctx.params.get("debug"):
                 say(*traceback.format_exc().splitlines(), err=True)
             say(f"Error: {error}", err=True)

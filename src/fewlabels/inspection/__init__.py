@@ -1,5 +1,9 @@
 """Looking into fitted machines: what drives a score, and pictures."""
 
+from .._extras import require
+
+require("fewlabels.inspection", "pandas")
+
 from .boundary import BoundaryDisplay
 from .convergence import ConvergenceDisplay
 from .explain import explain

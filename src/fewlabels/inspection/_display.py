@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 
 from sklearn.pipeline import Pipeline
 
+from .._extras import require
+
 # Blue and orange are told apart by colour-blind readers, and in grey.
 BLUE, ORANGE, GREY = "#2a6f97", "#e07a1f", "0.6"
 
@@ -12,6 +14,7 @@ def axes_of(ax, figsize=None):
     """The axes to draw on; a new figure's where there are none."""
     if ax is not None:
         return ax
+    require("drawing", "matplotlib")
     from matplotlib import pyplot as plt
 
     return plt.subplots(figsize=figsize, layout="constrained")[1]

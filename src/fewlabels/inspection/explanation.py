@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from ._display import axes_of
+
 
 @dataclass(eq=False, repr=False)
 class Explanation:
@@ -124,10 +126,7 @@ class Explanation:
             Most bars; the other columns are one bar.
         """
         row = self._place(row)
-        if ax is None:
-            from matplotlib import pyplot as plt
-
-            _, ax = plt.subplots(layout="constrained")
+        ax = axes_of(ax)
         table = self.frame(row)
         rest = table[n:]
         labels = [f"{c} = {_shown(v)}" for c, v in table[["column", "value"]][:n].values]

@@ -8,6 +8,7 @@ says why in a sentence.
 
 from importlib import import_module
 
+from .._extras import require
 from ..io.errors import UserError
 from .observer import Observer
 
@@ -31,6 +32,7 @@ __all__ = ["Observer", "UserError", *_HOMES]
 
 def __getattr__(name):
     if name in _HOMES:
+        require(f"fewlabels.jobs.{name}", "pandas", "pyarrow")
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -2,6 +2,8 @@
 
 from importlib import import_module
 
+from .._extras import require
+
 # Imported on first use: the page takes libraries that nothing else does.
 _HOMES = {"Labelling": "notebook", "label": "notebook", "Session": "session"}
 
@@ -10,6 +12,7 @@ __all__ = [*_HOMES]
 
 def __getattr__(name):
     if name in _HOMES:
+        require(f"fewlabels.labelling.{name}", "pandas", "pyarrow")
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

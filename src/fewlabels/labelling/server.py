@@ -5,6 +5,7 @@ import secrets
 from importlib.resources import files
 from urllib.parse import urlsplit
 
+from .._extras import require
 from ..io.errors import UserError
 from .finishing import Finishing
 from .overview import overview
@@ -43,13 +44,10 @@ class _Stop(Exception):
 
 def check_extra():
     """Refuse to go on without the libraries of the page."""
-    try:
-        import starlette
-        import uvicorn
-    except ImportError as error:
-        raise UserError(
-            "Labelling in the browser takes starlette and uvicorn; pip install 'fewlabels[label]'."
-        ) from error
+    require("labelling in the browser", "starlette", "uvicorn")
+    import starlette
+    import uvicorn
+
     return starlette, uvicorn
 
 

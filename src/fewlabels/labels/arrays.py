@@ -1,9 +1,13 @@
 """What every reader of labels begins with."""
 
+import sys
+from datetime import date, time, timedelta
+from numbers import Number
+
 import numpy as np
-import pandas as pd
 from sklearn.utils.validation import column_or_1d
 
+_SCALARS = (str, bytes, Number, np.generic, date, time, timedelta)
 _NO_LABEL = "y holds lists or objects; pass one number, text or truth value per row."
 
 
@@ -12,18 +16,66 @@ def with_missing(y):
 
     Nullable columns keep their missing values apart.
     """
-    extension = isinstance(getattr(y, "dtype", None), pd.api.extensions.ExtensionDtype)
     try:
-        y = np.asarray(y, dtype=object if extension else None)
+        y = np.asarray(y, dtype=object if _is_nullable(y) else None)
     except ValueError:  # rows of different lengths
         raise ValueError(_NO_LABEL) from None
     y = column_or_1d(y, warn=True)
-    if y.dtype == object and not all(map(pd.api.types.is_scalar, y)):
+    if y.dtype == object and not all(map(_is_scalar, y)):
         raise ValueError(_NO_LABEL)
     numbers = y if y.dtype.kind == "f" else [v for v in y if isinstance(v, float)]
     if np.isinf(numbers).any():
         raise ValueError("y holds infinity, which is no class; pass NaN for rows without a label.")
-    return y, np.asarray(pd.isna(y), dtype=bool)
+    return y, is_missing(y)
+
+
+def is_missing(values):
+    """Which of ``values``, an array, are None, NaN, NaT or pandas.NA.
+
+    Returns
+    -------
+    ndarray of bool
+        Of the shape of ``values``.
+    """
+    pandas = _pandas()
+    if pandas is not None:
+        return np.asarray(pandas.isna(values), dtype=bool)
+    values = np.asarray(values)
+    if values.dtype.kind in "fcmM":
+        return np.isnan(values) if values.dtype.kind in "fc" else np.isnat(values)
+    found = np.zeros(values.shape, dtype=bool)
+    if values.dtype == object:
+        # NaN and NaT are the values that differ from themselves.
+        found.flat = [value is None or value != value for value in values.flat]
+    return found
+
+
+def kinds_of(values):
+    """The distinct ``values`` of a one-dimensional array, in no particular order."""
+    if values.dtype != object:
+        return np.unique(values)
+    kinds = list(dict.fromkeys(values.tolist()))
+    found = np.empty(len(kinds), dtype=object)
+    found[:] = kinds
+    return found
+
+
+def _pandas():
+    """The module pandas if the program has imported it: otherwise nothing is one of its values."""
+    return sys.modules.get("pandas")
+
+
+def _is_nullable(y):
+    pandas = _pandas()
+    dtype = getattr(y, "dtype", None)
+    return pandas is not None and isinstance(dtype, pandas.api.extensions.ExtensionDtype)
+
+
+def _is_scalar(value):
+    if value is None or isinstance(value, _SCALARS):
+        return True
+    pandas = _pandas()
+    return pandas is not None and bool(pandas.api.types.is_scalar(value))
 
 
 def distinct_values(y):
@@ -71,4 +123,8 @@ def check_classes(given, classes):
 
 def _plain(classes):
     """A set in which missing values are equal."""
-    return {None if pd.isna(value) else value for value in np.ravel(classes).tolist()}
+    values = np.ravel(classes)
+    return {
+        None if missing else value
+        for value, missing in zip(values.tolist(), is_missing(values), strict=True)
+    }

@@ -1,10 +1,9 @@
 """Labels of positive-unlabelled data: which rows are positive, which carry no label."""
 
 import numpy as np
-import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets
 
-from .arrays import distinct_values, read_known, with_missing
+from .arrays import distinct_values, kinds_of, read_known, with_missing
 
 # What rows without a label are marked with, besides words for no.
 _MARKS = {"", "?", "-", "n", "neg", "none", "u", "unknown", "unlabeled", "unlabelled"}
@@ -87,7 +86,7 @@ def read_labels(y, pos_label):
     """``split_labels``, with scikit-learn's words for what is no binary target."""
     given, missing = with_missing(y)
     known = given[~missing]
-    values = pd.unique(known)
+    values = kinds_of(known)
     # Two values say as much as a million copies of them; looking through those takes a second.
     check_classification_targets(np.array((values if len(values) <= 2 else known).tolist()))
     try:

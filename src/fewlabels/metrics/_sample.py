@@ -4,10 +4,10 @@ from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from ..class_prior import split_labels
+from ..labels.arrays import is_missing
 
 CONVENTIONS = ("unlabeled", "pooled")
 
@@ -59,7 +59,7 @@ def is_label(values, label):
             "what predict returns, not decisions."
         )
     values = column_or_1d(np.asarray(values, dtype=object))
-    found = np.asarray(~pd.isna(values), dtype=bool)
+    found = ~is_missing(values)
     found[found] = values[found] == label
     return found
 

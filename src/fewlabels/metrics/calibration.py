@@ -3,9 +3,9 @@
 from numbers import Integral
 
 import numpy as np
-import pandas as pd
 from sklearn.utils import check_array, check_consistent_length
 
+from ..labels.arrays import is_missing
 from ..training.curves import equal_bins
 from ._sample import checked_weight
 
@@ -83,7 +83,7 @@ def _positive(y_true, pos_label):
     y = np.asarray(y_true)
     if y.ndim != 1 or len(y) == 0:
         raise ValueError("y_true must be one-dimensional and hold at least one label.")
-    if np.any(pd.isna(y)):
+    if is_missing(y).any():
         raise ValueError("y_true has missing labels; leave out the rows whose class is not known.")
     values = np.unique(y)
     if len(values) > 2:

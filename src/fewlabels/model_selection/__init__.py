@@ -1,6 +1,10 @@
 """Choosing hyper-parameters when there are no labelled negatives."""
 
+from .._extras import require
 from ..training.neighbors import far_from_neighbors, neighbor_gamma
+
+require("fewlabels.model_selection", "pandas")
+
 from .comparison.baselines import compare_with_baselines
 from .comparison.result import BaselineComparison
 from .search import PUSVMCV

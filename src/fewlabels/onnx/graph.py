@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._extras import require
+
 # The first operator set whose Equal compares text, and the file version that came with it.
 OPSET, IR_VERSION = 19, 9
 
@@ -15,13 +17,9 @@ class Graph:
     """
 
     def __init__(self, unique=None, float32=False):
-        try:
-            import onnx
-        except ImportError as error:
-            raise ImportError(
-                "writing ONNX graphs needs the package onnx; install it with "
-                "pip install 'fewlabels[onnx]'."
-            ) from error
+        require("writing an ONNX graph", "onnx")
+        import onnx
+
         self.onnx = onnx
         self.float32 = float32
         self.nodes, self.constants = [], []

@@ -1,7 +1,6 @@
 """scikit-learn's transformers as nodes. A missing text is the empty text."""
 
 import numpy as np
-import pandas as pd
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectorMixin
@@ -161,8 +160,10 @@ def _by_columns(graph, transformer, rows):
 
 def _parts(transformer):
     """Names, steps and input columns (their places) of a fitted ColumnTransformer, if any."""
+    from pandas import Series  # whoever named the columns has pandas
+
     n = transformer.n_features_in_
-    places = pd.Series(np.arange(n), index=getattr(transformer, "feature_names_in_", None))
+    places = Series(np.arange(n), index=getattr(transformer, "feature_names_in_", None))
     for name, step, columns in transformer.transformers_:
         if isinstance(step, str) and step == "drop":
             continue

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.utils import check_random_state
+
+from ..labels.arrays import is_missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +115,7 @@ class Strategy(ABC):
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         if len(y) != n:
             raise ValueError(f"y has {len(y)} values and X {n} rows; give one per row.")
-        labeled = ~(pd.isna(y) | (y == self.missing_label))
+        labeled = ~(is_missing(y) | (y == self.missing_label))
         if candidates is None:
             candidates = np.flatnonzero(self._may_ask(labeled))
         candidates = np.asarray(candidates)

@@ -1,5 +1,9 @@
 """A fit told to a person: what the rows were, what was learnt, how far to trust it."""
 
+from .._extras import require
+
+require("fewlabels.report", "pandas", "pyarrow")
+
 from .collect import collect
 from .contents import Contents
 from .page.html import is_report, write_report

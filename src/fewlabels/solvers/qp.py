@@ -19,6 +19,7 @@ import time
 import numpy as np
 import scipy.sparse as sp
 
+from .._extras import require
 from .result import Status, certify
 from .warm import repaired
 
@@ -150,12 +151,9 @@ class _Programme:
 
 
 def _clarabel():
-    try:
-        import clarabel
-    except ImportError:
-        raise ImportError(
-            "solver='qp' needs the package clarabel: pip install fewlabels[qp]"
-        ) from None
+    require("solver='qp'", "clarabel")
+    import clarabel
+
     return clarabel
 
 

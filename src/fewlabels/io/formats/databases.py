@@ -1,7 +1,5 @@
 """What databases of all kinds have in common: tables with names."""
 
-from importlib import import_module
-
 from ..errors import UserError, listing
 
 
@@ -36,14 +34,3 @@ def share_read(source, done, n_rows):
 def quoted(name):
     """A name as SQL takes any."""
     return '"' + name.replace('"', '""') + '"'
-
-
-def extra(module, source, name):
-    """A package that is installed on request; a sentence says how where it is not."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise UserError(
-            f"{source.path} takes the package {module} to be read: "
-            f'pip install "fewlabels[{name}]".'
-        ) from error

@@ -4,9 +4,10 @@ import contextlib
 
 import pyarrow as pa
 
+from ..._extras import require
 from ..errors import UserError
 from ..limits import Patient, allowed_bytes, check_room
-from .databases import extra, quoted, share_read, table_of
+from .databases import quoted, share_read, table_of
 
 # Rows, and bytes of texts, at a time; rows that the database itself makes at a time at least, and
 # how often they lie in memory then.
@@ -71,7 +72,9 @@ def _size(found):
 @contextlib.contextmanager
 def _opened(source):
     """The database, a table of it as SQL names it, and what runs calls so that they end."""
-    duckdb = extra("duckdb", source, "duckdb")
+    require(f"reading {source.path}", "duckdb")
+    import duckdb
+
     memory = f"{max(_LEAST_MEMORY, allowed_bytes()) / 1e6:.0f}MB"
     try:
         with (

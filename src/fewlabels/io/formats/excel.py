@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from ..._extras import require
 from ..errors import UserError, listing, quoted
 from ..limits import check_room
-from .databases import extra, table_of
+from .databases import table_of
 
 # What a byte of a sheet takes as values.
 _PER_BYTE = 3
@@ -48,7 +49,9 @@ def remark(source):
 
 @lru_cache(maxsize=2)
 def _sheet(source):
-    openpyxl = extra("openpyxl", source, "xlsx")
+    require(f"reading {source.path}", "openpyxl")
+    import openpyxl
+
     try:
         with zipfile.ZipFile(source.path) as archive:
             unpacked = sum(info.file_size for info in archive.infolist())

@@ -39,6 +39,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from ..._extras import require
 from ..atomic import replacing
 from ..errors import UserError, listing
 from ..limits import check_room
@@ -83,6 +84,7 @@ def save_model(path, pipeline, metadata):
 
     The machine's rows are held where ``metadata``, from :func:`describe`, says so.
     """
+    require("saving a model file", "skops")
     import skops.io
     from sklearn.pipeline import Pipeline
 
@@ -176,6 +178,7 @@ def _check_description(metadata):
 def load_model(path):
     """The fitted Pipeline, the ``Schema`` of what it takes, and what the file says of itself."""
     metadata = read_metadata(path)
+    require("loading a model file", "skops")
     import skops.io
     from numpy.exceptions import ComplexWarning
     from sklearn.pipeline import Pipeline

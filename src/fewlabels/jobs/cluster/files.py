@@ -5,6 +5,7 @@ import glob
 from dataclasses import replace
 from itertools import groupby
 
+from ..._extras import require
 from ..._threads import resolve_n_jobs
 from ...io.errors import UserError, listing
 from ...io.folders import files_of_pattern, parquet_files
@@ -78,15 +79,9 @@ def cluster_of(scheduler, workers):
         raise UserError(
             "--scheduler names a cluster and --workers starts one on this machine; pass one."
         )
-    try:
-        from distributed import Client, LocalCluster
+    require("computing on workers", "dask", "distributed")
+    from distributed import Client, LocalCluster
 
-        import fewlabels.dask  # noqa: F401
-    except ImportError as error:
-        raise UserError(
-            "--scheduler and --workers need Dask, which is not installed; pip install "
-            "'fewlabels[dask]'."
-        ) from error
     with contextlib.ExitStack() as stack:
         if scheduler is None:
             threads = max(1, resolve_n_jobs(None) // workers)

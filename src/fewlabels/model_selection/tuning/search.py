@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from ..._extras import require
 from ..._threads import n_workers, run_in_order
 from ..._warn import kept, warn
 from .result import Curve
@@ -181,6 +182,7 @@ class Search:
 
 
 def _bar():
+    require("progress=True", "rich")
     from rich import progress
     from rich.console import Console
 
