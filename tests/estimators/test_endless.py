@@ -83,3 +83,16 @@ def test_rounds_of_many_steps_in_vain_are_few(rng):
             At.objective -= fall
             violation *= factor
             assert not progress.is_idle(At, violation, 0.0, 50_000)
+
+
+def test_slow_progress_without_rounding_is_no_end(rng):
+    class At:
+        reach, objective = 1000.0, 1.0
+
+    # An S3VM of 20 000 rows took 151 rounds of few steps for a tenth of its violation of 5e-3.
+    for noise, most in ((1e-12, 600), (1e-7, 200)):
+        progress, rounds = Progress(), 0
+        while not progress.is_idle(At, 5e-3, noise, 50):
+            At.objective -= 1e-5
+            rounds += 1
+        assert most / 2 < rounds <= most

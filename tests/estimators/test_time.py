@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
 from fewlabels._deadline import Deadline
+from fewlabels.estimators.semi_supervised import solution
+from fewlabels.solvers import Status
 
 AT_ONCE = 1e-9
 
@@ -215,3 +218,48 @@ def test_control_c(what):
     script = _CONTROL_C.format(before=before, call=call, seconds=15, returns=what == "tune")
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def three_clusters(n, n_labels):
+    rng = np.random.default_rng(0)
+    truth = np.arange(n) % 3
+    X = rng.normal(size=(n, 2)) + 3.0 * np.array([[0, 0], [0, 1], [1, 0]])[truth]
+    return X, np.where(np.arange(n) < n_labels, truth, -1), truth
+
+
+def test_probabilities_in_time_stand_on_fewer_rows(monkeypatch):
+    """Many rows: machines without some of the labels take about the seconds that there are."""
+    monkeypatch.setattr(solution, "_PILOT_ROWS", 40)
+    X, y, truth = three_clusters(600, 18)
+    sizes, fit = [], S3VM.fit
+
+    def counted(self, X, *args, **kwargs):
+        sizes.append(len(X))
+        return fit(self, X, *args, **kwargs)
+
+    monkeypatch.setattr(S3VM, "fit", counted)
+    model = S3VM(probability="isotonic").fit(X, y)
+    curve, cut = model.curve_within(0.0)
+    assert sizes == [600, 40] and curve is model.curve_
+    assert "1 of 5 machines" in cut[0] and "40 of 600 rows" in cut[1]
+    assert np.mean(model.predict(X) == truth) > 0.8
+    # With time for all, all rows are learnt from.
+    again = S3VM(probability="isotonic").fit(X, y)
+    assert again.curve_within(3600.0)[1] == []
+    assert sizes[2:4] == [600, 40] and all(594 <= size < 600 for size in sizes[4:])
+    assert len(sizes) == 9
+
+
+@pytest.mark.parametrize("status, same", [(Status.STALLED, True), (Status.MAX_TIME, False)])
+def test_a_class_that_rounding_ends_leaves_the_others_their_time(monkeypatch, status, same):
+    X, y, _ = three_clusters(90, 18)
+    expected, train = S3VM().fit(X, y).decision_function(X), solution.train
+
+    def stalls(data, settings, signs_before=None):
+        found = train(data, settings, signs_before)
+        return replace(found, result=replace(found.result, status=status))
+
+    monkeypatch.setattr(solution, "train", stalls)
+    with pytest.warns(ConvergenceWarning):
+        found = S3VM().fit(X, y).decision_function(X)
+    assert np.array_equal(found, expected) is same

@@ -17,6 +17,7 @@ from ...kernels import Deformed
 from ...labels.semi_supervised import places_of, read_semi_labels, read_shares
 from ...problem.convexity import curvature_missing
 from ...problem.semi_supervised import SemiSupervised
+from ...solvers import Status
 from ...streams.classes import histories
 from ...training.class_curves import curves_of_classes
 from ...training.cross_fitting import Sample, left_out_scores
@@ -29,8 +30,10 @@ from ..rows import warn_of_lost_digits
 
 # Multiply-adds per kernel value from which training holds all values, if there is room.
 _WORTH_HOLDING = 48
-# Machines of a cross-fit.
+# Machines of a cross-fit. With a deadline and many rows, one of at least so many rows, or of this
+# multiple of the labelled rows, finds out how many there is time for.
 _FOLDS = 5
+_PILOT_ROWS, _PILOT_LABELS = 2000, 2
 # Their decisions' name among the machine's late values.
 _LEFT_OUT = "left-out decisions"
 
@@ -107,11 +110,16 @@ def train_each(self, several, callback=None, signs_before=None, place=None):
     for number, data in enumerate(several):
         settings = training_of(self, callback and partial(_called, callback, number), place)
         left = settings.engine.max_time - (time.perf_counter() - started)
-        if any(not one.result.converged for one in found):
-            left = 0.0  # stopped: the others only begin
+        if any(_was_stopped(one.result) for one in found):
+            left = 0.0  # the others only begin
         engine = replace(settings.engine, max_time=max(0.0, left))
         found.append(train(data, replace(settings, engine=engine)))
     return found
+
+
+def _was_stopped(result):
+    """Whether a limit or the user ended training. A problem that rounding ends is complete."""
+    return not result.converged and result.status is not Status.STALLED
 
 
 def _called(callback, number, entry):
@@ -334,7 +342,9 @@ def left_out_decisions(self, sample):
     Five machines, each trained on all unlabelled rows and four fifths of the labelled rows
     of every class, as ``solver="auto"`` trains. Folds depend on the values of rows alone,
     and equal rows are in one. NaN for unlabelled rows, for one that is, with its copies, the
-    only one of its class, and for those that the machine's deadline left no time for.
+    only one of its class, and for those that the machine's deadline left no time for. If a
+    machine of all rows would take longer than that deadline, machines train on fewer unlabelled
+    rows.
     """
     settings = {"solver": "auto", "unlabeled": None, "verbose": False}
     if self.gamma_:
@@ -352,7 +362,7 @@ def left_out_decisions(self, sample):
     sample = sample._replace(y=np.where(labels == 0, np.nan, labels))
     tested = [np.flatnonzero(fold == k) for k in np.unique(fold[fold >= 0])]
     splits = [(np.setdiff1d(np.arange(len(fold)), test), test) for test in tested]
-    seconds = []
+    deadline, seconds = self._deadline, []
 
     def score(train, test):
         since = time.perf_counter()
@@ -362,14 +372,44 @@ def left_out_decisions(self, sample):
         return found
 
     n_machines = 1 if len(self.classes_) == 2 else len(self.classes_)
-    scores = left_out_scores(
-        len(fold), splits, score, n_scores=n_machines,
-        is_over=lambda: seconds and self._deadline.left() < max(seconds),
-    )  # fmt: skip
-    if len(seconds) < len(splits):
-        told = f"{len(seconds)} of {len(splits)} machines trained without some of the labels"
-        self._deadline.cut.append(f"probabilities stand on {told}")
+    shape = len(fold), n_machines
+    scores, size, pilot = np.full(shape, np.nan), len(fold), _pilot_rows(labels)
+    tried = deadline.is_near and 2 * pilot < size
+    if tried:
+        train, test = splits[0]
+        scores[test] = score(_fewer(labels, train, pilot), test).reshape(len(test), -1)
+        # Training takes about the square of the number of rows.
+        size = int(pilot * (deadline.left() / seconds.pop()) ** 0.5)
+        splits = [(_fewer(labels, train, size), test) for train, test in splits]
+    if size > pilot or not tried:
+        found = left_out_scores(
+            len(fold), splits, score, n_scores=n_machines,
+            is_over=lambda: seconds and deadline.left() < max(seconds),
+        )  # fmt: skip
+        scores = np.where(np.isfinite(found), found, scores)
+    if len(seconds) < len(tested):
+        told = (
+            f"{max(1, len(seconds))} of {len(tested)} machines trained without some of the labels"
+        )
+        deadline.cut.append(f"probabilities stand on {told}")
+    if size < len(fold):
+        deadline.cut.append(
+            f"these machines learnt from {max(size, pilot):,} of {len(fold):,} rows"
+        )
     return scores
+
+
+def _pilot_rows(labels):
+    return max(_PILOT_ROWS, _PILOT_LABELS * int(np.count_nonzero(labels)))
+
+
+def _fewer(labels, train, size):
+    """At most ``size`` of the rows ``train``, labelled ones first."""
+    if len(train) <= size:
+        return train
+    known, free = train[labels[train] != 0], train[labels[train] == 0]
+    drawn = np.random.default_rng(0).permutation(len(free))[: max(0, size - len(known))]
+    return np.sort(np.concatenate([known, free[drawn]]))
 
 
 def left_out_known(self):

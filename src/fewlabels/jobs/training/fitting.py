@@ -30,12 +30,12 @@ class Fitted(NamedTuple):
 
 
 def fit_machine(estimator, X, y, *, given, model, search, observer, end=None):
-    """Search for settings, fit, and calibrate probabilities until the ``Deadline`` ``end``.
+    """Search for settings, fit, and calibrate probabilities.
 
-    For messages: the parameters ``given`` by the user, and the ``model`` that will be written,
-    None where nothing will.
+    ``end`` makes the ``Deadline`` of the calibration from the seconds of the fit. Messages need
+    the parameters ``given`` by the user, and the ``model`` that will be written, if any.
     """
-    seed, end = given.get("random_state"), end or Deadline()
+    seed = given.get("random_state")
     try:
         with contextlib.ExitStack() as stack:
             if model is not None:
@@ -64,7 +64,7 @@ def fit_machine(estimator, X, y, *, given, model, search, observer, end=None):
     if tuning is not None and tuning.stopped == "Ctrl-C":
         messages.append("Ctrl-C ended the search; the best settings until then are taken")
     stopped = any(" stopped early (" in message for message in messages)
-    messages += _calibrate(estimator, X, observer, end)
+    messages += _calibrate(estimator, X, observer, end(seconds) if end else Deadline())
     return Fitted(estimator, tuning, seconds, messages, stopped)
 
 

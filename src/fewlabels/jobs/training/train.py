@@ -161,7 +161,7 @@ def train(
     with spread():
         fitted = fit_machine(
             machine, prepared.X, prepared.found.y, given=request.parameters, model=model,
-            search=search, observer=observer, end=budget.calibration(),
+            search=search, observer=observer, end=budget.calibration,
         )  # fmt: skip
     training = _trained(prepared, fitted, request, budget, observer)
     if save:

@@ -12,6 +12,9 @@ _NO_PROGRESS = 1e-14
 # As many, or fewer of many steps each, without the latter, while the objective falls by less than
 # this share of the violation times the sum of the variables' sizes.
 _PLATEAU, _STEPS_OF_A_ROUND, _SHARE = 150, 5_000, 0.1
+# If rounding is this small a part of the violation, progress is slow but real, and a round counts
+# as this part of one.
+_NO_NOISE, _SLOW_ROUND = 1e-6, 0.25
 # Times that a gradient computed afresh lets all counts begin again.
 _RENEWALS = 20
 # Rounds with a violation within the bound on rounding, before giving up.
@@ -98,7 +101,8 @@ class Progress:
         self._best = objective if better else self._best
         if closer:
             self._closest, self._before, self._plateau = violation, objective, 0
-        self._plateau += 1.0 + steps / _STEPS_OF_A_ROUND
+        is_slow = noise < _NO_NOISE * violation
+        self._plateau += (_SLOW_ROUND if is_slow else 1.0) + steps / _STEPS_OF_A_ROUND
         # What such a violation promises, and hardly anything of it has come.
         promised = _SHARE * self._closest * totals.reach
         in_vain = self._plateau > _PLATEAU and self._before - objective < promised

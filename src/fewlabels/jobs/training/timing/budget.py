@@ -18,8 +18,9 @@ _LATE, _LATE_SECONDS = 0.1, 0.5
 _DELIVERY = 0.25
 # Seconds of a comparison that is asked for.
 _LEAST_COMPARISON = 10.0
-# Without a budget: seconds for what follows the fit and can be cut short.
-_QUICK = 2.0
+# Without a budget: seconds for what follows the fit and can be cut short, and the share of the
+# seconds of the fit that probabilities may take if that is more.
+_QUICK, _OF_FIT = 2.0, 0.2
 # Share of what is left that the fits may take which have to be made.
 _FITS = 0.6
 
@@ -79,9 +80,9 @@ class Budget:
         share = _FITTED if self.is_compared else _FITTED_ALONE
         return max(share * self._before_report, self._late)
 
-    def calibration(self):
-        """When probabilities have to be calibrated, if nothing is chosen."""
-        return Deadline(self.to_fit() if self.seconds else _QUICK)
+    def calibration(self, fit_seconds):
+        """When probabilities have to be calibrated after a fit of so many seconds."""
+        return Deadline(self.to_fit() if self.seconds else max(_QUICK, _OF_FIT * fit_seconds))
 
     def test(self):
         """When the test of the model against chance should end."""
