@@ -1,6 +1,7 @@
 """Columns that do not tell the labels: that is the headline, and no figure about rows is given."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,8 @@ from typer.testing import CliRunner
 from fewlabels import fit_table, jobs
 from fewlabels.cli import app
 from fewlabels.io.models.files import read_metadata
+from fewlabels.jobs.training.testing import _contradiction_words
+from fewlabels.report.evidence.testing import _contradiction
 
 HEADLINE = "No signal: the features do not separate "
 FAST = {"time_budget": 0, "random_state": 0}
@@ -147,3 +150,26 @@ def test_a_prior_that_contradicts_the_labels():
     assert "probability" not in findings.rankings[0].rows and not findings.rates
     given = fit_table(table, "t", prior=0.25, **FAST)
     assert given.metadata["training"]["prior_contradiction"] is None
+
+
+@pytest.mark.parametrize(
+    "interval, hits, contradicts",
+    [
+        ((0.0014, 0.041), 22, True),  # may be none, and almost half of the labelled rows missed
+        ((0.0014, 0.041), 23, False),
+        ((0.01, 0.041), 22, False),  # some rows are positive
+        ((0.0014, 0.2), 22, False),  # may be many
+        ((0.01, 0.3), 12, True),  # most labelled rows missed, whatever the interval
+        (None, 12, False),  # a prior that somebody gave
+    ],
+)
+def test_which_priors_contradict_held_out_labels(interval, hits, contradicts):
+    kinds = np.repeat([1, 0], [40, 360])
+    scores = np.where(np.arange(400) < hits, 1.0, -1.0)
+    estimator = SimpleNamespace(prior_=0.02, prior_interval_=interval)
+    held, signal = SimpleNamespace(scores=scores), SimpleNamespace(area=0.9)
+    found = _contradiction(estimator, held, kinds, signal)
+    assert found == ((hits, 40) if contradicts else None)
+    if contradicts:
+        told = _contradiction_words(found, estimator, {"positive": "yes"})
+        assert f"would miss {40 - hits} of 40 labelled rows" in told

@@ -291,6 +291,11 @@ def test_promise_of_precision_and_recall():
     narrow = promise(0.3, None, 800, 1000, 3000, 10_000)
     assert narrow.precision == pytest.approx(0.8, abs=0.01)
     assert np.ptp(narrow.precision_interval) < np.ptp(wide.precision_interval)
+    # Errors of the prior and of recall are correlated, and so is what they do to the precision.
+    interval = np.divide((0.25, 0.4), 0.3) * 0.8
+    assert np.ptp(wide.precision_interval) < 0.95 * np.hypot(
+        np.ptp(np.minimum(interval, 1.0)), np.ptp(narrow.precision_interval)
+    )
     # Chance among few marked rows is a part of the interval.
     few = promise(0.3, None, 800, 1000, 9, 30)
     assert np.ptp(few.precision_interval) > 2 * np.ptp(narrow.precision_interval)

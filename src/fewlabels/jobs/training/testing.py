@@ -2,6 +2,9 @@
 
 from ...io.errors import quoted
 
+# Missed labelled rows, as a share of all, that a message gives as its reason.
+_MANY = 0.45
+
 
 def test_model(fitted, X, y, deadline):
     """The ``Tests`` of a model that was fitted to labels, and notes for the user."""
@@ -62,7 +65,7 @@ def _contradiction_words(contradiction, estimator, facts):
     hits, n = contradiction
     name = quoted(facts["positive"])
     prior = f"{estimator.prior_:.2g} of the unlabelled rows"
-    if hits < 0.5 * n:
+    if n - hits >= _MANY * n:
         why = (
             f"if {prior} were {name}, the model would miss {n - hits} of {n} labelled rows that "
             "it was not trained on, although it ranks them high"
