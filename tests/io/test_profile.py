@@ -9,7 +9,9 @@ import pytest
 
 from fewlabels.io.encoding.fit import fit_encoder
 from fewlabels.io.errors import UserError
+from fewlabels.io.tables import profile
 from fewlabels.io.tables.columns import are_dates, day_text, days
+from fewlabels.io.tables.notation import find_notations
 from fewlabels.io.tables.profile import is_identifier_name, judge_columns
 from fewlabels.io.tables.target import every_row, normal_rows
 from fewlabels.io.tables.training import read_training, rows_for
@@ -275,3 +277,24 @@ def test_rows_of_other_classes(table):
     others = encoder.transform(inputs)
     assert others.shape == (10, X.shape[1])
     assert np.isfinite(others).all()
+
+
+def test_many_columns_are_looked_at_together(monkeypatch):
+    """What is found is what looking at each column by itself finds."""
+    rng = np.random.default_rng(3)
+    cells = ["1.5", "-2", "3e2", " 4 ", "4", "4.0", "", "NA", "007", "x", "12 %", "+1", "inf", "."]
+    columns = {}
+    for j in range(600):
+        of_numbers = cells[:6] if j < 300 else cells
+        some = rng.choice(of_numbers, int(rng.integers(1, 5)), replace=False)
+        columns[f"c{j}"] = pa.array(rng.choice(some, 20))
+    columns["numbers"] = pa.array(rng.normal(size=20))
+    columns["nulls"] = pa.array([None, "1"] * 10)
+    table, training = pa.table(columns), np.arange(20) < 15
+    together = judge_columns(table, training), find_notations(table, table.column_names)
+    with monkeypatch.context() as patch:
+        patch.setattr(profile, "see", None)  # would raise
+        judge_columns(table.select([f"c{j}" for j in range(300)]), training)
+    monkeypatch.setattr("fewlabels.io.tables.columns._MANY_COLUMNS", 1000)
+    apart = judge_columns(table, training), find_notations(table, table.column_names)
+    assert together == apart

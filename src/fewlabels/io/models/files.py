@@ -95,7 +95,7 @@ def save_model(path, pipeline, metadata):
     buffer = io.BytesIO(skops.io.dumps(pipeline, compression=zipfile.ZIP_DEFLATED))
     with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
         metadata = {**metadata, "digest": _digest(archive)}
-        archive.writestr(MEMBER, json.dumps(metadata, indent=1, allow_nan=False))
+        archive.writestr(MEMBER, json.dumps(metadata, allow_nan=False))
     with replacing(path) as temporary:
         temporary.write_bytes(buffer.getbuffer())
 

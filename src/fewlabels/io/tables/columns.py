@@ -25,6 +25,11 @@ _DAY_SECONDS = 86_400.0
 _EPOCH = datetime.date(1970, 1, 1)
 
 
+# Columns that are looked at together, if there are so many, and their rows at most.
+_MANY_COLUMNS, _FEW_CELLS = 256, 10_000
+_PLAIN_NUMBER = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+
+
 def plain(column):
     """One Arrow array, dictionaries decoded."""
     if isinstance(column, pa.ChunkedArray):
@@ -132,6 +137,58 @@ def blank(values):
 def _to_numpy(column):
     values = column.to_numpy(zero_copy_only=False)
     return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def number_counts(columns):
+    """Different values of columns of plain numbers, many columns at a time.
+
+    It saves what every call of Arrow costs, which is most of the time where columns are many and
+    rows are few.
+
+    Parameters
+    ----------
+    columns : dict
+        Columns by name, all of the same length.
+
+    Returns
+    -------
+    dict
+        Values in ascending order, the cells that hold them and the number of blank cells, for
+        those columns by name that are texts, all of them plain numbers or blank.
+    """
+    names = [name for name, cells in columns.items() if is_text(cells.type)]
+    if len(names) < _MANY_COLUMNS or len(columns[names[0]]) > _FEW_CELLS:
+        return {}
+    found = {}
+    for start in range(0, len(names), _MANY_COLUMNS):
+        some = names[start : start + _MANY_COLUMNS]
+        parts = [plain(columns[name]).cast(pa.large_string()) for name in some]
+        coded = pa.concat_arrays(parts).dictionary_encode()
+        codes = coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False)
+        texts = pa.concat_arrays([coded.dictionary, pa.nulls(1, coded.dictionary.type)])
+        values, is_plain, is_blank = _plain_values(trimmed(texts))
+        for name, own in zip(some, codes.reshape(len(some), -1), strict=True):
+            kinds, counts = np.unique(own, return_counts=True)
+            blank, kinds_are_plain = is_blank[kinds], is_plain[kinds]
+            if blank.all() or not (blank | kinds_are_plain).all():
+                continue
+            order = np.argsort(values[kinds[~blank]])
+            found[name] = (
+                values[kinds[~blank]][order],
+                counts[~blank][order],
+                int(counts[blank].sum()),
+            )
+    return found
+
+
+def _plain_values(texts):
+    """Values of trimmed texts that are plain numbers, which these are, and which are blank."""
+    is_blank = texts.is_null().to_numpy(zero_copy_only=False)
+    is_plain = pc.match_substring_regex(texts, _PLAIN_NUMBER).fill_null(False)
+    is_code = pc.match_substring_regex(texts, "^0[0-9]+$").fill_null(False)
+    is_plain = pc.and_not(is_plain, is_code)
+    values = pc.if_else(is_plain, texts, pa.scalar(None, texts.type)).cast(pa.float64())
+    return _to_numpy(values), is_plain.to_numpy(zero_copy_only=False), is_blank
 
 
 def _parse_each(column):

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import UserError, quoted
-from .columns import has_codes, is_text, plain, trimmed
+from .columns import has_codes, is_text, number_counts, plain, trimmed
 
 _CURRENCY = r"[$£€¥₹₽₩]|(?:USD|EUR|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|CAD|AUD)"
 _UNIT = r"[^\s\d.,;:/'’+\-−()\[\]_][^\d.,;:]{0,10}[23²³]?"
@@ -66,7 +66,8 @@ def find_notations(table, names, decimal=None, known=None, likely="."):
     """
     known = known or {}
     texts = {name: table.column(name) for name in names if is_text(table.column(name).type)}
-    odd = {name: cells for name, cells in texts.items() if not _is_plain(cells)}
+    odd = texts.keys() - number_counts(texts).keys()
+    odd = {name: cells for name, cells in texts.items() if name in odd and not _is_plain(cells)}
     seen = {name: _look(cells) for name, cells in odd.items()}
     seen = {name: found for name, found in seen.items() if found is not None}
     sure = {found.decimals for found in seen.values() if len(found.decimals) == 1}

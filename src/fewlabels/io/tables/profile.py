@@ -18,6 +18,7 @@ from .columns import (
     is_number,
     is_supported,
     is_text,
+    number_counts,
     numbers,
     plain,
     trimmed,
@@ -113,9 +114,10 @@ def judge_columns(table, training, kept=()):
     among the ``training`` rows may be what others differ in.
     """
     verdicts, summaries = {}, {}
-    for name in table.column_names:
-        cells = table.column(name)
-        seen = see(cells)
+    columns = dict(zip(table.column_names, table.itercolumns(), strict=True))
+    of_numbers = number_counts(columns)
+    for name, cells in columns.items():
+        seen = Seen("number", *of_numbers[name]) if name in of_numbers else see(cells)
         summaries[name] = Summary(seen.missing, len(seen.values), _shown(seen))
         if name in kept:
             if why := _why_text(name, seen):
@@ -123,7 +125,7 @@ def judge_columns(table, training, kept=()):
             continue
         verdict = _judge(name, seen, cells.type)
         learnt = verdict.kind in ("", "text") and not training.all()
-        if learnt and not see(cells.filter(training)).filled:
+        if learnt and seen.missing and not see(cells.filter(training)).filled:
             verdict = Verdict("left out", "blank in the training rows")
         if verdict.kind:
             verdicts[name] = verdict

@@ -2,7 +2,7 @@
 
 import time
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -413,7 +413,7 @@ def _described(prepared, fitted, request, observer, tests):
         **facts,
         **figures_of(machine, estimator, X, count_labels(facts, prepared.found.y)),
         **({"converged": False} if fitted.stopped else {}),
-        "profile": [asdict(column) for column in prepared.found.profile],
+        "profile": [{**vars(column)} for column in prepared.found.profile],
         "texts": text_facts(
             prepared.encoder, prepared.schema, prepared.weighing, request.text_weight
         ),
