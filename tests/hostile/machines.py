@@ -722,6 +722,9 @@ def _as_dense(case, dense, machine):
             np.all(apart <= 0.2 * np.abs(twin.objective_)), "another minimum when dense"
         )
     f, g = machine.decision_function(case.X), twin.decision_function(dense)
+    # Scores are sums less an offset. Where all rows score alike, rounding of the sums is left.
+    if np.abs(f - g).max() <= 1e-14 * np.abs(getattr(twin, "offset_", 0.0)).max():
+        return
     require_close(f, g, 1e-3, "another answer for dense rows")
 
 
