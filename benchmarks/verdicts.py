@@ -15,9 +15,11 @@ Sets are taken in turn for choosing rules ("chosen on") and for reporting ("show
 from __future__ import annotations
 
 import argparse
+import json
 import time
 import warnings
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +34,7 @@ from fewlabels.baselines.methods import decision_of, few_label_methods, pu_metho
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.model_selection.comparison import few_labels as of_classes
 from fewlabels.model_selection.comparison import positive_unlabelled as of_positives
+from fewlabels.report.evidence.intervals import counted_interval
 from fewlabels.report.evidence.testing import tested
 
 SETS = """australian clean1_musk diabetes heart_statlog house_votes ionosphere liver_disorders
@@ -95,13 +98,13 @@ def split_classes(positive, n_labels):
     return train, y, test
 
 
-def problems(folder, sets, kinds, both):
+def problems(folder, sets, kinds, both, seeds=(0,)):
     """Real problems: name, half, kind, rows and labels, truth, test rows.
 
     With many and with few labels; or, unless ``both``, one of these in turn.
     """
-    for k, name in enumerate(SETS[:sets]):
-        X, positive = real(folder, name)
+    for seed, (k, name) in product(seeds, enumerate(SETS[:sets])):
+        X, positive = real(folder, name, seed)
         places = (0, 1) if both else (k // 2 % 2,)
         for kind in kinds:
             for place in places:
@@ -184,11 +187,11 @@ def truths(machine, kind, X, positive, train, y, test):
     return scores
 
 
-def rivals(folder, sets, seconds, kinds):
+def rivals(folder, sets, seconds, kinds, seeds, out):
     print("set  kind  labels  verdict: method, difference found, true difference")
-    claims, before = {}, {}
+    claims, before, written = {}, {}, []
     for k, (name, half, kind, n_labels, X, positive, found) in enumerate(
-        problems(folder, sets, kinds, False)
+        problems(folder, sets, kinds, False, seeds)
     ):
         train, y, test = found
         machine = fitted(kind, k, X[train], y, seconds)
@@ -203,6 +206,11 @@ def rivals(folder, sets, seconds, kinds):
             is_right = apart < 0 if line.ahead else apart > 0
             # What the greater score says without an interval.
             before.setdefault((half, kind, where), []).append(is_right)
+            written.append(
+                {"set": name, "half": half, "kind": kind, "labels": n_labels, "rival": line.name,
+                 "claim": where if line.clear else None, "difference": line.difference,
+                 "low": line.low, "high": line.high, "true": apart, "right": bool(is_right)}
+            )  # fmt: skip
             if line.clear:
                 claims.setdefault((half, kind, where), []).append(is_right)
                 print(
@@ -211,17 +219,22 @@ def rivals(folder, sets, seconds, kinds):
                     f"{'' if is_right else 'WRONG'}  {half}  {compared.folds} folds", flush=True,
                 )  # fmt: skip
         print(f"{name:20} {kind:9} {n_labels:3} {compared.outcome}", flush=True)
+        if out:
+            out.write_text(json.dumps(written, indent=1))
     for key in sorted(before):
         right, was = claims.get(key, []), before[key]
         print(*key, f"{sum(right)} of {len(right)} claims right",
               f"({sum(was)} of {len(was)} by the greater score)", sep=" | ")  # fmt: skip
+    right = [one for of_one in claims.values() for one in of_one]
+    low, high = counted_interval(sum(right), len(right)) if right else (0.0, 1.0)
+    print(f"all: {sum(right)} of {len(right)} claims right, 90 % interval {low:.3f} to {high:.3f}")
 
 
-def prior(folder, sets):
+def prior(folder, sets, seeds):
     print("set  labelled  prior (interval)  truth  held-out area  contradicts the labels")
     counts = Counter()
-    for k, name in enumerate(SETS[:sets]):
-        X, positive = real(folder, name)
+    for seed, (k, name) in product(seeds, enumerate(SETS[:sets])):
+        X, positive = real(folder, name, seed)
         for biased in (False, True):
             found = positives_of(X, positive, POSITIVES[0], biased)
             if not found:
@@ -248,6 +261,8 @@ if __name__ == "__main__":
     parser.add_argument("--part", nargs="+", default=["noise", "signal", "rivals", "prior"])
     parser.add_argument("--kinds", nargs="+", default=["positives", "classes"])
     parser.add_argument("--sets", type=int, default=40)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="of rivals and prior")
+    parser.add_argument("--out", type=Path, help="a file of JSON for what rivals compares")
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=10.0, help="of the choice of settings")
     parser.add_argument("--train", type=int, default=TRAIN, help="training rows")
@@ -266,6 +281,8 @@ if __name__ == "__main__":
     if "signal" in options.part:
         signal(options.data, options.sets, options.seconds, options.kinds)
     if "rivals" in options.part:
-        rivals(options.data, options.sets, options.seconds, options.kinds)
+        rivals(
+            options.data, options.sets, options.seconds, options.kinds, options.seeds, options.out
+        )
     if "prior" in options.part:
-        prior(options.data, options.sets)
+        prior(options.data, options.sets, options.seeds)
