@@ -268,6 +268,7 @@ DOCUMENTS = [
     "README.md",
     "docs/start.md",
     "docs/one-class-guide.md",
+    "docs/confirmed-anomalies.md",
     "docs/error-rates.md",
     "docs/probabilities.md",
     "docs/report.md",

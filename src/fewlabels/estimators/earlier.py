@@ -151,7 +151,8 @@ def _one_class_svm(state):
 
 def _one_class(state, kernel, coef, boundary, formulation, variables, scale, options, **more):
     size, stream = state["_decision_size"], state.get("_stream")
-    edges = {**edges_of_scores(kernel, size, boundary), "tail": 0.0}  # scores stay what they were
+    # Scores stay what they were.
+    edges = {**edges_of_scores(kernel, size, boundary, coef), "tail": 0.0}
     function = function_before(state, coef, **edges, **options)
     own = state.get("_own", (None, state["intercept_"]))
     solution = OneClassSolution(

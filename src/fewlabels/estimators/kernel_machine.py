@@ -135,7 +135,7 @@ class KernelMachine(BaseEstimator):
         if "gamma" in kind.takes:
             by_norms = self.gamma == "distance" and not kind.is_similarity
             gamma = "scale" if by_norms else self.gamma
-            self.gamma_ = resolve_gamma(gamma, rows.X, rows.weight)
+            self.gamma_ = resolve_gamma(gamma, *rows.normal())
         if isinstance(kind, Trees):
             return  # it is grown when labels have been read
         kernel = self._set_kernel(rows.X, rows.weight)
@@ -403,10 +403,10 @@ class KernelMachine(BaseEstimator):
         self._follow("resume", stream)
         return stream, stream.rows.places[indices]
 
-    def _add(self, X, y, sample_weight):
+    def _add(self, X, y, sample_weight, *more):
         """What ``partial_fit`` does on a machine that has been fitted."""
         stream = self._ready_stream()
-        new = self._read_new(X, y, sample_weight)
+        new = self._read_new(X, y, sample_weight, *more)
         return self._follow("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
 
     @available_if(_is_updatable)

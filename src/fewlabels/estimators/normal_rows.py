@@ -4,7 +4,9 @@ P-values and decisions compare the same numbers, and so they agree to the last b
 split holds out are rows of weight 0, with the mark "calibrates".
 """
 
+from functools import partial
 from numbers import Real
+from operator import attrgetter
 from typing import ClassVar, Self
 
 import numpy as np
@@ -12,31 +14,30 @@ from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .._available import available_if
 from .._warn import warn
 from ..arrays import home_of
 from ..fitted.conformal import keys_of
+from ..labels.anomalies import read_anomalies, read_marks
 from ..streams.convex import ConvexStream
-from ..streams.rows import HeldRows
+from ..streams.rows import HeldRows, read_indices
 from ..training.calibration import (
     HeldOut,
-    draw_among_new,
+    Redraw,
     draw_held_out,
-    draw_switching,
     held_out_marks,
     held_rows,
     is_split,
+    left_out_decisions,
+    normal_places,
     numbers_after,
     scores_left_out,
     told_of_few_rows,
 )
-from ..training.leave_one_out import decisions_without
-from .calls import consistent, fitted_or_not, fitting, lock_of
+from .calls import consistent, fitted_or_not, fitting, lock_of, one_at_a_time
 from .elsewhere.places import place_of
 from .kernel_machine import KernelMachine
 from .rows import FitRows, check_weight, fit_rows, warn_of_lost_digits
-
-# Rows that the spread of all is estimated from.
-_SAMPLE = 256
 
 CALIBRATION = {
     "target_fpr": [Interval(Real, 0.0, 1.0, closed="neither"), None],
@@ -54,6 +55,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
     """
 
     learns_from: ClassVar[str] = "normal"
+    _takes_anomalies: ClassVar[bool] = True
     # The share of the rows that a split holds out; None until that is known.
     _share_held_out = None
     # The seed of the numbers that break ties, and how many of them have been used.
@@ -62,7 +64,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
     # -- fitting -------------------------------------------------------------------------------
 
     @fitting
-    def fit(self, X, y=None, sample_weight=None, callback=None) -> Self:
+    def fit(self, X, y=None, sample_weight=None, callback=None, anomalies=None) -> Self:
         """Fit the machine.
 
         Parameters
@@ -76,6 +78,9 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         callback : callable, default=None
             Called with the newest entry of ``history_`` after every round; returning
             True stops the fit.
+        anomalies : array-like of bool of shape (n_samples,), default=None
+            Mask of confirmed anomalies: rows that should lie outside. They never calibrate
+            ``target_fpr``. See ``C_anomaly`` and docs/confirmed-anomalies.md.
 
         Returns
         -------
@@ -87,7 +92,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         if place is not None:
             from .elsewhere.one_class import fit_elsewhere
 
-            return fit_elsewhere(self, place, callback)
+            return fit_elsewhere(self, place, callback, anomalies)
         if rate is not None and is_matrix and calibration == "leave-one-out":
             raise ValueError(
                 "calibration='leave-one-out' needs rows, and kernel='precomputed' has none; pass "
@@ -95,7 +100,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
             )
         if rate is not None and calibration == "leave-one-out":
             self._refuse_graph("target_fpr")
-        rows = fit_rows(self, X, sample_weight)
+        rows = fit_rows(self, X, sample_weight, anomalies)
         n, must_split = rows.everything.shape[0], is_matrix or self._learns_kernel
         if rate is None or not is_split(calibration, must_split, n):
             self._fit_rows(rows, callback, None)
@@ -103,7 +108,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
                 return self
             if not is_split(calibration, must_split, n, int(self.n_support_.sum())):
                 return self._with_threshold()
-        held_out = draw_held_out(n, rate, self._seed())
+        held_out = draw_held_out(n, rate, self._seed(), rows.anomalies)
         own = HeldOut(held_out, rows.spread(rows.weights))
         self._fit_rows(rows.without(held_out), callback, own)
         if is_matrix:  # which nobody keeps
@@ -128,23 +133,25 @@ class OneClassMachine(OutlierMixin, KernelMachine):
 
     def _settle(self, rows, held_out, formulation, problem, result, shift=None):
         """Keep what a fit has found, and its rows; the ``Solution``."""
-        unit = formulation.unit(float(rows.weights.sum()))
+        unit = formulation.unit(rows.mass)
         solution = self._solution(rows.X, rows.indices, problem, result, shift, unit)
         stream = None
         if self.kernel != "precomputed":
-            if held_out is None:
-                held = HeldRows(rows.everything, weight=rows.spread(rows.weights))
-            else:
+            marks = {"weight": rows.spread(rows.weights)}
+            if held_out is not None:
                 marks = {"weight": held_out.weight, "calibrates": held_out.mask}
-                held = HeldRows(rows.everything, **marks)
+            if rows.anomalies is not None:
+                marks["anomaly"] = rows.anomalies
             stream = ConvexStream(
-                formulation, solution.function.kernel, held,
+                formulation, solution.function.kernel, HeldRows(rows.everything, **marks),
                 (rows.spread(result.a), result.multiplier), shift=shift,
                 n_steps=solution.n_iter, history=solution.history,
             )  # fmt: skip
         self._hold(stream)
         self._keep(solution)
-        self._share_held_out = None if held_out is None else float(held_out.mask.mean())
+        if held_out is not None:
+            normal = slice(None) if rows.anomalies is None else ~rows.anomalies
+            self._share_held_out = float(held_out.mask[normal].mean())
         return solution
 
     def _hold(self, stream):
@@ -154,11 +161,6 @@ class OneClassMachine(OutlierMixin, KernelMachine):
     def _tell(self, result, tol, solution):
         """Warn of what a user should know."""
         self._report_status(result, tol, solution.duality_gap)
-
-    @staticmethod
-    def _spread_over(n):
-        """Numbers of a few of n rows, from the first to the last."""
-        return np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.intp))
 
     def _describe(self):
         stream = self._stream
@@ -230,7 +232,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
                 "scores to calibrate with are those of rows that were trained on, so that more "
                 "rows than target_fpr may be rejected (resume() goes on)"
             )
-            return (np.sort(score(held_rows(stream, stream.rows.places))),)
+            return (np.sort(score(held_rows(stream, normal_places(stream)))),)
         fewest = 1 if solution.rate is None else int(np.ceil(1.0 / solution.rate))
         places, scores = scores_left_out(stream, own, score, tail, deadline, fewest)
         order = np.argsort(scores)
@@ -361,18 +363,16 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         Notes
         -----
         With ``smoothed`` every row takes a random number of its own. With
-        ``calibration="split"`` the p-value of a new normal row is then uniform: the probability
-        that it is at most t equals t. With "leave-one-out" it is approximately uniform. A new row
-        that equals training rows ties with them there, because each of these was scored without
-        itself and would otherwise rank below its copy. :class:`SVDDEnsemble` is approximate too.
+        ``calibration="split"`` the p-value of a new normal row is then uniform; with
+        "leave-one-out", and for :class:`SVDDEnsemble`, approximately so. A new row ties with equal
+        training rows there, which were scored without themselves and would else rank below it.
 
         The k-th row since ``fit`` takes the k-th random number of a generator seeded by
-        ``random_state`` (None means 0; a RandomState is drawn from directly). So the same
-        sequence of calls gives the same p-values again, rows scored one by one get the p-values
-        of a single call, and updates don't begin the sequence anew. Setting ``random_state`` to
-        another number does. Copies and loaded models continue where the original was; give
-        copies that score different rows different seeds if their p-values are to be combined. A
-        number derived from the row itself would not do: equal rows would share it.
+        ``random_state`` (None means 0; a RandomState is drawn from directly). The same calls give
+        the same p-values again, rows scored one by one get those of a single call, and updates
+        don't restart the sequence; another ``random_state`` does. Copies and loaded models
+        continue where the original was: give copies that score different rows other seeds if
+        their p-values are to be combined.
 
         References
         ----------
@@ -413,7 +413,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
     # -- updates -------------------------------------------------------------------------------
 
     @fitting
-    def partial_fit(self, X, y=None, sample_weight=None) -> Self:
+    def partial_fit(self, X, y=None, sample_weight=None, anomalies=None) -> Self:
         """Add rows and follow the solution: what ``fit`` on all rows would give.
 
         The first call on a new machine is ``fit``. ``gamma_`` stays what it is.
@@ -426,39 +426,54 @@ class OneClassMachine(OutlierMixin, KernelMachine):
             For compatibility.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; rows of weight <= 0 are left out.
+        anomalies : array-like of bool of shape (n_samples,), default=None
+            Mask of confirmed anomalies among the new rows.
         """
         if not self.__sklearn_is_fitted__():
-            return self.fit(X, y, sample_weight)
-        return self._add(X, y, sample_weight)
+            return self.fit(X, y, sample_weight, anomalies=anomalies)
+        return self._add(X, y, sample_weight, anomalies)
 
-    def _read_new(self, X, y, sample_weight):
+    @available_if(attrgetter("_takes_anomalies"))
+    @one_at_a_time
+    def relabel(self, indices, anomaly=True) -> Self:
+        """Mark training rows as confirmed anomalies, or as normal rows: as ``fit`` would have.
+
+        Parameters
+        ----------
+        indices : int, array-like of int, or mask of shape (n_samples,)
+            Training rows.
+        anomaly : bool or array-like of bool of shape (n_indices,), default=True
+            True for confirmed anomalies, False for normal rows.
+        """
+        stream = self._ready_stream()
+        indices = read_indices(indices, len(stream))
+        anomaly = read_marks(anomaly, len(indices))
+        redraw, after = self._redraw(), stream.marks.mask[stream.rows.alive]
+        after[indices] = anomaly
+        options = {} if redraw is None else {"switching": redraw.after(after)}
+        change = partial(stream.relabel, indices, anomaly, **options)
+        return self._follow("relabel", stream, self.max_steps, change)
+
+    def _read_new(self, X, y, sample_weight, anomalies=None):
         """Arguments of ``stream.add``. Of a split's new rows some calibrate."""
         X = self._rows_to_score(X)
         new = FitRows(X, *check_weight(sample_weight, X))
-        weight, marks = new.spread(new.weights), held_out_marks(self._stream)
-        if marks is None:
-            return {"X": X, "weight": weight}
-        chosen = draw_among_new(marks, self._share(marks), X.shape[0], self._rng_of_update())
-        return {"X": X, "weight": weight, "calibrates": chosen}
+        anomaly, redraw = read_anomalies(anomalies, X.shape[0]), self._redraw()
+        values = {"X": X, "weight": new.spread(new.weights), "anomaly": anomaly}
+        if redraw is not None:
+            values["calibrates"] = redraw.among_new(X.shape[0], anomaly)
+        return values
 
     def _read_gone(self, indices):
         """Rows that change between calibration and training when others go."""
-        marks = held_out_marks(self._stream)
-        if marks is None:
-            return {}
-        left = np.delete(np.arange(len(marks)), indices)
-        switching = draw_switching(marks[left], self._share(marks), self._rng_of_update())
-        return {"switching": left[switching]}
+        redraw = self._redraw()
+        return {} if redraw is None else {"switching": redraw.without(indices)}
 
-    def _share(self, marks):
-        """The share of rows that calibrate, which updates keep to."""
-        if self._share_held_out is None:  # of a model that an earlier version saved
-            self._share_held_out = float(marks.mean())
-        return self._share_held_out
-
-    def _rng_of_update(self):
-        """A generator for one update: versions of a stream never repeat."""
-        return np.random.default_rng([self._seed(), self._stream.version])
+    def _redraw(self):
+        """The ``Redraw`` of one update; None without a split."""
+        redraw = Redraw.of(self._stream, self._share_held_out, self._seed())
+        self._share_held_out = None if redraw is None else redraw.share
+        return redraw
 
     def _remembered(self):
         if self._found.rate is not None:
@@ -482,10 +497,4 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         ndarray of shape (n_indices,)
         """
         stream, places = self._leaving_out(indices)
-        out = ~stream.takes()[places]
-        values = np.empty(len(places))
-        values[~out] = decisions_without(stream, places[~out])
-        if out.any():  # rows of weight 0 have no part in any machine
-            function = self.function_
-            values[out] = function(held_rows(stream, places[out])) - function.boundary
-        return values
+        return left_out_decisions(stream, places, self.function_)

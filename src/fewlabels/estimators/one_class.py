@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval
 from ..fitted import OneClassSolution
 from ..fitted.solution import edges_of_scores, function_of, largest_value, run_by
 from ..problem.convexity import supported_gap
-from ..problem.one_class import OneClass
+from ..problem.one_class import ANOMALY_COST, OneClass
 from ..solvers import Status
 from .kernel_machine import COMMON, KernelMachine
 from .normal_rows import CALIBRATION, OneClassMachine
@@ -31,6 +31,9 @@ class OneClassSVM(OneClassMachine):
 
     .. math:: \min_\alpha \tfrac12 \alpha' K \alpha \quad\text{subject to}\quad
               0 \le \alpha_i \le w_i,\; \sum_i \alpha_i = \nu \sum_i w_i
+
+    For confirmed anomalies :math:`-C_{anomaly} w_i \le \alpha_i \le 0` instead, and
+    :math:`\sum_i w_i` is over normal rows.
 
     Parameters
     ----------
@@ -76,13 +79,17 @@ class OneClassSVM(OneClassMachine):
         As in :class:`SVDD`, and so is ``calibration``.
     calibration : {"auto", "leave-one-out", "split"}, default="auto"
         What ``target_fpr`` is measured on.
+    C_anomaly : float, default=10.0
+        Price of slack of a confirmed anomaly (``fit(X, anomalies=mask)``) as a multiple of that of
+        a normal row, > 0: its alpha lies in ``[-C_anomaly w_i, 0]``.
 
     Attributes
     ----------
     support_, support_vectors_, duality_gap_, fit_status_, gamma_
         As of :class:`SVDD`.
     dual_coef_ : ndarray or CSR of shape (1, n_SV)
-        alpha of the support vectors; they sum to ``nu`` times the sum of weights.
+        alpha of the support vectors; they sum to ``nu`` times the sum of weights. Those of
+        confirmed anomalies are negative.
     coef_ : ndarray or CSR of shape (1, n_features)
         Weights of the linear kernel.
     intercept_ : ndarray of shape (1,)
@@ -127,6 +134,7 @@ class OneClassSVM(OneClassMachine):
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
         "shrinking": ["boolean"],
         **CALIBRATION,
+        "C_anomaly": [Interval(Real, 1e-300, None, closed="left")],
     }
 
     kernel: str | Callable = "rbf"
@@ -145,14 +153,14 @@ class OneClassSVM(OneClassMachine):
     random_state: Any = None
     target_fpr: float | None = None
     calibration: str = "auto"
+    C_anomaly: float = ANOMALY_COST
 
     def _fit_rows(self, rows, callback, held_out):
         self._set_gamma(rows)
-        weight = rows.weights
-        mass = float(weight.sum())
-        formulation = self._formulation(len(weight), mass)
+        mass = rows.mass
+        formulation = self._formulation(rows.X.shape[0], mass)
         gram = self._gram(rows.X, formulation.fewest(mass))
-        problem = formulation.problem(gram, {"weight": weight}, mass)
+        problem = formulation.problem(gram, rows.numbers, mass)
         tol, rtol = self._tolerances(formulation, mass, None, None)
         result = self._solve(problem, tol, rtol, callback)
         result = self._refined(problem, result, max(tol, rtol * abs(result.multiplier)), callback)
@@ -180,7 +188,7 @@ class OneClassSVM(OneClassMachine):
                 f"nu times the sum of weights is {self.nu * mass:.3g}, and its square no number; "
                 "scale the weights, or raise nu."
             )
-        return OneClass(float(self.nu))
+        return OneClass(float(self.nu), float(self.C_anomaly))
 
     def _tolerances(self, formulation, mass, sample, ridge):
         return self.tol / max(1.0, formulation.unit(mass)), 0.1 * self.tol
@@ -190,7 +198,7 @@ class OneClassSVM(OneClassMachine):
         coef, kernel, gram = unit * result.a, self._make_kernel(), problem.gram
         offset, size = unit * result.multiplier, float(np.abs(coef).sum()) * largest_value(gram)
         function, _, support = function_of(
-            kernel, gram, X, coef, numbers, **edges_of_scores(kernel, size, offset)
+            kernel, gram, X, coef, numbers, **edges_of_scores(kernel, size, offset, coef)
         )  # fmt: skip
         return OneClassSolution(
             function=function,
@@ -205,7 +213,7 @@ class OneClassSVM(OneClassMachine):
 
     # -- what a fit has found ------------------------------------------------------------------
 
-    _FIXED = ("nu", *KernelMachine._FIXED)
+    _FIXED = ("nu", "C_anomaly", *KernelMachine._FIXED)
 
     @property
     def offset_(self):

@@ -17,6 +17,7 @@ from ..gram.static.explicit import formed_values
 from ..gram.tiles.features import middle
 from ..kernels import Callable, Polynomial, center_of, centered
 from ..kernels.base import squared_norms
+from ..labels.anomalies import read_anomalies
 
 # Beyond the first, squares of numbers have no room in double precision. float32 rows with numbers
 # beyond the second become float64.
@@ -34,6 +35,8 @@ _OF_TIME = ("date", "time", "duration")
 _ANY_NUMBER = 1e300  # whole numbers of Python go on
 # Types of parameters that say all about them.
 _PLAIN = {str, int, float, bool, type(None), np.float64}
+# Rows that the spread of all is estimated from.
+_SAMPLE = 256
 # Digits that a sum of kernel values may lose without a word, as a share of the coefficients.
 _LOST = 1e-6
 _NOTHING_LEFT = "Invalid input - all samples have zero or negative weights."
@@ -47,6 +50,7 @@ class FitRows:
     weight: np.ndarray | None  # of the rows that count; None when they are all 1
     kept: np.ndarray | None  # indices of these, the rows of positive weight; None for all
     is_matrix: bool = False  # rows are those of a kernel matrix
+    anomalies: np.ndarray | None = None  # mask of all rows; None without confirmed anomalies
     X: np.ndarray = field(init=False)  # the rows that count; of a matrix, their columns
 
     def __post_init__(self):
@@ -65,6 +69,38 @@ class FitRows:
         """Weights of the rows that count."""
         return np.ones(self.X.shape[0]) if self.weight is None else self.weight
 
+    @cached_property
+    def anomaly(self):
+        """Mask of the confirmed anomalies among the rows that count; None without any."""
+        if self.anomalies is None:
+            return None
+        mask = self.anomalies if self.kept is None else self.anomalies[self.kept]
+        if mask.all():
+            raise ValueError(
+                "anomalies marks every row with a weight as a confirmed anomaly, and a model of "
+                "one class learns from normal rows; pass at least one."
+            )
+        return mask if mask.any() else None
+
+    @cached_property
+    def mass(self):
+        """What normal rows weigh together."""
+        weights = self.weights if self.anomaly is None else self.weights[~self.anomaly]
+        return float(weights.sum())
+
+    @property
+    def numbers(self):
+        """Numbers of the rows that count, by name, as a ``Formulation`` takes them."""
+        numbers = {"weight": self.weights}
+        return numbers if self.anomaly is None else numbers | {"anomaly": self.anomaly}
+
+    def normal(self):
+        """Normal rows that count, and their weights (None when they are all 1)."""
+        if self.anomaly is None:
+            return self.X, self.weight
+        places = np.flatnonzero(~self.anomaly)
+        return self.X[places], None if self.weight is None else self.weight[places]
+
     def spread(self, values):
         """Values of the rows that count, at all rows; 0 for the others."""
         if self.kept is None:
@@ -82,13 +118,14 @@ class FitRows:
         return replace(self, weight=weight, kept=self.indices[chosen])
 
 
-def fit_rows(estimator, X, sample_weight):
+def fit_rows(estimator, X, sample_weight, anomalies=None):
     """``FitRows`` from what ``fit`` is given."""
     everything = check_rows(estimator, X, reset=True)
     if estimator.kernel == "precomputed":
         _check_symmetric(everything)
     weight, kept = check_weight(sample_weight, everything)
-    rows = FitRows(everything, weight, kept, estimator.kernel == "precomputed")
+    mask = read_anomalies(anomalies, everything.shape[0])
+    rows = FitRows(everything, weight, kept, estimator.kernel == "precomputed", mask)
     if callable(estimator.kernel):
         _check_function(Callable(estimator.kernel), rows.X)
     return rows
@@ -302,6 +339,11 @@ def _check_plain(kind, names, *values):
     """Check parameters, the same ones once."""
     values = dict(zip(names, values, strict=True))
     validate_parameter_constraints(kind._parameter_constraints, values, kind.__name__)
+
+
+def spread_over(n):
+    """Numbers of a few of n rows, from the first to the last."""
+    return np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.intp))
 
 
 def check_parameters(estimator):

@@ -19,7 +19,7 @@ from ..solvers import REFERENCE_SOLVERS
 from ..training.grams import shift_of
 from .kernel_machine import COMMON, KernelMachine, shown
 from .normal_rows import CALIBRATION, OneClassMachine
-from .rows import warn_of_lost_digits
+from .rows import spread_over, warn_of_lost_digits
 
 # What tol = 1 means, as a share of the total variance: a row's slack is a small share of
 # it, and its sign decides on which side of the ball the row is.
@@ -104,6 +104,11 @@ class SVDD(OneClassMachine):
         in training; the probability that a new normal row is rejected is at most
         ``target_fpr``, for exchangeable rows of any distribution. "auto" leaves out up to
         1000 rows, or 10 000 with at most 1000 support vectors, and splits beyond.
+    C_anomaly : float or None, default=None
+        Price of slack of a confirmed anomaly (``fit(X, anomalies=mask)``), > 0, in the units of C;
+        with ``nu`` a multiple of the price of a normal row. None means 10 times the price of a
+        normal row. With squared slack an anomaly inside the ball costs ``C_anomaly`` times the
+        square of how far inside it is.
 
     Attributes
     ----------
@@ -113,7 +118,7 @@ class SVDD(OneClassMachine):
         Support vectors; empty for a precomputed kernel.
     dual_coef_ : ndarray of shape (1, n_SV)
         alpha of the support vectors; they sum to 1: the centre is
-        ``sum_i alpha_i phi(x_i)``.
+        ``sum_i alpha_i phi(x_i)``. Those of confirmed anomalies are negative.
     radius_ : float
         Radius R of the ball, in feature space.
     offset_ : float
@@ -178,6 +183,7 @@ class SVDD(OneClassMachine):
         "slack": [StrOptions({"squared", "linear"})],
         "solver": [StrOptions({"auto", "decomposition", *REFERENCE_SOLVERS})],
         **CALIBRATION,
+        "C_anomaly": [Interval(Real, 1e-300, None, closed="left"), None],
     }
 
     C: float = 2.0
@@ -198,6 +204,7 @@ class SVDD(OneClassMachine):
     verbose: bool = False
     target_fpr: float | None = None
     calibration: str = "auto"
+    C_anomaly: float | None = None
 
     def _fit_rows(self, rows, callback, held_out):
         self._set_gamma(rows)
@@ -210,15 +217,21 @@ class SVDD(OneClassMachine):
             )
         # The ball moves with the rows: under the linear kernel too, centre them first.
         shift = shift_of(kernel, X)
-        mass = float(rows.weights.sum())
+        mass = rows.mass
         formulation = self._formulation(X.shape[0], mass)
         gram = self._gram(centered(X, shift), formulation.fewest(mass))
-        problem = formulation.problem(gram, {"weight": rows.weights, "diagonal": gram.diagonal()})
+        numbers = rows.numbers | {"diagonal": gram.diagonal()}
+        problem = formulation.problem(gram, numbers, mass)
         if self.solver in REFERENCE_SOLVERS:
+            if rows.anomaly is not None and self.solver != "qp":
+                raise ValueError(
+                    f"solver={self.solver!r} doesn't take confirmed anomalies; pass "
+                    "solver='decomposition' or 'qp'."
+                )
             result = self._solve_by_reference(problem, callback)
             tol = self.tol
         else:
-            sample, ridge = gram.take(self._spread_over(gram.n)), float(problem.ridge.mean())
+            sample, ridge = gram.take(spread_over(gram.n)), float(problem.ridge.mean())
             tol, _ = self._tolerances(formulation, None, sample, ridge)
             result = self._solve(problem, tol, 0.0, callback)
         solution = self._settle(rows, held_out, formulation, problem, result, shift)
@@ -249,14 +262,17 @@ class SVDD(OneClassMachine):
                 raise ValueError(
                     "nu is defined for slack='linear' only; pass slack='linear', or C."
                 )
-            return SquaredSlackBall(float(self.C))
-        formulation = LinearSlackBall(float(self.C), nu=self.nu)
+            return SquaredSlackBall(float(self.C), C_anomaly=self._anomaly_cost())
+        formulation = LinearSlackBall(float(self.C), nu=self.nu, C_anomaly=self._anomaly_cost())
         if not formulation.has_solution(mass):
             raise ValueError(
                 f"C={self.C:g} leaves no solution for {n} rows with slack='linear': C times "
                 f"the sum of weights must be at least 1; pass C >= {1.0 / mass:.3g}, or nu."
             )
         return formulation
+
+    def _anomaly_cost(self):
+        return None if self.C_anomaly is None else float(self.C_anomaly)
 
     def _solve_by_reference(self, problem, callback):
         if self.slack == "linear" and self.solver != "qp":
@@ -292,7 +308,7 @@ class SVDD(OneClassMachine):
             self_weight, bias = 1.0, -center_norm
         function, _, support = function_of(
             kernel, gram, X, 2.0 * a, numbers, bias=bias, self_weight=self_weight, shift=shift,
-            **edges_of_scores(kernel, size, boundary),
+            **edges_of_scores(kernel, size, boundary, a),
             diagonal=_constant_diagonal(gram) if self.kernel == "precomputed" else None,
         )  # fmt: skip
         intercept = radius**2 - center_norm
@@ -314,7 +330,7 @@ class SVDD(OneClassMachine):
 
     # -- what a fit has found ------------------------------------------------------------------
 
-    _FIXED = ("C", "nu", "slack", *KernelMachine._FIXED)
+    _FIXED = ("C", "nu", "slack", "C_anomaly", *KernelMachine._FIXED)
     radius_ = shown("radius")
 
     offset_ = property(lambda self: self._threshold)

@@ -190,6 +190,7 @@ class SVDDEnsemble(OneClassMachine):
     verbose: bool = False
     isolation: Any = "auto"
 
+    _takes_anomalies = False
     # What other machines of one class have as parameters.
     max_steps: ClassVar[None] = None
     cache_size: ClassVar[float] = 200.0
@@ -201,7 +202,7 @@ class SVDDEnsemble(OneClassMachine):
     # -- fitting -------------------------------------------------------------------------------
 
     @fitting
-    def fit(self, X, y=None, sample_weight=None, callback=None) -> Self:
+    def fit(self, X, y=None, sample_weight=None, callback=None, anomalies=None) -> Self:
         """Fit the bags.
 
         Parameters
@@ -215,11 +216,14 @@ class SVDDEnsemble(OneClassMachine):
         callback : callable, default=None
             Called with the newest entry of ``history_`` after every bag; returning True
             stops the fit.
+        anomalies : None
+            Bags don't learn from confirmed anomalies; anything but None is refused.
 
         Returns
         -------
         self : estimator
         """
+        _refuse(anomalies)
         rows = fit_rows(self, X, sample_weight)
         by_neighbors = self.gamma == "neighbors"
         if by_neighbors:
@@ -304,6 +308,11 @@ class SVDDEnsemble(OneClassMachine):
                 ConvergenceWarning,
             )
 
+    def _read_new(self, X, y, sample_weight, anomalies=None):
+        _refuse(anomalies)
+        new = super()._read_new(X, y, sample_weight)
+        return {name: value for name, value in new.items() if name != "anomaly"}
+
     def _describe(self):
         """The bags of the rows that are there; those that hold the same rows stay."""
         rows, last = self._stream.training_rows(), self._late.last("solution")
@@ -356,3 +365,11 @@ class SVDDEnsemble(OneClassMachine):
 
 def _kernel(name, degree, coef0, gamma):
     return make_kernel(name, gamma, degree, coef0)
+
+
+def _refuse(anomalies):
+    if anomalies is not None:
+        raise ValueError(
+            "SVDDEnsemble doesn't learn from confirmed anomalies (anomalies=...): leave these "
+            "rows out of X, or use SVDD or OneClassSVM."
+        )

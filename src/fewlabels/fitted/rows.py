@@ -11,4 +11,5 @@ class TrainingRows:
 
     X: np.ndarray  # or CSR array, as they were given
     weight: np.ndarray  # 0 for rows that have no part in the fit
-    label: np.ndarray | None = None  # +1, -1, 0 for none; None for machines of one class
+    # +1, -1, 0 for none. Of one class: -1 for confirmed anomalies, None where there are none.
+    label: np.ndarray | None = None

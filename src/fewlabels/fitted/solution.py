@@ -76,7 +76,7 @@ class OneClassSolution(Solution):
         """
         share = TIE_FLOAT32 if self.function.float64 is False else TIE
         # Sums of positive terms are as exact as these, relative to themselves.
-        is_relative = self.function.kernel.is_similarity
+        is_relative = self.function.kernel.is_similarity and not np.any(self.function.coef < 0.0)
         return Conformal(
             scores=scores,
             keys=keys,
@@ -101,10 +101,13 @@ class Certificate:
     positive: np.ndarray  # which training rows it finds on the positive side
 
 
-def edges_of_scores(kernel, size, boundary):
-    """The ``boundary`` of a function, what counts as on it, and where its log scale begins."""
+def edges_of_scores(kernel, size, boundary, coef):
+    """The ``boundary`` of a function, what counts as on it, and where its log scale begins.
+
+    A sum with negative coefficients, of confirmed anomalies, has no log scale.
+    """
     rounding = ROUNDING * size
-    if not kernel.is_similarity:
+    if not kernel.is_similarity or np.any(coef < 0.0):
         return {"boundary": boundary, "rounding": rounding}
     rounding, tail = min(rounding, TIE * abs(boundary)), TAIL * max(boundary, 0.0)
     return {"boundary": boundary, "rounding": rounding, "tail": tail}

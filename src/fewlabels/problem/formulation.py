@@ -48,6 +48,10 @@ class Formulation(ABC):
     def penalty(self, rows: Rows, mass) -> Penalty:
         """Penalties of the variables ``b`` of some rows, of all that weigh ``mass``."""
 
+    def masses(self, rows: Rows):
+        """How much each row adds to the mass."""
+        return rows["weight"]
+
     def fewest(self, mass):
         """Share of the rows that are support vectors at least, as far as that is known."""
         return 1.0
@@ -65,7 +69,7 @@ class Formulation(ABC):
 
     def problem(self, gram, rows: Rows, mass=None) -> DualProblem:
         """The machine's problem over rows, in its own variables ``a``."""
-        mass = float(np.sum(rows["weight"])) if mass is None else mass
+        mass = float(np.sum(self.masses(rows))) if mass is None else mass
         penalty, total = self.stated(rows, mass)
         return DualProblem(gram, penalty, total, scale=self.scale, ridge=self.ridge(rows))
 

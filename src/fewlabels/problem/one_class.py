@@ -1,4 +1,10 @@
-"""Machines of one class as problem (P): the ball and the one-class SVM."""
+"""Machines of one class as problem (P): the ball and the one-class SVM.
+
+Rows may have the mark "anomaly": confirmed anomalies (Tax & Duin 2004, section 2.2). Their
+variables lie in ``[-C_anomaly w_i, 0]``. With squared slack there is no lower end, but the ridge
+``1 / (2 C_anomaly w_i)``. Slopes, kernel and total are those of normal rows. Only normal rows
+count towards the mass.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -7,17 +13,55 @@ import numpy as np
 from .formulation import Formulation
 from .penalty import Penalty
 
+# Default cost of an anomaly's slack, in units of the cost of a normal row's.
+ANOMALY_COST = 10.0
+
+
+def anomalies_of(rows):
+    """Mask of the confirmed anomalies among some rows; None without any."""
+    anomaly = rows.get("anomaly")
+    return anomaly if anomaly is not None and anomaly.any() else None
+
+
+class OneClassFormulation(Formulation):
+    """What machines of one class share: normal rows, and confirmed anomalies."""
+
+    def masses(self, rows):
+        anomaly = anomalies_of(rows)
+        return rows["weight"] if anomaly is None else np.where(anomaly, 0.0, rows["weight"])
+
+    def check_left(self, rows):
+        super().check_left(rows)
+        anomaly = anomalies_of(rows)
+        if anomaly is not None and not np.any(self.takes(rows) & ~anomaly):
+            raise ValueError(
+                "all training rows with a weight would be confirmed anomalies; keep at least one "
+                "normal row."
+            )
+
+    @staticmethod
+    def _penalty(rows, upper, lower, slope):
+        """The linear penalty with the upper ends of normal rows, or anomalies' ``lower`` ends."""
+        anomaly = anomalies_of(rows)
+        low = 0.0 if anomaly is None else np.where(anomaly, lower, 0.0)
+        up = upper if anomaly is None else np.where(anomaly, 0.0, upper)
+        return Penalty.linear(low, up, slope, len(rows["weight"]))
+
 
 @dataclass(frozen=True)
-class Ball(Formulation):
+class Ball(OneClassFormulation):
     """What balls share: ``min a'Ka - sum a_i K_ii + ...``; rows have their "diagonal", K_ii."""
 
     C: float  # cost of slack, > 0
     origin: float = 0.0  # taken from all K_ii, which may be large and nearly the same
     constant: bool = False  # all K_ii are the origin: slopes are 0 whatever the mass
+    C_anomaly: float | None = None  # cost of an anomaly's slack, > 0; None: ANOMALY_COST times C
 
     scale = 2.0
     needs_diagonal = True
+
+    def _anomaly_cost(self):
+        return ANOMALY_COST * self.C if self.C_anomaly is None else self.C_anomaly
 
     def _slope(self, rows, mass):
         return self.unit(mass) * (self.origin - rows["diagonal"])
@@ -59,10 +103,13 @@ class SquaredSlackBall(Ball):
         return 0.0
 
     def penalty(self, rows, mass):
-        return Penalty.linear(0.0, np.inf, self._slope(rows, mass), len(rows["weight"]))
+        return self._penalty(rows, np.inf, -np.inf, self._slope(rows, mass))
 
     def ridge(self, rows):
-        return 1.0 / (2.0 * self.C * rows["weight"])
+        anomaly, C = anomalies_of(rows), self.C
+        if anomaly is not None:
+            C = np.where(anomaly, self._anomaly_cost(), C)
+        return 1.0 / (2.0 * C * rows["weight"])
 
 
 @dataclass(frozen=True)
@@ -72,6 +119,7 @@ class LinearSlackBall(Ball):
     ``min_a a'Ka - sum a_i K_ii``, ``sum a = 1``, ``0 <= a_i <= C w_i``: Q = 2K. With nu,
     ``C = 1 / (nu sum(w))``, and ``b = a / C`` solves ``min b'Kb - sum b_i K_ii / C``,
     ``sum b = 1 / C``, ``0 <= b_i <= w_i``: total and slopes move with rows, no bound does.
+    ``C_anomaly`` is then in units of C: ``-C_anomaly w_i <= b_i <= 0``.
     """
 
     nu: float | None = None  # in place of C, in (0, 1]
@@ -94,9 +142,14 @@ class LinearSlackBall(Ball):
         return 1.0 / (self.C * mass) if self.nu is None else self.nu
 
     def penalty(self, rows, mass):
-        weight = rows["weight"]
+        weight, cost = rows["weight"], self._anomaly_cost()
         upper = weight if self.nu is not None else self.C * weight
-        return Penalty.linear(0.0, upper, self._slope(rows, mass), len(weight))
+        return self._penalty(rows, upper, -cost * weight, self._slope(rows, mass))
+
+    def _anomaly_cost(self):
+        if self.nu is None or self.C_anomaly is not None:
+            return super()._anomaly_cost()
+        return ANOMALY_COST
 
     def has_solution(self, mass):
         """Whether C is large enough for rows that weigh ``mass``."""
@@ -104,7 +157,7 @@ class LinearSlackBall(Ball):
 
     def check_left(self, rows):
         super().check_left(rows)
-        mass = float(rows["weight"].sum())
+        mass = float(self.masses(rows).sum())
         if not self.has_solution(mass):
             raise ValueError(
                 f"C={self.C:g} with slack='linear' leaves no solution for rows that weigh "
@@ -114,14 +167,16 @@ class LinearSlackBall(Ball):
 
 
 @dataclass(frozen=True)
-class OneClass(Formulation):
+class OneClass(OneClassFormulation):
     """One-class SVM (Schoelkopf et al. 2001), duals normalised to sum to one.
 
     ``min_a a'Ka/2``, ``sum a = 1``, ``0 <= a_i <= w_i / (nu sum(w))``. In LIBSVM's
     ``b = nu sum(w) a``, which are in [0, w_i], only the total moves with the number of rows.
+    Those of anomalies are in [-C_anomaly w_i, 0].
     """
 
     nu: float  # bound on the share of margin errors, in (0, 1]
+    C_anomaly: float = ANOMALY_COST  # cost of an anomaly's slack in units of a normal row's, > 0
 
     moves_with_rows = False
 
@@ -135,18 +190,20 @@ class OneClass(Formulation):
         return self.nu
 
     def penalty(self, rows, mass):
-        return Penalty.linear(0.0, rows["weight"], 0.0, len(rows["weight"]))
+        weight = rows["weight"]
+        return self._penalty(rows, weight, -self.C_anomaly * weight, 0.0)
 
     def decision(self, rows, k, a, h, multiplier, mass):
         return h[k]
 
 
-def _rows(gram, weight):
+def _rows(gram, weight, anomaly):
     weight = np.ones(gram.n) if weight is None else np.asarray(weight, dtype=float)
-    return {"weight": weight, "diagonal": gram.diagonal()}
+    rows = {"weight": weight, "diagonal": gram.diagonal()}
+    return rows if anomaly is None else rows | {"anomaly": np.asarray(anomaly, dtype=bool)}
 
 
-def svdd_squared(gram, C, weight=None):
+def svdd_squared(gram, C, weight=None, anomaly=None, C_anomaly=None):
     """The problem of :class:`SquaredSlackBall`.
 
     Parameters
@@ -157,21 +214,26 @@ def svdd_squared(gram, C, weight=None):
         Cost of slack, > 0.
     weight : ndarray of shape (n,), optional
         Weights w, > 0; a row of weight 2 acts as two equal rows.
+    anomaly : ndarray of bool of shape (n,), optional
+        Mask of the confirmed anomalies.
+    C_anomaly : float or None, default=None
+        Cost of an anomaly's slack, > 0; None for 10 C.
     """
-    return SquaredSlackBall(C).problem(gram, _rows(gram, weight))
+    return SquaredSlackBall(C, C_anomaly=C_anomaly).problem(gram, _rows(gram, weight, anomaly))
 
 
-def svdd_linear(gram, C, weight=None):
-    """The problem of :class:`LinearSlackBall`, of ``C sum(w) >= 1``.
+def svdd_linear(gram, C, weight=None, anomaly=None, C_anomaly=None):
+    """The problem of :class:`LinearSlackBall`, of ``C sum(w) >= 1`` over normal rows.
 
-    ``gram`` and ``weight`` are as in :func:`svdd_squared`.
+    ``gram``, ``weight``, ``anomaly`` and ``C_anomaly`` are as in :func:`svdd_squared`.
     """
-    return LinearSlackBall(C).problem(gram, _rows(gram, weight))
+    return LinearSlackBall(C, C_anomaly=C_anomaly).problem(gram, _rows(gram, weight, anomaly))
 
 
-def one_class(gram, nu, weight=None):
+def one_class(gram, nu, weight=None, anomaly=None, C_anomaly=ANOMALY_COST):
     """The problem of :class:`OneClass`, nu in (0, 1].
 
-    ``gram`` and ``weight`` are as in :func:`svdd_squared`.
+    ``gram``, ``weight`` and ``anomaly`` are as in :func:`svdd_squared`. ``C_anomaly`` is in units
+    of the cost of a normal row's slack.
     """
-    return OneClass(nu).problem(gram, _rows(gram, weight))
+    return OneClass(nu, C_anomaly).problem(gram, _rows(gram, weight, anomaly))

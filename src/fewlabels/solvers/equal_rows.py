@@ -73,7 +73,7 @@ def _of_a_kind(problem, copies):
     """Those of the copies whose penalties have the same slopes, and breakpoints in one ratio."""
     p, ridge, n = problem.penalty, problem.ridge, problem.n
     slopes = [p.slope_left] if p.slope_left is p.slope_right else [p.slope_left, p.slope_right]
-    marks = [p.is_from_above]
+    marks = [p.is_from_above, p.upper <= 0.0]
     if ridge.any():
         marks.append(ridge > 0.0)
         with np.errstate(invalid="ignore"):  # an end of 0 or inf is in any ratio

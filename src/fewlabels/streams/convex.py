@@ -16,6 +16,7 @@ from ..problem.penalty import group_sums
 from ..solvers import Status
 from ..solvers.path import PathFollower
 from ..solvers.result import certify
+from .anomalies import AnomalyMarks
 from .rows import HeldRows, PlainState, caught_up
 
 # A variable of a start that is this near a breakpoint, relative to its interval, is on it.
@@ -33,21 +34,22 @@ class ConvexStream(PlainState):
     operation there is no path, and the solution is the one that the stream was given.
 
     ``rows`` are HeldRows with "weight". Where they have a mark "calibrates", marked rows keep
-    their weight but take no part. ``start`` are the variables of all rows and the multiplier of a
-    solution, those of the machine, which took ``n_steps`` and has a ``history``; ``shift`` is
-    taken from all rows before the kernel sees them. ``version`` goes up with everything that may
-    change the solution; ``done``: the path has caught up with the rows. ``on_path`` are the places
-    of the rows on the path (before it begins, of those that it starts from), ``mass`` the sum of
-    their weights.
+    their weight but take no part; for the mark "anomaly" see ``AnomalyMarks``. ``start`` are the
+    variables of all rows and the multiplier of a solution, those of the machine, which took
+    ``n_steps`` and has a ``history``; ``shift`` is taken from all rows before the kernel sees
+    them. ``version`` goes up with everything that may change the solution; ``done``: the path has
+    caught up with the rows. ``on_path`` are the places of the rows on the path (before it begins,
+    of those that it starts from), ``mass`` the sum of their weights.
     """
 
     cache_size, n_jobs, deadline = 200e6, 1, ENDLESS
     # Numbers of rows that follow from the others, and are not saved.
-    derived_values: tuple[str, ...] = ("diagonal", "key")
+    derived_values: tuple[str, ...] = ("diagonal", "key", "followed")
 
     def __init__(self, formulation, kernel, rows, start, *, shift=None, n_steps=0, history=()):
         self.stated = self.formulation = formulation
         self.kernel, self.shift, self.rows = kernel, shift, rows
+        self.marks = AnomalyMarks(rows)
         self.version, self.done = 0, True
         self._start = start  # the machine's, until a path has begun: then that of the path
         self._steps_before, self._history_before = n_steps, list(history)
@@ -62,11 +64,12 @@ class ConvexStream(PlainState):
             return
         rows = self.rows
         rows["key"] = row_keys(rows.X)
+        self.marks.begin()
         if self.formulation.needs_diagonal:
             rows["diagonal"] = self._diagonal(rows.X)
         self.formulation = self.stated.on_path(rows)
         self.on_path = np.flatnonzero(self._wanted())
-        self.mass = float(rows["weight"][self.on_path].sum())
+        self.mass = self._mass_of(self.on_path)
         a, multiplier = self._start
         self._start = (
             a * self.formulation.unit(self.mass),
@@ -111,17 +114,18 @@ class ConvexStream(PlainState):
 
     def kinds(self):
         """Masks of the kinds of rows that a machine needs one of."""
-        calibrates = self.rows.get("calibrates")
-        return [np.ones(self.rows.n_places, bool) if calibrates is None else ~calibrates]
+        normal, calibrates = ~self.marks.mask, self.rows.get("calibrates")
+        return [normal if calibrates is None else normal & ~calibrates]
 
-    def add(self, X, **values):
-        """Add rows with their numbers, "weight" among them; their places."""
+    def add(self, X, anomaly=None, **values):
+        """Add rows with their numbers, "weight" among them, and perhaps marks; their places."""
         self._prepare()
+        values |= self.marks.of_new(row_keys(X), anomaly)
         if self.formulation.needs_diagonal:
             values["diagonal"] = self._diagonal(X)
         self.formulation = self.formulation.joined_by(values)
         self.version += 1
-        return self.rows.append(X, key=row_keys(X), **values)
+        return self.rows.append(X, **values)
 
     def remove(self, indices, switching=None):
         """Let rows go, by what users call them.
@@ -142,10 +146,34 @@ class ConvexStream(PlainState):
         self.rows.drop(places)
         return places
 
+    def relabel(self, indices, anomaly, switching=None):
+        """Let rows become anomalies, or normal rows, by what users call them.
+
+        ``anomaly`` are their marks. Anomalies calibrate no more, and rows that become normal are
+        trained on. Those ``switching`` go from training to calibration, or the other way.
+        """
+        self._prepare()
+        self.marks.hold()
+        rows, places = self.rows, self.rows.places[indices]
+        marks, calibrates = rows["anomaly"].copy(), rows.get("calibrates")
+        marks[places] = anomaly
+        if calibrates is not None:
+            calibrates = calibrates & ~marks
+            moved = rows.places[switching]
+            calibrates[moved] = ~calibrates[moved]
+        left = rows.alive if calibrates is None else rows.alive & ~calibrates
+        self.formulation.check_left(rows.at(left) | {"anomaly": marks[left]})
+        self.version += 1
+        rows["anomaly"] = marks
+        if calibrates is not None:
+            rows["calibrates"] = calibrates
+
     def training_rows(self):
         """The rows that are there, as ``TrainingRows``."""
         state = self.rows.state()
-        return TrainingRows(state["X"], _weight_in_training(state))
+        anomaly = state.get("anomaly")
+        label = None if anomaly is None else np.where(anomaly, -1, 1).astype(np.int8)
+        return TrainingRows(state["X"], _weight_in_training(state), label)
 
     # -- the path -------------------------------------------------------------------------------
 
@@ -154,6 +182,7 @@ class ConvexStream(PlainState):
         self._prepare()
         before = self._start, self._steps_before, self._history_before
         is_first = self.path is None and self.done
+        is_first = is_first and not self.marks.turning(self.on_path).any()
         is_first = is_first and np.array_equal(np.flatnonzero(self._wanted()), self.on_path)
         self.done = False
         try:
@@ -200,9 +229,11 @@ class ConvexStream(PlainState):
         Rows arrive before others leave, so that every sum on the way can be reached.
         """
         self._notice()
+        self.marks.turn(self.on_path)
         wanted, there = self._wanted(), np.zeros(self.rows.n_places, bool)
         there[self.on_path] = True
-        joining, stays = np.flatnonzero(wanted & ~there), wanted[self.on_path]
+        joining = np.flatnonzero(wanted & ~there)
+        stays = wanted[self.on_path] & ~self.marks.turning(self.on_path)
         if len(joining):
             return self._join(joining, max_steps)
         if not stays.all():
@@ -218,7 +249,7 @@ class ConvexStream(PlainState):
 
     def _join(self, joining, max_steps):
         """Let rows join the path: those that equal rows on it, or else the others."""
-        heads, key, weight = self.heads, self.rows["key"], self.rows["weight"]
+        heads, key = self.heads, self.rows["key"]
         here = key[heads]
         is_alike = here == key[joining] if len(joining) == 1 else np.isin(here, key[joining])
         alike = np.flatnonzero(is_alike)
@@ -238,7 +269,7 @@ class ConvexStream(PlainState):
             order = np.argsort(on_path)
             on_path, of = on_path[order], of[order]
         self.on_path, self.of = on_path, of
-        mass = self._set_mass(weight[on_path].sum())
+        mass = self._set_mass(self._mass_of(on_path))
         penalties, total = self.penalties(self.merged(changed), mass), self.formulation.total(mass)
         if known.any():
             return self.path.change(changed, penalties, total=total, max_steps=max_steps)
@@ -251,17 +282,23 @@ class ConvexStream(PlainState):
         is_copy = ~stays & left[self.of]
         stays = ~is_copy if is_copy.any() else stays
         self._leaving = self.on_path[~stays]
-        mass = self._set_mass(self.rows["weight"][self.on_path[stays]].sum())
+        mass = self._set_mass(self._mass_of(self.on_path[stays]))
         changed, total = np.unique(self.of[~stays]), self.formulation.total(mass)
         if not is_copy.any():
             return self.path.remove(changed, total=total, max_steps=max_steps)
         penalties = self.penalties(self.merged(changed, stays), mass)
         return self.path.change(changed, penalties, total=total, max_steps=max_steps)
 
+    def _mass_of(self, places):
+        """How much the rows at places weigh together."""
+        if self.rows.get("followed") is None:
+            return float(self.rows["weight"][places].sum())
+        return float(self.formulation.masses(self.marks.at(places)).sum())
+
     def _set_mass(self, mass):
         self.stale |= self.formulation.moves_slopes and mass != self.mass
-        self.mass = float(mass)
-        return self.mass
+        self.mass = mass
+        return mass
 
     def _notice(self):
         """See whether rows that were leaving have left the path, and others never joined it."""
@@ -287,7 +324,7 @@ class ConvexStream(PlainState):
         """Numbers of rows of the path by name, with the weights of the rows that stay together."""
         heads, weight = self.heads, self.rows["weight"][self.on_path[stays]]
         weight = np.bincount(self.of[stays], weight, minlength=len(heads))
-        return self.rows.at(heads[numbers]) | {"weight": weight[numbers]}
+        return self.marks.at(heads[numbers]) | {"weight": weight[numbers]}
 
     def penalties(self, rows, mass):
         """RowPenalties of rows of the path, from their numbers."""
@@ -313,6 +350,7 @@ class ConvexStream(PlainState):
 
     def _begin(self):
         """Begin the path at a solution, and make that exact."""
+        self.marks.turn(self.on_path[:0])
         places = np.flatnonzero(self._wanted())
         copies = Copies.among(self.rows.rows(places), self.rows["key"][places])
         known, multiplier = self._start
@@ -320,7 +358,7 @@ class ConvexStream(PlainState):
         self._start = a, multiplier  # of all rows, also if this is interrupted
         self._keep(places, copies.of)
         self._leaving = self._leaving[:0]
-        self.mass, self.stale = float(self.rows["weight"][places].sum()), False
+        self.mass, self.stale = self._mass_of(places), False
         penalties = self.penalties(self.merged(), self.mass)
         a = penalties.penalty.rounded(group_sums(copies, a[places]), _ON_AT_FIRST)
         members = int(penalties.penalty.between(a).sum())
@@ -351,7 +389,7 @@ class ConvexStream(PlainState):
         """The variables of the rows on the path, those of equal rows shared out."""
         a, of = self.path.a, self.of
         if len(a) < len(of):
-            rows = self.rows.at(self.on_path)
+            rows = self.marks.at(self.on_path)
             penalties = self.penalties(rows, self.mass)
             if penalties.ridge.any():
                 return a[of] * (rows["weight"] / self.merged()["weight"][of])
@@ -386,7 +424,7 @@ class ConvexStream(PlainState):
         if gram is None:
             X = self.kernel_rows(self.on_path)
             gram = make_gram(self.kernel, X, dtype=np.float64, n_jobs=self.n_jobs)
-        problem = self.stated.problem(gram, self.rows.at(self.on_path))
+        problem = self.stated.problem(gram, self.marks.at(self.on_path))
         a = self._start[0][self.on_path] if path is None else self._variables()
         a = problem.penalty.rounded(a / unit)
         if path is None:
@@ -418,6 +456,8 @@ class ConvexStream(PlainState):
         kept = {name: value for name, value in rows.items() if name not in self.derived_values}
         if np.any(own[weight != own] != 1.0):
             kept["weight_before"] = own
+        if "anomaly" in kept and not kept["anomaly"].any():
+            del kept["anomaly"]
         return {
             "formulation": self.stated, "kernel": self.kernel, "shift": self.shift,
             "rows": kept | {"weight": None if np.all(weight == 1.0) else weight},

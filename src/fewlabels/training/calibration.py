@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from .._deadline import ENDLESS
 from ..fitted.conformal import DECIMALS
 from ..fitted.function import continued
-from .leave_one_out import sums_without
+from .leave_one_out import decisions_without, sums_without
 
 # "auto" leaves single rows out where that takes seconds: always up to here, ...
 _FEW_ROWS = 1000
@@ -41,12 +41,58 @@ def is_split(calibration, is_matrix, n, n_support=None):
     return n > _FEW_ROWS and n_support is not None and n_support > _FEW_SUPPORT
 
 
-def draw_held_out(n, rate, seed):
-    """Mask of the rows that are held out."""
-    held_out = np.zeros(n, bool)
+def draw_held_out(n, rate, seed, anomaly=None):
+    """Mask of the rows that are held out; none of those in the mask ``anomaly`` is."""
+    held_out, normal = np.zeros(n, bool), None if anomaly is None else np.flatnonzero(~anomaly)
+    n = n if normal is None else len(normal)
     size = min(n // 2, int(np.ceil(_HELD_OUT / rate)))
-    held_out[np.random.default_rng(seed).permutation(n)[:size]] = True
+    chosen = np.random.default_rng(seed).permutation(n)[:size]
+    held_out[chosen if normal is None else normal[chosen]] = True
     return held_out
+
+
+class Redraw(NamedTuple):
+    """How an update keeps a split: only normal rows calibrate, a ``share`` of them.
+
+    ``marks`` say which rows of a stream calibrate, ``anomaly`` which are confirmed anomalies, both
+    before the update.
+    """
+
+    marks: np.ndarray
+    anomaly: np.ndarray
+    share: float
+    rng: np.random.Generator
+
+    @classmethod
+    def of(cls, stream, share, seed):
+        """That of the next update of a stream; None without a split.
+
+        Without a ``share``, as in models that earlier versions saved, it is the present one.
+        Versions of a stream never repeat.
+        """
+        marks = held_out_marks(stream)
+        if marks is None:
+            return None
+        share = float(marks.mean()) if share is None else share
+        rng = np.random.default_rng([seed, stream.version])
+        return cls(marks, stream.marks.mask[stream.rows.alive], share, rng)
+
+    def among_new(self, n, anomaly=None):
+        """Mask of the rows that calibrate among n that arrive; ``anomaly`` is their mask."""
+        normal, chosen = np.ones(n, bool) if anomaly is None else ~anomaly, np.zeros(n, bool)
+        marks = self.marks[~self.anomaly]
+        chosen[normal] = draw_among_new(marks, self.share, int(normal.sum()), self.rng)
+        return chosen
+
+    def without(self, indices):
+        """Rows that switch between calibration and training when others go."""
+        left = np.setdiff1d(np.flatnonzero(~self.anomaly), indices)
+        return left[draw_switching(self.marks[left], self.share, self.rng)]
+
+    def after(self, anomaly):
+        """The same where ``anomaly`` are the marks afterwards; rows that become normal train."""
+        normal = np.flatnonzero(~anomaly)
+        return normal[draw_switching(self.marks[normal], self.share, self.rng)]
 
 
 def draw_among_new(marks, share, n_new, rng):
@@ -96,14 +142,33 @@ def held_rows(stream, places):
     return sp.csr_array(rows) if sp.issparse(rows) else rows
 
 
+def normal_places(stream):
+    """Places of the rows of a stream that aren't confirmed anomalies."""
+    places = stream.rows.places
+    return places[~stream.marks.mask[places]]
+
+
+def left_out_decisions(stream, places, function):
+    """Decisions about rows at places by the machines of all other rows.
+
+    Rows that have no part in any are decided by ``function``.
+    """
+    out = ~stream.takes()[places]
+    values = np.empty(len(places))
+    values[~out] = decisions_without(stream, places[~out])
+    if out.any():
+        values[out] = function(held_rows(stream, places[out])) - function.boundary
+    return values
+
+
 def scores_left_out(stream, self_weight, score, tail=0.0, deadline=ENDLESS, fewest=1):
-    """Places of the rows of a stream at its end, and their scores by the machine of all others.
+    """Places of normal rows of a stream at its end, and scores by the machine of all others.
 
     On no machine's scale; ``score`` gives those of rows that have no part, ``self_weight`` is
     that of K(x, x), and below ``tail`` scores are in log scale. With a deadline those of as many
     rows as there is time for, drawn at random, and not less than ``fewest``.
     """
-    places = stream.rows.places
+    places = normal_places(stream)
     if len(places) == 1 and stream.takes()[places].all():
         return places[:0], np.zeros(0)
     stream.check_one_left_out(places)

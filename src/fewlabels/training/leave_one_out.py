@@ -34,14 +34,25 @@ def sums_without(stream, places):
 
 
 def distinct(stream, places):
-    """Of equal rows of one weight at some places, one each; which of these every row is."""
+    """Of equal rows of one weight at some places, one each; which of these every row is.
+
+    A normal row and an anomaly are never equal.
+    """
     copies = equal_rows(stream.rows.rows(places))
     if copies is None:
         return places, np.arange(len(places))
-    weight = np.unique(stream.rows["weight"][places], return_inverse=True)[1]
-    numbers = weight * len(copies.first) + copies.of
+    numbers = np.zeros(len(places), np.intp)
+    for values in _kinds_of(stream, places):
+        numbers = numbers * len(places) + np.unique(values, return_inverse=True)[1]
+    numbers = np.unique(numbers, return_inverse=True)[1] * len(copies.first) + copies.of
     _, first, of = np.unique(numbers, return_index=True, return_inverse=True)
     return places[first], of
+
+
+def _kinds_of(stream, places):
+    """Weights of rows at some places, and how much of it counts towards the mass."""
+    rows = stream.marks.at(places)
+    return rows["weight"], stream.formulation.masses(rows)
 
 
 def _values_without(stream, places, tell):
@@ -55,17 +66,17 @@ def _values_without(stream, places, tell):
     if not len(places):
         return np.zeros(0)
     places, given = distinct(stream, places)
-    weight, where = stream.rows["weight"][places], stream.of[stream.on_path.searchsorted(places)]
+    where = stream.of[stream.on_path.searchsorted(places)]
     values, path = np.empty(len(places)), copy.deepcopy(stream.path)
-    formulation = stream.formulation
-    for w in np.unique(weight):
-        mass = stream.mass - float(w)
+    formulation, (weight, part) = stream.formulation, _kinds_of(stream, places)
+    for w, own in sorted(set(zip(weight.tolist(), part.tolist(), strict=True))):
+        mass = stream.mass - own
         if formulation.moves_slopes:
             stream.move_to(path, mass)
         elif formulation.moves_total:
             path.move(total=formulation.total(mass))
-        here = np.flatnonzero(weight == w)
-        without = _Without(stream, path, where[here], float(w), mass, tell)
+        here = np.flatnonzero((weight == w) & (part == own))
+        without = _Without(stream, path, where[here], w, mass, tell)
         is_idle = without.is_idle
         values[here[is_idle]] = without.idle_values()
         solved, found = without.solved_values()
@@ -172,7 +183,8 @@ class _Without:
         if parts.ridge.any():
             mine = together * (self.w / self.rows["weight"][split])
         else:
-            mine = together - np.minimum(together, parts.penalty.upper[split])
+            lower, upper = parts.penalty.lower[split], parts.penalty.upper[split]
+            mine = together - np.clip(together, lower, upper)
         a = np.append(a, mine)
         a[split] = together - mine
         return parts.penalty.rounded(a, _ON)

@@ -5,14 +5,20 @@ import numpy as np
 from ...training.calibration import draw_held_out
 from ...training.elsewhere.place import refuse_no_numbers
 from ...training.elsewhere.recipe import Recipe, solve_elsewhere
+from ..rows import spread_over
 from .places import check_possible, read_place
 
 
-def fit_elsewhere(machine, place, callback=None):
+def fit_elsewhere(machine, place, callback=None, anomalies=None):
     """Fit a machine of one class to the rows of a place, as its ``fit`` does to rows in memory.
 
-    The rows are not held: the machine cannot be updated.
+    The rows are not held: the machine cannot be updated. Nor does it take ``anomalies``.
     """
+    if anomalies is not None:
+        raise ValueError(
+            f"{place.are} don't take confirmed anomalies (anomalies=...); pass {place.instead}, "
+            "or fit without anomalies."
+        )
     check_possible(machine, place)
     n, held_out = place.shape[0], _held_out(machine, place)
     moments, kernel = read_place(machine, place)
@@ -20,7 +26,7 @@ def fit_elsewhere(machine, place, callback=None):
     recipe = Recipe.over(
         place, moments, kernel, formulation, moments.weight, moves=formulation.moves_with_rows
     )
-    sample = recipe.gram(place.take(machine._spread_over(place.shape[0])))
+    sample = recipe.gram(place.take(spread_over(place.shape[0])))
     ridge = formulation.ridge({"weight": np.array([moments.weight / moments.n])})
     tol, rtol = machine._tolerances(formulation, moments.weight, sample, float(np.mean(ridge)))
     found = solve_elsewhere(place, recipe, machine._settings(tol, rtol, callback))
