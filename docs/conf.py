@@ -76,47 +76,86 @@ def _display_math(self, node):
     raise nodes.SkipNode
 
 
-# Title of every part of the reference; its names are those of the module's __all__.
-_PARTS = {
-    "fewlabels": "Machines",
-    "fewlabels.jobs": "Jobs on tables",
-    "fewlabels.inspection": "Explanations and pictures",
-    "fewlabels.report": "Reports",
-    "fewlabels.onnx": "ONNX",
-    "fewlabels.metrics": "Metrics",
-    "fewlabels.baselines": "Simple methods",
-    "fewlabels.model_selection": "Choosing models",
-    "fewlabels.class_prior": "The class prior",
-    "fewlabels.datasets": "Data",
-    "fewlabels.kernels": "Kernels",
-    "fewlabels.problem": "The problem",
-    "fewlabels.solvers": "Solvers",
-    "fewlabels.solvers.path": "Path following",
-    "fewlabels.gram": "Kernel values",
-}
+# The reference by task: a title, and modules or single names. A module stands for all its names
+# that no earlier entry has listed.
+_TASKS = [
+    (
+        "Learn from one class",
+        ["fewlabels.SVDDEnsemble", "fewlabels.SVDD", "fewlabels.OneClassSVM"],
+    ),
+    ("Learn from positive and unlabelled rows", ["fewlabels.PUSVM", "fewlabels.PUEnsemble"]),
+    ("Learn from a few labels", ["fewlabels.S3VM"]),
+    (
+        "Fit a table in one call",
+        ["fewlabels.fit_table", "fewlabels.TableEncoder", "fewlabels.jobs"],
+    ),
+    ("Label rows", ["fewlabels.label", "fewlabels.labelling", "fewlabels.querying"]),
+    (
+        "Choose settings and compare models",
+        ["fewlabels.tune", "fewlabels.model_selection", "fewlabels.baselines"],
+    ),
+    ("Measure without full labels", ["fewlabels.metrics"]),
+    (
+        "Estimate class shares",
+        [
+            "fewlabels.class_prior.estimate_prior",
+            "fewlabels.class_prior.label_shift",
+            "fewlabels.class_prior.pooled_from_unlabeled",
+            "fewlabels.class_prior.unlabeled_from_pooled",
+            "fewlabels.class_prior",
+        ],
+    ),
+    ("Explain, plot and report", ["fewlabels.inspection", "fewlabels.report"]),
+    ("Fit large data", ["fewlabels.stored_rows", "fewlabels.dask"]),
+    ("Use a model elsewhere", ["fewlabels.onnx"]),
+    ("Choose a kernel", ["fewlabels.kernels"]),
+    ("Get data and versions", ["fewlabels"]),
+    ("State and solve the optimisation problem", ["fewlabels.problem", "fewlabels.solvers"]),
+    ("Follow a solution", ["fewlabels.solvers.path"]),
+    ("Compute kernel values", ["fewlabels.gram"]),
+]
+
+
+def _public(module):
+    """Qualified names of a module's public classes and functions, in the order of ``__all__``."""
+    found = importlib.import_module(module)
+    values = ((name, getattr(found, name)) for name in found.__all__)
+    return [
+        f"{module}.{name}"
+        for name, value in values
+        if inspect.isclass(value) or inspect.isfunction(value)
+    ]
+
+
+def _resolve(name):
+    module, _, attribute = name.rpartition(".")
+    return getattr(importlib.import_module(module), attribute)
 
 
 def _write_reference():
-    """A page for every public object, under the first of its names."""
-    told, pages = set(), set()
-    lines = ["API reference", "=============", "", "What ``help(...)`` prints.", ""]
-    for part, title in _PARTS.items():
-        module = importlib.import_module(part)
-        names = [
-            name
-            for name in module.__all__
-            if inspect.isclass(getattr(module, name)) or inspect.isfunction(getattr(module, name))
-            if getattr(module, name) not in told
-        ]
-        told |= {getattr(module, name) for name in names}
-        lines += [title, "-" * len(title), "", f".. currentmodule:: {part}", ""]
-        lines += [".. autosummary::", "   :toctree: reference", ""]
-        lines += [*(f"   {name}" for name in names), ""]
-        pages |= {f"{part}.{name}.rst" for name in names}
+    """A page for every public object, under the task it serves."""
+    listed, pages = set(), set()
+    lines = ["API by task", "===========", ""]
+    lines += ["The docstrings of all public classes and functions, as ``help()`` prints them.", ""]
+    for title, entries in _TASKS:
+        names = []
+        for entry in entries:
+            for name in _public(entry) if _is_module(entry) else [entry]:
+                if _resolve(name) not in listed:
+                    listed.add(_resolve(name))
+                    names.append(name)
+        lines += [title, "-" * len(title), "", ".. autosummary::", "   :toctree: reference", ""]
+        lines += [*(f"   ~{name}" for name in names), ""]
+        pages |= {f"{name}.rst" for name in names}
     _write("api.rst", lines)
     for page in (_HERE / "reference").glob("*.rst"):
-        if page.name not in pages:  # of a name that is gone
+        if page.name not in pages:  # the object no longer exists
             page.unlink()
+
+
+def _is_module(name):
+    parent, _, attribute = name.rpartition(".")
+    return not parent or attribute not in importlib.import_module(parent).__all__
 
 
 def _write_command_line():

@@ -1,14 +1,13 @@
 """
-A rate of false alarms that holds
-=================================
+A false alarm rate that holds
+=============================
 
-"Report at most 5 % of what is normal." ``nu`` does not keep that promise: it counts
-training rows, which flatter the machine that has seen them. ``target_fpr`` sets the
-threshold by rows that were left out.
+"Flag at most 5 % of what is normal." ``nu`` doesn't do that: it bounds the share of *training*
+rows outside, and a model is kinder to rows it was trained on. ``target_fpr`` sets the threshold
+from rows that were left out.
 
-Benign biopsies of scikit-learn's breast cancer data, half of them for training, fifty times
-anew: the share of the *other* benign ones that is reported, by three thresholds that were all
-asked for 5 %.
+Each of fifty runs trains on half of the benign biopsies in scikit-learn's breast cancer data. The
+plot shows the share of the *other* half that is flagged, for three ways to ask for 5 %.
 """
 
 import numpy as np
@@ -37,15 +36,15 @@ for seed in range(50):
     train, other = np.split(order, 2) if len(order) % 2 == 0 else np.split(order[1:], 2)
     scaler = StandardScaler().fit(benign[train])
     for name, make in makers.items():
-        machine = make().fit(scaler.transform(benign[train]))
-        rates[name].append(np.mean(machine.predict(scaler.transform(benign[other])) < 0))
+        model = make().fit(scaler.transform(benign[train]))
+        rates[name].append(np.mean(model.predict(scaler.transform(benign[other])) < 0))
 for name, values in rates.items():
-    print(f"{name}: {np.mean(values):.1%} of new benign rows reported, asked for {ASKED:.0%}")
+    print(f"{name}: {np.mean(values):.1%} of new benign rows flagged, asked for {ASKED:.0%}")
 
 figure, ax = plt.subplots(figsize=(9, 3.4), layout="constrained")
 ax.boxplot([100 * np.array(v) for v in rates.values()], orientation="horizontal")
 ax.set_yticks(range(1, 4), rates)
 ax.axvline(100 * ASKED, color="#e07a1f", label="asked for")
-ax.set_xlabel("% of new normal rows reported")
+ax.set_xlabel("% of new normal rows flagged")
 ax.legend()
 plt.show()

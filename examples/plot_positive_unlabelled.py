@@ -1,15 +1,15 @@
 """
-A few known positives and a pile
-================================
+Tutorial: positive and unlabelled rows
+======================================
 
-Of 212 malignant biopsies three in ten are known; the others hide among the benign ones,
-without a mark. A classifier that takes the pile for negatives is told that they are benign.
-``PUSVM`` is told that they are unknown, and estimates how many of them are malignant.
-
-Left: where the scores of both kinds lie, and the threshold. Right: what changes if the class
-prior is another one than estimated. The data come with scikit-learn, and the true labels are
-used for the pictures only.
+Three in ten malignant biopsies are labelled. The others hide among the benign ones. You will
+estimate how many are hidden, find them, and check how much the result depends on the class
+prior. The data come with scikit-learn, and the true labels are used only to check the result.
 """
+
+# %%
+# Get the data
+# ------------
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -18,33 +18,66 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from fewlabels import PUSVM
+from fewlabels import PUSVM, PUEnsemble
 from fewlabels.inspection import PriorSensitivityDisplay, ScoreDisplay
 
 X, y = load_breast_cancer(return_X_y=True)
 malignant = y == 0
-rng = np.random.default_rng(0)
-known = malignant & (rng.random(len(y)) < 0.3)
+known = malignant & (np.random.default_rng(0).random(len(y)) < 0.3)
 hidden = malignant & ~known
+print(f"{known.sum()} labelled, {(~known).sum()} unlabelled, {hidden.sum()} of them malignant")
 
-model = make_pipeline(StandardScaler(), PUSVM()).fit(X, known)
-naive = make_pipeline(StandardScaler(), SVC()).fit(X, known)
+# %%
+# Fit and compare
+# ---------------
+#
+# An ordinary classifier treats unlabelled rows as negatives, so it learns to reject the rows
+# you want. ``PUSVM`` and ``PUEnsemble`` estimate the share of hidden positives instead.
 
+models = {"SVC": SVC(), "PUSVM": PUSVM(), "PUEnsemble": PUEnsemble()}
+for name, estimator in models.items():
+    models[name] = make_pipeline(StandardScaler(), estimator).fit(X, known)
+    flagged = (models[name].predict(X) == 1) & ~known
+    precision = malignant[flagged].mean() if flagged.any() else np.nan
+    print(f"{name}: recall {flagged[hidden].mean():.2f}, precision {precision:.2f}")
+
+model = models["PUSVM"]
 low, high = model[-1].prior_interval_
-print(f"malignant in the pile: {model[-1].prior_:.2f} ({low:.2f} to {high:.2f}), truth "
-      f"{hidden.sum() / (~known).sum():.2f}")  # fmt: skip
-for name, machine in (("PUSVM", model), ("SVC, pile as negatives", naive)):
-    found = machine.predict(X) == 1
-    print(f"{name}: {found[hidden].sum()} of {hidden.sum()} hidden ones found, "
-          f"{found[~malignant].sum()} false alarms")  # fmt: skip
+truth = hidden.sum() / (~known).sum()
+print(f"class prior {model[-1].prior_:.2f} (90 % CI {low:.2f} to {high:.2f}), truth {truth:.2f}")
+
+# %%
+# Check the threshold and the prior
+# ---------------------------------
+#
+# Left: scores of the unlabelled rows, and the threshold. Right: the share of rows predicted
+# positive follows the prior. If you know the prior, pass it as ``prior=``.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.6), layout="constrained")
-kinds = np.where(malignant, "malignant, not known", "benign")
+kinds = np.where(malignant, "malignant", "benign")
 ScoreDisplay.from_estimator(model, X[~known], kinds[~known], ax=left)
-left.set_title("scores of the pile")
+left.set_title("scores of the unlabelled rows")
 PriorSensitivityDisplay.from_estimator(
     model, X, known, priors=[0.15, 0.2, 0.25, 0.3, 0.35, 0.4], ax=right
 )
-right.axvline(hidden.sum() / (~known).sum(), color="black", linewidth=1.0)
-right.set_title("if the prior were another one (line: the truth)")
+right.axvline(truth, color="black", linewidth=1.0)
+right.set_title("with another prior (line: the truth)")
 plt.show()
+
+# %%
+# When it goes wrong
+# ------------------
+#
+# All of this assumes that the labelled positives are a random sample. Here only the largest
+# tumours are labelled. The estimated prior collapses, and its interval doesn't show it.
+
+large = malignant & (X[:, 23] > np.quantile(X[malignant, 23], 0.7))
+biased = make_pipeline(StandardScaler(), PUSVM()).fit(X, large)
+print(f"prior {biased[-1].prior_:.3f}, truth {(malignant & ~large).sum() / (~large).sum():.2f}")
+
+# %%
+# Next steps
+# ----------
+#
+# * The guide "Learn from positive and unlabelled rows" explains thresholds, priors and settings.
+# * ``fewlabels.tune`` chooses the settings without negatives.

@@ -1,13 +1,12 @@
 """
-Rows and labels that keep coming
-================================
+Update a model with new rows and labels
+=======================================
 
-Images of threes and eights arrive one by one; one in twenty has a label. Every arrival moves
-the solution to where a fit to all rows so far has it, in milliseconds, and the error on images
-that never arrive goes down.
+Images of threes and eights arrive one at a time, and one in twenty has a label. Each update
+takes milliseconds and ends exactly at a local minimum for all rows so far. At the end, a label
+is removed and a hundred rows are forgotten, just as exactly.
 
-Left: how long each update took. Right: the share of new images that is told right. At the end
-a label is taken back and a hundred rows are forgotten, just as exactly.
+Left: the time per update. Right: the accuracy on images that never arrive.
 """
 
 import time
@@ -40,7 +39,7 @@ for row in arriving:
     held.append(row + 1)
     right.append(np.mean(model.predict(X[new]) == truth[new]))
 print(f"{len(held)} updates, median {1e3 * np.median(seconds):.2f} ms")
-print(f"images that never arrived: {right[0]:.1%} right at first, {right[-1]:.1%} at the end")
+print(f"accuracy on other images: {right[0]:.1%} at first, {right[-1]:.1%} at the end")
 
 model.relabel([20], None).forget(range(100))
 print(f"{model.shape_fit_[0]} rows left, largest KKT violation {model.kkt_violation_:.1e}")
@@ -48,5 +47,5 @@ print(f"{model.shape_fit_[0]} rows left, largest KKT violation {model.kkt_violat
 figure, (left, middle) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
 LatencyDisplay(held, seconds).plot(ax=left)
 middle.plot(held, 100.0 * np.array(right))
-middle.set(xlabel="rows held", ylabel="% of new images told right")
+middle.set(xlabel="rows in the model", ylabel="accuracy in %")
 plt.show()

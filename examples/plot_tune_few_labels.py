@@ -1,14 +1,14 @@
 """
-Settings from forty labels: S3VM
-================================
+Choose settings with forty labels: S3VM
+=======================================
 
-Forty images are labelled as digits below or above 4.5, two hundred are not. ``tune`` hides a
-fifth of the labels at a time and keeps the unlabelled rows in training. With so few labels the
-best of several settings is often best by chance, so another setting must be clearly ahead of
-yours.
+Forty images are labelled as digits below or above 4.5, and two hundred are not. ``tune`` hides
+a fifth of the labels at a time and keeps the unlabelled rows in training. With so few labels
+the best of several settings often wins by chance, so another setting must be clearly better
+than yours.
 
-Left: the search, with an SVM of the labels alone beside it. Right: accuracy on the unlabelled
-rows, by the truth. The same in a ``GridSearchCV`` over a pipeline comes last.
+Left: the search, next to an SVM of the labels alone. Right: the true accuracy on the unlabelled
+rows. The last part does the same with ``GridSearchCV``.
 """
 
 import numpy as np
@@ -28,9 +28,9 @@ X, truth = images[rows] / 16.0, (digit[rows] > 4).astype(int)
 y = np.where(np.arange(len(rows)) < 40, truth, -1)  # -1: unlabelled
 
 
-def accuracy(machine):
-    """By labels that the search does not have."""
-    return np.mean(machine.predict(X[40:]) == truth[40:])
+def accuracy(estimator):
+    """Accuracy by labels that the search does not see."""
+    return np.mean(estimator.predict(X[40:]) == truth[40:])
 
 
 model = tune(S3VM(), X, y, time_budget=20)
@@ -44,7 +44,7 @@ grid = GridSearchCV(
 ).fit(X, y)  # fmt: skip
 print("GridSearchCV:", grid.best_params_)
 results["GridSearchCV"] = accuracy(grid)
-results["labels alone"] = accuracy(S3VM().fit(X[:40], y[:40]))
+results["labels only"] = accuracy(S3VM().fit(X[:40], y[:40]))
 print({name: round(float(value), 3) for name, value in results.items()})
 
 figure, (search, bars) = plt.subplots(1, 2, figsize=(13, 4.8), layout="constrained")

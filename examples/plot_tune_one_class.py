@@ -1,14 +1,14 @@
 """
-Settings without labels: one class
-==================================
+Choose settings without labels: one class
+=========================================
 
-The usual width of the kernel makes ``SVDD`` lose to ten-line baselines, and cross-validation
-cannot help: nothing tells which rows are anomalies. ``tune`` applies a rule from the distances
-between neighbours instead, and sets a threshold for a rate of false alarms.
+With the usual kernel width, ``SVDD`` loses to simple baselines. Cross-validation can't help,
+because no row is known to be an anomaly. ``tune`` applies a rule based on nearest-neighbour
+distances instead, and sets the threshold for a false alarm rate.
 
-Here one in ten training rows is malignant and nobody knows which. Left: what the account of the
-choice says about other settings, which describes and does not decide. Right: new rows, by the
-truth, with the same widths in a ``GridSearchCV`` over a pipeline beside.
+Here one in ten training rows is malignant, and the model doesn't know which. Left: how other
+settings compare, for information only. Right: the ROC curve on new rows, next to a
+``GridSearchCV`` over the same widths.
 """
 
 import numpy as np
@@ -32,13 +32,13 @@ new = np.setdiff1d(np.arange(len(y)), train)
 model = tune(make_pipeline(StandardScaler(), SVDD()), X[train])
 print(model.tuning_)
 default = make_pipeline(StandardScaler(), SVDD()).fit(X[train])
-for name, machine in (("defaults", default), ("tuned", model)):
-    auc = roc_auc_score(~malignant[new], machine.score_samples(X[new]))
-    alarms = np.mean(machine.predict(X[new][~malignant[new]]) == -1)
+for name, fitted in (("defaults", default), ("tuned", model)):
+    auc = roc_auc_score(~malignant[new], fitted.score_samples(X[new]))
+    alarms = np.mean(fitted.predict(X[new][~malignant[new]]) == -1)
     print(f"{name}: AUC {auc:.3f}, {alarms:.1%} of new benign rows are rejected")
 
-# The same in scikit-learn's words: the rows of the rule, its width and others, and a score that
-# needs no anomalies. On real sets that score did not choose widths reliably.
+# The same with GridSearchCV: the rule's rows, its width and two others, and a score that needs
+# no anomalies. On real data that score did not choose widths reliably.
 rows = StandardScaler().fit_transform(X[train])
 core = ~far_from_neighbors(rows, 0.4)
 widths = [neighbor_gamma(rows[core], factor) for factor in (1.0, 4.0, 16.0)]
@@ -51,10 +51,10 @@ print(f"GridSearchCV: {grid.best_params_}, AUC {auc:.3f}")
 
 figure, (search, curves) = plt.subplots(1, 2, figsize=(13, 4.8), layout="constrained")
 model.tuning_.plot(search)
-machines = {"tuned": model, "GridSearchCV": grid, "defaults": default}
-for name, machine in machines.items():
+models = {"tuned": model, "GridSearchCV": grid, "defaults": default}
+for name, fitted in models.items():
     RocCurveDisplay.from_predictions(
-        ~malignant[new], machine.score_samples(X[new]), ax=curves, name=name
+        ~malignant[new], fitted.score_samples(X[new]), ax=curves, name=name
     )
 curves.set(xlabel="malignant rows kept", ylabel="benign rows kept", title="New rows")
 plt.show()

@@ -1,14 +1,13 @@
 """
-Settings without negatives: positive and unlabelled rows
-========================================================
+Choose settings without negatives: positive and unlabelled rows
+===============================================================
 
-Sixty images are known to show an even digit; five hundred more show anything. Accuracy cannot
-be measured without negatives. ``tune`` holds out rows of both kinds and takes the penalty
-``lam`` and the width ``gamma`` with the best area of positive against unlabelled rows, less the
-risk that the class prior lets one estimate.
+Sixty images are labelled as an even digit, and five hundred have no label. Without negatives
+you can't measure accuracy. ``tune`` holds out rows of both kinds and picks the ``lam`` and
+``gamma`` with the best ROC AUC of positive against unlabelled rows minus the estimated risk.
 
-Left: the search. Right: what the truth, which the search has not seen, says about its
-candidates. The same in a ``GridSearchCV`` over a pipeline comes last.
+Left: the search. Right: the true accuracy of the candidates, which the search doesn't see. The
+last part does the same with ``GridSearchCV``.
 """
 
 import numpy as np
@@ -27,15 +26,15 @@ even = digit % 2 == 0
 rng = np.random.default_rng(0)
 known = rng.choice(np.flatnonzero(even), 60, replace=False)
 rest = rng.permutation(np.setdiff1d(np.arange(len(even)), known))
-pile, new = rest[:500], rest[500:]
-X = images[np.concatenate([known, pile])] / 16.0
-y = np.repeat([1, 0], [len(known), len(pile)])
-prior = even[pile].mean()  # else PUSVM estimates it
+unlabelled, new = rest[:500], rest[500:]
+X = images[np.concatenate([known, unlabelled])] / 16.0
+y = np.repeat([1, 0], [len(known), len(unlabelled)])
+prior = even[unlabelled].mean()  # else PUSVM estimates it
 
 
-def accuracy(machine):
-    """By labels that the search does not have."""
-    return np.mean((machine.predict(images[new] / 16.0) == 1) == even[new])
+def accuracy(estimator):
+    """Accuracy by labels that the search does not see."""
+    return np.mean((estimator.predict(images[new] / 16.0) == 1) == even[new])
 
 
 model = tune(PUSVM(prior=prior), X, y, time_budget=20)
