@@ -145,7 +145,8 @@ def test_parameter_sections_name_the_parameters(name):
     wanted = signature_names(value)
     told = documented(doc, "Parameters")
     assert not set(told) - set(wanted), f"{name} documents what it does not take"
-    assert told == [p for p in wanted if p in told], f"{name}: another order"
+    # Docstrings list parameters in the order of importance, each once.
+    assert len(set(told)) == len(told), f"{name}: documents a parameter twice"
     missing = [p for p in wanted if not re.search(rf"\b{p}\b", doc)]
     if "Parameters as :class:" not in doc:
         assert not set(missing) - UNDERSTOOD, f"{name}: {missing}"
@@ -156,7 +157,7 @@ def test_estimators_document_everything(name):
     cls = ESTIMATORS[name]
     doc = cls.__doc__
     parameters = documented(doc, "Parameters")
-    assert parameters == signature_names(cls.__init__)
+    assert sorted(parameters) == sorted(signature_names(cls.__init__))
     # Defaults in the text are those of the signature.
     for parameter in inspect.signature(cls.__init__).parameters.values():
         if parameter.name == "self":

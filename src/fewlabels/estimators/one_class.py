@@ -26,8 +26,9 @@ _SHARE, _ROUNDING = 0.5, 1e-13
 class OneClassSVM(OneClassMachine):
     r"""One-class support vector machine, a drop-in for scikit-learn's class.
 
-    Finds the function of smallest norm in the kernel's space that puts most rows above
-    an offset:
+    Use it in place of ``sklearn.svm.OneClassSVM``: parameters, attributes and results are the
+    same, and large fits are faster. It adds ``target_fpr``, p-values and exact updates. In new
+    code, :class:`SVDDEnsemble` or :class:`SVDD` is usually the better choice.
 
     .. math:: \min_\alpha \tfrac12 \alpha' K \alpha \quad\text{subject to}\quad
               0 \le \alpha_i \le w_i,\; \sum_i \alpha_i = \nu \sum_i w_i
@@ -37,51 +38,50 @@ class OneClassSVM(OneClassMachine):
 
     Parameters
     ----------
+    nu : float, default=0.5
+        Upper bound on the share of training rows outside and lower bound on the share of
+        support vectors, in (0, 1]. It doesn't control new rows; ``target_fpr`` does.
+    target_fpr : float or None, default=None
+        Share of new normal rows that may be rejected, in (0, 1), as in :class:`SVDD`.
     kernel : str, Manifold, Isolation or callable, default="rbf"
-        "linear", "poly", "rbf", "sigmoid", "precomputed", or "manifold": one deformed by the
-        graph of the rows, which :class:`fewlabels.kernels.Manifold` has settings of, or
-        "isolation" (:class:`fewlabels.kernels.Isolation`). A callable gets two arrays
-        of rows and returns the matrix of values.
+        "linear", "poly", "rbf", "sigmoid" or "precomputed". "manifold" uses the neighbour graph
+        of the rows (settings: :class:`fewlabels.kernels.Manifold`), and "isolation" adapts to
+        density (:class:`fewlabels.kernels.Isolation`). A callable takes two arrays of rows and
+        returns the matrix of kernel values.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of "rbf", "poly" and "sigmoid", >= 0. Larger is narrower. "scale" is
+        ``1 / (n_features * X.var())`` and "auto" is ``1 / n_features``.
     degree : int, default=3
         Degree of "poly", >= 0.
-    gamma : {"scale", "auto"} or float, default="scale"
-        Coefficient of "rbf", "poly" and "sigmoid", >= 0. "scale" is
-        ``1 / (n_features * X.var())``, "auto" is ``1 / n_features``.
     coef0 : float, default=0.0
         Independent term of "poly" and "sigmoid".
+    C_anomaly : float, default=10.0
+        Cost of slack of a confirmed anomaly (``fit(X, anomalies=mask)``) as a multiple of that
+        of a normal row, > 0: its alpha lies in ``[-C_anomaly w_i, 0]``.
+    calibration : {"auto", "leave-one-out", "split"}, default="auto"
+        How ``target_fpr`` is measured, as in :class:`SVDD`.
     tol : float, default=1e-3
-        Bound on the KKT violation of the decision function, as in LIBSVM, or on a tenth
-        of it relative to ``offset_`` where that is larger (many rows make ``offset_``
-        large, and LIBSVM's absolute rule meaninglessly strict). Where that bound is more
-        than half the range of the training rows' scores, the solver continues
-        to ``tol`` times the range, as far as rounding allows. > 0.
-    nu : float, default=0.5
-        Upper bound on the share of training errors and lower bound on the share of
-        support vectors, in (0, 1].
-    shrinking : bool, default=True
-        Accepted for compatibility; the engine chooses its working sets itself.
-    cache_size : float, default=200
-        Memory for kernel columns and working sets, in MB, > 0.
-    verbose : bool, default=False
-        Print a line per round.
+        Bound on the KKT violation of the decision function, > 0, as in LIBSVM, or a tenth of it
+        relative to ``offset_`` if that is larger. If the bound is more than half the range of
+        the training scores, the solver continues to ``tol`` times the range, as far as rounding
+        allows.
+    max_time : float or None, default=None
+        Limit on the seconds of a fit. Leave-one-out scores come on top.
     max_iter : int, default=-1
         Limit on pair steps; -1 for none.
-    max_time : float or None, default=None
-        Limit on the seconds that a fit may solve for; leaving rows out comes on top.
-    max_steps : int or None, default=None
-        As in :class:`SVDD`.
+    cache_size : float, default=200
+        Memory for kernel columns and working sets, in MB, > 0.
     n_jobs : int or None, default=None
         Threads; None uses every core.
     random_state : int, RandomState or None, default=None
-        Seed of the sample that a large fit starts from; it does not change the
-        solution beyond ``tol``. None means 0.
-    target_fpr : float or None, default=None
-        As in :class:`SVDD`, and so is ``calibration``.
-    calibration : {"auto", "leave-one-out", "split"}, default="auto"
-        What ``target_fpr`` is measured on.
-    C_anomaly : float, default=10.0
-        Price of slack of a confirmed anomaly (``fit(X, anomalies=mask)``) as a multiple of that of
-        a normal row, > 0: its alpha lies in ``[-C_anomaly w_i, 0]``.
+        Seed of the sample that a large fit starts from. It doesn't change the solution beyond
+        ``tol``. None means 0.
+    verbose : bool, default=False
+        Print a line per round.
+    max_steps : int or None, default=None
+        Limit on the steps of one update, as in :class:`SVDD`.
+    shrinking : bool, default=True
+        Accepted for compatibility, without effect.
 
     Attributes
     ----------
@@ -95,8 +95,8 @@ class OneClassSVM(OneClassMachine):
     intercept_ : ndarray of shape (1,)
         ``decision_function(x) = dual_coef_ @ K(support_vectors_, x) + intercept_``.
     offset_ : ndarray of shape (1,)
-        ``-intercept_``; ``decision_function = score_samples - offset_``. -inf when
-        ``target_fpr`` is so small that no row can be rejected.
+        ``-intercept_``; ``decision_function = score_samples - offset_``. -inf if ``target_fpr``
+        is so small that no row can be rejected.
     objective_ : float
         Value of the problem above.
     n_iter_ : int
@@ -107,6 +107,11 @@ class OneClassSVM(OneClassMachine):
         As of :class:`SVDD`, of ``score_samples`` over the sum of ``dual_coef_``.
     n_support_, shape_fit_, n_features_in_, feature_names_in_
         As in scikit-learn.
+
+    See Also
+    --------
+    SVDD : finds the same boundary with ``kernel="rbf"`` and linear slack.
+    SVDDEnsemble : for training rows that may contain anomalies.
 
     Notes
     -----

@@ -58,93 +58,99 @@ def _refuse_ramp(machine):
 
 @dataclass(eq=False, repr=False)
 class PUSVM(TwoClassMachine):
-    r"""Support vector machine that learns from positive and unlabelled rows.
+    r"""Support vector machine for positive and unlabelled rows.
 
-    Finds f(x) = <w, phi(x)> + b that minimises (Sansone et al. 2019, eq. (4))
+    Use it if some rows of one class are labelled and the other rows may belong to it too: known
+    fraud, relevant documents. It estimates how many unlabelled rows are positive and finds them.
+    :class:`PUEnsemble` is usually more accurate and slower. Choose PUSVM if you need updates,
+    a sparse model or a duality gap.
 
-    .. math:: \lambda \|w\|^2 + \pi \, E_P[\ell(f, +1) - \ell(f, -1)] + E_U[\ell(f, -1)],
+    It assumes that the labelled positives are a random sample of all positives. It minimises an
+    unbiased estimate of the risk (Sansone et al. 2019, eq. (4)) of f(x) = <w, phi(x)> + b:
 
-    an unbiased estimate of the risk of a classifier of all rows. Unlabelled rows are not
-    taken for negatives: pi tells how many of them are positive.
+    .. math:: \lambda \|w\|^2 + \pi \, E_P[\ell(f, +1) - \ell(f, -1)] + E_U[\ell(f, -1)]
 
     Parameters
     ----------
     prior : "estimate" or float, default="estimate"
-        Share of positives among the *unlabelled* rows, in (0, 1). "estimate" takes
-        :func:`fewlabels.class_prior.estimate_prior`.
+        Share of positives among the *unlabelled* rows, in (0, 1). "estimate" uses
+        :func:`fewlabels.class_prior.estimate_prior`. Pass it if you know it.
+    kernel
+        As in :class:`SVDD`. "trees" is half Gaussian and half the share of trees in which two
+        rows reach the same leaf, in a forest grown on labelled against unlabelled rows
+        (settings: :class:`fewlabels.kernels.Trees`).
+    gamma
+        As in :class:`SVDD`.
     lam : "auto" or float, default="auto"
-        Weight lambda of the norm, > 0. Larger values give smoother functions. "auto" is
-        ``0.15 / p`` with p the number (sum of weights) of positive rows, which keeps the
-        cost ``c1 = prior / (2 lam p)`` of a positive row the same whatever their number.
-    loss : {"double-hinge", "ramp"}, default="double-hinge"
-        ``max(-z, max(0, (1 - z) / 2))``, which makes the problem convex, or
-        ``min(1, max(0, (1 - z) / 2))``, which does not: then a local minimum is found
-        by the concave-convex procedure, started from the hinge loss.
+        Regularisation strength, > 0. Larger is smoother. "auto" is ``0.15 / p`` with p the
+        number (sum of weights) of positive rows.
     threshold : {"leave-one-out", "prior", "risk"}, default="leave-one-out"
-        Where the decision is zero. "prior": such that the share of unlabelled training
-        rows predicted positive is as near the prior as ties allow. "leave-one-out": the
-        same, but with every row scored as if it had not been trained on (span rule); best
-        for new rows. "risk": where the risk is smallest (eq. (16)), which moves all rows
-        to one side when lambda is large.
-    kernel, gamma, degree, coef0
-        As in :class:`SVDD`; and "trees", half Gaussian, half leaves that rows share in a forest
-        grown on labelled against unlabelled rows (:class:`fewlabels.kernels.Trees`).
-    solver : {"auto", "decomposition", "usmo", "qp"}, default="auto"
-        "decomposition" (which "auto" takes) is exact and needs no n x n matrix. "usmo"
-        is the paper's Algorithm 1 with its initialisation (double hinge only); with
-        ``max_iter=0`` the initialisation alone. "qp" hands the problem (6), or the steps
-        for the ramp, to Clarabel (``pip install fewlabels[qp]``) with its n x n matrix.
+        Where the decision is zero. "prior": the share of unlabelled training rows above it is
+        the prior, up to ties. "leave-one-out": the same, with every row scored as if it hadn't
+        been trained on (span rule), which is best for new rows. "risk": where the estimated
+        risk is smallest (eq. (16)), which can put all rows on one side if ``lam`` is large.
+    probability : {"isotonic", "sigmoid"} or None, default=None
+        Enables ``predict_proba`` and sets its curve. The curve is fitted without negatives to
+        leave-one-out scores, so that the mean over the unlabelled rows is the prior. "isotonic"
+        averages the best increasing function and the best sigmoid. Probabilities agree with
+        ``predict``.
+    pos_label : value of y or None, default=None
+        The positive class, if it isn't the greater value of y.
+    loss : {"double-hinge", "ramp"}, default="double-hinge"
+        "double-hinge" is ``max(-z, max(0, (1 - z) / 2))``, a convex problem. "ramp" is
+        ``min(1, max(0, (1 - z) / 2))``, which limits the loss of wrong labels. It isn't convex:
+        the concave-convex procedure finds a local minimum.
+    degree, coef0
+        As in :class:`SVDD`.
+    max_time, cache_size, max_steps, n_jobs
+        As in :class:`SVDD`. ``max_time`` also limits the estimate of the prior and the
+        leave-one-out scores.
+    random_state : int, RandomState or None, default=None
+        Seed of the sample that a large fit starts from and of the prior's estimate. None means
+        0.
     tol : float, default=1e-3
-        Bound on the violation of the optimality conditions (13), in units of f, > 0.
-        "qp" uses at least 1e-10 on its own gap.
+        Bound on the violation of the optimality conditions (13), in units of f, > 0. "qp" uses
+        at least 1e-10 on its own gap.
     max_iter : int, default=-1
         Limit on iterations, as the solver counts them; -1 for the solver's own limit.
-    pos_label : value of y or None, default=None
-        The positive class, where it is not the greater value of y.
-    max_time, cache_size, max_steps, n_jobs
-        As in :class:`SVDD`. ``max_time`` also bounds what estimating the prior takes, from fewer
-        rows, and leaving rows out, for which a bound takes the place of the span rule.
-    random_state : int, RandomState or None, default=None
-        Seed of the sample that a large fit starts from and of the prior's estimation.
-        None means 0.
     verbose : bool, default=False
         Print a line per round.
-    probability : {"isotonic", "sigmoid"} or None, default=None
-        Whether there is ``predict_proba``, and its curve from decisions to probabilities, fitted
-        without negatives to scores of rows left out, such that the mean over the unlabelled ones
-        is the prior. "isotonic" is the mean of the best increasing function and the best sigmoid.
-        Rows that ``predict`` marks get one half at least, all others one half at most.
+    solver : {"auto", "decomposition", "usmo", "qp"}, default="auto"
+        "auto" is "decomposition", which is exact and needs no n x n matrix. "usmo" is the
+        paper's Algorithm 1 (double hinge only); with ``max_iter=0`` its initialisation alone.
+        "qp" is Clarabel (``pip install fewlabels[qp]``), with an n x n matrix.
 
     Attributes
     ----------
     prior_ : float
         Share of positives among the unlabelled rows, given or estimated.
     lam_ : float
-        The number that ``lam`` stood for.
+        The value of ``lam`` used.
     prior_interval_ : tuple of float or None
         Confidence interval of an estimated prior.
     classes_ : ndarray of shape (2,)
-        The mark of unlabelled rows (also the prediction for negatives) and the positive
-        class, in the coding of y.
+        The value that marks unlabelled rows (also predicted for negatives), and the positive
+        class.
     support_, support_vectors_, history_, fit_status_, gamma_
         As of :class:`SVDD`.
     dual_coef_ : ndarray of shape (1, n_SV)
-        Coefficients: ``decision_function(x) = dual_coef_ @ K(support_vectors_, x) +
-        intercept_``. c1 for positive rows, -sigma for unlabelled ones (eq. (7)).
+        Coefficients:
+        ``decision_function(x) = dual_coef_ @ K(support_vectors_, x) + intercept_``. c1 for
+        positive rows, -sigma for unlabelled ones (eq. (7)).
     coef_ : ndarray of shape (1, n_features)
         Weights, for the linear kernel only.
     intercept_ : ndarray of shape (1,)
         Bias, for the chosen threshold.
     risk_intercept_ : float
-        Bias that minimises the risk: the mean over rows between breakpoints (eq. (16)),
-        or the middle of the interval that optimality leaves when there is none.
+        Bias that minimises the risk: the mean over rows between breakpoints (eq. (16)), or the
+        middle of the interval that optimality leaves if there are none.
     transduction_ : ndarray of shape (n_samples,)
-        Labels of the training rows: the positives' own, predictions for the others.
+        Labels of the training rows: given for the positives, predicted for the others.
     objective_ : float
         Regularised risk (4) at the solution, with ``risk_intercept_``.
     duality_gap_ : float
-        The objective is at most this far from the optimum; for the ramp loss, of the last
-        convex step. NaN where the kernel matrix is not positive semi-definite.
+        Upper bound on how far the objective is from the optimum; for the ramp loss, that of the
+        last convex step. NaN if the kernel matrix isn't positive semi-definite.
     n_iter_ : int
         Iterations; pair steps of "decomposition" and "usmo".
     objectives_ : list of float or None
@@ -154,10 +160,16 @@ class PUSVM(TwoClassMachine):
     shape_fit_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    See Also
+    --------
+    PUEnsemble : usually more accurate, slower.
+    fewlabels.class_prior.estimate_prior : the prior and its interval alone.
+    fewlabels.tune : chooses ``lam`` and ``gamma``.
+
     Notes
     -----
-    Labelled positives are taken to be a random sample of all positives. Sample weights
-    act as repetitions.
+    If obvious positives were labelled first, the estimated prior is too small and
+    ``prior_interval_`` doesn't show it. Sample weights act as repetitions.
 
     References
     ----------

@@ -50,52 +50,53 @@ _COMMON = "gamma degree coef0 tol max_time cache_size n_jobs random_state verbos
 
 @dataclass(eq=False, repr=False)
 class PUEnsemble(TwoClassMachine):
-    r"""Composite classifier for positive and unlabelled rows: bags, then soft labels.
+    """Ensemble for positive and unlabelled rows.
 
-    First stage: support vector machines tell bootstrap samples of the positive rows from
-    equally many unlabelled rows, for a grid of kernels and costs; the mean over the bags is
-    one member per kernel and cost. Members are weighted by the area under the ROC curve of
-    positive against unlabelled rows, on rows held out of the bags, which needs no prior. A
-    logistic map of the held-out scores, fitted with the prior, gives every unlabelled row a
-    probability of being positive.
+    Use it if some rows of one class are labelled and the other rows may belong to it too. It is
+    usually more accurate than :class:`PUSVM`, at several times the cost. It can't be updated.
 
-    Second stage: one machine for all rows, with those probabilities for labels, over the
-    mean kernel of the members. The decision is the sum of both stages, standardised; it is
-    cut where the share of the unlabelled rows above equals the prior, by scores that no row
-    had a part in itself.
+    It assumes that the labelled positives are a random sample of all positives.
+
+    First stage: for a grid of kernel widths and costs, bags of support vector machines separate
+    bootstrap samples of the positives from as many unlabelled rows. The mean over the bags is one
+    member. Members are weighted by their held-out ROC AUC of positive against unlabelled rows,
+    which needs no prior. A logistic curve, fitted with the prior, turns held-out scores into
+    probabilities.
+
+    Second stage: one model of all rows learns these probabilities with the members' mean kernel.
+    The decision is the sum of both stages, standardised. The threshold flags the prior's share of
+    the unlabelled rows, by scores that don't depend on the row itself.
 
     Parameters
     ----------
     prior : "estimate" or float, default="estimate"
-        Share of positives among the *unlabelled* rows, in (0, 1). "estimate" takes
-        :func:`fewlabels.class_prior.estimate_prior`. Members and their weights do not
-        depend on it.
+        Share of positives among the *unlabelled* rows, in (0, 1). "estimate" uses
+        :func:`fewlabels.class_prior.estimate_prior`. Pass it if you know it. Members and their
+        weights don't depend on it.
     kernel : str, Manifold or Trees, default="rbf"
-        Kernel, as in :class:`SVDD`. "rbf" takes five: ``gamma`` times 1/8, 1/4, 1/2, 1 and 2,
-        with costs 1 and 10. The others are one kernel, with costs 0.1, 1 and 10, divided by the
-        mean of K(x, x) (with "linear" around the mean row). With "linear" the decision is that of
-        the second stage alone. "trees" is half Gaussian, half leaves that rows share in a forest
-        grown on labelled against unlabelled rows, :class:`fewlabels.kernels.Trees`: often more
-        accurate on tables whose columns differ in kind.
+        Kernel, as in :class:`SVDD`. "rbf" uses five widths, ``gamma`` times 1/8, 1/4, 1/2, 1
+        and 2, with costs 1 and 10. The others use one kernel, with costs 0.1, 1 and 10, divided
+        by the mean of K(x, x). With "linear", for text, the second stage alone decides. "trees"
+        (:class:`fewlabels.kernels.Trees`) is often more accurate on tables with mixed columns.
     gamma : {"scale", "auto"} or float, default="scale"
-        Coefficient of "poly", and the one around which "rbf" takes five, >= 0. "scale" is
-        ``1 / (n_features * X.var())``, "auto" is ``1 / n_features``.
+        Coefficient of "poly", and the middle of the grid of "rbf", >= 0. "scale" is
+        ``1 / (n_features * X.var())`` and "auto" is ``1 / n_features``.
     n_bags : int, default=30
-        Bags, the same for all members, > 0.
-    degree, coef0
-        As in :class:`SVDD`.
-    tol : float, default=1e-2
-        Bound on the violation of the optimality conditions, in units of f, > 0.
+        Number of bags, the same for all members, > 0. More bags reduce random variation.
     pos_label, cache_size, n_jobs
         As in :class:`PUSVM`.
     random_state : int, RandomState or None, default=None
         Seed of the bags, of the sample that a large fit starts from and of the prior's
-        estimation. None means 0.
+        estimate. None means 0.
+    max_time : float or None, default=None
+        Limit on the seconds of a fit. The prior is then estimated from fewer rows, and only the
+        bags trained by then are used, at least one. A warning says so.
+    degree, coef0
+        As in :class:`SVDD`.
+    tol : float, default=1e-2
+        Bound on the violation of the optimality conditions, in units of f, > 0.
     verbose : bool, default=False
         Print a line per round of the second stage.
-    max_time : float or None, default=None
-        Limit on the seconds of a fit: the prior is estimated from fewer rows then, and of the bags
-        those count that were trained by then, at least one. A warning says so.
 
     Attributes
     ----------
@@ -106,38 +107,37 @@ class PUEnsemble(TwoClassMachine):
     prices_ : ndarray of shape (n_costs,)
         Costs of a row inside the margin.
     auc_ : ndarray of shape (n_kernels, n_costs)
-        Area under the ROC curve of each member, positive against unlabelled rows, held out.
+        Held-out ROC AUC of each member, positive against unlabelled rows.
     weights_ : ndarray of shape (n_kernels, n_costs)
         Weights of the members, with sum 1; those below 0.001 are set to 0.
     transduction_ : ndarray of shape (n_samples,)
-        Labels of the training rows: the positives' own; the others' by held-out scores, so
-        that the share of positives is the prior.
+        Labels of the training rows: given for the positives, predicted by held-out scores for
+        the others.
     support_ : ndarray of shape (n_SV,)
         Indices of the rows with a coefficient in the training rows; of equal rows the first.
     dual_coef_ : ndarray of shape (n_kernels, n_SV)
-        Coefficients: ``decision_function(x) = sum_k dual_coef_[k] @ K_k(support_vectors_, x)
-        + intercept_`` with K_k the kernel of ``gammas_[k]``.
+        Coefficients:
+        ``decision_function(x) = sum_k dual_coef_[k] @ K_k(support_vectors_, x) + intercept_``
+        with K_k the kernel of ``gammas_[k]``.
     n_iter_ : int
-        Pair steps of all machines.
+        Pair steps of all models.
     fit_status_ : int
-        0 when all machines reached the tolerance, 1 otherwise (a warning was given).
+        0 if all models reached the tolerance, otherwise 1 (with a warning).
     shape_fit_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
     See Also
     --------
-    PUSVM : one convex problem with a certificate; sparser and faster to predict.
+    PUSVM : one convex problem with a duality gap; sparser, faster, can be updated.
 
     Notes
     -----
-    Labelled positives are taken to be a random sample of all positives. Sample weights
-    act as repetitions exactly, and what all weights of the positive or of the unlabelled rows
-    have in common is left out. Weights that are no multiples of a common number are
-    rounded when bags are drawn. Equal rows are treated as one row of their weights' sum.
+    Sample weights act as repetitions, and common factors of the weights of the positive or of
+    the unlabelled rows cancel. Weights that aren't multiples of a common number are rounded when
+    bags are drawn. Equal rows count as one row with the sum of their weights.
 
-    Probabilities are a logistic curve of the decision, one half where that is zero, with a slope
-    on either side that fits those of the unlabelled rows in the first stage. Their mean over rows
-    like the unlabelled ones is near the prior, not equal to it.
+    Probabilities are a logistic curve of the decision, one half at the threshold. Their mean over
+    rows like the unlabelled ones is near the prior, not equal to it.
 
     Nearly every row is a support vector, and "rbf" predicts with up to five kernels.
 

@@ -42,168 +42,164 @@ def _of_stream(name):
 class S3VM(TwoClassMachine):
     r"""Semi-supervised support vector machine: a few labels, many unlabelled rows.
 
-    Finds f(x) = <w, phi(x)> + b at a local minimum of (Gu et al. 2018, eq. (1))
+    Use it if a few rows of two or more classes are labelled and most are not. It keeps its
+    boundary out of dense regions, which helps if classes are clusters or manifolds: text, digits,
+    spectra. If classes overlap smoothly, an SVM of the labels alone is as good.
+
+    Rows and labels can be added, changed and removed: ``partial_fit``, ``relabel`` and ``forget``
+    follow the solution exactly, in milliseconds.
+
+    It finds f(x) = <w, phi(x)> + b at a local minimum of (Gu et al. 2018, eq. (1))
 
     .. math:: \tfrac12 \|w\|^2 + C \sum_{i \in L} \max(0, 1 - y_i f(x_i))
               + C^* \sum_{i \in U} \max(0, 1 - |f(x_i)|),
 
-    so that the boundary keeps away from labelled and unlabelled rows alike, with the mean
-    of f over the unlabelled rows held at that of the labels (Yu et al. 2019, eq. (2)). Of more
-    than two classes each has such an f of its own, against the rest, over the same rows and kernel
-    values; the class of a row is that of the largest f.
-
-    Rows and labels may keep coming: ``partial_fit``, ``forget`` and ``relabel`` follow the local
-    minimum exactly, in milliseconds, and so does ``reprice`` when prices move. A fit may find
-    a lower one: ``consolidation_due_`` says when, ``consolidate`` looks for it.
+    with the mean of f over the unlabelled rows fixed (Yu et al. 2019, eq. (2)). With more than two
+    classes, each class has its own f against the rest, and the largest f decides.
 
     Parameters
     ----------
-    C : float, default=10.0
-        Price of labelled rows inside the margin, > 0.
-    C_star : float, default=5.0
-        Price of unlabelled rows inside the margin, > 0. Of k > 2 classes each machine takes
-        2 / k of it, so that a row costs all of them together what it would cost two.
-    balance : bool, float or dict, default=True
-        Mean of f over the unlabelled rows: True for the mean of the labels (+1, -1), a
-        number, or False for no constraint. Without one, few labels often end with all
-        rows on one side. A dict ``{class: share}`` of all classes stands for the means
-        ``2 * share - 1``; of more than two classes a number says nothing.
-    annealing : bool, default=True
-        Let C* grow to its value in ten steps, each started from the one before, the balance
-        in units of the 0.9 quantile of \|f\| of unlabelled rows until the last. The problem
-        has many local minima; this is what finds good ones. False is the papers' procedure,
-        from the SVM of the labelled rows at full C*.
     kernel : str, Manifold, Trees or callable, default="rbf"
-        As in :class:`SVDD`. The graph of "manifold" is that of labelled and unlabelled rows.
-        "trees" is half the Gaussian kernel and half the share of 300 extremely randomized trees in
-        which two rows fall into the same leaf. They are grown on the labelled rows. Pass
-        :class:`fewlabels.kernels.Trees` for other settings. Updates keep the forest that ``fit``
-        has grown; fit again to grow another one.
+        As in :class:`SVDD`. "manifold" uses the neighbour graph of labelled and unlabelled
+        rows. "trees", for mixed columns, is half Gaussian and half the share of 300 extremely
+        randomized trees in which two rows reach the same leaf (settings:
+        :class:`fewlabels.kernels.Trees`). The trees are grown on the labelled rows in ``fit``,
+        and updates keep them.
     gamma : {"distance", "scale", "auto"} or float, default="distance"
         Coefficient of "rbf", "poly" and "sigmoid", >= 0. "distance" is, for "rbf",
-        ``min(1.4, 100 / d_eff) / D`` with D the mean squared distance between rows and
-        ``d_eff = 2 D**2 / var(squared distance)`` (of 500 rows), at most ``2 n_features``, their
-        number of dimensions in effect: nearly linear in thousands of dimensions. For the
-        others it is "scale", ``1 / (n_features * X.var())``. "auto" is ``1 / n_features``. A
-        stream keeps the value of its first rows.
+        ``min(1.4, 100 / d_eff) / D``, with D the mean squared distance between rows and
+        ``d_eff = 2 D**2 / var(squared distance)`` their effective number of dimensions (from
+        500 rows, at most ``2 n_features``). In thousands of dimensions this is nearly linear.
+        For other kernels it is "scale", ``1 / (n_features * X.var())``. "auto" is
+        ``1 / n_features``. Updates keep the first value.
+    C : float, default=10.0
+        Cost of labelled rows inside the margin, > 0.
+    C_star : float, default=5.0
+        Cost of unlabelled rows inside the margin, > 0. With k > 2 classes each model uses 2 / k
+        of it.
+    class_ratio : "estimate", float, dict, array-like of shape (n_classes,) or None, default=None
+        Class ratio of the unlabelled rows, if the labels' own ratio isn't representative: the
+        share of the second of two classes, in (0, 1), a dict ``{class: share}``, or the shares
+        in the order of ``classes_``. ``balance=True`` then holds the mean of f at
+        ``2 * share - 1``, and the mean probabilities of the unlabelled rows are the shares.
+        "estimate" uses :func:`fewlabels.class_prior.label_shift`. Updates keep the ratio.
+    probability : {"sigmoid", "isotonic"} or None, default=None
+        Enables ``predict_proba`` and sets its curve. The curve is fitted to labelled rows
+        scored by five models that weren't trained on them, when ``predict_proba`` is first
+        called after a change. "isotonic" averages isotonic regression and the sigmoid. With
+        more than two classes the sigmoid is a softmax.
+    unlabeled : value of y or None, default=-1
+        The value of y that marks unlabelled rows. NaN and None always do; None for no other
+        mark.
+    balance : bool, float or dict, default=True
+        Mean of f over the unlabelled rows: True for the mean of the labels (+1, -1), a number,
+        or False for no constraint, which often puts all rows on one side. A dict
+        ``{class: share}`` means ``2 * share - 1`` for each class.
+    auto_consolidate : bool, default=False
+        Whether an update after which ``consolidation_due_`` is True searches for a better
+        minimum, also the first one after which 5 % of the rows have changed since a fit. That
+        update takes about twice as long as a fit, whatever ``max_steps``.
     degree, coef0
         As in :class:`SVDD`.
-    solver : {"auto", "cccp", "path", "branch-and-bound"}, default="auto"
-        "cccp" (which "auto" takes) is the concave-convex procedure on the merged problem,
-        its convex steps solved exactly without any n x n matrix. "path" adds the labelled
-        rows, then the others one by one, those first that the machine is most sure of
-        (Gu et al. 2018); it takes no ``callback`` or ``max_iter``.
-        "branch-and-bound" goes on from "cccp" to the global minimum (Chapelle et al. 2007),
-        and says how far it may be; ``partial_fit`` then searches the signs around new rows
-        (Emara et al. 2007). See docs/branch-and-bound.md.
-    balance_update : {"keep", "paper"}, default="keep"
-        Whether the virtual row of the balancing constraint stays in the problem while rows
-        change, or is taken out and put back as in Algorithms 1 to 3 of Yu et al. (2019),
-        which takes several times the steps.
+    max_time : float or None, default=None
+        Limit on the seconds of a fit, an update or ``consolidate``. ``resume`` finishes an
+        update.
     max_steps : int or None, default=None
-        Limit on the steps of one ``partial_fit``, ``forget`` or ``relabel``, >= 1; see
-        ``resume``.
-    n_neighbors : int, default=10
-        Unlabelled rows around a new one whose signs are searched by ``partial_fit`` with
-        ``solver="branch-and-bound"``, >= 1.
-    max_nodes : int or "auto", default="auto"
-        Limit on the convex problems of a search, >= 1. "auto" is ``2e6 / n_samples``, at most
-        50 000: about ten seconds.
+        Limit on the steps of one ``partial_fit``, ``forget`` or ``relabel``, >= 1. ``resume``
+        finishes it.
+    cache_size, n_jobs, random_state, verbose
+        As in :class:`SVDD`.
     tol : float, default=1e-3
         Bound on the violation of the optimality conditions, in units of f, > 0.
     max_iter : int, default=-1
         Limit on pair steps of a convex step; -1 for none.
-    unlabeled : value of y or None, default=-1
-        The mark of unlabelled rows. Missing labels (NaN, None) always are unlabelled;
-        None for no other mark.
-    max_time : float or None, default=None
-        Limit on the seconds of a fit, an update or ``consolidate``, and of the search around a
-        new row. A path that it cuts short goes on with ``resume``.
-    cache_size, n_jobs, random_state, verbose
-        As in :class:`SVDD`.
-    probability : {"sigmoid", "isotonic"} or None, default=None
-        Whether there is ``predict_proba``, and its curve from decisions to probabilities, fitted
-        to labelled rows that five machines were not trained on: trained when ``predict_proba`` is
-        called first after rows or labels have changed. "isotonic" is the mean of the isotonic
-        regression and the sigmoid. Of more than two classes the sigmoid is a softmax with one
-        slope and a constant for each class.
-    auto_consolidate : bool, default=False
-        Whether an operation after which ``consolidation_due_`` is True, or the first one after
-        which a twentieth of the rows have changed since a fit, looks for a better minimum, by
-        ``consolidate(["anneal", "batch", "one-sided"])`` ("C_star" in place of the last two for
-        ``solver="path"``, none of them for "branch-and-bound"). That operation then takes twice
-        as long as a fit, whatever ``max_steps``, which is why it is off.
-    class_ratio : "estimate", float, dict, array-like of shape (n_classes,) or None, default=None
-        Class ratio of the unlabelled rows, if the labels' own ratio isn't representative: the
-        share of the second of two classes, in (0, 1), a dict ``{class: share}``, or the shares in
-        the order of ``classes_``. ``balance=True`` then holds the mean of f at
-        ``2 * share - 1``, and the mean probabilities of the unlabelled rows are the shares.
-        "estimate" takes the shares from :func:`fewlabels.class_prior.label_shift`. None leaves the
-        shares to the labels. Updates keep the ratio.
+    annealing : bool, default=True
+        Whether C* grows to its value in ten steps, each starting from the one before. This
+        finds better minima. False is the papers' procedure, which starts from the SVM of the
+        labelled rows at full C*.
+    solver : {"auto", "cccp", "path", "branch-and-bound"}, default="auto"
+        "auto" is "cccp", the concave-convex procedure with exact convex steps. "path" adds the
+        labelled rows, then the others one at a time, most confident first (Gu et al. 2018); it
+        takes no ``callback`` or ``max_iter``. "branch-and-bound" searches for the global
+        minimum (Chapelle et al. 2007), for small data: see docs/branch-and-bound.md.
+    balance_update : {"keep", "paper"}, default="keep"
+        Whether the virtual row of the balancing constraint stays in the problem during updates,
+        or is removed and added again as in Algorithms 1 to 3 of Yu et al. (2019), which is
+        slower.
+    n_neighbors : int, default=10
+        With ``solver="branch-and-bound"``: unlabelled neighbours of a new row whose signs
+        ``partial_fit`` searches, >= 1.
+    max_nodes : int or "auto", default="auto"
+        With ``solver="branch-and-bound"``: limit on the convex problems of a search, >= 1.
+        "auto" is ``2e6 / n_samples``, at most 50 000: about ten seconds.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes, sorted. Of two, f is positive for the second; of more there is an f for each,
-        in this order, and so is all that follows with a dimension of n_classes.
+        The classes, sorted. With two, f is positive for the second. With more there is one f
+        per class, in this order.
     class_ratio_ : ndarray of shape (n_classes,) or None
         Shares of the classes among the unlabelled rows, given or estimated; None without
         ``class_ratio``.
     class_ratio_interval_ : ndarray of shape (n_classes, 2) or None
         The 90 % interval of each share, if they were estimated.
     left_out_decisions_ : ndarray of shape (n_samples, 1) or (n_samples, n_classes), or None
-        Decisions about labelled rows by machines trained without them, NaN for other rows; None
-        until ``predict_proba``, which is calibrated by them, was asked for these rows.
+        Decisions for labelled rows by models trained without them, NaN for other rows. None
+        until ``predict_proba`` was called.
     transduction_ : ndarray of shape (n_samples,)
-        Labels of the training rows: their own, predictions for unlabelled ones.
+        Labels of the training rows: given, or predicted for unlabelled ones.
     training_decisions_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        ``decision_function`` of the training rows, which needs no kernel value (but for rows that
-        a path which was stopped has yet to reach).
+        ``decision_function`` of the training rows, without computing kernel values.
     support_, support_vectors_, gamma_
         As of :class:`SVDD`. A balancing constraint that is active makes all unlabelled rows
         support vectors.
     dual_coef_, coef_, intercept_
-        As of :class:`PUSVM`; of more than two classes of shapes (n_classes, n_SV),
-        (n_classes, n_features) and (n_classes,). Support vectors are those of any machine.
+        As of :class:`PUSVM`; of more than two classes of shapes (n_classes, n_SV), (n_classes,
+        n_features) and (n_classes,). Support vectors are those of any class.
     objective_ : float, or ndarray of shape (n_classes,)
         Value of (1).
     objectives_ : list of float, or a list of these
-        Value of (1) after each convex step at the final C* of the last batch training; it
-        never increases.
+        Value of (1) after each convex step at the final C* of the last batch training; it never
+        increases.
     kkt_violation_ : float, or ndarray of shape (n_classes,)
         Largest violation of the optimality conditions of (1), in units of f.
     optimality_gap_ : float, or ndarray of shape (n_classes,)
         ``solver="branch-and-bound"``, after ``fit`` or ``consolidate`` and until rows or labels
-        change: how far ``objective_`` may be above the global minimum. 0 when that is
-        proven, to a relative accuracy of 1e-9.
+        change: upper bound on how far ``objective_`` is above the global minimum. 0 if proven,
+        to a relative accuracy of 1e-9.
     n_nodes_ : int
         Convex problems that branch and bound has solved, in ``fit`` and since.
     consolidation_due_ : bool
         Whether a fit is likely to find a lower minimum: since the last batch training or
         ``consolidate``, half as many rows were added, forgotten or relabelled as there were
-        training rows then; or a twentieth, and ``objective_`` has grown by 5 % in relation to
-        the price of all rows.
+        training rows then; or a twentieth, and ``objective_`` has grown by 5 % relative to the
+        cost of all rows.
     n_steps_, n_flips_ : int
-        Steps of the path so far; unlabelled rows that changed sides on it. Of more than two
-        classes, as ``n_iter_`` and ``n_nodes_``, of all machines together.
+        Steps of the path so far; unlabelled rows that changed sides on it. With more than two
+        classes, the sum over the classes, as for ``n_iter_`` and ``n_nodes_``.
     n_iter_ : int
         Pair steps of the batch training, and steps of the path since.
     history_ : list of dict
         One entry per round, over all convex steps; then one per operation of the path, the
-        newest 1000. Of more than two classes, machine after machine, whose number is "machine".
+        newest 1000. With more than two classes, one class after another; "machine" is its
+        number.
     fit_status_ : int
-        0 when the tolerance was reached (branch and bound: the global minimum is proven), 1
-        otherwise (a warning was given).
+        0 if the tolerance was reached (branch and bound: the global minimum is proven),
+        otherwise 1 (with a warning).
     n_support_, shape_fit_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    See Also
+    --------
+    fewlabels.tune : chooses ``kernel``, ``gamma`` and ``C_star``.
+    fewlabels.model_selection.compare_with_baselines : checks whether unlabelled rows help.
+
     Notes
     -----
-    Which local minimum: the one that the concave-convex procedure reaches from the signs
-    that the SVM of the labelled rows gives (with the balancing constraint), C* doubling
-    from ``C_star / 512``. At it no unlabelled row would be cheaper on the other side of
-    the boundary for a small change of f, and f is optimal for the signs found. A stream
-    follows this minimum; rows that arrive get the sign of f.
+    The problem has many local minima. ``fit`` starts from the SVM of the labelled rows, with the
+    balancing constraint, and doubles C* from ``C_star / 512``. Updates follow this minimum, and
+    new rows get the sign of f. A fit may find a lower one: ``consolidation_due_`` says when this
+    is likely, and ``consolidate`` searches for it.
 
     References
     ----------
@@ -230,8 +226,14 @@ class S3VM(TwoClassMachine):
     >>> X = np.concatenate([rng.normal(1, 0.6, (100, 2)), rng.normal(-1, 0.6, (100, 2))])
     >>> y = np.full(200, -1)  # unlabelled
     >>> y[0], y[100] = 1, 0
-    >>> S3VM().fit(X, y).predict([[1.0, 1.0], [-1.0, -1.0]])
+    >>> model = S3VM().fit(X, y)
+    >>> model.predict([[1.0, 1.0], [-1.0, -1.0]])
     array([1, 0])
+
+    Add a row, label another one and remove two, without training again:
+
+    >>> model.partial_fit([[0.9, 1.1]]).relabel([5], [1]).forget([7, 8]).predict([[1.0, 1.0]])
+    array([1])
     """
 
     learns_from: ClassVar[str] = "classes"

@@ -32,83 +32,85 @@ _LOST = 1e-6
 
 @dataclass(eq=False, repr=False)
 class SVDD(OneClassMachine):
-    r"""Support vector data description (one class, exact).
+    r"""Support vector data description: the smallest ball around one class.
 
-    The smallest ball in the kernel's feature space that holds most rows. With squared
-    slack (Zheng 2018, eqs. (5)-(8)):
+    Use it if all training rows are normal and you want to know which new rows don't belong.
+    Set ``target_fpr`` to choose the false alarm rate, and let :func:`fewlabels.tune` choose
+    the other settings. If some training rows may be anomalies, use :class:`SVDDEnsemble`.
+    If you know some anomalies, pass them with ``fit(X, anomalies=mask)``.
+
+    The ball lies in the kernel's feature space. With squared slack (Zheng 2018, eqs. (5)-(8))
+    it solves
 
     .. math:: \min_{R, c, \xi} R^2 + C \sum_i w_i \xi_i^2 \quad\text{subject to}\quad
               \|\phi(x_i) - c\|^2 \le R^2 + \xi_i
 
-    and with linear slack (eqs. (1)-(4), Tax & Duin) :math:`C \sum_i w_i \xi_i`,
-    :math:`\xi_i \ge 0`.
+    and with linear slack (eqs. (1)-(4), Tax and Duin 2004) the same with
+    :math:`C \sum_i w_i \xi_i` and :math:`\xi_i \ge 0`. The solution is exact.
 
     Parameters
     ----------
-    C : float, default=2.0
-        Price of slack, > 0. Smaller values let more rows lie outside.
-    nu : float or None, default=None
-        With ``slack="linear"`` only, and in place of C: ``C = 1 / (nu sum(w))``; an
-        upper bound on the share of rows outside, in (0, 1].
-    slack : {"squared", "linear"}, default="squared"
-        How rows outside are charged.
+    target_fpr : float or None, default=None
+        Share of new normal rows that may be rejected, in (0, 1). Conformal calibration then
+        sets the threshold. None keeps the boundary of the ball. See ``calibration``,
+        :meth:`p_values` and docs/error-rates.md.
     kernel : str, Manifold, Isolation or callable, default="rbf"
-        "rbf", "poly", "sigmoid", "linear", "precomputed", or "manifold": one deformed by the
-        graph of the rows, which :class:`fewlabels.kernels.Manifold` has settings of, or
-        "isolation" (:class:`fewlabels.kernels.Isolation`). A callable gets two arrays
-        of rows and returns the matrix of values.
+        "linear", "poly", "rbf", "sigmoid" or "precomputed". "manifold" uses the neighbour graph
+        of the rows (settings: :class:`fewlabels.kernels.Manifold`), and "isolation" adapts to
+        density (:class:`fewlabels.kernels.Isolation`). A callable takes two arrays of rows and
+        returns the matrix of kernel values.
     gamma : {"scale", "auto"} or float, default="scale"
-        Coefficient of "rbf", "poly" and "sigmoid", >= 0. "scale" is
-        ``1 / (n_features * X.var())``, "auto" is ``1 / n_features``. The paper's sigma
-        is ``gamma = 1 / (2 sigma^2)``.
+        Coefficient of "rbf", "poly" and "sigmoid", >= 0. Larger is narrower. "scale" is
+        ``1 / (n_features * X.var())`` and "auto" is ``1 / n_features``. The paper's sigma is
+        ``gamma = 1 / (2 sigma^2)``.
+    C : float, default=2.0
+        Cost of slack, > 0. Smaller values let more rows lie outside.
+    nu : float or None, default=None
+        With ``slack="linear"`` only, instead of ``C``: an upper bound on the share of training
+        rows outside, in (0, 1]. Sets ``C = 1 / (nu sum(w))``.
+    slack : {"squared", "linear"}, default="squared"
+        How the cost of a row outside grows with its distance.
+    C_anomaly : float or None, default=None
+        Cost of slack of a confirmed anomaly (``fit(X, anomalies=mask)``), > 0, in the units of
+        C; with ``nu`` a multiple of the cost of a normal row. None means 10 times the cost of a
+        normal row. With squared slack, an anomaly inside the ball costs ``C_anomaly`` times the
+        square of how far inside it is.
+    calibration : {"auto", "leave-one-out", "split"}, default="auto"
+        How ``target_fpr`` is measured. "leave-one-out" scores every row by the model of all
+        others, exactly. All rows train, and the rate is approximate. "split" holds out up to
+        half of the rows, drawn by ``random_state``. The probability that a new normal row is
+        rejected is then at most ``target_fpr`` for exchangeable rows. "auto" uses leave-one-out
+        up to 1000 rows, or 10 000 with at most 1000 support vectors, and a split beyond.
     degree : int, default=3
         Degree of "poly", >= 0.
     coef0 : float, default=1.0
         Independent term of "poly" and "sigmoid".
-    solver : str, default="auto"
-        "auto", "decomposition", "lagrangian", "projected", "interior-point" or "qp".
-        "decomposition" (which "auto" takes) is exact and needs no n x n matrix. The others
-        are references that form it (docs/solvers.md): the paper's Algorithm 1, its eqs. (25)
-        and (13), for squared slack, and Clarabel (``pip install fewlabels[qp]``).
     tol : float, default=1e-3
-        Bound on the KKT violation, that is on errors of squared distances, as a share of
-        one hundredth of the rows' total variance in feature space (which is at most 1 for
-        "rbf"). Solvers other than "decomposition" use at least their own accuracy. > 0.
-    max_iter : int, default=-1
-        Limit on iterations, as the solver counts them; -1 for the solver's own limit
-        (none for "decomposition", the paper's 3000 for "lagrangian").
+        Bound on the KKT violation, > 0: on errors of squared distances, as a share of one
+        hundredth of the rows' variance in feature space. Solvers other than "decomposition" use
+        at least their own accuracy.
     max_time : float or None, default=None
-        Limit on the seconds of a fit (``solver="decomposition"``) or an update. What is reached by
-        then is a machine that can be used, and a warning says what was cut short: iterations,
-        scores of rows left out, steps of an update (``resume`` goes on).
+        Limit on the seconds of a fit or an update. The model reached by then can be used, and a
+        warning says what was cut short. :meth:`resume` finishes an update.
+    max_iter : int, default=-1
+        Limit on iterations, as the solver counts them. -1 is the solver's own limit: none for
+        "decomposition", the paper's 3000 for "lagrangian".
     cache_size : float, default=200
         Memory for kernel columns and working sets, in MB, > 0.
-    max_steps : int or None, default=None
-        Steps of the path after which ``partial_fit`` and ``forget`` pause, with a warning;
-        :meth:`resume` goes on. None for no limit.
     n_jobs : int or None, default=None
         Threads; None uses every core.
     random_state : int, RandomState or None, default=None
-        Seed of the sample that a large fit starts from; it does not change the
-        solution beyond ``tol``. None means 0.
+        Seed of the sample that a large fit starts from. It doesn't change the solution beyond
+        ``tol``. None means 0.
     verbose : bool, default=False
         Print a line per round.
-    target_fpr : float or None, default=None
-        Share of new normal rows that may be rejected, in (0, 1): the threshold is then set by
-        conformal calibration instead of the problem above. See ``calibration``,
-        :meth:`p_values` and docs/error-rates.md.
-    calibration : {"auto", "leave-one-out", "split"}, default="auto"
-        What ``target_fpr`` is measured on. "leave-one-out": every row, as the machine of
-        all others scores it, exactly; all rows are trained on, and the rate is approximate.
-        "split": up to half of the rows, drawn by ``random_state``, which then have no part
-        in training; the probability that a new normal row is rejected is at most
-        ``target_fpr``, for exchangeable rows of any distribution. "auto" leaves out up to
-        1000 rows, or 10 000 with at most 1000 support vectors, and splits beyond.
-    C_anomaly : float or None, default=None
-        Price of slack of a confirmed anomaly (``fit(X, anomalies=mask)``), > 0, in the units of C;
-        with ``nu`` a multiple of the price of a normal row. None means 10 times the price of a
-        normal row. With squared slack an anomaly inside the ball costs ``C_anomaly`` times the
-        square of how far inside it is.
+    max_steps : int or None, default=None
+        Limit on the steps of one ``partial_fit`` or ``forget``. The update then pauses with a
+        warning, and :meth:`resume` finishes it. None for no limit.
+    solver : str, default="auto"
+        "auto", "decomposition", "lagrangian", "projected", "interior-point" or "qp". "auto" is
+        "decomposition", which is exact and needs no n x n matrix. The others are references
+        that need it (docs/solvers.md).
 
     Attributes
     ----------
@@ -117,47 +119,52 @@ class SVDD(OneClassMachine):
     support_vectors_ : ndarray or CSR of shape (n_SV, n_features)
         Support vectors; empty for a precomputed kernel.
     dual_coef_ : ndarray of shape (1, n_SV)
-        alpha of the support vectors; they sum to 1: the centre is
-        ``sum_i alpha_i phi(x_i)``. Those of confirmed anomalies are negative.
+        alpha of the support vectors; they sum to 1: the centre is ``sum_i alpha_i phi(x_i)``.
+        Those of confirmed anomalies are negative.
     radius_ : float
         Radius R of the ball, in feature space.
     offset_ : float
-        ``score_samples`` on the ball (``-radius_**2`` unless ``kernel="rbf"``), or where
-        ``target_fpr`` puts the threshold; -inf when no row can be rejected.
+        ``score_samples`` on the ball (``-radius_**2`` unless ``kernel="rbf"``), or the
+        threshold set by ``target_fpr``; -inf if no row can be rejected.
         ``decision_function = score_samples - offset_``.
     intercept_ : ndarray of shape (1,)
         b of eq. (17): ``decision_function(x) = 2 sum_i alpha_i K(x_i, x) - K(x, x) + b``.
     objective_ : float
         Value of the dual, eq. (7) or (3).
     duality_gap_ : float
-        The objective is at most this far from the optimum; NaN where the kernel matrix is not
-        positive semi-definite, which a warning says.
+        Upper bound on how far the objective is from the optimum. NaN, with a warning, if the
+        kernel matrix isn't positive semi-definite.
     n_iter_ : int
         Iterations; pair steps of "decomposition".
     history_ : list of dict
         One entry per outer round.
     fit_status_ : int
-        0 when the tolerance was reached, 1 otherwise (a warning was given).
+        0 if the tolerance was reached, otherwise 1 (with a warning).
     gamma_ : float
-        The coefficient that ``gamma`` stood for; 0 for kernels without one.
+        The value of ``gamma`` used; 0 for kernels without one.
     calibration_scores_ : ndarray of shape (n_calibration,)
         ``2 sum_i alpha_i K(x_i, x) - K(x, x)`` (``kernel="rbf"``: without K(x, x), which is 1)
-        of the rows that calibrate, by machines that were not trained on them, in ascending
-        order. Without ``target_fpr`` computed when first asked for.
+        of the calibration rows, by models that weren't trained on them, in ascending order.
+        Without ``target_fpr`` they are computed when first needed.
     n_support_, shape_fit_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    See Also
+    --------
+    SVDDEnsemble : for training rows that may contain anomalies.
+    OneClassSVM : the same boundary with ``kernel="rbf"`` and linear slack.
+    fewlabels.tune : chooses the settings.
+
     Notes
     -----
-    ``score_samples`` is minus the squared distance to the centre. For ``kernel="rbf"`` it is
-    without the terms that are the same for every row, ``2 sum_i alpha_i K(x_i, x)``: of rows
-    beyond a narrow kernel's reach, whose squared distances are equal to all digits, this still
-    tells which is farther. ``decision_function`` is ``radius_**2`` minus the squared distance.
+    ``decision_function`` is ``radius_**2`` minus the squared distance to the centre, and
+    ``score_samples`` is the same without the threshold. For ``kernel="rbf"``,
+    ``score_samples`` leaves out terms that are equal for all rows, so that rows far beyond the
+    kernel's reach can still be ranked.
 
-    Sample weights act as repetitions exactly, in ``gamma="scale"`` too. With an RBF
-    kernel and linear slack the ball is scikit-learn's one-class SVM with the same
-    ``nu``. A very small C with squared slack makes the ball shrink to a point
-    (``radius_ = 0``): every row is then outside, but scores still rank rows.
+    Sample weights act as repetitions, in ``gamma="scale"`` too. If C is very small and slack is
+    squared, the ball shrinks to a point (``radius_ = 0``). Every row is then outside, but
+    scores still rank rows.
 
     References
     ----------
@@ -172,8 +179,16 @@ class SVDD(OneClassMachine):
     >>> import numpy as np
     >>> from fewlabels import SVDD
     >>> normal = np.random.default_rng(0).normal(size=(200, 2))
-    >>> SVDD().fit(normal).predict([[0.0, 0.0], [6.0, 6.0]])
+    >>> model = SVDD(target_fpr=0.05).fit(normal)
+    >>> model.predict([[0.0, 0.0], [6.0, 6.0]])
     array([ 1, -1])
+    >>> model.p_values([[6.0, 6.0]]) < 0.05
+    array([ True])
+
+    Update the model without training again:
+
+    >>> model.partial_fit([[0.1, 0.2]]).forget([3]).predict([[6.0, 6.0]])
+    array([-1])
     """
 
     _parameter_constraints: ClassVar[dict] = {

@@ -34,63 +34,62 @@ _COMMON = "degree coef0 tol max_time n_jobs random_state verbose".split()
 
 @dataclass(eq=False, repr=False)
 class SVDDEnsemble(OneClassMachine):
-    """Bags of small balls around rows of one class, which may hold a few others.
+    """Ensemble of small balls around one class that may contain anomalies.
 
-    Every bag is a random sample of the rows, at most half of them. An :class:`SVDD` with squared
-    slack is fitted to it. A row's score is the log of its sum of kernel values, standardised by
-    the median and median absolute deviation over training rows outside the bag, and averaged over
-    the bags.
+    Use it if you want to know which new rows don't belong and can't promise that all training
+    rows are normal. There is nothing to choose except the false alarm rate, ``target_fpr``. If
+    all rows are known to be normal, a tuned :class:`SVDD` is slightly better.
 
-    Every second bag drops the fifth of its rows that is farthest from its neighbours, because
-    they may be anomalies. Trimmed bags find anomalies like those in the training rows; the others
-    know more of the normal rows. If both mostly agree on which tenth of the training rows is the
-    most anomalous, a row's score is the smaller of the untrimmed bags' mean and half the trimmed
-    bags' mean. If they disagree, untrimmed bags have learned anomalies and aren't used. ``trim``
-    sets one share for all bags instead.
+    Each bag is a random sample of at most half of the rows, to which an :class:`SVDD` with
+    squared slack is fitted. A row's score is the log of its sum of kernel values, standardised
+    and averaged over the bags.
 
-    The result is compared with half the score of the isolation kernel, a row's mean similarity to
-    the training rows (:class:`fewlabels.kernels.Isolation`), and the smaller one counts. It finds
-    anomalies that form a dense group of their own.
+    Every second bag drops its most distant 20 % of rows, which may be anomalies. If trimmed and
+    untrimmed bags mostly agree on the most anomalous tenth of the training rows, a row's score
+    is the smaller of the untrimmed bags' mean and half the trimmed bags' mean. If they disagree,
+    untrimmed bags have learned anomalies and aren't used. Finally, the score is compared with
+    half the score of the isolation kernel, which finds anomalies that form a dense group, and
+    the smaller one counts.
 
     Parameters
     ----------
+    target_fpr : float, default=0.05
+        Share of new normal rows that may be rejected, in (0, 1). Training rows, each scored by
+        the bags that don't contain it, set the threshold.
     n_bags : int, default=25
-        Bags, > 0.
+        Number of bags, > 0.
     bag_size : int, default=512
-        Rows of a bag, from 1 to 4096; at most half of the rows are in one. Small bags find
-        anomalies that lie close together.
+        Rows per bag, from 1 to 4096, and at most half of all rows. Small bags find anomalies
+        that lie close together.
     trim : "auto" or float, default="auto"
-        Share of each bag's rows that is left out, in [0, 1). "auto" trims every second bag and
-        decides from the data, as above; with fewer than 16 bags it is 0.2. Pass 0 if all rows are
-        known to be normal.
-    C : float, default=0.1
-        Price of slack in a bag, > 0.
+        Share of each bag's rows to drop, in [0, 1). "auto" trims every second bag by 0.2 and
+        decides from the data, as above. With fewer than 16 bags it is 0.2. Pass 0 if all rows
+        are known to be normal.
+    isolation : "auto", bool or Isolation, default="auto"
+        Whether the score includes the isolation kernel. "auto" means yes, except with
+        ``kernel="precomputed"``. An :class:`fewlabels.kernels.Isolation` sets the numbers of
+        centres (16 unless given) and draws (200); its ``random_state`` isn't used.
     kernel : {"rbf", "poly", "sigmoid", "linear", "precomputed"} or callable, default="rbf"
-        Kernel. Under any but "rbf" balls say minus the squared distance to their centres.
+        Kernel, as in :class:`SVDD`. With any but "rbf", a bag's score is minus the squared
+        distance to the centre.
     gamma : {"neighbors", "scale", "auto"} or float, default="neighbors"
         Coefficient of "rbf", "poly" and "sigmoid", >= 0. "neighbors" is
-        :func:`fewlabels.model_selection.neighbor_gamma` of the rows left in each bag; "scale"
+        :func:`fewlabels.model_selection.neighbor_gamma` of the rows left in each bag. "scale"
         and "auto" are those of :class:`SVDD`, for all bags.
+    C : float, default=0.1
+        Cost of slack in a bag, > 0.
     degree, coef0
         As in :class:`SVDD`.
-    target_fpr : float, default=0.05
-        Share of new normal rows that may be rejected, in (0, 1). The threshold is set by the
-        scores of training rows, each by the bags that it is not in.
-    tol : float, default=1e-3
-        As in :class:`SVDD`, of every bag.
-    max_time : float or None, default=None
-        Seconds after which no further bag is begun; one there is always.
     n_jobs : int or None, default=None
         Threads; None uses every core.
     random_state : int, RandomState or None, default=None
         Seed of the bags. None means 0.
+    max_time : float or None, default=None
+        Seconds after which no further bag is started. At least one is fitted.
+    tol : float, default=1e-3
+        As in :class:`SVDD`, for every bag.
     verbose : bool, default=False
         Print a line per bag.
-    isolation : "auto", bool or Isolation, default="auto"
-        Whether the score includes the isolation kernel. "auto" means yes, except with
-        ``kernel="precomputed"``, where there are no rows to draw from. An
-        :class:`fewlabels.kernels.Isolation` sets the numbers of centres (16 by default) and draws
-        (200); its ``random_state`` isn't used.
 
     Attributes
     ----------
@@ -101,7 +100,7 @@ class SVDDEnsemble(OneClassMachine):
         The scores of which the smallest counts: ``bags`` (their numbers) or ``isolated``,
         ``middle`` and ``spread``. Empty if there is only the mean over all bags.
     offset_ : float
-        ``decision_function = score_samples - offset_``; -inf when no row can be rejected.
+        ``decision_function = score_samples - offset_``; -inf if no row can be rejected.
     gamma_ : float
         Coefficient of the kernels, of "neighbors" the median over the bags.
     support_ : ndarray of shape (n_SV,)
@@ -109,34 +108,33 @@ class SVDDEnsemble(OneClassMachine):
     support_vectors_ : ndarray or CSR of shape (n_SV, n_features)
         These rows; empty for a precomputed kernel.
     calibration_scores_ : ndarray of shape (n_calibration,)
-        Scores of training rows, each by the bags that it is not in, in ascending order; of more
-        than 5000 rows, of a sample.
+        Scores of training rows, each by the bags that don't contain it, in ascending order; for
+        more than 5000 rows, those of a sample.
     n_iter_ : int
         Pair steps of all bags.
     history_ : list of dict
         One entry per bag.
     fit_status_ : int
-        0 when all bags are there and reached the tolerance, 1 otherwise (a warning was given).
+        0 if all bags were fitted and reached the tolerance, otherwise 1 (with a warning).
     n_support_, shape_fit_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
     See Also
     --------
-    SVDD : one ball around all rows, with a certificate.
+    SVDD : one ball around all rows, with a duality gap.
 
     Notes
     -----
-    Which rows are in a bag follows from their values and ``random_state`` alone. So the order of
-    the rows does not matter, sample weights act as repetitions (what all have in common is left
-    out; weights that are no multiples of a common number are rounded), and after ``partial_fit``
-    and ``forget`` the machine is the one that ``fit`` gives to the rows that are there: only bags
-    that these rows join or leave are fitted again, when a score is asked for. The coefficients
-    "scale" and "auto" stay what they were.
+    The rows of a bag depend only on their values and on ``random_state``. So the order of the
+    rows doesn't matter, sample weights act as repetitions (common factors cancel, and weights
+    that aren't multiples of a common number are rounded), and updates give the same model as
+    ``fit`` on the current rows. Only bags that change are fitted again, when a score is needed.
+    "scale" and "auto" keep their first value.
 
-    A fit costs about ``n_bags * bag_size**2`` kernel values, however many rows there are.
+    A fit costs about ``n_bags * bag_size**2`` kernel values at any number of rows.
 
-    ``kernel="precomputed"`` needs K(x, x) of new rows where the diagonal was not constant, as
-    ``diagonal``.
+    ``kernel="precomputed"`` needs K(x, x) of new rows as ``diagonal``, unless the diagonal was
+    constant.
 
     References
     ----------
@@ -154,8 +152,10 @@ class SVDDEnsemble(OneClassMachine):
     --------
     >>> import numpy as np
     >>> from fewlabels import SVDDEnsemble
-    >>> normal = np.random.default_rng(0).normal(size=(200, 2))
-    >>> SVDDEnsemble().fit(normal).predict([[0.0, 0.0], [6.0, 6.0]])
+    >>> rng = np.random.default_rng(0)
+    >>> mixed = np.concatenate([rng.normal(size=(190, 2)), rng.normal(6.0, 0.5, size=(10, 2))])
+    >>> model = SVDDEnsemble(target_fpr=0.05).fit(mixed)  # 5 % of these rows are anomalies
+    >>> model.predict([[0.0, 0.0], [6.0, 6.0]])
     array([ 1, -1])
     """
 

@@ -157,84 +157,76 @@ def fit_table(
     observer=None,
     **parameters,
 ):
-    """Learn from a table: what ``fewlabels fit`` does, without a file.
+    """Fit a table in one call: what ``fewlabels fit`` does, for a data frame.
 
-    The labels decide which machine. Rows of one class get an SVDDEnsemble, which tells what does
-    not belong to them (an SVDD, if none of them is an anomaly). One class and blanks get a
-    PUEnsemble, or a PUSVM if the ensemble would take long or ``rows`` are to be held: both find
-    more rows of that class among the blank ones. Two or more classes and blanks get an S3VM,
-    which tells them apart. A simpler method that is clearly better on held-out labels is delivered
-    in place of these, unless ``machine``, its settings or ``rows`` are given. Columns that nothing
-    can be learnt from are left out, categories and words are encoded, missing numbers filled in,
-    settings chosen from the data. Options and defaults are those of ``fewlabels fit``.
+    Use it first on new data. It encodes the columns, picks the method from the labels, chooses
+    settings, compares with simpler methods and makes a report.
+
+    The labels decide the method. Rows of one class get an SVDDEnsemble, which finds new rows that
+    don't belong (an SVDD with ``clean=True``). One class and blanks get a PUEnsemble, or a PUSVM
+    if the ensemble would take long or ``rows`` are to be kept: both find more rows of that class
+    among the blank ones. Two or more classes and blanks get an S3VM, which predicts the class of
+    the blank rows.
 
     Parameters
     ----------
     data : DataFrame, path-like, ndarray or sparse matrix
-        The table: a data frame of pandas or polars, a file as for ``fewlabels fit``, or a matrix.
+        The table: a pandas or polars data frame, a file as for ``fewlabels fit``, or a matrix.
     target : str, default=None
-        Column with the class of each row, blank where it is unknown. Without it all rows are
-        normal.
+        Column with the class of each row, blank if unknown. Without it all rows are normal.
     normal : str, default=None
-        The class that is normal; it alone is learnt from.
+        The normal class. Only its rows are used for training.
     positive : str, default=None
-        The class to look for; all other rows, blank or with one other value, are unlabelled.
+        The class to look for. All other rows, blank or with one other value, are unlabelled.
     unlabeled : str, default=None
-        A value of the target that marks rows of unknown class, as a blank does.
+        A value of the target that marks unlabelled rows, like a blank.
     machine : {"svdd", "svdd-ensemble", "one-class", "pusvm", "pu-ensemble", "s3vm"}, default=None
-        The machine; None leaves it to the labels. Or a simple method, such as "forest",
-        "neighbours" and "logistic", see :mod:`fewlabels.baselines`.
+        The method; None picks it from the labels. Or a simpler method, such as "forest",
+        "neighbours" or "logistic" (:mod:`fewlabels.baselines`).
     drop, categorical, keep, text : str or sequence of str, default=()
-        Columns to leave out; columns of categories although they hold numbers; columns to learn
-        from although they look like an identifier, a date or a constant; columns whose words are
-        learnt from although their texts are short (sentences are found by themselves).
+        Columns to leave out; numeric columns to treat as categories; columns to keep although
+        they look like an identifier, a date or a constant; columns whose words to use although
+        their texts are short (sentences are detected).
     text_weight : float, default=None
-        Variance of all texts together in terms of that of all other columns. None: by labels held
-        out, which may leave columns out; 1 without labels.
+        Variance of all text columns relative to all other columns. None chooses it by held-out
+        labels, which may leave columns out; 1 without labels.
     missing : {"impute", "skip", "refuse"}, default="impute"
-        Missing numbers: filled in with the median, and the machine is told where; or their rows
-        are left out; or they are refused.
+        Missing numbers: impute the median and mark them, skip their rows, or refuse them.
     scale : "auto" or bool, default="auto"
-        Whether numbers are scaled to mean 0 and variance 1. "auto": unless all columns are numbers
-        of one unit, which is where rows are all of one length, or most columns reach the same
-        largest value.
+        Whether numbers are scaled to mean 0 and variance 1. "auto" does so unless all columns
+        are numbers of one unit: rows of one length, or columns with the same maximum.
     clean : bool, default=None
-        Whether no row of one class is an anomaly, so that all are trained on. None is as False:
-        a few may be, and the rows farthest from others have no part.
+        Whether no row of one class is an anomaly. None is False: a few may be.
     time_budget : float, default=20.0
-        Seconds for all of it, from reading to the report. Where they are too few for all rows, a
-        sample is learnt from, and a note says so. With 0 no settings are chosen, and all rows are
-        learnt from. A setting that would be chosen and is given ends the choice.
+        Seconds for everything, from reading to the report. If it is too short for all rows, a
+        sample is used, and a note says so. With 0, settings are defaults and all rows are used.
+        Passing a setting that would be chosen ends the search.
     baselines : bool, default=None
-        Whether other methods are compared with, in what is left of the time budget; None: if
-        there is a budget, and a report or labels that show which method is better.
+        Whether to compare with other methods. None: if there is a report and a budget.
     report : bool, default=True
-        Whether a report is made.
+        Whether to make a report.
     rows : bool, default=None
-        Whether a saved model holds the training rows, so that rows can be added; None: an S3VM
+        Whether a saved model keeps the training rows, so that rows can be added. None: an S3VM
         does.
     merge_case : bool, default=None
-        Whether values that differ in capital letters or blanks only are one. None refuses them in
-        the target, and merges them in columns of categories, with a note.
+        Whether values that differ only in case or blanks are equal. None refuses them in the
+        target and merges them in other columns, with a note.
     sep, decimal, encoding : str, default=None
-        Of a file of text, what is between cells, what is before decimals ("." or ","), and the
-        encoding; None finds them by looking.
+        Separator, decimal mark ("." or ",") and encoding of a text file; None detects them.
     header : bool, default=None
-        Whether the first row of a file of text names the columns; False calls them ``column_1``
-        and so on.
+        Whether the first row of a text file names the columns; False calls them ``column_1``
+        and so on. None detects it.
     features : path-like or ndarray, default=None
-        Numbers that stand beside the table, such as embeddings: an .npy file or an array, row by
-        row.
+        Numbers to add to the table, such as embeddings: an .npy file or an array, row by row.
     labels : path-like, default=None
-        File of labels that ``fewlabels label`` wrote for the data; ``target`` is then its column.
+        File of labels written by ``fewlabels label``; ``target`` is then its column.
     dates : str or sequence of str, default=()
-        Columns of dates to learn from: days since 1970, weekday, month and hour.
+        Date columns to use: days since 1970, weekday, month and hour.
     observer : Observer, default=None
-        Hears what is going on.
-    **parameters
-        Parameters of the machine by the names of its class, such as ``gamma``, ``C``, ``nu``,
-        ``target_fpr`` ("none" for the machine's own threshold), ``prior``, ``max_time``,
-        ``n_jobs`` and ``random_state``.
+        Receives progress messages.
+    parameters
+        Parameters of the method, such as ``gamma``, ``C``, ``nu``, ``target_fpr`` ("none" for
+        the model's own threshold), ``prior``, ``max_time``, ``n_jobs`` and ``random_state``.
 
     Returns
     -------

@@ -33,51 +33,48 @@ def tune(
     progress=False,
     graph=True,
 ):
-    """A fitted clone with settings chosen from the data, and the account of the choice.
+    """Choose settings from the data and return a fitted clone.
 
-    What a user has decides, never test labels:
+    Use it before you trust a model: settings matter more than the choice of a solver. It needs
+    the training rows and labels that you have, and no test labels. The result's ``tuning_``
+    says what was tried, what was chosen and why.
 
-    * ``SVDD``, ``OneClassSVM``, without labels: a rule. The 40 % of the rows farthest from
-      their neighbours get weight 0, ``gamma`` comes from the neighbours' distances of the
-      others (:func:`fewlabels.model_selection.neighbor_gamma`), smaller where that would leave
-      many rows beyond the kernel's reach; ``C=0.1`` or ``nu=0.1``; ``target_fpr=0.05`` where
-      none is given. The kernel must be "rbf".
-    * ``SVDDEnsemble``, without labels: a rule. 20 % of each bag are trimmed, none if
-      ``contaminated=False``; the other settings are as given.
-    * ``PUSVM`` (``lam`` and ``gamma``) and ``PUEnsemble`` (``gamma``): the area of positive
-      against unlabelled rows less the non-negative risk, on held-out rows of both kinds.
-    * ``S3VM`` (``kernel``, ``gamma`` and ``C_star``): accuracy on held-out labelled rows, with
-      the unlabelled ones kept in training. Other settings must be better than those given by
-      more than 1.5 standard errors. With fewer than 8 labels of a class nothing is chosen, and a
-      UserWarning says so. But first the kernel may be deformed by the graph of the rows
-      (:class:`fewlabels.kernels.Manifold`): where ten machines that each lack some of the
-      labels are right about more of these and agree more about other rows, with a probability
-      above 0.9. With fewer than 8 labels of a class it is the average of both kernels that is
-      taken. Nothing else is searched then. It takes 100 rows.
+    * ``SVDD``, ``OneClassSVM``: a rule. The 40 % of the rows with the largest distances to their
+      neighbours get weight 0, unless ``contaminated=False``. ``gamma`` follows from the distances
+      of the others (:func:`fewlabels.model_selection.neighbor_gamma`); ``C=0.1`` or ``nu=0.1``;
+      ``target_fpr=0.05`` unless given. The kernel must be "rbf".
+    * ``SVDDEnsemble``: a rule. ``trim="auto"``, or 0 with ``contaminated=False``.
+    * ``PUSVM`` (``lam`` and ``gamma``), ``PUEnsemble`` (``gamma``): the held-out ROC AUC of
+      positive against unlabelled rows minus the non-negative risk.
+    * ``S3VM`` (``kernel``, ``gamma``, ``C_star``): accuracy on held-out labels. A candidate must
+      be better than your settings by 1.5 standard errors. First it is tested whether the
+      neighbour graph helps (:class:`fewlabels.kernels.Manifold`, from 100 rows on); if so, only
+      the graph is chosen. With fewer than 8 labels of a class there is too little to compare: the
+      average of the plain and the graph kernel is used unless the labels contradict it, or your
+      settings are kept, with a UserWarning.
 
     Parameters
     ----------
     estimator : SVDD, OneClassSVM, SVDDEnsemble, PUSVM, PUEnsemble, S3VM, or Pipeline ending in one
-        What to tune; it is left as it is. Its settings are the first candidate. The steps of
-        a pipeline before the last are fitted once, to all rows.
+        What to tune; it isn't changed. Its settings are the first candidate. Earlier steps of a
+        pipeline are fitted once, to all rows.
     X : {array-like, sparse} of shape (n_samples, n_features)
-        Rows; for ``kernel="precomputed"`` (not the machines without labels) the kernel matrix.
+        Rows; for ``kernel="precomputed"`` (not for one-class estimators) the kernel matrix.
     y : array-like of shape (n_samples,), default=None
-        Labels as the estimator takes them; machines without labels ignore them.
+        Labels as the estimator takes them; one-class estimators ignore them.
     time_budget : float, default=60
-        Seconds after which no further candidate is tried, > 0. The fit of the choice always
-        runs to its end.
+        Seconds after which no further candidate is tried, > 0. The final fit always completes.
     contaminated : bool, default=True
-        Whether rows for a machine without labels may hold anomalies. False keeps all in training.
+        Whether rows for a one-class estimator may contain anomalies. Pass False if you know
+        that they don't.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights; rows of weight <= 0 are left out. Rows are left out and widths chosen
-        regardless of the other weights.
+        Weights; rows of weight <= 0 are left out. The one-class rule ignores the other weights.
     random_state : int, RandomState or None, default=None
         Seed of folds and samples; None means 0.
     progress : bool, default=False
         Show a progress bar on stderr.
     graph : bool, default=True
-        Whether S3VM may get a kernel deformed by the graph of the rows, as above.
+        Whether ``S3VM`` may get a kernel based on the neighbour graph, as above.
 
     Returns
     -------
