@@ -165,3 +165,11 @@ def test_labels_and_weights_that_do_not_fit(client):
         DaskSVDD().fit(cut(X), sample_weight=cut(np.zeros(N)))
     with pytest.raises(ValueError, match="kernel='rbf', 'poly' or 'linear'"):
         DaskSVDD(kernel="sigmoid").fit(cut(X))
+
+
+def test_confirmed_anomalies_need_rows_in_memory(client):
+    mask = np.arange(N) < 3
+    for machine in (DaskSVDD(), DaskOneClassSVM()):
+        for fit in (machine.fit, machine.partial_fit):
+            with pytest.raises(ValueError, match="don't take confirmed anomalies"):
+                fit(cut(X), anomalies=mask)

@@ -102,7 +102,7 @@ class NormalOnCluster(OnCluster):
     """What machines of one class add."""
 
     @fitting
-    def fit(self, X, y=None, sample_weight=None, callback=None) -> Self:
+    def fit(self, X, y=None, sample_weight=None, callback=None, anomalies=None) -> Self:
         """Fit the machine to rows on the cluster, to the optimum of the local machine.
 
         Parameters
@@ -116,13 +116,15 @@ class NormalOnCluster(OnCluster):
         callback : callable, default=None
             Called with the newest entry of ``history_`` after every round; returning
             True stops the fit.
+        anomalies : None
+            Confirmed anomalies need rows in memory; anything but None is refused.
 
         Returns
         -------
         self : estimator
         """
         with self._placed(X=X, y=None, sample_weight=sample_weight) as place:
-            return fit_elsewhere(self, place, callback)
+            return fit_elsewhere(self, place, callback, anomalies)
 
     def score_samples(self, X, *more, **options):
         """As the local machine's; of a collection a collection, which is lazy."""

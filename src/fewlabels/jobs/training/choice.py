@@ -8,8 +8,8 @@ from ..settings import option
 
 # Number of classes in the target and whether there are blanks.
 BY_LABELS = {(1, False): "normal", (1, True): "positive", (2, True): "s3vm"}
-# Settings that speak of one ball around all rows, and of many.
-_OF_ONE_BALL = ("C", "nu", "slack", "kernel", "gamma", "degree", "coef0", "max_iter", "cache_size")
+# Settings that speak of one ball around all rows.
+OF_ONE_BALL = ("C", "nu", "slack", "kernel", "gamma", "degree", "coef0", "max_iter", "cache_size")
 # Fewer rows are not split into bags.
 _FEWEST = 40
 _OF_PUSVM = {"lam", "loss", "threshold", "max_iter", "max_time", "kernel", "coef0"}
@@ -143,7 +143,7 @@ def _of_normal(why, n_rows, clean, given, is_tuned):
     given = {name: value for name, value in dict(given).items() if value is not None}
     if n_rows < _FEWEST and not given.keys() & set(OF_BAGS):
         return Choice("svdd", f"{why}; {n_rows} rows are too few for bags of them")
-    said = [option(name) for name in _OF_ONE_BALL if name in given]
+    said = [option(name) for name in OF_ONE_BALL if name in given]
     if given.get("target_fpr") == "none":
         said.append("--target-fpr none")
     if said and not given.keys() & set(OF_BAGS):

@@ -1,6 +1,20 @@
-"""After the fit: whether the model beats chance, and whether its prior agrees with its labels."""
+"""After the fit: whether the model beats chance, and whether its prior agrees with its labels.
+
+And whether a model of one class is better if rows of other values are its confirmed anomalies.
+"""
+
+import math
+import time
+from dataclasses import replace
 
 from ...io.errors import quoted
+from .choice import OF_BAGS, OF_ONE_BALL, Choice
+from .comparison import encoded_rows_of_others, rows_of_others
+
+# Share of the time left that may be spent on anomalies.
+_SHARE = 0.3
+# Machines whose kernel width may be another one, unless settings were given.
+_OPEN = (None, "svdd")
 
 # Missed labelled rows, as a share of all, that a message gives as its reason.
 _MANY = 0.45
@@ -78,3 +92,86 @@ def _contradiction_words(contradiction, estimator, facts):
         "the top-ranked rows, whose order hardly depends on the prior; no figure or list that "
         "depends on it is given"
     )
+
+
+def use_anomalies(prepared, fitted, request, budget, observer):
+    """What was prepared and fitted, with rows of other values as anomalies if they help.
+
+    Also what the model file says of it: None where there are no such rows, or no time budget.
+    """
+    settings = any(request.parameters.get(name) is not None for name in (*OF_ONE_BALL, *OF_BAGS))
+    fixed = settings or request.machine not in _OPEN
+    none = prepared, fitted, None
+    if not budget.seconds or not rows_of_others(prepared.file, prepared.roles).size:
+        return none
+    from ...model_selection.anomalies import LEARN, Trial, fit_with, try_anomalies
+
+    if fixed and not isinstance(fitted.estimator, LEARN):
+        return none
+    parts = prepared.file, prepared.roles, prepared.encoder, prepared.schema
+    known, _ = encoded_rows_of_others(*parts)
+    if known is None:
+        return none
+    observer.step("testing whether rows of other values help as confirmed anomalies")
+    try:
+        trial = try_anomalies(
+            fitted.estimator, prepared.X, known, fixed=fixed, seconds=_SHARE * budget.left,
+            seed=request.parameters.get("random_state") or 0,
+        )  # fmt: skip
+        if trial.is_used:
+            since = time.perf_counter()
+            estimator = fit_with(trial.estimator, prepared.X, known)
+            seconds = time.perf_counter() - since
+    except KeyboardInterrupt:
+        trial = Trial(why_not="Ctrl-C ended the test whether they help")
+    fitted.messages.append(_told_of(trial, known.shape[0]))
+    facts = _facts_of(trial, known.shape[0])
+    if not trial.is_used:
+        return prepared, fitted, facts
+    if not isinstance(estimator, type(fitted.estimator)):
+        why = f"{prepared.choice.why}; one ball, as confirmed anomalies help it"
+        prepared = replace(prepared, choice=Choice("svdd", why))
+    fitted = fitted._replace(estimator=estimator, tuning=None, seconds=seconds)
+    search = prepared.search._replace(why_not="the best on held-out rows and confirmed anomalies")
+    return replace(prepared, search=search), fitted, facts
+
+
+def kept_for_anomalies(training):
+    """Why a model that has learnt from confirmed anomalies is delivered; empty for others."""
+    used = (training.metadata["training"].get("anomalies") or {}).get("used")
+    name = training.prepared.choice.machine
+    return f"{name} is kept, as it learns from confirmed anomalies" if used else ""
+
+
+def _told_of(trial, n_known):
+    """What the user should know of a trial, in one sentence."""
+    rows = f"{n_known} rows of other values are"
+    if trial.estimator is None:
+        return f"{rows} left out: {trial.why_not}"
+    gain = f"{trial.gain:+.3f}, 95 % CI {trial.low:+.3f} to {trial.high:+.3f}"
+    classifier, best = "", max(trial.without, trial.auc)
+    if trial.of_classifier > best:
+        classifier = (
+            f"; a random forest trained on the labels reaches {trial.of_classifier:.3f}, so "
+            "consider a classifier if new anomalies will be of the same kinds"
+        )
+    if trial.is_used:
+        return (
+            f"{rows} used as confirmed anomalies: the held-out ROC AUC is {trial.auc:.3f}, and "
+            f"{trial.without:.3f} if they are left out ({gain}); comparisons with other methods "
+            f"train on normal rows alone{classifier}"
+        )
+    if trial.why_not:
+        return f"{rows} left out: {trial.why_not} (gain of the model with them {gain}){classifier}"
+    return (
+        f"{rows} left out: as confirmed anomalies they don't clearly improve the held-out ROC AUC "
+        f"({gain}){classifier}"
+    )
+
+
+def _facts_of(trial, n_known):
+    """What a model file keeps of a trial, plain values only."""
+    numbers = {"auc": trial.auc, "without": trial.without, "low": trial.low, "high": trial.high}
+    numbers["classifier"] = trial.of_classifier
+    plain = {name: float(v) if math.isfinite(v) else None for name, v in numbers.items()}
+    return {"known": int(n_known), "used": bool(trial.is_used), **plain}

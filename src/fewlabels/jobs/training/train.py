@@ -36,7 +36,7 @@ from .large import does_not_fit, train_large
 from .outputs import check_model_output, check_report_output, write_report_of
 from .parameters import different_rows, machine_parameters, request_of, with_target_fpr
 from .search import Search, odd_rows, plan_search, tuning_facts, why_settings
-from .testing import test_model, tests_facts
+from .testing import kept_for_anomalies, test_model, tests_facts, use_anomalies
 from .texts import encode, text_facts
 from .timing.affordable import affordable_rows, drawn, encodable_rows, pace_of, subset
 from .timing.budget import Budget
@@ -164,6 +164,7 @@ def train(
             search=search, observer=observer, end=budget.calibration,
         )  # fmt: skip
     training = _trained(prepared, fitted, request, budget, observer)
+    kept = kept or kept_for_anomalies(training)
     if save:
         save(training)
     fitting, metadata = budget.used, training.metadata
@@ -434,12 +435,15 @@ def _described(prepared, fitted, request, observer, tests):
 
 def _trained(prepared, fitted, request, budget, observer):
     """The training of a fitted machine, tested against chance."""
-    y, tests = prepared.found.y, None
-    if y is not None:
+    y, tests, known = prepared.found.y, None, None
+    if y is None:
+        prepared, fitted, known = use_anomalies(prepared, fitted, request, budget, observer)
+    else:
         observer.step("testing the model against chance")
         tests, told = test_model(fitted, prepared.X, y, budget.test())
         fitted.messages.extend(told)
     metadata = _described(prepared, fitted, request, observer, tests)
+    metadata["training"] |= {} if known is None else {"anomalies": known}
     return Training(prepared, fitted, metadata, tests=tests, budget=budget)
 
 
