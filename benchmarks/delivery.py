@@ -56,7 +56,7 @@ def few_problem(folder, name, seed, n_labels):
     n = min(ROWS, (3 * len(y)) // 5)
     rows, test = order[:n], order[n : n + TESTED["few"]]
     kind = np.array(["c0", "c1"])[y[rows]].astype(object)
-    kind[n_labels:] = ""
+    kind[min(n_labels, n // 2) :] = ""
     return frame_of(X[rows]).assign(kind=kind), frame_of(X[test]), y[test] == 1
 
 

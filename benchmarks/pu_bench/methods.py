@@ -225,6 +225,7 @@ METHODS = {
     "PUSVM, risk's threshold": Method(_pusvm("risk"), "ours", uses_prior=True),
     "PUSVMCV": Method(_tuned, "ours", uses_prior=True),
     "PUEnsemble": Method(_ensemble("rbf"), "ours", uses_prior=True),
+    "PUEnsemble, default": Method(_ensemble("auto"), "ours", uses_prior=True),
     "PUEnsemble, trees": Method(_ensemble("trees"), "ours", uses_prior=True),
     "tuned forest, prior's cut": Method(_forest, uses_prior=True),
     "SVC, unlabelled = negative": Method(_svc()),

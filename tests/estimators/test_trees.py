@@ -1,6 +1,7 @@
 """The kernel of trees: what it is, and the machines of positive and unlabelled rows with it."""
 
 import numpy as np
+import onnxruntime
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -17,6 +18,7 @@ from fewlabels.onnx import to_onnx
 
 FEW = Trees(n_trees=30)
 MACHINES = [PUSVM(prior=0.3, kernel=FEW), PUEnsemble(prior=0.3, kernel=FEW, n_bags=4)]
+MIXED = PUEnsemble(prior=0.3, kernel="mixture", n_bags=4)
 
 
 @pytest.fixture
@@ -73,8 +75,66 @@ def test_a_machine_of_it(rows, machine, tmp_path):
                metadata)  # fmt: skip
     loaded = load_model(tmp_path / "m")[0][-1]
     np.testing.assert_array_equal(loaded.decision_function(X), machine.decision_function(X))
-    with pytest.raises((ValueError, TypeError)):
-        to_onnx(machine)
+    graph = onnxruntime.InferenceSession(to_onnx(machine).SerializeToString())
+    for new in (X, 3.0 * X):
+        (score,) = graph.run(["score"], {graph.get_inputs()[0].name: new})
+        np.testing.assert_allclose(np.ravel(score), machine.decision_function(new), atol=1e-9)
+
+
+def test_a_mixture_is_the_mean_of_two_ensembles(rows, tmp_path):
+    X, truth, known = rows
+    mixed = clone(MIXED).fit(X, known)
+    plain, trees = (clone(MIXED).set_params(kernel=k).fit(X, known) for k in ("rbf", "trees"))
+    assert mixed.kernel_ == "mixture" and mixed.gammas_.shape == (6,)
+    # The decisions of both, moved and scaled, and cut anew.
+    parts = np.column_stack([plain.decision_function(X), trees.decision_function(X), np.ones(500)])
+    f = mixed.decision_function(X)
+    shares = np.linalg.lstsq(parts, f, rcond=None)[0]
+    np.testing.assert_allclose(parts @ shares, f, atol=1e-6)
+    assert (shares[:2] > 0.0).all()
+    np.testing.assert_allclose(mixed.prices_, [0.1, 1.0, 10.0])
+    np.testing.assert_allclose(mixed.auc_[:5, 1:], plain.auc_)
+    np.testing.assert_allclose(mixed.auc_[5:], trees.auc_)
+    assert np.isnan(mixed.auc_[:5, 0]).all() and not mixed.weights_[:5, 0].any()
+    np.testing.assert_allclose(mixed.weights_[:5, 1:], 0.5 * plain.weights_)
+    assert mixed.weights_.sum() == pytest.approx(1.0)
+    kernels = [kernel.values(X, mixed.support_vectors_) for kernel in mixed.function_.kernels]
+    total = sum(K @ a for K, a in zip(kernels, mixed.dual_coef_, strict=True))
+    np.testing.assert_allclose(total + mixed.intercept_, f, atol=1e-6)
+    right = [np.mean(m.predict(X[~known]) == truth[~known]) for m in (mixed, plain)]
+    assert right[0] > right[1], right
+    p = mixed.predict_proba(X)
+    np.testing.assert_array_equal(mixed.classes_[p.argmax(axis=1)], mixed.predict(X))
+    metadata = describe("pu-ensemble", {}, Schema("dense", 6), {})
+    save_model(tmp_path / "m", make_pipeline(StandardScaler(with_std=False).fit(0 * X), mixed),
+               metadata)  # fmt: skip
+    loaded = load_model(tmp_path / "m")[0][-1]
+    np.testing.assert_array_equal(loaded.predict_proba(X), p)
+    graph = onnxruntime.InferenceSession(to_onnx(mixed).SerializeToString())
+    for new in (X, 3.0 * X):
+        (score,) = graph.run(["score"], {graph.get_inputs()[0].name: new})
+        np.testing.assert_allclose(np.ravel(score), mixed.decision_function(new), atol=1e-5)
+    told = explain(mixed, X[:2], background=X[:10], n_samples=20)
+    np.testing.assert_allclose(
+        told.contributions.sum(axis=1), told.decision - told.base, atol=1e-6
+    )
+
+
+def test_data_decide_which_kernel_is_taken(rows, rng):
+    X, _, known = rows
+    few = PUEnsemble(prior=0.3, n_bags=2)
+    assert few.kernel == "auto" and few.fit(X, known).kernel_ == "mixture"
+    pixels = 255.0 * (rng.random((500, 30)) < 0.4)
+    lengths = rng.normal(size=(500, 30))
+    lengths /= np.linalg.norm(lengths, axis=1, keepdims=True)
+    for other in (pixels, lengths, sp.csr_array(X), 1e39 * X):
+        assert clone(few).fit(other, known).kernel_ == "rbf"
+    assert clone(few).fit(X[:299], known[:299]).kernel_ == "rbf"
+    plain = clone(few).set_params(kernel="rbf").fit(pixels, known)
+    np.testing.assert_array_equal(
+        plain.decision_function(pixels), clone(few).fit(pixels, known).decision_function(pixels)
+    )
+    assert plain.kernel_ == "rbf"
 
 
 def test_updates_follow_the_problem_of_the_frozen_kernel(rows):

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from fewlabels import TableEncoder, fit_table
-from fewlabels.io.encoding.units import common_unit
+from fewlabels.training.units import common_unit
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -484,3 +484,51 @@ def test_s3vm_with_trees_and_a_class_ratio(semi_data, ratio):
     assert model.class_ratio == ratio and model.class_ratio_.shape == (2,)
     assert model.tuning_.candidates["accuracy"].max() > 0.7
     assert np.mean(model.predict(X) == np.array(["no", "yes"])[truth]) > 0.8
+
+
+@pytest.mark.parametrize(
+    ("of_trees", "folds", "chosen"),
+    [
+        ([0.02, 0.03, 0.02, 0.01, 0.02], 5, {"kernel": "trees"}),
+        ([0.02, -0.03, 0.02, -0.01, 0.02], 5, {}),  # within a standard error
+        ([0.02, 0.03, 0.02, 0.01, 0.02], 2, {}),  # too few folds to know one
+        ([-0.1] * 5, 5, {}),
+    ],
+)
+def test_kernels_of_a_puensemble(monkeypatch, rng, of_trees, folds, chosen):
+    X = rng.normal(size=(400, 3)) * [1.0, 10.0, 100.0]
+    y = (np.arange(400) < 60).astype(int)
+
+    def scores(estimator, settings, *data):
+        kernels = [one.get("kernel", "mixture") for one in settings]
+        assert kernels == ["mixture", "trees", "rbf", "rbf", "rbf"] and settings[0] == {}
+        found = np.full((5, 5), 0.8)
+        found[1] += of_trees
+        found[2:] -= 0.05
+        found[:, folds:] = np.nan
+        return found
+
+    monkeypatch.setattr(tuning_pu, "_scores_of_ensemble", scores)
+    model = tune(PUEnsemble(prior=0.3, n_bags=1), X, y)
+    assert model.tuning_.chosen == chosen
+    assert model.kernel_ == chosen.get("kernel", "mixture")
+    table = model.tuning_.candidates
+    assert table.loc[table["chosen"], "kernel"].item() == model.kernel_
+    assert "standard error" in model.tuning_.reason or chosen
+    model.tuning_.plot()
+
+
+def test_rows_of_one_unit_begin_with_gaussian_kernels(monkeypatch, rng):
+    seen = []
+    monkeypatch.setattr(
+        tuning_pu, "_scores_of_ensemble",
+        lambda estimator, settings, *data: (
+            seen.append([one.get("kernel", "rbf") for one in settings]),
+            np.zeros((len(settings), 5)),
+        )[1],
+    )  # fmt: skip
+    y = (np.arange(400) < 60).astype(int)
+    X = (rng.random((400, 20)) < 0.4).astype(float)
+    for rows in (X, sp.csr_array(X), X[:200]):
+        assert tune(PUEnsemble(prior=0.3, n_bags=1), rows, y[: rows.shape[0]]).kernel_ == "rbf"
+    assert seen == [["rbf", "rbf", "rbf", "mixture", "trees"], ["rbf"] * 3, ["rbf"] * 3]

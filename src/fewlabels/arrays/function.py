@@ -15,7 +15,8 @@ def values_at(home, name, function, X, n_features):
     ``name`` is the machine's. Rows so far away that float32, or a kernel, has ended go to the
     host.
     """
-    if isinstance(function, ClassFunctions) or not isinstance(function.kernels[0], MappedKernel):
+    is_mapped = all(isinstance(kernel, MappedKernel) for kernel in function.kernels)
+    if isinstance(function, ClassFunctions) or not is_mapped:
         raise ValueError(
             f"this {name} scores NumPy rows only: those of the array API take kernel='rbf', "
             "'poly', 'sigmoid' or 'linear', and two classes at most; pass NumPy rows."

@@ -131,7 +131,7 @@ class KernelMachine(BaseEstimator):
     def _set_gamma(self, rows):
         self.shape_fit_ = rows.everything.shape
         self.gamma_ = 0.0
-        kind = kind_of(self.kernel)
+        kind = kind_of(self._kernel_used)
         if "gamma" in kind.takes:
             by_norms = self.gamma == "distance" and not kind.is_similarity
             gamma = "scale" if by_norms else self.gamma
@@ -150,14 +150,14 @@ class KernelMachine(BaseEstimator):
         self._deformed = self._make_kernel(X, weight) if self._learns_kernel else None
         return self._make_kernel()
 
-    # Whether the kernel is made of the rows of the fit, without their labels.
-    _learns_kernel = property(lambda self: isinstance(kind_of(self.kernel), LEARNED))
+    _kernel_used = property(lambda self: self.kernel)  # what ``kernel`` stands for
+    _learns_kernel = property(lambda self: isinstance(kind_of(self._kernel_used), LEARNED))
 
     def _make_kernel(self, X=None, weight=None):
         if self._deformed is not None:
             return self._deformed
         numbers, seed = (self.gamma_, self.degree, self.coef0), 0 if X is None else self._seed()
-        return make_kernel(self.kernel, *numbers, X, weight, seed)
+        return make_kernel(self._kernel_used, *numbers, X, weight, seed)
 
     def _gram(self, X, fewest=1.0):
         return gram_over(self._make_kernel(), X, resolve_n_jobs(self.n_jobs), fewest=fewest)

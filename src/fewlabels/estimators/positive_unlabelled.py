@@ -9,7 +9,7 @@ from ..class_prior.finding import check_prior, find_prior
 from ..fitted import PUSVMFit
 from ..fitted.solution import ROUNDING, function_of, largest_value, run_by
 from ..gram import row_products
-from ..kernels import Trees, centered, kind_of
+from ..kernels import MIXTURE, Trees, centered, kind_of
 from ..labels.positive_unlabelled import are_ambiguous, read_labels
 from ..training.grams import shift_of
 from ..training.positive_unlabelled.data import PUData, PURows
@@ -50,7 +50,7 @@ def read(self, X, y, sample_weight=None, *, gathered=False):
             "sample_weight leaves one class only; give some positive rows and some "
             "unlabelled rows a weight > 0."
         )
-    kind = kind_of(self.kernel)
+    kind = kind_of(self._kernel_used)
     if isinstance(kind, Trees):
         # In an order of their own and as often as they weigh: weights act as repetitions.
         order = value_order(rows.X, counted, rows.weights)
@@ -58,6 +58,8 @@ def read(self, X, y, sample_weight=None, *, gathered=False):
             rows.X[order], counted[order], gamma=self.gamma_, random_state=self._seed()
         )
     kernel = self._make_kernel()
+    if isinstance(self._kernel_used, str) and self._kernel_used == MIXTURE:
+        kernel = kernel.base  # the prior is checked by similarities that labels didn't shape
     shift = shift_of(kernel, rows.X)
     centred = centered(rows.X, shift)
     is_other = np.ones(len(positive), dtype=bool)

@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._threads import one_blas_thread, resolve_n_jobs
@@ -13,6 +14,8 @@ from ..class_prior.finding import check_prior
 from ..fitted import PUEnsembleFit
 from ..fitted.solution import ROUNDING, function_of, largest_value, run_by
 from ..kernels import (
+    MIXTURE,
+    RBF,
     Cells,
     Deformed,
     Isolation,
@@ -37,6 +40,7 @@ from ..training.positive_unlabelled.ensemble import (
     two_sided_curve,
 )
 from ..training.positive_unlabelled.scores import quantile_cut
+from ..training.units import common_unit
 from . import positive_unlabelled
 from .calls import fitting
 from .kernel_machine import COMMON, shown
@@ -46,6 +50,24 @@ from .two_classes import TwoClassMachine
 _FACTORS = np.array([0.125, 0.25, 0.5, 1.0, 2.0])
 
 _COMMON = "gamma degree coef0 tol max_time cache_size n_jobs random_state verbose".split()
+
+
+# Fewer rows give trees too little to split.
+_FEWEST = 300
+
+
+def kernels_for(X):
+    """Kernels that suit rows, the one that ``kernel="auto"`` stands for first."""
+    if sp.issparse(X) or X.shape[0] < _FEWEST or _is_far(X):
+        return ["rbf"]
+    if common_unit(X) is not None:
+        return ["rbf", MIXTURE, Trees.name]
+    return [MIXTURE, Trees.name, "rbf"]
+
+
+def _is_far(X):
+    """Whether rows are beyond single precision, in which trees compare them."""
+    return np.abs(X).max() >= np.finfo(np.float32).max
 
 
 @dataclass(eq=False, repr=False)
@@ -73,11 +95,17 @@ class PUEnsemble(TwoClassMachine):
         Share of positives among the *unlabelled* rows, in (0, 1). "estimate" uses
         :func:`fewlabels.class_prior.estimate_prior`. Pass it if you know it. Members and their
         weights don't depend on it.
-    kernel : str, Manifold or Trees, default="rbf"
-        Kernel, as in :class:`SVDD`. "rbf" uses five widths, ``gamma`` times 1/8, 1/4, 1/2, 1
-        and 2, with costs 1 and 10. The others use one kernel, with costs 0.1, 1 and 10, divided
-        by the mean of K(x, x). With "linear", for text, the second stage alone decides. "trees"
-        (:class:`fewlabels.kernels.Trees`) is often more accurate on tables with mixed columns.
+    kernel : str, Manifold or Trees, default="auto"
+        "auto" is "mixture" for tables of features: dense data of 300 rows or more whose columns
+        don't share a unit. Other data, such as images, one-hot columns, texts and sparse data,
+        get "rbf". ``kernel_`` reports the choice.
+
+        "rbf" uses five widths, ``gamma`` times 1/8, 1/4, 1/2, 1 and 2, with costs 1 and 10.
+        "trees" combines a Gaussian kernel with a forest that separates labelled from unlabelled
+        rows (:class:`fewlabels.kernels.Trees`). "mixture" fits an ensemble with each of these two
+        and averages their standardized decisions. The others use one kernel, as in
+        :class:`SVDD`. One kernel comes with costs 0.1, 1 and 10, divided by the mean of K(x, x).
+        With "linear", for text, the second stage alone decides.
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of "poly", and the middle of the grid of "rbf", >= 0. "scale" is
         ``1 / (n_features * X.var())`` and "auto" is ``1 / n_features``.
@@ -102,12 +130,16 @@ class PUEnsemble(TwoClassMachine):
     ----------
     prior_, prior_interval_, classes_, support_vectors_, coef_, gamma_, n_support_, history_
         As of :class:`PUSVM`.
+    kernel_ : str or kernel
+        The kernel of the fit: ``kernel``, or what "auto" stood for.
     gammas_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels; 0 for kernels without one.
+        Coefficients of the kernels; 0 for kernels without one. With "mixture" the last one
+        belongs to the kernel of trees.
     prices_ : ndarray of shape (n_costs,)
         Costs of a row inside the margin.
     auc_ : ndarray of shape (n_kernels, n_costs)
-        Held-out ROC AUC of each member, positive against unlabelled rows.
+        Held-out ROC AUC of each member, positive against unlabelled rows. NaN where there is no
+        such member: a "mixture" has other costs for each kind of kernel.
     weights_ : ndarray of shape (n_kernels, n_costs)
         Weights of the members, with sum 1; those below 0.001 are set to 0.
     transduction_ : ndarray of shape (n_samples,)
@@ -139,7 +171,8 @@ class PUEnsemble(TwoClassMachine):
     Probabilities are a logistic curve of the decision, one half at the threshold. Their mean over
     rows like the unlabelled ones is near the prior, not equal to it.
 
-    Nearly every row is a support vector, and "rbf" predicts with up to five kernels.
+    Nearly every row is a support vector, and "rbf" predicts with up to five kernels, "mixture"
+    with six.
 
     References
     ----------
@@ -166,13 +199,23 @@ class PUEnsemble(TwoClassMachine):
         **{name: COMMON[name] for name in _COMMON},
         "prior": [StrOptions({"estimate"}), Real],
         "kernel": [
-            StrOptions({"linear", "poly", "rbf", "precomputed", "manifold", "isolation", "trees"}),
+            StrOptions(
+                {
+                    "auto",
+                    "linear",
+                    "poly",
+                    "rbf",
+                    "precomputed",
+                    "manifold",
+                    "isolation",
+                    "trees",
+                    MIXTURE,
+                }
+            ),
             Manifold,
             Cells,
             Deformed,
             Isolation,
-            Isolation,
-            Cells,
             MappedKernel,
             Trees,
             SharedLeaves,
@@ -182,7 +225,7 @@ class PUEnsemble(TwoClassMachine):
     }
 
     prior: str | float = "estimate"
-    kernel: str | Callable = "rbf"
+    kernel: str | Callable = "auto"
     gamma: str | float = "scale"
     n_bags: int = 30
     degree: int = 3
@@ -222,32 +265,43 @@ class PUEnsemble(TwoClassMachine):
             random_state=self._seed(),
         )
         with one_blas_thread():
-            kernels, shift, grams = self._grams(rows, distinct)
+            kernels, shift, families = self._grams(rows, distinct)
             is_linear = isinstance(kernels[0], Linear)
             settings = EnsembleSettings(self.prior_, self.n_bags, is_linear, engine)
-            found = solve_ensemble(grams, distinct, settings, self._deadline)
-            bags, result = found.bags, found.result
-            worst = bags.unfinished if result.converged and bags.unfinished else result
-            run = bags.n_iter + result.n_iter, result.history, worst.converged
-            solution = self._solution(rows, distinct, found, run, kernels, shift, grams[0])
+            found = solve_ensemble(families, distinct, settings, self._deadline)
+            run, gram = (found.n_iter, found.history, found.worst.converged), families[0][0]
+            solution = self._solution(rows, distinct, found, run, kernels, shift, gram)
         self.prices_, self.auc_, self.weights_ = found.costs, found.auc, found.weights
         self._keep(solution)
+        grams = [gram for family in families for gram in family]
         curvature = [curvature_missing(gram, np.ones(gram.n)) for gram in grams]
-        self._report_status(worst, self.tol, np.max(curvature))
+        self._report_status(found.worst, self.tol, np.max(curvature))
         return self
 
+    def _set_gamma(self, rows):
+        self.kernel_ = kernels_for(rows.X)[0] if self.kernel == "auto" else self.kernel
+        super()._set_gamma(rows)
+
+    # Until a fit decides, what data without a decision get.
+    _kernel_used = property(
+        lambda self: getattr(self, "kernel_", "rbf") if self.kernel == "auto" else self.kernel
+    )
+
     def _grams(self, rows, distinct):
-        """Kernels of the grid, what rows are taken around, and operators over distinct rows."""
+        """Kernels, what rows are taken around, and families of operators over distinct rows."""
         is_matrix = self.kernel == "precomputed"
         vectors = rows.X if is_matrix else rows.X[distinct.index]
-        kind = kind_of(self.kernel)
+        kind = kind_of(self._kernel_used)
         if "gamma" in kind.takes:
             # Again, so that repetitions and weights give the same to the last bit.
             self.gamma_ = resolve_gamma(self.gamma, vectors, distinct.total_weight)
+        is_mixture = isinstance(self._kernel_used, str) and self._kernel_used == MIXTURE
         several = kind.is_similarity and not isinstance(kind, Manifold | Trees)
         self.gammas_ = self.gamma_ * _FACTORS if several else np.array([self.gamma_])
+        if is_mixture:
+            return self._mixed_grams(vectors)
         if several:
-            kernels = tuple(make_kernel(self.kernel, gamma) for gamma in self.gammas_)
+            kernels = tuple(make_kernel(self._kernel_used, gamma) for gamma in self.gammas_)
         elif isinstance(kind, Trees):
             kernels = (self._make_kernel(),)  # grown when the labels were read
         else:
@@ -255,7 +309,16 @@ class PUEnsemble(TwoClassMachine):
         shift = shift_of(kernels[0], vectors)
         centred = centered(vectors, shift)
         grams = ensemble_grams(kernels, centred, resolve_n_jobs(self.n_jobs))
-        return kernels, shift, [grams[0].take(distinct.index)] if is_matrix else grams
+        return kernels, shift, [[grams[0].take(distinct.index)] if is_matrix else grams]
+
+    def _mixed_grams(self, vectors):
+        """The same of Gaussian kernels and a kernel of trees."""
+        gaussian = tuple(RBF(gamma) for gamma in self.gamma_ * _FACTORS)
+        families = [gaussian, (self._make_kernel(),)]
+        self.gammas_ = np.append(self.gamma_ * _FACTORS, self.gamma_)
+        n_jobs = resolve_n_jobs(self.n_jobs)
+        grams = [ensemble_grams(kernels, vectors, n_jobs) for kernels in families]
+        return sum(families, ()), None, grams
 
     def _solution(self, rows, distinct, found, run, kernels, shift, gram):
         """The function, cut where the held-out scores say, and what follows from it."""

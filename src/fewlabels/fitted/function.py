@@ -7,7 +7,16 @@ from scipy.special import logsumexp
 
 from .._threads import resolve_n_jobs
 from ..gram import Expansion, RowMap, row_products
-from ..kernels import Cells, Deformed, Linear, Precomputed, center_of, centered
+from ..kernels import (
+    Cells,
+    Deformed,
+    Linear,
+    MappedKernel,
+    Precomputed,
+    SharedLeaves,
+    center_of,
+    centered,
+)
 
 # Share of the threshold's level below which sums of a similarity go on in log scale.
 TAIL = 1e-12
@@ -67,6 +76,8 @@ class Function:
     weights: np.ndarray | None = field(default=None, repr=False)
     # Deformed kernel: coefficients of its points under the base kernel, unless given.
     on_points: np.ndarray | None = field(default=None, repr=False)
+    # Kernels of trees: what each leaf adds, None in place of other kernels; unless given.
+    on_leaves: tuple | None = field(default=None, repr=False)
 
     def __post_init__(self):
         if self.on_points is None and isinstance(self.kernels[0], Deformed):
@@ -140,12 +151,12 @@ class Function:
     def _part(self, k, X, n_jobs):
         """What the k-th kernel contributes."""
         kernel, coef, row_map = self.kernels[k], self.coef[k], None
-        if self.float64 is not None:
+        if self.float64 is not None and isinstance(kernel, MappedKernel):
             dtype = np.float64 if self.float64 else np.float32
             row_map = RowMap.restored(kernel, self.center, dtype)
         expansion = Expansion(
             kernel, self.vectors, coef, columns=self.columns, row_map=row_map, n_jobs=n_jobs,
-            on_points=self.on_points,
+            on_points=self.on_points, on_leaves=self._leaves[k],
         )  # fmt: skip
         values = expansion(X)
         if row_map is not None and kernel.is_similarity and not self.float64 and coef.min() >= 0:
@@ -155,6 +166,17 @@ class Function:
                 exact = Expansion(kernel, self.vectors, coef, row_map=row_map.refined())
                 values[far] = exact(X[far])
         return values
+
+    @property
+    def _leaves(self):
+        """``on_leaves``; of models from before these were kept they are found once."""
+        if self.on_leaves is None:
+            found = tuple(
+                kernel.weights(self.vectors, coef) if isinstance(kernel, SharedLeaves) else None
+                for kernel, coef in zip(self.kernels, self.coef, strict=True)
+            )
+            object.__setattr__(self, "on_leaves", found)
+        return self.on_leaves
 
     def _logs(self, X, sums):
         """Logarithms of ``sum_j coef_j K(x_j, x)``, from the kernel's own where sums are lost."""

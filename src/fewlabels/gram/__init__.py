@@ -11,6 +11,7 @@ from .row_products import row_products
 from .static.bordered import BorderedGram
 from .static.cached import CachedGram
 from .static.explicit import FormedGram, PrecomputedGram
+from .static.leaves import LeavesGram
 from .static.linear import LinearGram
 from .static.pieces import LinearPlaceGram, PieceGram
 from .static.repeated import RepeatedGram
@@ -20,8 +21,8 @@ from .tiles.rows import RowsGram
 
 __all__ = [
     "BorderedGram", "CachedGram", "Columns", "Expansion", "FormedGram", "GramOperator",
-    "LinearGram", "LinearPlaceGram", "PieceGram", "PrecomputedGram", "RepeatedGram", "RowMap",
-    "RowsGram", "SumGram", "equal_rows", "make_gram", "row_keys", "row_products",
+    "LeavesGram", "LinearGram", "LinearPlaceGram", "PieceGram", "PrecomputedGram", "RepeatedGram",
+    "RowMap", "RowsGram", "SumGram", "equal_rows", "make_gram", "row_keys", "row_products",
 ]  # fmt: skip
 
 
@@ -41,8 +42,7 @@ def make_gram(kernel, X, *, dtype=None, n_jobs=1, exact=0):
             gram = _deformed(kernel, rows, n_jobs)
         elif isinstance(kernel, SharedLeaves):
             base = make_gram(kernel.base, rows, dtype=np.float64, n_jobs=n_jobs)
-            leaves = LinearGram(kernel.features(rows), n_jobs)
-            leaves.value_cost = float(len(kernel.forest.roots))  # entries of a row, at most
+            leaves = LeavesGram(kernel.forest, kernel.forest.leaves(rows), n_jobs)
             shares = [1.0 - kernel.share, kernel.share]
             gram = SumGram([base, leaves], shares, is_inner_product=True)
         elif isinstance(kernel, Cells):

@@ -3,7 +3,15 @@
 import numpy as np
 import scipy.sparse as sp
 
-from ..kernels import Cells, Deformed, FormedKernel, Linear, MappedKernel, Precomputed
+from ..kernels import (
+    Cells,
+    Deformed,
+    FormedKernel,
+    Linear,
+    MappedKernel,
+    Precomputed,
+    SharedLeaves,
+)
 from .row_products import row_products
 from .tiles.features import RowMap
 from .tiles.rows import packed
@@ -20,12 +28,14 @@ class Expansion:
     For a precomputed kernel ``columns`` tells which columns of the given matrix belong to the
     vectors, which are not used. ``row_map`` tells how rows are prepared; it is made from
     ``vectors`` when missing. ``n_jobs`` threads. Under a deformed kernel it is evaluated as one of
-    the base kernel; ``on_points`` are the coefficients of its points where they are known.
+    the base kernel; ``on_points`` are the coefficients of its points where they are known. Under a
+    kernel of trees ``on_leaves`` are what its leaves add, where that is known.
     """
 
     def __init__(
-        self, kernel, vectors, coef, *, columns=None, row_map=None, n_jobs=1, on_points=None
-    ):
+        self, kernel, vectors, coef, *, columns=None, row_map=None, n_jobs=1, on_points=None,
+        on_leaves=None,
+    ):  # fmt: skip
         if isinstance(kernel, Deformed):
             vectors, coef = kernel.expanded(vectors, coef, on_points)
             kernel = kernel.base
@@ -44,6 +54,11 @@ class Expansion:
             self.weights = weights.ravel() if self.coef.ndim == 1 else weights.T
         elif isinstance(kernel, Cells):
             self.weights = kernel.weights(vectors, self.coef)
+        elif isinstance(kernel, SharedLeaves):
+            self.weights = kernel.weights(vectors, self.coef) if on_leaves is None else on_leaves
+            row_map = RowMap(kernel.base, vectors, np.float64)
+            coef = (1.0 - kernel.share) * self.coef
+            self._base = Expansion(kernel.base, vectors, coef, row_map=row_map, n_jobs=n_jobs)
         elif self.row_map is not None:
             self._prepared = self.row_map.prepare(vectors)
 
@@ -80,6 +95,9 @@ class Expansion:
             out += row_products(X, self.weights)
         elif isinstance(self.kernel, Cells):
             out += self.kernel.sums(X, self.weights, self.n_jobs)
+        elif isinstance(self.kernel, SharedLeaves):
+            out += self._base(X)
+            out += self.kernel.sums(X, self.weights)
         elif isinstance(self.kernel, FormedKernel):
             values = self.kernel.values(X, self.vectors)
             out += (values if sp.issparse(values) else np.asarray(values)) @ self.coef.T

@@ -9,7 +9,7 @@ from .isolation import Cells, Isolation
 from .manifold import Deformed, Manifold
 from .offsets import center_of, centered
 from .rbf import RBF
-from .trees import TREES_OF_CLASSES, SharedLeaves, Trees
+from .trees import MIXTURE, TREES_OF_CLASSES, SharedLeaves, Trees
 
 # What users may name. A new kernel is a file and its place here.
 KERNELS: dict[str, type[Kernel] | type[Manifold] | type[Isolation]] = {
@@ -18,10 +18,31 @@ KERNELS: dict[str, type[Kernel] | type[Manifold] | type[Isolation]] = {
 }
 
 __all__ = [
-    "KERNELS", "KERNEL_TYPES", "LEARNED", "RBF", "TREES_OF_CLASSES", "Callable", "Cells",
-    "Deformed", "FormedKernel", "Isolation", "Kernel", "Linear", "Manifold", "Map", "MappedKernel",
-    "Polynomial", "Precomputed", "SharedLeaves", "Sigmoid", "Trees", "center_of", "centered",
-    "kind_of", "make_kernel",
+    "KERNELS",
+    "KERNEL_TYPES",
+    "LEARNED",
+    "MIXTURE",
+    "RBF",
+    "TREES_OF_CLASSES",
+    "Callable",
+    "Cells",
+    "Deformed",
+    "FormedKernel",
+    "Isolation",
+    "Kernel",
+    "Linear",
+    "Manifold",
+    "Map",
+    "MappedKernel",
+    "Polynomial",
+    "Precomputed",
+    "SharedLeaves",
+    "Sigmoid",
+    "Trees",
+    "center_of",
+    "centered",
+    "kind_of",
+    "make_kernel",
 ]  # fmt: skip
 
 
@@ -38,7 +59,7 @@ def kind_of(kernel):
             return kernel
         if isinstance(kernel, Kernel) or callable(kernel):
             return Callable  # it has its numbers, or needs none
-    elif kernel == Trees.name:
+    elif kernel in (Trees.name, MIXTURE):
         return Trees()
     if kernel not in KERNELS:
         raise ValueError(

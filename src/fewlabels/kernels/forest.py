@@ -59,6 +59,67 @@ class Forest:
             found[first : first + step] = at
         return found
 
+    def codes(self, leaves):
+        """The leaves of every tree numbered from 0, in as few bytes as these numbers take."""
+        is_leaf = self.left == np.arange(len(self.left))
+        before = np.cumsum(is_leaf) - is_leaf
+        tree = np.repeat(np.arange(len(self.roots)), np.diff([*self.roots, len(self.left)]))
+        numbers = before - before[self.roots][tree]
+        return numbers.astype(np.min_scalar_type(int(numbers.max())))[leaves]
+
     def mean(self, X):
         """Mean value of the leaves that rows fall into."""
         return self.value[self.leaves(X)].mean(axis=1)
+
+
+# Pairs of rows that are compared at a time: what is counted stays in cache.
+_PAIRS = 2**18
+# Most trees that are counted in one byte.
+_BYTE = 255
+
+
+def shared(a, b):
+    """Share of the trees in which rows fall into the same leaf, float64 of shape (len(a), len(b)).
+
+    ``a`` and ``b`` are leaves of rows or their codes, of shapes (n, n_trees) and (m, n_trees).
+    """
+    n_trees = a.shape[1]
+    found = np.empty((len(a), len(b)))
+    if not found.size:
+        return found
+    a, b = np.ascontiguousarray(a.T), np.ascontiguousarray(b.T)
+    wide = min(b.shape[1], max(256, _PAIRS // max(1, a.shape[1])))
+    high = max(1, _PAIRS // wide)
+    counter = np.uint8 if n_trees <= _BYTE else np.int32
+    for top in range(0, a.shape[1], high):
+        rows = a[:, top : top + high, None]
+        for left in range(0, b.shape[1], wide):
+            others = b[:, None, left : left + wide]
+            shape = rows.shape[1], others.shape[2]
+            counts, equal = np.zeros(shape, counter), np.empty(shape, bool)
+            for tree in range(n_trees):
+                np.equal(rows[tree], others[tree], out=equal)
+                np.add(counts, equal, out=counts)
+            found[top : top + high, left : left + wide] = counts
+    found /= n_trees
+    return found
+
+
+def weights_of(leaves, coef, n_leaves):
+    """What each leaf adds to a sum of shared leaves, of shape (n_leaves,) or (k, n_leaves).
+
+    ``coef`` are coefficients of the rows with these ``leaves``, of shape (n,) or (k, n).
+    """
+    n_trees = leaves.shape[1]
+    coef = np.asarray(coef, dtype=float) / n_trees
+    if coef.ndim == 2:
+        return np.stack([weights_of(leaves, n_trees * one, n_leaves) for one in coef])
+    return np.bincount(leaves.ravel(), np.repeat(coef, n_trees), minlength=n_leaves)
+
+
+def add_sums(leaves, weights, out):
+    """``out += weights[..., leaves].sum(over the trees)``, of shape (n,) or (n, k)."""
+    step = max(1, _PAIRS // leaves.shape[1])
+    for first in range(0, len(leaves), step):
+        part = slice(first, first + step)
+        out[part] += weights.T[leaves[part]].sum(axis=1)

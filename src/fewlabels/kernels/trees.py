@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import (
 )
 
 from .base import FormedKernel
-from .forest import Forest
+from .forest import Forest, add_sums, shared, weights_of
 from .rbf import RBF
 
 _COUNT = [Interval(Integral, 1, None, closed="left")]
@@ -51,8 +51,43 @@ class SharedLeaves(FormedKernel):
         return sp.csr_array((*entries, ends), shape=(n, len(self.forest.value)))
 
     def values(self, X, Z):
-        common = (self.features(X) @ self.features(Z).T).toarray()
+        common = shared(*(self.forest.codes(self.forest.leaves(rows)) for rows in (X, Z)))
         return (1.0 - self.share) * self.base.values(X, Z) + self.share * common
+
+    def weights(self, X, coef):
+        """What each leaf adds to the sum of ``coef`` times the kernel's values at rows X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+        coef : ndarray of shape (n_samples,) or (k, n_samples)
+            Their coefficients.
+
+        Returns
+        -------
+        ndarray of shape (n_leaves,) or (k, n_leaves)
+        """
+        found = weights_of(self.forest.leaves(X), coef, len(self.forest.value))
+        return self.share * found
+
+    def sums(self, X, weights):
+        """The part of such sums that leaves add, at rows X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows.
+        weights : ndarray of shape (n_leaves,) or (k, n_leaves)
+            As :meth:`weights` gives them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, k)
+        """
+        found = np.zeros((X.shape[0], *weights.shape[:-1]))
+        add_sums(self.forest.leaves(X), weights, found)
+        return found
 
     def diagonal(self, X):
         return np.ones(X.shape[0])
@@ -148,5 +183,7 @@ class Trees(BaseEstimator):
         return SharedLeaves(RBF(float(gamma)), grown, float(self.share))
 
 
+# The name of Gaussian kernels and a kernel of trees side by side, in a PUEnsemble.
+MIXTURE = "mixture"
 # What ``kernel="trees"`` stands for where a few rows of all classes are labelled.
 TREES_OF_CLASSES = Trees(n_trees=300, min_samples_leaf=1, max_samples=1.0, splits="random")

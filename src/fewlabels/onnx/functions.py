@@ -1,12 +1,14 @@
 """The function that a machine has learnt, as nodes: kernel values block by block."""
 
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse as sp
 
 from ..fitted import BaggedFunction
 from ..fitted.bags import FLOOR
 from ..gram.tiles.features import RowMap
-from ..kernels import RBF, Cells, Deformed, Linear, Map, Polynomial, Sigmoid
+from ..kernels import RBF, Cells, Deformed, Linear, Map, Polynomial, SharedLeaves, Sigmoid
 from ..kernels.base import squared_norms
 from ..kernels.isolation import EQUALLY_NEAR
 
@@ -43,7 +45,10 @@ def values(graph, function, x, exact=False):
         return _of_bags(graph, function, x), 0.0
     if function.shift is not None:
         x = graph.add("Sub", x, function.shift)
-    value, noise = _WRITERS[type(function.kernels[0])](graph, function, x, exact)
+    write = _WRITERS[type(function.kernels[0])]
+    if any(isinstance(kernel, SharedLeaves) for kernel in function.kernels):
+        write = _with_leaves
+    value, noise = write(graph, function, x, exact)
     value = graph.add("Squeeze", value, np.array([1]))
     return on_boundary(graph, value, function.boundary, function.rounding), noise
 
@@ -95,6 +100,10 @@ def class_values(graph, functions, x):
         kernel = kernel.base
         if isinstance(kernel, Linear):
             weights = np.asarray((vectors.T @ coef.T).T)
+    leaves = None
+    if isinstance(kernel, SharedLeaves):
+        leaves = _sums_over_leaves(graph, kernel.forest, kernel.weights(vectors, coef), x)
+        kernel, coef = kernel.base, (1.0 - kernel.share) * coef
     if isinstance(kernel, Cells):
         total = _sums_over_cells(graph, kernel, weights, x)
     elif weights is not None:
@@ -114,6 +123,8 @@ def class_values(graph, functions, x):
             for block, values in mapped
         ]
         total = graph.add("Sum", *parts)
+    if leaves is not None:
+        total = graph.add("Add", total, leaves)
     value = graph.add("Add", total, functions.bias)
     rounding = np.maximum(functions.rounding, noise)
     return on_boundary(graph, value, 0.0, rounding)
@@ -183,6 +194,48 @@ def _sums_over_cells(graph, kernel, weights, x):
     cells = graph.add("Add", cells, kernel.first_cells())
     table = np.ascontiguousarray(weights.T) * len(kernel.draws) ** -0.5
     found = graph.add("Gather", table, cells, axis=0)
+    return graph.add("ReduceSum", found, np.array([1]), keepdims=0)
+
+
+def _with_leaves(graph, function, x, exact):
+    """Gaussian kernels, and trees: what the leaves of a row add."""
+    total, kernels, coef = None, [], []
+    for kernel, own in zip(function.kernels, function.coef, strict=True):
+        share = 0.0
+        if isinstance(kernel, SharedLeaves):
+            share, weights = kernel.share, kernel.weights(function.vectors, own)
+            leaves = _sums_over_leaves(graph, kernel.forest, weights[None], x)
+            total = leaves if total is None else graph.add("Add", total, leaves)
+            kernel = kernel.base
+        kernels.append(kernel)
+        coef.append((1.0 - share) * own)
+    plain = replace(
+        function, kernels=tuple(kernels), coef=np.array(coef), on_leaves=(None,) * len(kernels),
+        repeats=None, shares=None,
+    )  # fmt: skip
+    value, noise = _rbf(graph, plain, x, exact)
+    return graph.add("Add", value, total), noise
+
+
+def _sums_over_leaves(graph, forest, weights, x):
+    """Sums over the trees of the ``weights`` of leaves, float64 of shape (n, k).
+
+    Rows are compared in single precision, as in Python. ``weights`` are of shape (k, n_leaves).
+    """
+    x = graph.cast(graph.cast(x, np.float32), np.float64)
+    first, at = forest.roots, None
+    tables = [np.asarray(forest.feature, np.int64), np.asarray(forest.threshold, float),
+              np.asarray(forest.left, np.int64), np.asarray(forest.right, np.int64)]  # fmt: skip
+    for _ in range(max(1, forest.depth)):
+        if at is None:  # the same nodes for all rows
+            feature, threshold, left, right = (table[first] for table in tables)
+            value = graph.add("Gather", x, feature, axis=1)
+        else:
+            feature, threshold, left, right = (graph.add("Gather", table, at) for table in tables)
+            value = graph.add("GatherElements", x, feature, axis=1)
+        goes_left = graph.add("LessOrEqual", value, threshold)
+        at = graph.add("Where", goes_left, left, right)
+    found = graph.add("Gather", np.ascontiguousarray(weights.T), at, axis=0)
     return graph.add("ReduceSum", found, np.array([1]), keepdims=0)
 
 
@@ -312,4 +365,4 @@ def _blocks(vectors):
 
 # Kernels that graphs can hold: what writes the function, without its constant.
 _WRITERS = {RBF: _rbf, Linear: _linear, Polynomial: _inner_product, Sigmoid: _inner_product,
-            Deformed: _deformed, Cells: _isolation}  # fmt: skip
+            Deformed: _deformed, Cells: _isolation, SharedLeaves: _with_leaves}  # fmt: skip

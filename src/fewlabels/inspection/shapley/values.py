@@ -49,7 +49,7 @@ def terms_of(function):
         function = function.in_base()
     if isinstance(function.kernels[0], Linear):
         return [Columnwise(function.weights, function.self_weight, function.shift)]
-    if not isinstance(function.kernels[0], RBF):
+    if not all(isinstance(kernel, RBF) for kernel in function.kernels):
         return None
     return [
         Gaussians(kernel.gamma, function.vectors, coef)

@@ -4,13 +4,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...kernels.width import total_variance
+from ...training.units import common_unit
 from ..errors import UserError
 from ..tables.columns import blank
 from ..tables.schema import IMPUTE
 from .rare import RareCategories, RareColumns
 from .texts import TextEncoder
 from .truth import TruthColumns
-from .units import common_unit
 
 # What the steps for columns of texts are called, before their number.
 _TEXT = "text "

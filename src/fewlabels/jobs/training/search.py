@@ -96,6 +96,7 @@ def why_settings(machine, estimator, tuning, search):
     # What "scale", "distance" and "auto" came to.
     parameters |= {name: getattr(estimator, f"{name}_", None) or parameters.get(name)
                    for name in ("gamma", "lam")}  # fmt: skip
+    parameters["kernel"] = getattr(estimator, "kernel_", parameters.get("kernel"))
     if parameters.get("kernel") == "linear":
         parameters.pop("gamma")
     if machine == "svdd":

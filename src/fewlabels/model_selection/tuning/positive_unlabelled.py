@@ -9,8 +9,10 @@ import pandas as pd
 from sklearn.base import clone
 
 from ...class_prior import split_labels
+from ...estimators import PUEnsemble
 from ...estimators.positive_unlabelled import fit_settings, prior_of
 from ...estimators.pu import PUSVM
+from ...estimators.pu_ensemble import kernels_for
 from ...kernels.width import resolve_gamma
 from ...metrics import make_pu_scorer
 from ...problem.positive_unlabelled import weight_of_norm
@@ -26,6 +28,14 @@ _FOLDS = 5
 _TIE = 1e-12
 # What all lambdas of a fold cost, in fits of all rows.
 _PATH = 2.0
+# Folds that kernels are compared on, at least.
+_FOLDS_OF_KERNELS = 3
+# What is said of the choice among all settings, and among kernels: another one, the one given.
+_RANKS = (
+    ("the best", "that of the settings given"),
+    ("the best", "that of the kernel for such rows"),
+)
+_NONE = ("; none is better.", "; none is better by more than a standard error.")
 # Around the width given, which comes first.
 _AROUND = (1.0, 0.25, 4.0)
 
@@ -46,8 +56,14 @@ def tune_pu(estimator, X, y, weight, search):
     )
     splits = [(counted[a], counted[b]) for a, b in splitter.split(counted, labels[counted])]
     sample = Sample(X, labels, weight, estimator.kernel == "precomputed")
-    gammas = _gammas(estimator, X, weight)
     data = sample, splits, prior.prior, search
+    if isinstance(estimator, PUEnsemble) and estimator.kernel == "auto":
+        search.took(search.expected)
+        table, settings = _kernels(estimator, X, weight)
+        scores = _scores_of_ensemble(estimator, settings, *data)
+        best = _better_kernel(scores, settings)
+        return _decided(_scored(table, scores), settings, estimator, prior, search, best)
+    gammas = _gammas(estimator, X, weight)
     if isinstance(estimator, PUSVM):
         search.took(_PATH * search.expected)
         size = float(positive.sum() if weight is None else weight[positive & (weight > 0)].sum())
@@ -58,7 +74,7 @@ def tune_pu(estimator, X, y, weight, search):
     else:
         default, grid = None, {"gamma": gammas}
         search.took(search.expected)
-        scores = _scores_of_ensemble(estimator, gammas, *data)
+        scores = _scores_of_ensemble(estimator, [{"gamma": gamma} for gamma in gammas], *data)
     table, given = pd.DataFrame(grid), {"lam": default, "gamma": gammas[0]}
     settings = [
         {name: value for name, value in candidate.items() if value != given[name]}
@@ -105,13 +121,42 @@ class _Width:
         return scores
 
 
-def _scores_of_ensemble(estimator, gammas, sample, splits, prior, search):
-    """Scores of widths, fold by fold; none where there is one width."""
-    scores = np.full((len(gammas), len(splits)), np.nan)
-    if len(gammas) > 1:
-        places = list(product(range(len(splits)), range(len(gammas))))
+def _kernels(estimator, X, weight):
+    """Table and settings of kernels, the one that is taken without a search first.
+
+    Gaussian kernels come with several widths.
+    """
+    counted = slice(None) if weight is None else weight > 0
+    gammas = _gammas(estimator, X, weight)
+    lines, settings = [], []
+    for kernel in kernels_for(X[counted]):
+        for gamma in gammas if kernel == "rbf" else gammas[:1]:
+            lines.append({"kernel": kernel, "gamma": gamma})
+            changed = {"kernel": kernel} | ({"gamma": gamma} if gamma != gammas[0] else {})
+            settings.append(changed if settings else {})
+    return pd.DataFrame(lines), settings
+
+
+def _better_kernel(scores, settings):
+    """The place of a kernel that is better than the first by more than a standard error; or 0."""
+    done = np.isfinite(scores)
+    folds = np.flatnonzero(done[0])
+    compared = [k for k in range(1, len(settings)) if done[k, folds].all()]
+    if len(folds) < _FOLDS_OF_KERNELS or not compared:
+        return 0
+    apart = scores[:, folds] - scores[0, folds]
+    best = max(compared, key=lambda k: apart[k].mean())
+    error = apart[best].std(ddof=1) / np.sqrt(len(folds))
+    return best if apart[best].mean() > error else 0
+
+
+def _scores_of_ensemble(estimator, settings, sample, splits, prior, search):
+    """Scores of settings, fold by fold; none where there is one."""
+    scores = np.full((len(settings), len(splits)), np.nan)
+    if len(settings) > 1:
+        places = list(product(range(len(splits)), range(len(settings))))
         calls = [
-            partial(_score_of_ensemble, estimator, gammas[place], sample, *splits[fold], prior)
+            partial(_score_of_ensemble, estimator, settings[place], sample, *splits[fold], prior)
             for fold, place in places
         ]
         with search.running("PUEnsemble", scores.size):
@@ -121,10 +166,10 @@ def _scores_of_ensemble(estimator, gammas, sample, splits, prior, search):
     return scores
 
 
-def _score_of_ensemble(estimator, gamma, sample, train, test, prior, search):
+def _score_of_ensemble(estimator, settings, sample, train, test, prior, search):
     X, y, weight, _ = sample
     weigh = (lambda rows: None) if weight is None else weight.__getitem__
-    machine = search.fitted(estimator, X[train], y[train], weigh(train), prior=prior, gamma=gamma)
+    machine = search.fitted(estimator, X[train], y[train], weigh(train), prior=prior, **settings)
     score = make_pu_scorer(_SCORING, prior=prior)
     return score(machine, X[test], y[test], sample_weight=weigh(test))
 
@@ -165,8 +210,8 @@ def _nearest_of_the_best(table, given):
     return int(away.idxmin())
 
 
-def _decided(table, settings, estimator, prior, search):
-    """The best candidate; the one given among equals."""
+def _decided(table, settings, estimator, prior, search, best_kernel=None):
+    """The best candidate; the one given among equals, or the ``best_kernel`` where it is known."""
     scores, given = table["score"], settings.index({})
     best, compared = given, scores.notna().sum()
     if len(table) == 1:
@@ -174,18 +219,19 @@ def _decided(table, settings, estimator, prior, search):
     elif compared < 2:
         reason = f"{KEPT} no other candidate was compared."
     else:
-        best = _nearest_of_the_best(table, given)
+        best = _nearest_of_the_best(table, given) if best_kernel is None else best_kernel
         folds = int(table.loc[best, "folds"])
         of_given = f"; the settings given have {scores[given]:.3f}." * pd.notna(scores[given])
         reason = (
             f"Held-out {_IN_WORDS} is {scores[best]:.3f}, "
-            f"{'that of the settings given' if best == given else 'the best'} of {compared} "
+            f"{_RANKS[best_kernel is not None][best == given]} of {compared} "
             f"candidates, over {folds} fold{'s' * (folds > 1)} of positive and unlabelled rows "
             f"with prior {prior.prior:.3g}"
-            f"{'; none is better.' if best == given else of_given or '.'}"
+            f"{_NONE[best_kernel is not None] if best == given else of_given or '.'}"
         )
     table["chosen"] = np.arange(len(table)) == best
     lines = ["gamma"] if "lam" in table and table["gamma"].nunique() > 1 else []
+    lines = ["kernel"] if "kernel" in table else lines
     x = "lam" if "lam" in table else "gamma"
     curve = Curve(x, "score", lines, "Held-out score of positive and unlabelled rows")
 

@@ -46,6 +46,9 @@ def tune(
     * ``SVDDEnsemble``: a rule. ``trim="auto"``, or 0 with ``contaminated=False``.
     * ``PUSVM`` (``lam`` and ``gamma``), ``PUEnsemble`` (``gamma``): the held-out ROC AUC of
       positive against unlabelled rows minus the non-negative risk.
+      With ``PUEnsemble(kernel="auto")`` the candidates are the mixture, trees and Gaussian
+      kernels of three widths. Another kernel than that of "auto" must be better by more than a
+      standard error, over at least three folds.
     * ``S3VM`` (``kernel``, ``gamma``, ``C_star``): accuracy on held-out labels. A candidate must
       be better than your settings by 1.5 standard errors. First it is tested whether the
       neighbour graph helps (:class:`fewlabels.kernels.Manifold`, from 100 rows on); if so, only

@@ -7,12 +7,13 @@ from scipy.special import expit, softmax
 from sklearn.metrics import roc_auc_score
 
 from ...fitted import TwoSidedCurve
-from ...gram import SumGram, make_gram
+from ...gram import PrecomputedGram, SumGram, make_gram
+from ...kernels import SharedLeaves
 from ...problem import soft_labels
 from ...solvers import Result, Settings, solve_decomposition
 from ..curves import mean_and_spread
 from ..grams import ALWAYS_FLOAT64
-from .bags import Bagging, bagged_machines
+from .bags import bagged_machines
 from .scores import Scored, fit_logistic
 
 # Costs of the grid, with several kernels and with one.
@@ -24,6 +25,8 @@ _NEGLIGIBLE = 1e-3
 # Cost of the second stage.
 _COST = 0.3
 _SURE = 1e-6
+# Up to so many rows all values of a kernel of trees are held.
+_HELD = 5000
 # Share of the time left that bags may take.
 _FOR_BAGS = 0.6
 
@@ -46,8 +49,9 @@ class EnsembleSettings:
 class EnsembleSolution:
     """The decision before it is cut, with held-out scores, and both stages.
 
-    Probabilities of the first stage; costs, areas and weights of members by kernel and cost; the
-    Result of the second stage.
+    Probabilities of the first stage; costs, areas and weights of members by kernel and cost, NaN
+    and 0 where there is no such member; steps and history of all machines; and a Result: one that
+    did not reach the tolerance, if there is any.
     """
 
     function: Scored
@@ -55,8 +59,9 @@ class EnsembleSolution:
     costs: np.ndarray
     auc: np.ndarray
     weights: np.ndarray
-    result: Result
-    bags: Bagging
+    n_iter: int
+    history: list
+    worst: Result
 
 
 def ensemble_grams(kernels, vectors, n_jobs):
@@ -65,11 +70,52 @@ def ensemble_grams(kernels, vectors, n_jobs):
     for kernel in reversed(kernels):
         grams.insert(0, make_gram(kernel, vectors, dtype=dtype, n_jobs=n_jobs))
         dtype = grams[0].dtype
+    if isinstance(kernels[0], SharedLeaves) and grams[0].n <= _HELD and grams[0].copies is None:
+        # Values of trees cost a lot, and bags ask for nearly all of them again and again.
+        grams = [PrecomputedGram(grams[0].whole(), n_jobs)]
     return grams
 
 
-def solve_ensemble(grams, rows, settings, deadline):
-    """Train both stages; each operator but the first is that of the entries squared."""
+def solve_ensemble(families, rows, settings, deadline):
+    """Train both stages for every family of operators; the mean of what they find.
+
+    In a family each operator but the first is that of the entries squared.
+    """
+    solved = []
+    for place, grams in enumerate(families):
+        part = deadline.part(1.0 / (len(families) - place))
+        solved.append(_solved(grams, rows, settings, part))
+    return solved[0] if len(solved) == 1 else _mean_of_families(solved, rows)
+
+
+def _mean_of_families(solved, rows):
+    """The mean of their decisions, standardised, with members side by side."""
+    unlabeled = rows.weight * (rows.label < 0)
+    share, parts = 1.0 / len(solved), [one.function.standardised(unlabeled) for one in solved]
+    function = Scored(
+        share * np.concatenate([part.coef for part in parts]),
+        share * sum(part.bias for part in parts),
+        share * sum(part.held_out for part in parts),
+    )
+    costs = np.unique(np.concatenate([one.costs for one in solved]))
+    tables = []
+    for one in solved:
+        auc = np.full((len(one.auc), len(costs)), np.nan)
+        weights = np.zeros(auc.shape)
+        places = np.searchsorted(costs, one.costs)
+        auc[:, places], weights[:, places] = one.auc, share * one.weights
+        tables.append((auc, weights))
+    auc, weights = (np.concatenate(parts) for parts in zip(*tables, strict=True))
+    unfinished = [one.worst for one in solved if not one.worst.converged]
+    return EnsembleSolution(
+        function, share * sum(one.posterior for one in solved), costs, auc, weights,
+        sum(one.n_iter for one in solved), [entry for one in solved for entry in one.history],
+        (unfinished or [solved[-1].worst])[0],
+    )  # fmt: skip
+
+
+def _solved(grams, rows, settings, deadline):
+    """Both stages of one family."""
     gram, n_kernels = grams[0], len(grams)
     size = float(np.average(_squared_norms(gram, rows, settings), weights=rows.total_weight))
     size = size if size > 0.0 else 1.0
@@ -95,7 +141,11 @@ def solve_ensemble(grams, rows, settings, deadline):
     else:
         unlabeled = rows.weight * (rows.label < 0)
         function = function.standardised(unlabeled) + second.standardised(unlabeled)
-    return EnsembleSolution(function, posterior, costs, auc, weights, result, bags)
+    worst = bags.unfinished if result.converged and bags.unfinished else result
+    return EnsembleSolution(
+        function, posterior, costs, auc, weights, bags.n_iter + result.n_iter, result.history,
+        worst,
+    )  # fmt: skip
 
 
 def _squared_norms(gram, rows, settings):
