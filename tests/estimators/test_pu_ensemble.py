@@ -249,7 +249,7 @@ def matrix_of(machine, k, rows, vectors):
     gamma = machine.gammas_[k]
     reference = {
         "rbf": ("rbf", gamma), "linear": ("linear",), "poly": ("poly", gamma, 2, 1.0)
-    }[machine.kernel]  # fmt: skip
+    }[machine.kernel_]  # fmt: skip
     return kernel_matrix(reference, np.vstack([rows, vectors]))[: len(rows), len(rows) :]
 
 
@@ -366,7 +366,7 @@ def test_sparse_single_precision_and_frames(settings, rng):
 
 def test_more_rows_than_double_precision_is_used_for(rng):
     X, y = clouds(rng, 1500, 100, 4, distance=1.0)
-    machine = PUEnsemble(0.4, n_bags=10).fit(X, y)
+    machine = PUEnsemble(0.4, kernel="rbf", n_bags=10).fit(X, y)
     hidden = np.arange(1500) < 600
     f = machine.decision_function(X[100:])
     assert roc_auc_score(hidden, f) > 0.88

@@ -26,7 +26,7 @@ _NEGLIGIBLE = 1e-3
 _COST = 0.3
 _SURE = 1e-6
 # Up to so many rows all values of a kernel of trees are held.
-_HELD = 5000
+_HELD = 3500
 # Share of the time left that bags may take.
 _FOR_BAGS = 0.6
 
