@@ -161,7 +161,7 @@ def test_defaults_in_the_help_are_those_of_the_estimators(run):
     for text, name in (
         ("lets more outside. (default: 2, svdd-ensemble 0.1)", "C"),
         ("(default: squared)", "slack"),
-        ("(default: rbf)", "kernel"),
+        ("also trees. (default: rbf, pu-ensemble auto)", None),
         ("number. (default: scale, s3vm distance, svdd-ensemble neighbors)", None),
         ("poly. (default: 3)", "degree"),
         ("in MB. (default: 200)", "cache_size"),

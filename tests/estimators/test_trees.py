@@ -10,10 +10,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fewlabels import PUSVM, SVDD, PUEnsemble
+from fewlabels.gram import Expansion, make_gram
 from fewlabels.inspection import explain
 from fewlabels.io.models.files import describe, load_model, save_model
 from fewlabels.io.tables.schema import Schema
-from fewlabels.kernels import RBF, SharedLeaves, Trees
+from fewlabels.kernels import RBF, SharedLeaves, Trees, forest
 from fewlabels.onnx import to_onnx
 
 FEW = Trees(n_trees=30)
@@ -48,6 +49,28 @@ def test_values_are_the_definition(rows):
         kernel.values(sp.csr_array(X[:40]), sp.csr_array(X[250:])), expected, atol=1e-9
     )
     assert np.linalg.eigvalsh(kernel.values(X, X)).min() > -1e-9
+
+
+@pytest.mark.parametrize("n_trees", [20, 300])  # counted in one byte, and in more
+def test_operators_and_sums_are_the_definition(rows, rng, n_trees, monkeypatch):
+    monkeypatch.setattr(forest, "_PAIRS", 1000)  # several blocks
+    X, _, known = rows
+    kernel = Trees(n_trees=n_trees, share=0.6).over(X, known, gamma=0.1)
+    gram, K = make_gram(kernel, X), kernel.values(X, X)
+    leaves = kernel.forest.leaves(X)
+    common = np.mean(leaves[:, None, :] == leaves[None, :50], axis=2)
+    np.testing.assert_allclose(K[:, :50], 0.4 * RBF(0.1).values(X, X[:50]) + 0.6 * common)
+    some = rng.permutation(len(X))[:70]
+    np.testing.assert_allclose(gram.columns(some), K[some], atol=1e-14)
+    np.testing.assert_allclose(gram.block(some), K[np.ix_(some, some)], atol=1e-14)
+    np.testing.assert_allclose(gram.diagonal(), 1.0)
+    coef = rng.normal(size=(3, 70))
+    np.testing.assert_allclose(gram.product(some, coef[0]), K[:, some] @ coef[0], atol=1e-12)
+    part = gram.take(some)
+    np.testing.assert_allclose(part.whole(), K[np.ix_(some, some)], atol=1e-14)
+    for several in (coef, coef[0]):
+        found = Expansion(kernel, X[some], several)(X)
+        np.testing.assert_allclose(found, K[:, some] @ several.T, atol=1e-12)
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: type(machine).__name__)

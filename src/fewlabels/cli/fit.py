@@ -170,7 +170,7 @@ class MachineOptions(NamedTuple):
     kernel: str | None = _machine(
         None,
         help="rbf, linear, poly, sigmoid, manifold, isolation, with pusvm, pu-ensemble and s3vm "
-        "also trees. (default: rbf)",
+        "also trees. (default: rbf, pu-ensemble auto)",
         callback=options.check_kernel,
     )
     gamma: str | None = _machine(

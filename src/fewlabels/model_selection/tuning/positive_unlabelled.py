@@ -176,7 +176,7 @@ def _score_of_ensemble(estimator, settings, sample, train, test, prior, search):
 
 def _gammas(estimator, X, weight):
     """Widths, the one given first; one meaningless 0 for kernels without."""
-    if not has_gamma(estimator.kernel):
+    if not has_gamma("rbf" if estimator.kernel == "auto" else estimator.kernel):
         return [0.0]
     counted = slice(None) if weight is None else weight > 0
     weight = None if weight is None else weight[counted]
