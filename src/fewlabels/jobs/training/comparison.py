@@ -75,3 +75,9 @@ def encoded_rows_of_others(file, roles, encoder, schema):
         return encoder.transform(rows_for(file, schema, others)[0]), []
     except UserError as error:
         return None, [f"rows of other classes not used for the comparison: {str(error)[:-1]}"]
+
+
+def are_ranked(prepared):
+    """Whether labels can show which method is better."""
+    found = prepared.found.y is not None
+    return found or bool(rows_of_others(prepared.file, prepared.roles).size)

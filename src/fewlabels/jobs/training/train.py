@@ -23,10 +23,10 @@ from ..observer import interruptible, job
 from ..settings import TARGET_FPR
 from .choice import OF_BAGS, Choice, choose_machine, choose_roles, keeps_rows
 from .comparison import (
+    are_ranked,
     compare,
     comparison_facts,
     encoded_rows_of_others,
-    rows_of_others,
     too_short,
 )
 from .delivery import deliver, instead_of, why_kept
@@ -154,7 +154,7 @@ def train(
     observer.step("reading")
     prepared = prepare(data, request, budget)
     kept = why_kept(request, prepared.choice.machine, switch)
-    budget.ranked = not kept and _are_ranked(prepared)
+    budget.ranked = not kept and are_ranked(prepared)
     machine, search = machine_class(prepared.choice.machine)(**prepared.settings), prepared.search
     if search.seconds:
         search = search._replace(
@@ -184,12 +184,6 @@ def train(
         if save:
             save(training)
     return training
-
-
-def _are_ranked(prepared):
-    """Whether labels can show which method is better."""
-    found = prepared.found.y is not None
-    return found or bool(rows_of_others(prepared.file, prepared.roles).size)
 
 
 @job
