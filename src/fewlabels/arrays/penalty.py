@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..problem import Extent, Penalty, Totals
+from ..problem import Extent, Penalty, Totals, slopes
 
 
 class ArrayPenalty:
@@ -67,14 +67,10 @@ class ArrayPenalty:
         return self._each(free | ((self.lower == self.upper) & (self.lower != 0.0)))
 
     def between(self, a):
-        return (a > self.lower) & (a < self.upper) & (a != self.kink)
+        return slopes.between(self, a)
 
     def step_slopes(self, a):
-        xp = self.home.xp
-        inf = self.home.array(np.inf)
-        right = xp.where(a >= self.kink, self.slope_right, self.slope_left)
-        left = xp.where(a <= self.kink, self.slope_left, self.slope_right)
-        return xp.where(a >= self.upper, inf, right), xp.where(a <= self.lower, -inf, left)
+        return slopes.step_slopes(self.home.xp, self, a, self.home.array(np.inf))
 
     def survey(self, a, g, size):
         """The ``Totals``, and rates of change to the right and to the left."""
@@ -93,25 +89,10 @@ class ArrayPenalty:
         return Totals(*values, int(n_between), int(n_used), int(n_outside)), (up, down)
 
     def value(self, a):
-        """phi(a)."""
-        xp, zero, kink = self.home.xp, self.home.array(0.0), self.kink
-        with np.errstate(invalid="ignore"):  # what lies beyond an infinite kink is not taken
-            left, right = self.slope_left * (a - kink), self.slope_right * (a - kink)
-            above = self.slope_left * xp.minimum(a, kink) + xp.where(a > kink, right, zero)
-            below = self.slope_right * xp.maximum(a, kink) + xp.where(a < kink, left, zero)
-        return xp.where(a == 0.0, zero, xp.where(kink >= 0.0, above, below))
+        return slopes.value(self.home.xp, self, a, self.home.array(0.0))
 
     def minimiser(self, linear, curvature):
-        """``argmin phi(a) + linear a + curvature a^2 / 2``; ties go to the kink or zero."""
-        xp, kink = self.home.xp, self.kink
-        with np.errstate(all="ignore"):
-            right = -(linear + self.slope_right) / curvature
-            left = -(linear + self.slope_left) / curvature
-        at = xp.where(left < kink, left, kink)
-        at = xp.where(right > kink, right, at)
-        at = xp.where(kink == np.inf, left, xp.where(kink == -np.inf, right, at))
-        at = xp.where(xp.isnan(at), xp.zeros_like(at), at)
-        return xp.minimum(xp.maximum(at, self.lower), self.upper)
+        return slopes.minimiser(self.home.xp, self, linear, curvature)
 
     def gap(self, a, g, ridge, multiplier, implied):
         xp = self.home.xp
@@ -137,9 +118,7 @@ class ArrayPenalty:
         return xp.where(held | ~xp.isfinite(at), a, at)
 
     def neighbours(self, a):
-        xp = self.home.xp
-        above = xp.where(a < self.kink, self.kink, self.upper)
-        return xp.where(a > self.kink, self.kink, self.lower), above
+        return slopes.neighbours(self.home.xp, self, a)
 
     def snapped(self, a, near):
         xp = self.home.xp

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from .._core import penalty as code
+from . import slopes
 from .totals import Totals
 
 # Shares of equal rows that are this near to a breakpoint, relative to all of them, are on it.
@@ -159,15 +160,11 @@ class Penalty:
 
     def step_slopes(self, a):
         """Slopes to the right (+inf at the upper bound) and to the left (-inf at the lower)."""
-        right = np.where(a >= self.kink, self.slope_right, self.slope_left)
-        right = np.where(a >= self.upper, np.inf, right)
-        left = np.where(a <= self.kink, self.slope_left, self.slope_right)
-        left = np.where(a <= self.lower, -np.inf, left)
-        return right, left
+        return slopes.step_slopes(np, self, a)
 
     def between(self, a):
         """Mask of the variables strictly between two breakpoints."""
-        return (a > self.lower) & (a < self.upper) & (a != self.kink)
+        return slopes.between(self, a)
 
     def fits_into(self, narrower, a):
         """Mask of the variables that lie on the same piece of penalties with the same slopes."""
@@ -181,9 +178,7 @@ class Penalty:
 
     def neighbours(self, a):
         """The next breakpoints below and above each variable (itself where it is at an end)."""
-        above = np.where(a < self.kink, self.kink, self.upper)
-        below = np.where(a > self.kink, self.kink, self.lower)
-        return below, above
+        return slopes.neighbours(np, self, a)
 
     def snapped(self, a, near):
         """``a`` with the breakpoints that it reaches to within ``near`` (a number, or one each).
