@@ -1,6 +1,7 @@
 """Compile the C++ core into shared libraries, one per instruction level.
 
     python core/compile.py                 # into src/fewlabels/_core/lib, for this machine
+    python core/compile.py --debug         # for a debugger: names of lines, little optimization
     python core/compile.py --sanitize --output FOLDER   # with run-time checks, for tests
 
 The build backend (``backend.py``) calls :func:`build`. It needs a C++17 compiler that has GCC's
@@ -41,6 +42,7 @@ SOURCES = {
     "tiles.cpp": CONTRACTED,
     "usmo.cpp": STRICT,
 }
+DEBUG = "-g3 -O1".split()
 # Checks of addresses and of undefined behaviour at run time.
 SANITIZE = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -g1 -O1".split()
 
@@ -92,7 +94,7 @@ def find_compiler(target):
     return [*command, "-target", target.triple] if target.triple else command
 
 
-def build(folder=LIBRARIES, target=None, sanitize=False, only=False):
+def build(folder=LIBRARIES, target=None, sanitize=False, debug=False, only=False):
     """Build all levels into ``folder``; ``only``: remove what else is there. Returns the paths."""
     folder, target = Path(folder), target or Target()
     compiler = find_compiler(target)
@@ -105,7 +107,7 @@ def build(folder=LIBRARIES, target=None, sanitize=False, only=False):
     if only:
         for path in folder.iterdir():
             path.unlink()
-    checks = SANITIZE if sanitize else []
+    checks = SANITIZE if sanitize else DEBUG if debug else []
     linux = target.system == "Linux"
     link = ["-shared", *checks, *(["-Wl,--as-needed", "-lm"] if linux else [])]
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor() as pool:
@@ -145,7 +147,8 @@ def _run(command):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--sanitize", action="store_true", help="with run-time checks, for tests")
+    parser.add_argument("--debug", action="store_true", help="for a debugger")
     parser.add_argument("--output", type=Path, default=LIBRARIES, help="a folder")
     arguments = parser.parse_args()
-    for path in build(arguments.output, sanitize=arguments.sanitize):
+    for path in build(arguments.output, sanitize=arguments.sanitize, debug=arguments.debug):
         print(f"{path} ({path.stat().st_size / 1e3:.0f} kB)")
