@@ -119,8 +119,14 @@ def test_coarse_start_in_places(machine, rng):
         problem = case.problem
     results = [solve(problem, k, tol=1e-5 * problem.scale) for k in PARTS]
     assert results[0].status is Status.CONVERGED
-    # Rounding may decide otherwise between two steps: the same up to the tolerance at least.
-    assert_same(results, abs(results[0].objective), support=machine != "balanced")
+    # Rounding may decide otherwise between two steps, after which runs end elsewhere within the
+    # tolerance: as near to the optimum as each says it is.
+    one = results[0]
+    for other in results[1:]:
+        assert other.status is one.status
+        gap = max(one.duality_gap, other.duality_gap)
+        assert gap < 1e-3 * abs(one.objective)
+        assert abs(other.objective - one.objective) <= gap + 1e-12 * abs(one.objective)
 
 
 def test_a_start_in_places(rng):

@@ -22,7 +22,7 @@ _BLOCK_SHARE = 0.5
 # when nothing improves.
 _STEPS_PER_CALL, _MOST_CALLS = 50_000, 10
 # What Newton steps may cost, and how many variables they take.
-_BUDGET, _MOST_BETWEEN = 60.0, 256
+_BUDGET, _MOST_BETWEEN = 60.0, 512
 # Limits of fewer seconds are for the engine, which looks at the clock more often.
 _NO_HURRY = 5.0
 # Q of few rows is evaluated at once, as is that of a start that uses more than some share.

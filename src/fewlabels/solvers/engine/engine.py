@@ -42,6 +42,9 @@ _MANY_ROWS = 20_000
 # working set larger than this.
 _SLOW = 0.5
 _MODERATE = 1000
+# Share of the violation to which a block is solved where the steps beyond ``Settings.share`` cost
+# less than half of what it takes to update the rows.
+_FURTHER = 1e-4
 # Share of the memory that the working set's block may take.
 _BLOCK_SHARE = 0.5
 # Multiply-adds per kernel value from which stored columns beat evaluating again.
@@ -243,6 +246,12 @@ class Engine:
         a, g = working.a.copy(), working.g.copy()
         limit = min(self.record.steps_left(), _STEPS_PER_CALL)
         steps, outcome = solve_block(Q, g, a, working.penalty, target, limit)
+        if outcome is Outcome.DONE and not self._is_whole:
+            # Another round costs more than some further steps.
+            target = max(_FURTHER * view.violation, 0.5 * view.goal)
+            limit = min(limit - steps, self.rows.n // 2)
+            more, outcome = solve_block(Q, g, a, working.penalty, target, limit)
+            steps += more
         if outcome is Outcome.UNBOUNDED:
             raise ValueError("the problem is unbounded below: a direction never ends.")
         g = advanced(Q, working.a, a, working.g)

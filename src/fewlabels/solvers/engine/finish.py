@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from ...problem.block import Outcome, finish_block, solve_block
+from ...problem.block import Outcome, add_products, finish_block, solve_block
 from ..newton import newton_step
 
 # A budget of Newton steps of up to _CHEAP variables; larger ones count by their cube.
 _BUDGET = 60.0
 _CHEAP = 200
 # Newton steps of no more variables are taken in compiled code.
-_COMPILED = 256
+_COMPILED = 512
 # Pair steps per variable between Newton steps, and what it costs to need them all.
 _STEPS_BETWEEN = 10
 _LIMIT_COSTS = 5.0
@@ -46,7 +46,9 @@ class Finish:
                 break
             free, values, full = step
             self.left -= max(1.0, (len(free) / _CHEAP) ** 3)
-            g += product(values - a[free], Q[free])
+            change = np.zeros(len(a))
+            change[free] = values - a[free]
+            add_products(Q, change, g)
             a[free] = values
             if not full:
                 # Cut short by a breakpoint: another one follows.
@@ -73,10 +75,4 @@ def advanced(Q, before, after, g):
 
     Thousands of small steps leave more rounding in it than that.
     """
-    moved = np.flatnonzero(after != before)
-    return g + product(after[moved] - before[moved], Q[moved])
-
-
-def product(coef, rows):
-    """``coef @ rows`` without BLAS, whose threads cost more than a product of this size."""
-    return np.einsum("i,ij->j", coef, rows)
+    return g + add_products(Q, after - before, np.zeros(len(after)))
