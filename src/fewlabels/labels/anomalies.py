@@ -1,7 +1,8 @@
 """The mask of confirmed anomalies that users pass."""
 
 import numpy as np
-import pandas as pd
+
+from .arrays import is_missing
 
 _WHAT = "one True or False per row of X"
 
@@ -17,7 +18,7 @@ def read_marks(anomalies, n):
     if isinstance(anomalies, bool | np.bool_):
         anomalies = np.full(n, bool(anomalies))
     try:
-        missing = np.asarray(pd.isna(anomalies), dtype=bool)
+        missing = is_missing(anomalies)
         mask = np.asarray(anomalies)
     except ValueError:
         raise ValueError(f"anomalies is ragged; it needs {_WHAT}.") from None
