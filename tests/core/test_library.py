@@ -49,8 +49,10 @@ def test_an_unknown_level_is_refused():
     assert run.returncode and "choose one of" in run.stderr and LEVEL in run.stderr
 
 
-def test_a_missing_library_says_what_to_do(tmp_path):
-    run = python("from fewlabels import SVDD", FEWLABELS_CORE_FOLDER=str(tmp_path))
+@pytest.mark.parametrize("level", ["", "x86-64-v2"])
+def test_a_missing_library_says_what_to_do(level, tmp_path):
+    folder = {"FEWLABELS_CORE_FOLDER": str(tmp_path), "FEWLABELS_CORE_LEVEL": level}
+    run = python("from fewlabels import SVDD", **folder)
     assert run.returncode and "Reinstall fewlabels" in run.stderr
 
 

@@ -83,10 +83,10 @@ def open_library(level):
 def _load():
     forced = os.environ.get("FEWLABELS_CORE_LEVEL")
     if forced:
-        if not library_path(forced).exists():
-            built = sorted(
-                p.name[len("fewlabels-") : -len(_SUFFIX)] for p in _FOLDER.glob(f"*{_SUFFIX}")
-            )
+        built = sorted(
+            p.name[len("fewlabels-") : -len(_SUFFIX)] for p in _FOLDER.glob(f"*{_SUFFIX}")
+        )
+        if built and forced not in built:
             raise ImportError(
                 f"FEWLABELS_CORE_LEVEL={forced} is not an instruction level of this installation; "
                 f"choose one of {', '.join(built)}."
