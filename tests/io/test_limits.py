@@ -20,6 +20,7 @@ import pytest
 from fewlabels.io import limits
 from fewlabels.io.errors import UserError
 from fewlabels.io.formats import blocks as tables
+from fewlabels.io.formats import delimited
 from fewlabels.io.models.files import load_model
 from fewlabels.io.paths import input_format
 from fewlabels.io.tables.read import column_names, iterate_tables
@@ -256,6 +257,24 @@ def test_columns_by_the_hundred_thousand(tmp_path, allowed):
     path.write_text(f"{','.join(f'c{k}' for k in range(300_000))}\n")
     allowed("100G")
     assert len(column_names(path, "csv")) == 300_000
+
+
+def test_many_columns_are_parsed_some_at_a_time(tmp_path, monkeypatch):
+    """Arrow takes 10 kB for every column that it reads at the same time."""
+    path, read, most = tmp_path / "d.csv", delimited.pacsv.read_csv, []
+    rows = [[f"c{k}" for k in range(23)], *([f"{j}.{k}" for k in range(23)] for j in range(30))]
+    path.write_text("\n".join(",".join(row) for row in rows) + "\n")
+    types = {f"c{k}": pa.float64() for k in (20, 3, 11, 7)}
+    expected = [next(iterate_tables(path, "csv", None, some))[0] for some in (None, types)]
+
+    def counted(data, reading, syntax, convert):
+        most.append(len(convert.include_columns))
+        return read(data, reading, syntax, convert)
+
+    monkeypatch.setattr(delimited, "_COLUMNS_AT_ONCE", 3)
+    monkeypatch.setattr(delimited.pacsv, "read_csv", counted)
+    found = [next(iterate_tables(path, "csv", None, some))[0] for some in (None, types)]
+    assert found == expected and found[0].num_columns == 23 and max(most) == 3
 
 
 def test_a_dense_matrix_is_more_when_it_is_learnt_from(tmp_path, allowed):

@@ -19,6 +19,9 @@ from ..tables.columns import MISSING
 from .blocks import blocks, is_cut_anywhere, located_blocks
 from .dialect import separator_words, separators_in
 
+# Arrow takes 10 kB for every column that it reads at the same time.
+_COLUMNS_AT_ONCE = 5000
+
 
 def names(source):
     """Names of the columns, in the first row or by their position."""
@@ -77,13 +80,21 @@ def _parse(block, names, source, types=None):
     """Parse whole rows: the columns of ``types`` (name to Arrow type), or all as text."""
     read = pacsv.ReadOptions(column_names=names, block_size=len(block) + 1, use_threads=False)
     syntax = pacsv.ParseOptions(delimiter=source.dialect.sep, newlines_in_values=True)
-    convert = pacsv.ConvertOptions(
-        column_types=types or dict.fromkeys(names, pa.string()),
-        include_columns=list(types or ()),
-        strings_can_be_null=False,
-        null_values=list(MISSING),
-    )
-    return pacsv.read_csv(pa.py_buffer(block), read, syntax, convert)
+    types = types or dict.fromkeys(names, pa.string())
+    chosen, found = list(types), {}
+    for start in range(0, len(chosen), _COLUMNS_AT_ONCE):
+        some = chosen[start : start + _COLUMNS_AT_ONCE]
+        convert = pacsv.ConvertOptions(
+            column_types={name: types[name] for name in some},
+            include_columns=some,
+            strings_can_be_null=False,
+            null_values=list(MISSING),
+        )
+        table = pacsv.read_csv(pa.py_buffer(block), read, syntax, convert)
+        if len(some) == len(chosen):
+            return table
+        found |= zip(some, table.itercolumns(), strict=True)
+    return pa.table(found)
 
 
 def _blocks(source):
