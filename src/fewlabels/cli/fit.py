@@ -191,9 +191,9 @@ class EffortOptions(NamedTuple):
         DEFAULT_BUDGET,
         metavar="SECONDS",
         help="Time for the whole command. Where it is too short for all rows, a sample is learnt "
-        "from, and a note says so. 0: no settings are chosen, and all rows are learnt from. A "
-        "setting that would be chosen (kernel, gamma, C, C-star, nu, lam) and is given ends the "
-        "choice.",
+        "from, and a note says so. 0: no settings are chosen, all rows are learnt from, and what "
+        "follows the fit takes a few seconds or a fifth of its time. A setting that "
+        "would be chosen (kernel, gamma, C, C-star, nu, lam) and is given ends the choice.",
     )
     tol: float | None = _effort(None, help="Accuracy. (default: 0.001, pu-ensemble 0.01)")
     max_iter: int | None = _effort(None, help="Limit on iterations. (default: none)")

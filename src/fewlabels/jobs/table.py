@@ -199,8 +199,9 @@ def fit_table(
         Whether no row of one class is an anomaly. None is False: a few may be.
     time_budget : float, default=20.0
         Seconds for everything, from reading to the report. If it is too short for all rows, a
-        sample is used, and a note says so. With 0, settings are defaults and all rows are used.
-        Passing a setting that would be chosen ends the search.
+        sample is used, and a note says so. With 0, settings are defaults, all rows are used, and
+        what follows the fit takes a few seconds or a fifth of its time. Passing a setting that
+        would be chosen ends the search.
     baselines : bool, default=None
         Whether to compare with other methods. None: if there is a report and a budget.
     report : bool, default=True
