@@ -45,14 +45,14 @@ def test_every_level_gives_the_same_scores():
 
 
 def test_an_unknown_level_is_refused():
-    run = python("from fewlabels import SVDD", FEWLABELS_CORE_LEVEL="x86-64-v9")
+    run = python("import fewlabels._core", FEWLABELS_CORE_LEVEL="x86-64-v9")
     assert run.returncode and "choose one of" in run.stderr and LEVEL in run.stderr
 
 
 @pytest.mark.parametrize("level", ["", "x86-64-v2"])
 def test_a_missing_library_says_what_to_do(level, tmp_path):
     folder = {"FEWLABELS_CORE_FOLDER": str(tmp_path), "FEWLABELS_CORE_LEVEL": level}
-    run = python("from fewlabels import SVDD", **folder)
+    run = python("import fewlabels._core", **folder)
     assert run.returncode and "Reinstall fewlabels" in run.stderr
 
 

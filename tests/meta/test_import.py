@@ -108,14 +108,14 @@ print(*[name for name in {NOT_NEEDED[command]} if name in sys.modules])
 
 
 def test_import_is_quick():
-    # What fewlabels adds to scikit-learn, in seconds of a core, the best of three processes.
+    # What fewlabels adds to scikit-learn, in seconds of a core, the best of up to three processes.
     code = """
 import time, sklearn.svm, scipy.sparse
 start = time.process_time()
 from fewlabels import SVDD, OneClassSVM
 print(time.process_time() - start)
 """
-    assert min(float(python(code)) for _ in range(3)) < 1.5
+    assert any(float(python(code)) < 1.5 for _ in range(3))
 
 
 @pytest.mark.skipif(
@@ -167,8 +167,12 @@ for fit in (
         seconds.append(time.process_time() - start)
     print(seconds[0] - seconds[1])
 """
-    added = np.array([python(code).split() for _ in range(3)], float)
-    assert np.all(added.min(axis=0) < 1.0)
+    added = np.inf
+    for _ in range(3):
+        added = np.minimum(added, np.array(python(code).split(), float))
+        if np.all(added < 1.0):
+            break
+    assert np.all(added < 1.0)
 
 
 def test_random_state_of_numpy_is_left_alone():

@@ -75,14 +75,18 @@ def test_minimiser_beats_a_grid(kinds, seed, curved, ties):
     assert np.all(at[finite] >= lower[finite])
     assert np.all(at[finite] <= upper[finite])
 
+    # Python numbers: there are many.
+    pieces = [tuple([number] for number in piece) for piece in np.array(arrays).T.tolist()]
+    terms = np.stack([linear, curvature], axis=1).tolist()
+
     def cost(i, x):
-        one = tuple(v[[i]] for v in arrays)
-        return penalty_value(one, np.array([x])) + linear[i] * x + 0.5 * curvature[i] * x * x
+        slope, bend = terms[i]
+        return penalty_value(pieces[i], [x]) + slope * x + 0.5 * bend * x * x
 
     for i in range(n):
         low, high = max(lower[i], -50.0), min(upper[i], 50.0)
         grid = np.concatenate([np.linspace(low, high, 401), [kink[i]]])
-        best = min(cost(i, x) for x in grid if np.isfinite(x))
+        best = min(cost(i, x) for x in grid[np.isfinite(grid)].tolist())
         if finite[i]:
             assert cost(i, at[i]) <= best + 1e-12
             # No step into an infinite direction may pay.
