@@ -315,7 +315,9 @@ def test_s3vm_keeps_good_settings(semi_data):
     X[30:, 0] += 20.0  # anything is right
     result = tune(S3VM(), X, y).tuning_
     assert result.chosen == {} and "settings are kept" in result.reason
-    assert "do not help here" in result.reason
+    assert "Unlabelled rows may help or not" in result.reason
+    told = result.unlabeled_rows
+    assert told.used and told.gain == 0.0 and told.low < 0.0 < told.high
 
 
 def test_s3vm_with_too_few_labels_says_so(semi_data):

@@ -126,6 +126,13 @@ class MachineOptions(NamedTuple):
         help="s3vm: mean score of the unlabelled rows: a number, that of the labels (greater "
         "class 1, other -1), or whatever it comes to. (default: labels)",
     )
+    class_ratio: str | None = _machine(
+        None,
+        metavar="NUMBER|estimate",
+        help="s3vm: share of the greater of two classes among the unlabelled rows, if it isn't "
+        "that of the labels; estimate works it out, for any number of classes. (default: "
+        "estimated if a table's classes have equal numbers of labels, otherwise the labels')",
+    )
     nu: float | None = _machine(
         None,
         help="Share of training rows that may lie outside, in (0, 1]; svdd: with linear "
@@ -320,6 +327,7 @@ def _parameters(of_machine, of_effort):
 # Options that are numbers or words.
 _WORDS = {
     "balance": ("labels", "none"),
+    "class_ratio": ("estimate",),
     "target_fpr": ("none",),
     "prior": ("estimate",),
     "lam": ("auto",),

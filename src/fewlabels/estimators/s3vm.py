@@ -18,7 +18,7 @@ from ..training.semi_supervised.data import S3VMData
 from .calls import consistent, fitting
 from .elsewhere.places import place_of
 from .kernel_machine import COMMON, KernelMachine
-from .semi_supervised import before_training, changes, consolidation
+from .semi_supervised import before_training, changes, consolidation, labels_alone, thresholds
 from .semi_supervised import solution as solutions
 from .two_classes import PROBABILITY, TwoClassMachine
 
@@ -75,14 +75,17 @@ class S3VM(TwoClassMachine):
     C : float, default=10.0
         Cost of labelled rows inside the margin, > 0.
     C_star : float, default=5.0
-        Cost of unlabelled rows inside the margin, > 0. With k > 2 classes each model uses 2 / k
-        of it.
+        Cost of unlabelled rows inside the margin, >= 0. With 0 the model learns from the labelled
+        rows alone, except that ``balance`` may hold the mean of f over the unlabelled rows. With
+        k > 2 classes each model uses 2 / k of it.
     class_ratio : "estimate", float, dict, array-like of shape (n_classes,) or None, default=None
         Class ratio of the unlabelled rows, if the labels' own ratio isn't representative: the
         share of the second of two classes, in (0, 1), a dict ``{class: share}``, or the shares
-        in the order of ``classes_``. ``balance=True`` then holds the mean of f at
-        ``2 * share - 1``, and the mean probabilities of the unlabelled rows are the shares.
-        "estimate" uses :func:`fewlabels.class_prior.label_shift`. Updates keep the ratio.
+        in the order of ``classes_``. The mean probabilities of the unlabelled rows are then the
+        shares. ``balance=True`` holds the mean of f at ``2 * share - 1``. With ``balance=False``,
+        ``fit`` moves the intercept until classes are equally probable where decisions are 0 (with
+        several classes: equal), which takes the five fits of ``probability``. "estimate" uses
+        :func:`fewlabels.class_prior.label_shift`. Updates keep ratio and intercept.
     probability : {"sigmoid", "isotonic"} or None, default=None
         Enables ``predict_proba`` and sets its curve. The curve is fitted to labelled rows
         scored by five models that weren't trained on them, when ``predict_proba`` is first
@@ -241,7 +244,7 @@ class S3VM(TwoClassMachine):
         **COMMON,
         "kernel": [*COMMON["kernel"], StrOptions({Trees.name}), Trees, SharedLeaves],
         "C": [Interval(Real, 0.0, None, closed="neither")],
-        "C_star": [Interval(Real, 0.0, None, closed="neither")],
+        "C_star": [Interval(Real, 0.0, None, closed="left")],
         "balance": ["boolean", Interval(Real, None, None, closed="neither"), dict],
         "class_ratio": [
             StrOptions({"estimate"}),
@@ -292,6 +295,8 @@ class S3VM(TwoClassMachine):
     # Of models saved before these were there.
     class_ratio_ = None
     class_ratio_interval_ = None
+    # What the class ratio has added to f, if anything.
+    _offset = None
     # Lower bound of a search over all signs, while rows and labels are those of the search.
     _lower_bound = None
     # Where there is no stream: what a curve is fitted to, and which rows these are.
@@ -382,11 +387,17 @@ class S3VM(TwoClassMachine):
             changes.refuse_what_has_no_path(self, rows.kept is not None)
             stream = changes.make_stream(self, rows, label, shift)
         if self.solver == "path":
-            return changes.open_stream(self, "fit", stream)
-        weight = np.ones(len(label)) if rows.weight is None else rows.weight
-        gram = solutions.held_gram(self, centered(rows.X, shift))
-        data = S3VMData.each(gram, problems, sides(label, len(classes)), weight)
-        found = solutions.train_each(self, data, callback)
+            return thresholds.move_path(changes.open_stream(self, "fit", stream))
+        weight = rows.weights
+        if labels_alone.is_enough(self, rows):
+            found, data, ran, solution = labels_alone.trained(
+                self, rows, given, problems, shift, callback
+            )
+        else:
+            gram = solutions.held_gram(self, centered(rows.X, shift))
+            data = S3VMData.each(gram, problems, sides(label, len(classes)), weight)
+            found = ran = solutions.train_each(self, data, callback)
+            solution = solutions.solution_of_fit(self, found, data, rows, label, shift)
         if stream is not None:
             for part, one in zip(stream.parts, found, strict=True):
                 part.start_from(one)
@@ -395,10 +406,10 @@ class S3VM(TwoClassMachine):
         self._sample, self._kept = sample if stream is None else None, rows.kept
         self.objectives_ = solutions.one_or_all(self, [one.objectives for one in found])
         solutions.keep_bound(self, found)
-        solution = solutions.solution_of_fit(self, found, data, rows, label, shift)
+        solution = thresholds.moved(self, solution, sample)
         certificate = solutions.certificate_of(self, found, solution.function, rows, given)
         self._keep(solution, certificate=certificate)
-        solutions.warn_of_training(self, found, data[0].gram)
+        solutions.warn_of_training(self, ran, data[0].gram)
         return self
 
     # -- what a fit has found ------------------------------------------------------------------
@@ -437,6 +448,7 @@ class S3VM(TwoClassMachine):
             raise AttributeError("training_decisions_ needs the training rows, which are gone.")
         each = [part.standing().f[part.places] for part in self._stream.parts]
         told = each[0] if len(each) == 1 else np.stack(each, axis=1)
+        told = solutions.moved_by(self, told)
         ahead = np.isnan(told).reshape(len(told), -1).any(axis=1)  # the path has yet to reach them
         if ahead.any():
             told[ahead] = self.decision_function(self.training_rows_.X[ahead])

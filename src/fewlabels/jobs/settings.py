@@ -1,6 +1,6 @@
 """Settings that a caller may give: their ranges, their machines, and their options."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from ..io.errors import UserError
@@ -47,8 +47,15 @@ def _share(value):
 
 SETTINGS = {
     "C": Setting((*_BALLS, "s3vm"), _cost, _COST, "--C"),
-    "C_star": Setting(("s3vm",), _cost, _COST, "--C-star"),
+    "C_star": Setting(
+        ("s3vm",), lambda value: value == 0 or _cost(value),
+        "0 (unlabelled rows cost nothing) or greater (at least 1e-100)", "--C-star",
+    ),
     "balance": Setting(("s3vm",), lambda value: abs(value) < _INF, "'labels', 'none' or a number"),
+    "class_ratio": Setting(
+        ("s3vm",), lambda value: isinstance(value, Mapping) or _share(value),
+        "'estimate' or a number between 0 and 1",
+    ),
     "n_bags": Setting(_ENSEMBLES, lambda value: value >= 1, "1 or more", "--bags"),
     "bag_size": Setting(
         ("svdd-ensemble",), lambda value: 1 <= value <= 4096, "between 1 and 4096"

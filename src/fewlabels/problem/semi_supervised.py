@@ -23,7 +23,7 @@ class SemiSupervised:
     Attributes
     ----------
     C, C_star : float, or ndarray of shape (n,)
-        Costs of labelled and of unlabelled rows, > 0.
+        Costs of labelled rows, > 0, and of unlabelled rows, >= 0.
     balance : bool or float, default=False
         The target: True for the mean of the labels, a number, or False for no constraint.
     """

@@ -1,4 +1,4 @@
-"""Whether columns of numbers have a unit in common, so that each is not to be scaled by itself."""
+"""What kind of columns rows have: numbers of one unit, or features in units of their own."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -7,6 +7,9 @@ import scipy.sparse as sp
 # variance columns have to reach the largest value; and the variance of rows of one length, by
 # their mean square, below which they differ from their mean in digits only.
 _EQUAL, _REACHED, _SPREAD = 1e-4, 0.95, 0.01
+# Columns of a table of features: with fewer rows are positions, with more they are images, texts,
+# spectra or embeddings. Whether columns are 0/1 is looked up in so many rows.
+_FEWEST_FEATURES, _MOST_FEATURES, _LOOKED_AT = 4, 128, 1000
 
 
 def common_unit(X):
@@ -45,3 +48,16 @@ def _common_unit(X):
     ):
         return f"columns reach the same largest value, {largest.max():.5g}"
     return None
+
+
+def is_feature_table(X):
+    """Whether columns are features in units of their own, as in most tables.
+
+    Images, texts, spectra and embeddings have more columns, or columns in one unit. Columns of 0
+    and 1 are features: categories, or yes and no.
+    """
+    if not _FEWEST_FEATURES <= X.shape[1] <= _MOST_FEATURES:
+        return False
+    some = X[:_LOOKED_AT]
+    values = some.data if sp.issparse(some) else some
+    return bool(np.isin(values, (0.0, 1.0)).all()) or common_unit(X) is None

@@ -119,14 +119,15 @@ def reprice(self, C=None, C_star=None):
     C : float or None, default=None
         New price of labelled rows, > 0; None leaves it.
     C_star : float or None, default=None
-        New price of unlabelled rows, > 0; None leaves it.
+        New price of unlabelled rows, >= 0; None leaves it.
     """
     stream = self._ready_stream()
     C = self.C if C is None else C
     C_star = self.C_star if C_star is None else C_star
-    for name, value in (("C", C), ("C_star", C_star)):
-        if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < np.inf:
-            raise ValueError(f"{name}={value!r} is no price; pass a number > 0.")
+    for name, value, allowed in (("C", C, "> 0"), ("C_star", C_star, ">= 0")):
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if not is_number or not 0 <= value < np.inf or (value == 0 and name == "C"):
+            raise ValueError(f"{name}={value!r} is no price; pass a number {allowed}.")
 
     def change():
         stream.reprice(C, price_of_unlabelled(C_star, len(self.classes_)))
@@ -231,7 +232,7 @@ def open_stream(self, name, stream):
     """Hold the rows of a machine that has no solution yet, and follow them."""
     self._hold(stream)
     self._late, self._sample, self._kept = Late(), None, None
-    self._lower_bound = None
+    self._lower_bound = self._offset = None
     self.objectives_ = one_or_all(self, [[] for _ in stream.parts])
     with fitted_or_not(self):
         return self._follow(name, stream, None if name == "fit" else self.max_steps)

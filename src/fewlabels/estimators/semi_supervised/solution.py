@@ -209,7 +209,7 @@ def solution_of_fit(self, found, data, rows, label, shift):
 def certificate_of(self, found, function, rows, label):
     """``Certificate`` of a fit; ``label`` are those of all rows."""
     decision = np.empty((len(label), len(found)))
-    decision[rows.indices] = np.column_stack([one.f for one in found])
+    decision[rows.indices] = moved_by(self, np.column_stack([one.f for one in found]))
     if rows.kept is not None:
         out = np.setdiff1d(np.arange(len(label)), rows.kept)
         of_others = function(rows.everything[out], n_jobs=self.n_jobs)
@@ -237,9 +237,10 @@ def describe(self):
     for at in stands:
         warn_of_lost_digits(gram, at.coef[of_gram], 1.0, self.tol)
     converged = stream.done and not stream.lost_to_rounding(self.tol)
+    biases = moved_by(self, np.array([-float(at.multiplier) for at in stands]))
     return solution_of(
         self, gram, stream.rows(known[support]), [at.coef[support] for at in stands],
-        [-float(at.multiplier) for at in stands], numbers[support],
+        biases.tolist(), numbers[support],
         stream.label(known[support]), (stream.n_iter, stream.history, converged), stream.shift,
     )  # fmt: skip
 
@@ -252,14 +253,21 @@ def certify_stream(self):
     waiting = np.flatnonzero(np.isnan(f).any(axis=1))
     if len(waiting):
         values = function(stream.rows(places[waiting]), n_jobs=self.n_jobs)
-        values = values.reshape(len(waiting), -1)
+        values = moved_by(self, values.reshape(len(waiting), -1), -1.0)
         for column, at in enumerate(stands):
             unknown = np.isnan(f[waiting, column])
             at.f[places[waiting[unknown]]] = values[unknown, column]
             f[:, column] = at.f[places]
     found = [part.certificate(at) for part, at in zip(stream.parts, stands, strict=True)]
     objectives, violations = zip(*found, strict=True)
-    return certified(self, objectives, violations, f, function, stream.label(places))
+    return certified(
+        self, objectives, violations, moved_by(self, f), function, stream.label(places)
+    )
+
+
+def moved_by(self, decision, sign=1.0):
+    """Values of f of every machine, the last dimension, with (or, by ``sign``, without) offset."""
+    return decision if self._offset is None else decision + sign * self._offset
 
 
 def one_sided(stream):
@@ -290,7 +298,7 @@ def fit_curve(self):
             "saved, or fit again."
         )
     label, weight = sample.y, sample.weight
-    free, scores = np.flatnonzero(label == 0), left_out_decisions(self, sample)
+    free, scores = np.flatnonzero(label == 0), moved_by(self, left_out_decisions(self, sample))
     self._late.put(_LEFT_OUT, self._version, scores)
     known = np.isfinite(scores[:, 0])
     balances = [problem.balance for problem in problems_of(self, self.classes_)]
@@ -300,7 +308,7 @@ def fit_curve(self):
         shares = 0.5 * (1.0 + np.array(balances))
     unlabeled, shares = None, shares if len(free) else None
     if shares is not None:
-        unlabeled = decisions_of(self, sample, free), weight[free]
+        unlabeled = decisions_at(self, self.function_, sample, free), weight[free]
     if len(balances) == 1:
         curve = curve_of_labels(
             scores[known, 0], label[known] > 0, weight[known], self.probability, unlabeled,
@@ -314,13 +322,13 @@ def fit_curve(self):
     return replace(curve, agrees=True)
 
 
-def decisions_of(self, sample, rows):
-    """f at some rows of a sample of the training rows."""
+def decisions_at(self, function, sample, rows):
+    """A function of the model at some rows of a sample of the training rows."""
     X = sample.X[rows]
     if sample.pairwise and self._kept is not None:
         X = np.zeros((len(rows), self.shape_fit_[0]))
         X[:, self._kept] = sample.X[rows]
-    return self.function_(X, n_jobs=self.n_jobs)
+    return function(X, n_jobs=self.n_jobs)
 
 
 def sample_of_stream(self):
@@ -346,6 +354,18 @@ def left_out_decisions(self, sample):
     machine of all rows would take longer than that deadline, machines train on fewer unlabelled
     rows.
     """
+    if self.C_star != 0 or self.balance is not False:
+        return _left_out(self, sample)
+    known = np.flatnonzero(sample.y)  # unlabelled rows change nothing
+    scores = np.full((len(sample.y), 1 if len(self.classes_) == 2 else len(self.classes_)), np.nan)
+    some = sample._replace(
+        X=sample.rows(known, known), y=sample.y[known], weight=sample.weight[known]
+    )
+    scores[known] = _left_out(self, some)
+    return scores
+
+
+def _left_out(self, sample):
     settings = {"solver": "auto", "unlabeled": None, "verbose": False}
     if self.gamma_:
         settings["gamma"] = self.gamma_
@@ -353,8 +373,8 @@ def left_out_decisions(self, sample):
         numbers = np.unique(sample.y[sample.y != 0])
         shares = read_shares(self.balance, self.classes_)
         settings["balance"] = dict(zip(numbers.tolist(), shares.tolist(), strict=True))
-    if self.class_ratio_ is not None:
-        settings["class_ratio"] = self.class_ratio_
+    if self.class_ratio_ is not None:  # without a constraint it moves the intercept afterwards
+        settings["class_ratio"] = None if self.balance is False else self.class_ratio_
     if isinstance(self._deformed, Deformed):  # a forest grows without the labels left out
         settings["kernel"] = self._deformed
     labels = sample.y

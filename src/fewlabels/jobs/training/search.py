@@ -87,6 +87,7 @@ def tuning_facts(tuning):
         "chosen": {name: _plain(value) for name, value in tuning.chosen.items()},
         "reason": tuning.reason, "candidates": len(tuning.candidates), "fits": tuning.fits,
         "seconds": tuning.seconds, "stopped": tuning.stopped,
+        "unlabeled_rows": tuning.unlabeled_rows and tuning.unlabeled_rows._asdict(),
     }  # fmt: skip
 
 
@@ -106,7 +107,35 @@ def why_settings(machine, estimator, tuning, search):
         for name in CHOSEN
         if parameters.get(name) is not None and (name, parameters[name]) != ("kernel", "rbf")
     ]
-    return ": ".join(filter(None, [", ".join(shown), _source(machine, tuning, search)]))
+    told = ": ".join(filter(None, [", ".join(shown), _source(machine, tuning, search)]))
+    return told + _class_ratio_words(estimator) + _unlabeled_words(tuning)
+
+
+def _class_ratio_words(estimator):
+    """The class ratio that a machine of classes was given or has estimated."""
+    shares = getattr(estimator, "class_ratio_", None)
+    if shares is None:
+        return ""
+    ends = estimator.class_ratio_interval_
+    each = [f"{100 * share:.0f} % {name}"
+            for name, share in zip(estimator.classes_, shares, strict=True)]  # fmt: skip
+    if ends is None:
+        return f"; of unlabelled rows {', '.join(each)}, as given"
+    each = [f"{one} ({100 * low:.0f} to {100 * high:.0f})"
+            for one, (low, high) in zip(each, ends, strict=True)]  # fmt: skip
+    return f"; of unlabelled rows {', '.join(each)} by an estimate with 90 % intervals"
+
+
+def _unlabeled_words(tuning):
+    """What unlabelled rows change, if that was compared."""
+    told = tuning and tuning.unlabeled_rows
+    if not told:
+        return ""
+    used = "learnt from" if told.used else "left out"
+    return (
+        f"; unlabelled rows are {used}: they change held-out accuracy by {told.gain:+.3f} "
+        f"(95 % interval {told.low:+.3f} to {told.high:+.3f})"
+    )
 
 
 def _source(machine, tuning, search):
@@ -126,6 +155,8 @@ def _source(machine, tuning, search):
             f"a rule from the distances between rows, without the {100 * share:g} % farthest out, "
             "where anomalies may be (--clean if there are none)"
         )
+    if "kernel" in table and table["kernel"].iloc[0] == "trees":
+        return _of_features(table, ended)
     if isinstance(tuning.chosen.get("kernel"), BaseEstimator):
         sure = table.loc[table["chosen"], "probability"].iloc[0]
         how = f"better on held-out labels and steadier, with a probability of about {sure:.2f}"
@@ -146,6 +177,20 @@ def _source(machine, tuning, search):
     if not table.loc[table["chosen"], "clear"].any():
         better = "ahead of the defaults, as chance may explain,"
     return f"{better} on held-out labels, best of {len(table)}{ended}"
+
+
+def _of_features(table, ended):
+    if len(table) < 2:
+        return "the default for tables of features; too few labels to compare others"
+    if table["chosen"].iloc[0]:
+        return (
+            f"the default for tables of features; none of {len(table) - 1} others was clearly "
+            f"better on held-out labels{ended}"
+        )
+    return (
+        "better on held-out labels than the default for tables of features, best of "
+        f"{len(table)}{ended}"
+    )
 
 
 def _of_bags(share):

@@ -18,7 +18,7 @@ from ...labels.semi_supervised import places_of, read_semi_labels, read_shares
 from ...training.grams import gram_over, shift_of
 from ..search import has_gamma
 from ..splitters import LabeledKFold
-from .result import Curve
+from .result import Curve, UnlabeledRows
 from .search import KEPT, Plan
 
 _FOLDS = 5
@@ -31,6 +31,8 @@ _PREDICTIONS, _MOST_REPEATS = 100, 3
 _CLEAR = 1.5
 # Of tables where settings make no difference, in so many one may be called clearly better.
 _LEVEL = 0.05
+# Quantile of 95 % intervals.
+_WIDE = norm.ppf(0.975)
 # Around the width given, which comes first; and C* as a share of the one given.
 _AROUND = (1.0, 0.5, 2.0, 0.25, 4.0)
 _SOFTER = 0.02
@@ -114,7 +116,8 @@ def _settings(candidate, first):
     """Parameters to set, without those that are as given."""
     names = ("kernel",) if candidate["kernel"] != first["kernel"] else ("gamma",)
     names += ("C_star",) * (candidate["machine"] != _ALONE)
-    return {
+    alone = {"C_star": 0.0, "balance": False} if candidate["machine"] == _ALONE else {}
+    return alone | {
         name: candidate[name]
         for name in names
         if candidate[name] == candidate[name] and candidate[name] != first[name]  # not NaN
@@ -260,13 +263,12 @@ def _decided(candidates, trial, folds, weight, search):
     table.loc[compared, "gain"] = (gain @ share).round(12)
     # As McNemar's test has it: under no difference, the mean is known to be zero.
     table.loc[compared, "gain_error"] = np.sqrt(gain**2 @ share**2)
-    semi = (table["machine"] != _ALONE) & compared
-    clear = semi & (table["gain"] > _CLEAR * table["gain_error"])
+    clear = compared & (table["gain"] > _CLEAR * table["gain_error"])
     best = int(table.loc[clear, "accuracy"].idxmax()) if clear.any() else 0
     table["chosen"] = table.index == best
     # As many candidates were compared, so much farther one must be ahead to be called better.
-    beyond_chance = norm.ppf(1.0 - _LEVEL / max(1, semi.sum() - 1)) * table["gain_error"]
-    table["clear"] = semi & (table["gain"] > beyond_chance)
+    beyond_chance = norm.ppf(1.0 - _LEVEL / max(1, compared.sum() - 1)) * table["gain_error"]
+    table["clear"] = compared & (table["gain"] > beyond_chance)
     settings = _settings(candidates[best], candidates[0])
     n_folds = int(folds.sum())
     told = (
@@ -279,19 +281,32 @@ def _decided(candidates, trial, folds, weight, search):
             f"Held-out accuracy is {accuracy[best]:.3f}, {table['gain'][best]:.3f} +- "
             f"{table['gain_error'][best]:.3f} above the settings given"
             f"{'' if table['clear'][best] else ', which chance may explain'}: the best of "
-            f"{semi.sum()} candidates over {told}."
+            f"{compared.sum()} candidates over {told}."
         )
     else:
         reason = (
-            f"{KEPT} over {told}, none of the {semi.sum() - 1} others is better "
+            f"{KEPT} over {told}, none of the {compared.sum() - 1} others is better "
             f"than their accuracy of {accuracy[0]:.3f} by more than {_CLEAR:g} standard errors."
         )
-    alone = accuracy[table["machine"] == _ALONE].max()
-    if alone == alone:  # not NaN
-        helps = "do not help here, and an SVM is the simpler machine"
-        if accuracy[best] > alone:
-            helps = "help"
-        reason += (
-            f" The best SVM of the labels alone has {alone:.3f}: the unlabelled rows {helps}."
-        )
-    return Plan(settings, reason + search.ended_early, table, CURVE)
+    unlabeled = _helped(table, per_row, np.flatnonzero(compared), share, best)
+    if unlabeled is not None:
+        reason += f" {unlabeled}"
+    return Plan(settings, reason + search.ended_early, table, CURVE, unlabeled=unlabeled)
+
+
+def _helped(table, per_row, compared, share, best):
+    """What unlabelled rows change: the choice against the same kernel, or the best of the kind."""
+    used, accuracy = table["machine"][best] != _ALONE, table["accuracy"][compared]
+    others = accuracy[(table["machine"][compared] == _ALONE) == used]
+    if others.empty:
+        return None
+    keys = [_key(table.loc[k]) for k in others.index]
+    same = _key(table.loc[best])
+    other = others.index[keys.index(same)] if same in keys else others.idxmax()
+    pair = (best, other) if used else (other, best)
+    with_them, without = (per_row[int(np.flatnonzero(compared == k)[0])] for k in pair)
+    apart = with_them - without
+    # As if one label more had been predicted differently: agreement of few is no proof.
+    error = float(np.sqrt(apart**2 @ share**2 + np.mean(share) ** 2))
+    gain = float(apart @ share)
+    return UnlabeledRows(gain, gain - _WIDE * error, gain + _WIDE * error, bool(used))

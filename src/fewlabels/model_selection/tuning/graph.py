@@ -21,6 +21,8 @@ from .search import Plan
 # Strength (where the kernel's diagonal is 1), neighbours and share of the graphs that are compared
 # with the kernel as it is. The first is an average of both, which rarely does harm.
 _GRAPHS = ((10.0, 10, 0.5), (100.0, 10, 1.0), (1000.0, 5, 1.0), (1e5, 5, 1.0))
+# The graph of few labels, and its share: over more neighbours and stronger than the first above.
+_OF_FEW = (100.0, 10, 0.75)
 # Labels of a class from which labels left out tell kernels apart. With fewer the average is taken,
 # unless the graph by itself tells so many more labels wrongly, of so many at most that are left
 # out one by one. And rows from which there is a graph to speak of.
@@ -72,6 +74,9 @@ def choose_graph(estimator, X, y, weight, search):
         return None, "", None
     graphs = [Manifold(float(f"{r / size:.3g}"), k, base=base, share=s) for r, k, s in _GRAPHS]
     is_few = sizes.min() < _FEW
+    if is_few:
+        r, k, share = _OF_FEW
+        graphs = [Manifold(float(f"{r / size:.3g}"), k, base=base, share=share)]
     weight = None if weight is None else weight[rows]
     # A fit of these rows takes at least its share of one of all rows.
     search.took(search.expected * min(1.0, len(rows) / X.shape[0]) ** _POWER)

@@ -19,6 +19,37 @@ class Curve(NamedTuple):
     title: str
 
 
+class UnlabeledRows(NamedTuple):
+    """What unlabelled rows change in the accuracy on held-out labels.
+
+    Attributes
+    ----------
+    gain, low, high : float
+        Difference in accuracy to the same model learnt from the labels alone, and the ends of its
+        95 % interval.
+    used : bool
+        Whether the model that was chosen gives them a cost.
+    """
+
+    gain: float
+    low: float
+    high: float
+    used: bool
+
+    def __str__(self):
+        helps = "may help or not"
+        if self.low > 0.0:
+            helps = "help"
+        if self.high < 0.0:
+            helps = "do harm"
+        taken = "are learnt from" if self.used else "are left out"
+        return (
+            f"Unlabelled rows {helps}: they change accuracy on held-out labels by "
+            f"{self.gain:+.3f}, compared with the labels alone (95 % interval {self.low:+.3f} to "
+            f"{self.high:+.3f}). They {taken}."
+        )
+
+
 @dataclass(eq=False, repr=False)
 class TuningResult:
     """What ``tune`` tried, what it took, and why.
@@ -41,6 +72,9 @@ class TuningResult:
         evaluated (PUEnsemble: in its second stage only).
     curve : Curve
         Which columns :meth:`plot` draws.
+    unlabeled_rows : UnlabeledRows or None
+        Of an S3VM, what the unlabelled rows change in the accuracy on held-out labels, if that
+        was compared.
     """
 
     candidates: pd.DataFrame
@@ -53,6 +87,7 @@ class TuningResult:
     kernel_values: int
     fit_kernel_values: int
     curve: Curve
+    unlabeled_rows: UnlabeledRows | None = None
 
     def __repr__(self):
         settings = ", ".join(
@@ -71,12 +106,15 @@ class TuningResult:
             name: column.to_numpy() if is_numeric_dtype(column) else column.to_list()
             for name, column in self.candidates.items()
         }
-        return {**self.__dict__, "candidates": columns, "curve": list(self.curve)}
+        return {**self.__dict__, "candidates": columns, "curve": list(self.curve),
+                "unlabeled_rows": self.unlabeled_rows and list(self.unlabeled_rows)}  # fmt: skip
 
     def __setstate__(self, state):
         self.__dict__.update(state)
         self.candidates = pd.DataFrame(state["candidates"])
         self.curve = Curve(*state["curve"])
+        told = state.get("unlabeled_rows")
+        self.unlabeled_rows = told and UnlabeledRows(*told)
 
     def plot(self, ax=None):
         """Draw the search with Matplotlib on ``ax`` (None: a new figure), which is returned."""

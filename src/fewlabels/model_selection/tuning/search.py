@@ -26,7 +26,10 @@ KEPT = "The settings are kept:"
 
 
 class Plan(NamedTuple):
-    """What a search decided; ``weight`` and ``fit`` where these are not as given."""
+    """What a search decided; ``weight`` and ``fit`` where these are not as given.
+
+    ``unlabeled``: the ``UnlabeledRows`` of a few labels.
+    """
 
     settings: dict
     reason: str
@@ -34,6 +37,7 @@ class Plan(NamedTuple):
     curve: Curve
     weight: Any = None
     fit: Any = None
+    unlabeled: Any = None
 
 
 class Search:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_array, check_consistent_length
 from ...estimators import PUSVM, S3VM, PUEnsemble
 from ...estimators.normal_rows import OneClassMachine
 from ...estimators.rows import check_parameters, check_weight
+from .feature_tables import is_for_tables, tune_table
 from .few_labels import tune_s3vm
 from .graph import tune_with_graph
 from .one_class import tune_one_class
@@ -157,8 +158,7 @@ def _tuned(estimator, X, y, search, contaminated, sample_weight):
         )
     else:
         check_consistent_length(rows, y)
-        of_labels = tune_with_graph if search.may_take_graph else tune_s3vm
-        decide = of_labels if isinstance(estimator, S3VM) else tune_pu
+        decide = _choice_of_labels(estimator, rows, search)
         plan = decide(estimator, rows, y, weight, search)
     machine = clone(estimator).set_params(**plan.settings)
     weight = sample_weight if plan.weight is None else plan.weight
@@ -172,8 +172,18 @@ def _tuned(estimator, X, y, search, contaminated, sample_weight):
     machine.tuning_ = TuningResult(
         plan.candidates.reset_index(drop=True), plan.settings, plan.reason, search.stopped,
         search.seconds, fit_seconds, search.fits, search.kernel_values, fit_values, plan.curve,
+        plan.unlabeled,
     )  # fmt: skip
     return machine
+
+
+def _choice_of_labels(estimator, X, search):
+    """The function that chooses settings by labels."""
+    if not isinstance(estimator, S3VM):
+        return tune_pu
+    if is_for_tables(estimator, X):
+        return tune_table
+    return tune_with_graph if search.may_take_graph else tune_s3vm
 
 
 def _check_estimator(estimator, what):

@@ -34,7 +34,7 @@ def anneal(data, settings, signs_before=None):
     def signs(result):
         return np.where(data.decision(result) >= 0, 1.0, -1.0)
 
-    annealing = settings.annealing and signs_before is None
+    annealing = settings.annealing and signs_before is None and machine.C_star > 0.0
     result = _labelled_alone(data, steps, problem_at, annealing)
     sign = signs(result)
     objectives = [data.objective(result)]
@@ -43,7 +43,7 @@ def anneal(data, settings, signs_before=None):
     if signs_before is not None:
         sign = np.where(signs_before != 0, signs_before, sign)
     before = 0.0
-    for level in levels if len(data.unlabeled) else ():
+    for level in levels if len(data.unlabeled) and machine.C_star > 0.0 else ():
         if not result.converged:
             break
         is_last = level == levels[-1]

@@ -87,6 +87,8 @@ def solve_global(data, settings):
     found = anneal(data, settings)
     if not found.result.converged:
         return replace(found, lower_bound=0.0)
+    if not data.machine.C_star:  # the problem is convex
+        return replace(found, lower_bound=found.objective)
     n, history = len(data.label), found.result.history
     gram = data.gram.refined() or data.gram
     relaxation = SignRelaxation(
