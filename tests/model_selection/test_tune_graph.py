@@ -118,7 +118,7 @@ def test_few_labels_are_left_out_one_by_one(rng):
         kernel, told, found = choose_graph(S3VM(), X, y, None, Search(1000.0, False, None))
     gamma, labelled = S3VM().fit(X, y).gamma_, np.flatnonzero(~np.isnan(y))
     wrong = []
-    for graph in ("rbf", Manifold(r=10.0)):
+    for graph in ("rbf", Manifold(r=100.0)):
         left_out = []
         for row in labelled:
             left = y.copy()
@@ -127,7 +127,7 @@ def test_few_labels_are_left_out_one_by_one(rng):
             left_out.append(machine.transduction_[row] != y[row])
         wrong.append(np.sum(left_out))
     np.testing.assert_allclose(found["accuracy"], 1.0 - np.array(wrong) / 6)
-    assert kernel.share == 0.5 and "not sure" in told
+    assert kernel.share == 0.75 and "not sure" in told
     tuned = tune(S3VM(), X, y)
     assert tuned.kernel == kernel and "not sure" in tuned.tuning_.reason
     assert tuned.tuning_.candidates["chosen"].tolist() == [False, True]
@@ -166,7 +166,7 @@ def test_where_no_label_can_be_left_out_the_average_is_taken(rng):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tuned = tune(S3VM(), X, y)
-    assert tuned.kernel.share == 0.5 and "not sure" in tuned.tuning_.reason
+    assert tuned.kernel.share == 0.75 and "not sure" in tuned.tuning_.reason
     assert tuned.tuning_.candidates["chosen"].tolist() == [False, True]
     y = some(positive[:90], rng, 10)
     with pytest.warns(UserWarning, match="too few"):

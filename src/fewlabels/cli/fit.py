@@ -130,8 +130,8 @@ class MachineOptions(NamedTuple):
         None,
         metavar="NUMBER|estimate",
         help="s3vm: share of the greater of two classes among the unlabelled rows, if it isn't "
-        "that of the labels; estimate works it out, for any number of classes. (default: "
-        "estimated if a table's classes have equal numbers of labels, otherwise the labels')",
+        "that of the labels; estimate works it out, for any number of classes. If classes of a "
+        "table have equal numbers of labels, it is estimated anyway",
     )
     nu: float | None = _machine(
         None,

@@ -1,6 +1,7 @@
 """Settings that a caller may give: their ranges, their machines, and their options."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from numbers import Real
 from typing import NamedTuple
 
 from ..io.errors import UserError
@@ -53,7 +54,7 @@ SETTINGS = {
     ),
     "balance": Setting(("s3vm",), lambda value: abs(value) < _INF, "'labels', 'none' or a number"),
     "class_ratio": Setting(
-        ("s3vm",), lambda value: isinstance(value, Mapping) or _share(value),
+        ("s3vm",), lambda value: isinstance(value, Real) and _share(value),
         "'estimate' or a number between 0 and 1",
     ),
     "n_bags": Setting(_ENSEMBLES, lambda value: value >= 1, "1 or more", "--bags"),

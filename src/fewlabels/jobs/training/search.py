@@ -91,8 +91,8 @@ def tuning_facts(tuning):
     }  # fmt: skip
 
 
-def why_settings(machine, estimator, tuning, search):
-    """One line: the settings and where they are from."""
+def why_settings(machine, estimator, tuning, search, names=None):
+    """One line: the settings and where they are from; ``names`` of classes."""
     parameters = estimator.get_params()
     # What "scale", "distance" and "auto" came to.
     parameters |= {name: getattr(estimator, f"{name}_", None) or parameters.get(name)
@@ -108,17 +108,17 @@ def why_settings(machine, estimator, tuning, search):
         if parameters.get(name) is not None and (name, parameters[name]) != ("kernel", "rbf")
     ]
     told = ": ".join(filter(None, [", ".join(shown), _source(machine, tuning, search)]))
-    return told + _class_ratio_words(estimator) + _unlabeled_words(tuning)
+    return told + _class_ratio_words(estimator, names) + _unlabeled_words(tuning)
 
 
-def _class_ratio_words(estimator):
+def _class_ratio_words(estimator, names):
     """The class ratio that a machine of classes was given or has estimated."""
     shares = getattr(estimator, "class_ratio_", None)
     if shares is None:
         return ""
     ends = estimator.class_ratio_interval_
     each = [f"{100 * share:.0f} % {name}"
-            for name, share in zip(estimator.classes_, shares, strict=True)]  # fmt: skip
+            for name, share in zip(names or estimator.classes_, shares, strict=True)]  # fmt: skip
     if ends is None:
         return f"; of unlabelled rows {', '.join(each)}, as given"
     each = [f"{one} ({100 * low:.0f} to {100 * high:.0f})"

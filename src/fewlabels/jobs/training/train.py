@@ -397,7 +397,8 @@ def _described(prepared, fitted, request, observer, tests):
     """What the model file says of a machine that has learnt."""
     machine, estimator = prepared.choice.machine, fitted.estimator
     facts, X = prepared.roles.facts, prepared.X
-    why = why_settings(machine, estimator, fitted.tuning, prepared.search)
+    names = facts.get("classes")
+    why = why_settings(machine, estimator, fitted.tuning, prepared.search, names)
     notes = prepared.notes + fitted.messages
     if tests is not None and (tests.silences or tests.contradiction):
         notes = [note for note in notes if not note.startswith("the class prior is ")]

@@ -105,16 +105,12 @@ def _ratio(estimator, X, y, weight, sizes, free, search):
     own, (low, high) = sizes / sizes.sum(), found.intervals.T
     if not is_given and np.all((low <= own) & (own <= high)):
         return None, ""  # the numbers may be equal because the classes are
-    shares = ", ".join(
-        f"{100 * share:.0f} % {name} (90 % interval {100 * low:.0f} to {100 * high:.0f})"
-        for name, share, (low, high) in zip(
-            found.classes, found.shares, found.intervals, strict=True
-        )
+    if is_given:
+        return found, " The class ratio of the unlabelled rows was estimated (class_ratio_)."
+    return found, (
+        " Classes have equal numbers of labels, so the class ratio of the unlabelled rows was "
+        "estimated (class_ratio_), and the threshold follows it."
     )
-    why = (
-        "" if is_given else " Classes have equal numbers of labels, so their ratio was estimated."
-    )
-    return found, f"{why} Unlabelled rows are {shares}."
 
 
 def _candidates(estimator, has_ratio):

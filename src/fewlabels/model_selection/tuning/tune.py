@@ -50,8 +50,12 @@ def tune(
       With ``PUEnsemble(kernel="auto")`` the candidates are the mixture, trees and Gaussian
       kernels of three widths. Another kernel than that of "auto" must be better by more than a
       standard error, over at least three folds.
-    * ``S3VM`` (``kernel``, ``gamma``, ``C_star``): accuracy on held-out labels. A candidate must
-      be better than your settings by 1.5 standard errors. First it is tested whether the
+    * ``S3VM`` (``kernel``, ``gamma``, ``C``, ``C_star``, ``balance``, ``class_ratio``): accuracy
+      on held-out labels. On a table of features (4 to 128 columns in units of their own), unless
+      you set any of the first four, a kernel of trees learnt from the labelled rows alone comes
+      first, and another candidate must be better by 1.5 standard errors. See
+      docs/few-labels-selection.md. For other rows a candidate must be better than your settings by
+      as much; one is the SVM of the labelled rows (``C_star=0``). First it is tested whether the
       neighbour graph helps (:class:`fewlabels.kernels.Manifold`, from 100 rows on); if so, only
       the graph is chosen. With fewer than 8 labels of a class there is too little to compare: the
       average of the plain and the graph kernel is used unless the labels contradict it, or your
