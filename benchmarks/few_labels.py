@@ -194,7 +194,8 @@ def scored(name, truth, predicted, score, p, seconds, more):
 
 def calibration_error(truth, p):
     """Expected calibration error over bins of equal numbers of rows."""
-    order = np.argsort(np.nan_to_num(p, nan=0.5), kind="stable")
+    p = np.nan_to_num(p, nan=0.5)  # label spreading gives NaN far from all labels
+    order = np.argsort(p, kind="stable")
     parts = [part for part in np.array_split(order, BINS) if len(part)]
     return float(
         sum(len(part) * abs(np.mean(p[part]) - np.mean(truth[part])) for part in parts) / len(p)
@@ -262,7 +263,8 @@ def as_markdown(table):
                 mean = own[own["labels"] == n][[*measures, "rank"]].mean()
                 cells.append(", ".join(f"{value:.3f}" for value in mean))
             lines.append(f"| {method} | {' | '.join(cells)} |")
-        lines += paired(one, measures[-2:][0])
+        for measure in measures[:2]:
+            lines += paired(one, measure)
     return "\n".join(lines) + "\n"
 
 
