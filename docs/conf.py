@@ -107,6 +107,7 @@ _TASKS = [
     ),
     ("Explain, plot and report", ["fewlabels.inspection", "fewlabels.report"]),
     ("Fit large data", ["fewlabels.stored_rows", "fewlabels.dask"]),
+    ("Monitor a deployed model", ["fewlabels.monitoring"]),
     ("Use a model elsewhere", ["fewlabels.onnx"]),
     ("Choose a kernel", ["fewlabels.kernels"]),
     ("Get data and versions", ["fewlabels"]),

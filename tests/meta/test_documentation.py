@@ -33,6 +33,7 @@ PARTS = [
     "fewlabels.jobs",
     "fewlabels.labelling",
     "fewlabels.querying",
+    "fewlabels.monitoring",
 ]
 EXPECTED_PUBLIC = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "SVDDEnsemble"]
 EXPECTED_PUBLIC += ["TableEncoder", "__version__", "fit_table", "label", "show_versions"]

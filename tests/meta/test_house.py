@@ -13,7 +13,7 @@ import fewlabels.estimators
 
 # The parts that meet fitted machines from outside.
 OUTSIDE = ["onnx", "report", "cli", "inspection", "adapters", "io", "model_selection", "jobs"]
-OUTSIDE += ["labelling", "querying"]
+OUTSIDE += ["labelling", "querying", "monitoring"]
 MACHINES = [getattr(fewlabels.estimators, name) for name in fewlabels.estimators.__all__]
 MADE_OF = ("estimators/", "streams/", "training/", "fitted/")
 # A name that tells files of a folder apart where a folder of their own would do.

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from .demo.command import demo
-from .errors import EXPLAINED, Commands
+from .errors import EXPLAINED, WATCH_EXPLAINED, Commands
 from .explain import explain
 from .export import export
 from .fit import fit
@@ -20,6 +20,7 @@ from .prior import prior
 from .terminal.interrupts import end_at_the_second
 from .terminal.say import say
 from .update import update
+from .watch import watch
 
 app = typer.Typer(
     name="fewlabels",
@@ -60,6 +61,7 @@ def options(
 
 for command in (fit, predict, label, explain, update, inspect, export, prior, demo):
     app.command(epilog=EXPLAINED)(command)
+app.command(epilog=WATCH_EXPLAINED)(watch)
 
 
 def main(started=None):

@@ -17,6 +17,7 @@ OK = 0
 FAILED = 1
 BAD_INPUT = 2
 NOT_CONVERGED = 3
+ALARM = 3
 INTERRUPTED = 130
 
 EXPLAINED = (
@@ -24,6 +25,12 @@ EXPLAINED = (
     "but the machine stopped before reaching its tolerance (--max-iter, --max-time); "
     "130 interrupted with Ctrl-C (nothing was written, or what the message says); 1 anything "
     "else, which is a bug."
+)
+
+WATCH_EXPLAINED = (
+    "Exit codes: 0 no alarm; 3 an alarm that was raised now, or isn't accepted yet; 2 bad input "
+    "or options; 130 interrupted with Ctrl-C (rows are counted up to the last update); 1 "
+    "anything else, which is a bug."
 )
 
 

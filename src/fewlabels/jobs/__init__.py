@@ -25,6 +25,7 @@ _HOMES = {
     "train": "training.train",
     "train_file": "training.train",
     "update": "updating",
+    "watch": "watching.watch",
 }
 
 __all__ = ["Observer", "UserError", *_HOMES]

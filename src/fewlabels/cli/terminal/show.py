@@ -43,12 +43,12 @@ def command_line(context):
     return shlex.join(words)
 
 
-def lines(pairs):
+def lines(pairs, err=False):
     """Print aligned names and values, leaving out those without a value."""
     pairs = [(name, value) for name, value in pairs if value is not None]
     width = max(len(name) for name, _ in pairs)
     for name, value in pairs:
-        say(f"  {name:<{width}}  {value}")
+        say(f"  {name:<{width}}  {value}", err=err)
 
 
 def number(value):

@@ -1,0 +1,154 @@
+"""``fewlabels watch``: alarms when the rows that a model scores change."""
+
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from .errors import ALARM
+from .options import Model, Quiet, ReadingOptions, argument, grouped, plain_option, values_of
+from .terminal import progress, show
+from .terminal.say import say
+
+StreamFormat = StrEnum("StreamFormat", ["csv", "jsonl"])
+
+_rate = partial(typer.Option, rich_help_panel="Alarms and alerts")
+_rate_plain = partial(_rate, show_default=False)
+_file = partial(typer.Option, rich_help_panel="State and outputs")
+_file_plain = partial(_file, show_default=False)
+
+
+class AlarmOptions(NamedTuple):
+    """When to alarm and to alert."""
+
+    alpha: float = _rate(0.01, help="Share of unchanged streams that may ever raise an alarm.")
+    run_length: int | None = _rate_plain(
+        None,
+        min=2,
+        help="Raise repeated alarms, on unchanged rows at most one in so many rows on average.",
+    )
+    alerts: float | None = _rate_plain(
+        None, metavar="SHARE", help="Alert this share of normal rows."
+    )
+    fdr: float | None = _rate_plain(
+        None, metavar="Q", help="Alert rows so that at most this share of the alerts is normal."
+    )
+    calibration: Path | None = _rate_plain(
+        None,
+        metavar="FILE",
+        help="Rows from before the stream that MODEL was not trained on. "
+        "(default: rows that MODEL held out, if any; else the first rows of the stream)",
+    )
+    target: str | None = _rate_plain(
+        None,
+        help="Column of the calibration rows with two classes, to tell a changed class "
+        "ratio from changed features.",
+    )
+    adapt: str | None = _rate_plain(
+        None, metavar="window=N", help="Let the model follow the last N rows."
+    )
+    accept: bool = _rate(False, "--accept", help="Declare the last alarm's change the new normal.")
+    seed: int = _rate(0, min=0, help="Seed of the numbers that break ties.")
+
+
+class OutputOptions(NamedTuple):
+    """Where results go."""
+
+    state: Path | None = _file_plain(
+        None,
+        metavar="FILE",
+        help="Go on from this SQLite file, and keep it up to date. It "
+        "survives a crash at any moment.",
+    )
+    every: int = _file(1000, min=1, help="Rows between two updates of files.")
+    output: Path | None = _file_plain(
+        None,
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Append JSON Lines to this file, each row once. (default: standard output)",
+    )
+    only_alerts: bool = _file(
+        False, "--only-alerts", help="Write rows with alerts and alarms only."
+    )
+    report: Path | None = _file_plain(
+        None, metavar="PAGE.html", help="Write a page: evidence, p-values, what changed."
+    )
+    prometheus: Path | None = _file_plain(
+        None, metavar="FILE", help="Write counts as a Prometheus text file."
+    )
+    replay: bool = _file(
+        False,
+        "--replay",
+        help="Standard input begins with rows that the state has already counted: skip them.",
+    )
+
+
+@grouped
+def watch(
+    model: Model,
+    of_alarms: AlarmOptions,
+    of_outputs: OutputOptions,
+    of_reading: ReadingOptions,
+    files: Annotated[
+        list[Path] | None,
+        argument(metavar="[FILE]...", help="Tables to watch, or - for standard input."),
+    ] = None,
+    format: Annotated[StreamFormat | None, plain_option(help="Format of standard input.")] = None,
+    quiet: Quiet = False,
+):
+    """Watch the rows that MODEL scores, and raise an alarm when they change.
+
+    Examples
+    --------
+        fewlabels watch model today.csv --state watch.db --report page.html
+
+        tail -f rows.jsonl | fewlabels watch model - --state watch.db --only-alerts
+
+        fewlabels watch model --state watch.db --accept
+
+    Every row gives one JSON line: score, p_value (small for unusual rows), evidence (power of
+    ten), alert and alarm. The order of rows must carry no information while nothing changes.
+    """
+    from ..jobs.watching.watch import watch as run
+
+    options = values_of(of_alarms) | values_of(of_outputs) | values_of(of_reading)
+    with progress.observing("reading the model", quiet) as observer:
+        summary = run(
+            model,
+            files or [],
+            **options,
+            form=format and format.value,
+            observer=observer,
+            on_alarm=None if quiet else _alarm,
+        )
+    if not quiet:
+        _print(summary)
+    if summary["alarm"] or summary["raised"]:
+        raise typer.Exit(ALARM)
+
+
+def _alarm(record):
+    say(f"Alarm at row {record['row']:,}: the rows have changed.", err=True)
+
+
+def _print(summary):
+    """Counts, and what changed; on standard error, as standard output holds the rows."""
+    change = summary["change"]
+    say(f"{summary['rows']:,} rows watched", err=True)
+    told = [
+        ("without a score", f"{summary['skipped']:,}" if summary["skipped"] else None),
+        ("alerts", f"{summary['alerts']:,}"),
+        ("alarms", f"{summary['alarms']:,}"),
+        ("evidence", f"10^{summary['evidence']:.1f}, alarm at 10^{summary['threshold']:.1f}"),
+    ]
+    if change is not None:
+        low, high = (row + 1 for row in change.interval)
+        names = [f.name for f in change.features if f.changed][:5]
+        told += [
+            ("began", f"row {change.began + 1:,} ({low:,} to {high:,}, 90 %)"),
+            ("changed", ", ".join(names) or "no single feature"),
+        ]
+    show.lines(told, err=True)

@@ -1,0 +1,1 @@
+"""Watching the rows that a model scores: batches of rows, a state that survives, outputs."""

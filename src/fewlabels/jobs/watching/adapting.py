@@ -1,0 +1,105 @@
+"""A model that follows the last rows of its stream, with alarm rates that still hold.
+
+The model is frozen for an epoch of ``window`` rows. A quarter of these rows, chosen by random
+numbers that belong to their positions, never trains a model. At the end of the epoch the others
+are learned (``partial_fit``), the oldest training rows are forgotten, and the quarter calibrates
+the next epoch. It is chosen without looking at scores, so it stays exchangeable with later rows.
+Rows that score below one in a hundred calibration rows of their epoch are suspicious and not
+learned. After an alarm nothing is learned until the change is accepted.
+"""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from ...io.errors import UserError
+from ...io.models.files import load_model, save_model
+from ...monitoring.ranks import uniform_numbers
+
+_HELD_OUT, _SUSPICIOUS, _STREAM = 0.25, 0.01, 6
+LEAST = 100
+
+
+class Follower:
+    """The training window of a model: which rows it learns, and when."""
+
+    def __init__(self, pipeline, metadata, window, seed, began=0, epoch=1):
+        self.pipeline, self.metadata = pipeline, metadata
+        self.window, self.seed, self.began, self.epoch = window, seed, began, epoch
+
+    def left(self, n_rows):
+        """Rows until the epoch ends."""
+        return self.began + self.window - n_rows
+
+    def learn(self, monitor, since=None):
+        """End the epoch: learn its rows, or those ``since`` a change that was accepted.
+
+        Gives how many rows were learned and how many were left out as suspicious.
+        """
+        recent, _, _, _ = monitor.kept_rows.contents
+        first = self.began if since is None else since
+        rows = [row for row in recent if row.number >= first]
+        draws = uniform_numbers(self.seed, _STREAM, first, len(rows))
+        is_held_out = draws < _HELD_OUT
+        scores = np.array([row.score for row in rows])
+        is_suspicious = np.zeros(len(rows), bool)
+        reference = monitor.reference_scores
+        if since is None and len(reference):
+            is_suspicious = scores < np.quantile(reference, _SUSPICIOUS)
+        new = np.flatnonzero(~is_held_out & ~is_suspicious)
+        held = np.flatnonzero(is_held_out)
+        machine = self.pipeline[-1]
+        if len(new):
+            frame = monitor.kept_rows.assemble([rows[k] for k in new])
+            machine.partial_fit(self.pipeline[:-1].transform(frame))
+            n_over = machine.training_rows_.X.shape[0] - self.window
+            if n_over > 0:
+                machine.forget(np.arange(n_over))
+        calibration = None
+        if len(held):
+            calibration = monitor.kept_rows.assemble([rows[k] for k in held])
+        self.began, self.epoch = monitor.n_rows_, self.epoch + 1
+        monitor.refit(self.pipeline, calibration)
+        return len(new), int((is_suspicious & ~is_held_out).sum())
+
+    @property
+    def content(self):
+        """The model as the bytes of a model file."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model"
+            save_model(path, self.pipeline, self.metadata)
+            return path.read_bytes()
+
+
+def loaded(content):
+    """The pipeline and metadata of a model file's bytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        path.write_bytes(content)
+        pipeline, _, metadata = load_model(path)
+        return pipeline, metadata
+
+
+def read_window(text):
+    """The number of rows in ``window=N``."""
+    name, _, value = str(text).partition("=")
+    if name.strip() != "window" or not value.strip().isdigit() or int(value) < LEAST:
+        raise UserError(
+            f"--adapt '{text}' is not understood; it must be window=N with N from {LEAST} on."
+        )
+    return int(value)
+
+
+def check_follows(model, metadata, machine):
+    """Refuse a model that can't follow its rows."""
+    if not hasattr(machine, "partial_fit") or not hasattr(machine, "score_samples"):
+        raise UserError(
+            f"{model} is a model of the machine {metadata['machine']}, which --adapt can't "
+            "update; fit an svdd or one-class model, or leave --adapt out."
+        )
+    if not machine.holds_rows_:
+        raise UserError(
+            f"{model} does not hold its training rows, so --adapt can't update it; fit it again "
+            "with --rows."
+        )

@@ -1,0 +1,115 @@
+"""Rows to watch in batches: of files, and of standard input as lines arrive."""
+
+import os
+import select
+from collections import deque
+from pathlib import Path
+
+from ...io.errors import UserError
+from ...io.memory import source_of
+from ...io.scratch import temporary_folder
+from ...io.tables.chunks import iterate_chunks
+from ...io.tables.schema import IMPUTE
+from ...io.tables.tally import Tally
+
+# What is read from standard input at once, and the seconds to wait for more.
+_BYTES, _WAIT = 1 << 16, 0.2
+
+
+def batches_of_file(path, schema, done, size, reading):
+    """Chunks of a file behind its first ``done`` rows, at most ``size`` rows each."""
+    source = source_of(path, **reading)
+    tally = Tally(source, skip_missing=schema.missing != IMPUTE)
+    n_rows = 0
+    for chunk in iterate_chunks(source, schema, tally, size):
+        tally.check()
+        n, skip = len(chunk.complete), max(0, done - n_rows)
+        n_rows += n
+        if skip < n:
+            yield _behind(chunk, skip)
+    if n_rows < done:
+        raise UserError(
+            f"{path} has {n_rows} rows, but {done} rows of it were counted earlier; rows were "
+            "removed. Give another --state, or the file as it was."
+        )
+
+
+def batches_of_stream(stream, schema, done, size, reading, form):
+    """Chunks of lines as they arrive, behind the first ``done`` rows."""
+    lines, header = _Lines(stream, size), None
+    with temporary_folder() as folder:
+        while (block := lines.next()) is not None:
+            if form is None:
+                form = "jsonl" if block[0].lstrip(b"\xef\xbb\xbf \t").startswith(b"{") else "csv"
+            if form != "jsonl" and header is None and reading.get("header", True):
+                header, block = block[0], block[1:]
+                if not block:
+                    continue
+            path = Path(folder) / f"standard-input.{form}"
+            path.write_bytes(b"".join([header or b"", *block]))
+            source = source_of(path, **reading)
+            tally = Tally("standard input", skip_missing=schema.missing != IMPUTE)
+            if form != "jsonl" and "sep" not in reading:
+                reading = reading | {"sep": source.dialect.sep}
+            for chunk in iterate_chunks(source, schema, tally, size):
+                tally.check()
+                n, skip = len(chunk.complete), min(done, len(chunk.complete))
+                done -= skip
+                if skip < n:
+                    yield _behind(chunk, skip)
+
+
+def _behind(chunk, skip):
+    """A chunk without its first rows."""
+    if not skip:
+        return chunk
+    before = int(chunk.complete[:skip].sum())
+    target = None if chunk.target is None else chunk.target[skip:]
+    return chunk._replace(
+        rows=chunk.rows.iloc[before:], complete=chunk.complete[skip:], target=target
+    )
+
+
+class _Lines:
+    """Whole rows of text from a stream: as many as there are, at most ``size`` at a time."""
+
+    def __init__(self, stream, size):
+        self._descriptor, self._size = stream.fileno(), size
+        self._rest, self._rows, self._open = b"", deque(), b""
+        self._ended = False
+
+    def next(self):
+        """The next rows; None at the end."""
+        while True:
+            waiting = bool(self._rows)
+            if len(self._rows) >= self._size or (waiting and not self._has_more()):
+                break
+            if self._ended:
+                break
+            self._read()
+        if not self._rows:
+            return None
+        return [self._rows.popleft() for _ in range(min(self._size, len(self._rows)))]
+
+    def _has_more(self):
+        if self._ended:
+            return False
+        try:
+            return bool(select.select([self._descriptor], [], [], _WAIT)[0])
+        except (OSError, ValueError):  # no descriptor that can be waited for
+            return True
+
+    def _read(self):
+        read = os.read(self._descriptor, _BYTES)
+        if not read:
+            self._ended = True
+            read = b"\n" if self._rest or self._open else b""
+        *lines, self._rest = (self._rest + read).split(b"\n")
+        for line in lines:
+            row = self._open + line + b"\n"
+            if row.count(b'"') % 2 and not row.lstrip().startswith(b"{") and not self._ended:
+                self._open = row  # a cell in quotes goes on in the next line
+                continue
+            self._open = b""
+            if row.strip():
+                self._rows.append(row)

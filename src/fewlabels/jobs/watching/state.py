@@ -1,0 +1,196 @@
+"""The state of a watch in an SQLite file: every batch of rows is one transaction.
+
+A process may be killed at any moment. The file then holds the state after the last batch that was
+committed, with the number of rows read from each source, and the next process goes on from there.
+"""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+
+from ...io.errors import UserError
+from ...monitoring.rows import Kept
+
+_FORMAT = 1
+_TABLES = """
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS sources (name TEXT PRIMARY KEY, rows INTEGER) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS scores (slot INTEGER PRIMARY KEY, score REAL);
+CREATE TABLE IF NOT EXISTS reference (k INTEGER PRIMARY KEY, score REAL);
+CREATE TABLE IF NOT EXISTS kept (
+  key INTEGER PRIMARY KEY, place INTEGER, cells TEXT, score REAL, p_value REAL);
+CREATE TABLE IF NOT EXISTS points (row INTEGER PRIMARY KEY, log_evidence REAL);
+CREATE TABLE IF NOT EXISTS models (epoch INTEGER PRIMARY KEY, content BLOB);
+"""
+
+
+class State:
+    """What a watch remembers, in a file or (``path`` None) in memory for this run only."""
+
+    def __init__(self, path):
+        self.path = path
+        try:
+            self._base = sqlite3.connect(":memory:" if path is None else path, timeout=5.0)
+            self._base.isolation_level = None
+            self._base.execute("PRAGMA locking_mode = EXCLUSIVE")
+            self._base.execute("BEGIN IMMEDIATE")
+            for statement in _TABLES.split(";"):
+                self._base.execute(statement)
+            if self.fact("format", _FORMAT) != _FORMAT:
+                raise UserError(
+                    f"{path} was written by a newer version of fewlabels; update fewlabels."
+                )
+            self.keep("format", _FORMAT)
+            self._base.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._unusable(error) from error
+        rows = self._base.execute("SELECT key, place FROM kept")
+        self._places = dict(rows)
+        self._n_calibration = -min([0, *self._places])
+
+    def _unusable(self, error):
+        if "locked" in str(error):
+            return UserError(
+                f"{self.path} is in use by another 'fewlabels watch'; stop that one first, or "
+                "give another --state."
+            )
+        return UserError(
+            f"{self.path} can't be used as a state ({error}); give --state a file that 'fewlabels "
+            "watch' wrote, or a new one."
+        )
+
+    def close(self):
+        self._base.close()
+
+    # -- small values ----------------------------------------------------------------------------
+
+    def fact(self, name, otherwise=None):
+        """A value by name."""
+        row = self._base.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        return otherwise if row is None else json.loads(row[0])
+
+    def keep(self, name, value):
+        self._base.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, json.dumps(value)))
+
+    def rows_of(self, source):
+        """How many rows of a source were counted."""
+        row = self._base.execute("SELECT rows FROM sources WHERE name = ?", (source,)).fetchone()
+        return 0 if row is None else row[0]
+
+    def points(self):
+        """Rows and logarithms of the evidence, for the picture."""
+        found = self._base.execute("SELECT row, log_evidence FROM points ORDER BY row").fetchall()
+        return np.array(found, dtype=float).reshape(-1, 2)
+
+    def model(self):
+        """The adapted model as the bytes of its file; None where there is none."""
+        row = self._base.execute("SELECT content FROM models ORDER BY epoch DESC").fetchone()
+        return None if row is None else row[0]
+
+    # -- a monitor -------------------------------------------------------------------------------
+
+    def resume(self, monitor):
+        """Bring a new monitor to where the last one was; whether there was one."""
+        state = self.fact("monitor")
+        if state is None:
+            return False
+        scores, reference = (
+            np.array([value for (value,) in self._base.execute(query)], dtype=np.float64)
+            for query in (
+                "SELECT score FROM scores ORDER BY slot",
+                "SELECT score FROM reference ORDER BY k",
+            )
+        )
+        recent, earlier = [], []
+        query = "SELECT place, key, cells, score, p_value FROM kept ORDER BY place, key"
+        for place, key, cells, score, p_value in self._base.execute(query):
+            number = key if key >= 0 else None
+            row = Kept(number, tuple(json.loads(cells)), score, p_value)
+            (recent if place < 0 else earlier).append(row)
+        contents = recent, earlier, self.fact("rows left"), self.fact("columns")
+        monitor.resume(state, scores, reference, contents)
+        return True
+
+    def begin(self, monitor):
+        """Write all of a monitor: a new one, or one whose scores began anew."""
+        self._base.execute("DELETE FROM scores")
+        self._base.execute("DELETE FROM reference")
+        self._base.execute("DELETE FROM kept")
+        self._places, self._n_calibration = {}, 0
+        self._base.executemany("INSERT INTO scores VALUES (?, ?)", _numbered(monitor.held_scores))
+        self._base.executemany(
+            "INSERT INTO reference VALUES (?, ?)", _numbered(monitor.reference_scores)
+        )
+        self._write_rows(monitor)
+
+    def advance(self, monitor, updates):
+        """Write what the last updates changed."""
+        slots = {}
+        for update in updates:
+            slots.update(zip(update.slots.tolist(), update.scores.tolist(), strict=True))
+        slots.pop(-1, None)
+        self._base.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", slots.items())
+        self._write_rows(monitor)
+
+    def _write_rows(self, monitor):
+        self.keep("monitor", monitor.state)
+        recent, earlier, n_left, names = monitor.kept_rows.contents
+        self.keep("rows left", n_left)
+        self.keep("columns", names)
+        wanted, rows = {}, {}
+        for place, row in [(-1, r) for r in recent] + list(enumerate(earlier)):
+            # Calibration rows have no numbers of the stream; their places never change.
+            key = row.number if row.number is not None else -1 - place
+            wanted[key], rows[key] = place, row
+        gone = [(key,) for key in self._places.keys() - wanted.keys()]
+        self._base.executemany("DELETE FROM kept WHERE key = ?", gone)
+        new = [key for key, place in wanted.items() if self._places.get(key) != place]
+        self._base.executemany(
+            "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?)",
+            ((k, wanted[k], _as_json(rows[k].cells), rows[k].score, rows[k].p_value) for k in new),
+        )
+        self._places = wanted
+
+    # -- transactions ----------------------------------------------------------------------------
+
+    def __enter__(self):
+        self._base.execute("BEGIN IMMEDIATE")
+        return self
+
+    def __exit__(self, kind, error, trace):
+        try:
+            self._base.execute("ROLLBACK" if kind else "COMMIT")
+        except sqlite3.Error as failed:
+            raise self._unusable(failed) from failed
+
+    def count(self, source, rows, points):
+        """Count rows of a source, and keep points of the evidence for the picture."""
+        self._base.execute("INSERT OR REPLACE INTO sources VALUES (?, ?)", (source, rows))
+        if points:
+            self._base.executemany("INSERT OR REPLACE INTO points VALUES (?, ?)", points)
+            n = self._base.execute("SELECT COUNT(*) FROM points").fetchone()[0]
+            if n > 4000:  # every other one is enough
+                query = "SELECT row FROM points ORDER BY row"
+                rows = [row for (row,) in self._base.execute(query)][1:-1:2]
+                self._base.executemany("DELETE FROM points WHERE row = ?", ((r,) for r in rows))
+
+    def keep_model(self, epoch, content):
+        """Keep an adapted model in place of the last one."""
+        self._base.execute("DELETE FROM models")
+        self._base.execute("INSERT INTO models VALUES (?, ?)", (epoch, content))
+
+
+def _numbered(values):
+    return list(enumerate(np.asarray(values, dtype=float).tolist()))
+
+
+def _as_json(cells):
+    return json.dumps([value.item() if hasattr(value, "item") else value for value in cells])
+
+
+def check_file(path):
+    """Refuse a state in a folder that isn't there."""
+    if path is not None and not Path(path).parent.is_dir():
+        raise UserError(f"{path} can't be written: its folder doesn't exist; create it first.")

@@ -1,0 +1,119 @@
+"""What changed: when it began, which features, which rows, and whether only the class ratio."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from .class_shift import class_shift
+from .features import compare, compare_pairs
+
+_BINS, _PRIOR = 12, 0.5
+# Probability that is left out on either side of the interval.
+_TAIL = 0.05
+_MOST_ROWS = 10
+# Rows that a change has at least: fewer can't be compared.
+_FEWEST = 5
+# Rows behind the alarm that help to find the beginning; later ones may have changed again.
+_AFTER = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """What changed before an alarm.
+
+    Attributes
+    ----------
+    alarm : int
+        Number of the row that raised the alarm, from 0.
+    began : int
+        The most probable number of the first changed row.
+    interval : tuple of int
+        First and last row at which the change may have begun (90 %).
+    n_before, n_after : int
+        Rows compared.
+    features : list of FeatureChange
+        All features, the most significant first. ``changed`` marks those that changed, at a false
+        discovery rate of 5 %.
+    pairs : list of PairChange
+        Pairs of numeric features whose rank correlation changed, the most significant first.
+    rows : list of Kept
+        Rows since the change that point to it most strongly.
+    class_shift : ClassShift or None
+        Whether a changed class ratio explains the change; None without labels.
+    """
+
+    alarm: int
+    began: int
+    interval: tuple[int, int]
+    n_before: int
+    n_after: int
+    features: list = field(repr=False)
+    pairs: list = field(repr=False)
+    rows: list = field(repr=False)
+    class_shift: object = None
+
+
+def explain(kept, alarm, reference=None):
+    """A :class:`Change` from the rows kept; ``reference`` are calibration scores by class."""
+    recent, earlier, *_ = kept.contents
+    scores = np.array([row.score for row in recent])
+    past = np.array([row.score for row in earlier])
+    latest = max(0, min(len(recent) - _FEWEST, alarm - recent[0].number))
+    until = alarm - recent[0].number + 1 + _AFTER
+    chances, codes = began(past, scores, latest, until)
+    mode = int(np.argmax(chances))
+    low, high = np.searchsorted(np.cumsum(chances), [_TAIL, 1.0 - _TAIL]).clip(0, latest)
+    first = recent[0].number
+    old, new = earlier + recent[: min(int(low), mode)], recent[mode:]
+    if len(old) < 20:  # the change came with the first rows
+        old = earlier + recent[:mode]
+    features = pairs = ()
+    if len(old) >= 2 and len(new) >= 2:
+        before, after = kept.assemble(old), kept.assemble(new)
+        features = compare(before, after)
+        pairs = compare_pairs(before, after)
+    shift = None
+    if reference is not None:
+        shift = class_shift(reference, np.array([row.score for row in new]))
+    n_past = len(past)
+    gains = _gains(codes[: n_past + mode], codes[n_past + mode :])
+    order = sorted(
+        range(len(new)), key=lambda k: (-gains[k], -abs(new[k].p_value - 0.5), new[k].number)
+    )
+    return Change(
+        alarm, first + mode, (first + int(low), first + int(high)), len(old), len(new),
+        list(features), list(pairs), [new[k] for k in order[:_MOST_ROWS]], shift,
+    )  # fmt: skip
+
+
+def began(past, scores, latest, until=None):
+    """Probability of each row up to ``latest`` to be the first changed one, and codes of scores.
+
+    Scores are counted in bins. Before and after the change they have two unknown distributions
+    with a Dirichlet prior, and every row is as likely to be the first. Only scores before
+    ``until`` count; codes are given for all.
+    """
+    everything = np.concatenate([past, scores])
+    edges = np.unique(np.quantile(everything, np.linspace(0.0, 1.0, _BINS + 1)[1:-1]))
+    codes = np.searchsorted(edges, everything, "right")
+    one = codes[:, None] == np.arange(len(edges) + 1)
+    before = np.cumsum(np.vstack([np.zeros((1, one.shape[1])), one]), axis=0)[len(past) :]
+    total = before[-1 if until is None else min(until, len(scores))]
+    before = before[: latest + 1]
+    fit = _evidence(before) + _evidence(total - before)
+    return np.exp(fit - logsumexp(fit)), codes
+
+
+def _evidence(counts):
+    """The logarithm of the probability of counts in a row, under the prior."""
+    prior = _PRIOR * counts.shape[1]
+    each = gammaln(counts + _PRIOR).sum(axis=1) - counts.shape[1] * gammaln(_PRIOR)
+    return each + gammaln(prior) - gammaln(prior + counts.sum(axis=1))
+
+
+def _gains(before, after):
+    """How much more likely each row after the change is than it was before, as a logarithm."""
+    n = max(before.max(initial=0), after.max(initial=0)) + 1
+    old, new = (np.bincount(c, minlength=n) + _PRIOR for c in (before, after))
+    return (np.log(new / new.sum()) - np.log(old / old.sum()))[after]

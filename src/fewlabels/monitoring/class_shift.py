@@ -1,0 +1,138 @@
+"""Whether a changed class ratio alone explains changed scores.
+
+If only the shares of two classes change, the scores of new rows are a mixture of the scores that
+both classes had. The share is estimated by maximum likelihood in bins of the scores. A test of
+fit says whether any mixture explains the new scores. The test resamples the calibration scores
+too, because they are a sample themselves.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils import column_or_1d
+
+_BINS, _DRAWS, _LEVEL = 10, 500, 0.05
+_FEWEST = 20
+
+
+@dataclass(frozen=True)
+class ClassShift:
+    """Shares of the second class before and after a change, and whether they explain it.
+
+    Attributes
+    ----------
+    before, after : float
+        Share of rows of ``positive`` among the calibration rows, and among rows since the change,
+        if nothing but shares has changed. For positive and unlabelled rows, ``before`` is the
+        model's class prior, the share among the unlabelled rows.
+    p_value : float
+        Of the hypothesis that nothing but the shares has changed.
+    p_value_same : float
+        Of the hypothesis that the shares are the same, if nothing else has changed.
+    positive : object
+        The class.
+    """
+
+    before: float
+    after: float
+    p_value: float
+    p_value_same: float
+    positive: object
+
+    @property
+    def explains(self):
+        """Whether a changed ratio of the classes is enough to explain the change."""
+        return self.p_value > _LEVEL and self.p_value_same <= _LEVEL
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Scores of calibration rows by class: the first class, or unlabelled rows; and the second.
+
+    ``share`` is that of the second class before the change. Of unlabelled rows, ``mixed`` are of
+    the second class: the prior, or 0 where the first class is pure.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    positive: object
+    share: float
+    mixed: float = 0.0
+
+
+def labelled(scores, labels, prior=None):
+    """Calibration scores by class, from labels with two different values.
+
+    ``prior`` is that of a model of positive and unlabelled rows, None for other models.
+    """
+    y = column_or_1d(labels)
+    if len(y) != len(scores):
+        raise ValueError(
+            f"labels has {len(y)} entries for {len(scores)} calibration rows; pass one for each."
+        )
+    classes = np.unique(y)
+    counts = [int(np.sum(y == c)) for c in classes]
+    if len(classes) != 2 or min(counts) < _FEWEST:
+        raise ValueError(
+            f"labels has the classes {list(classes)} with {counts} rows; pass two classes with at "
+            f"least {_FEWEST} calibration rows each, or no labels."
+        )
+    first, second = (scores[y == c] for c in classes)
+    if prior is None:
+        return Labelled(first, second, classes[1].item(), len(second) / len(y))
+    return Labelled(first, second, classes[1].item(), prior, prior)
+
+
+def class_shift(reference, scores, seed=0):
+    """Compare new scores with mixtures of both classes' scores; gives :class:`ClassShift`."""
+    both = np.concatenate([reference.first, reference.second])
+    edges = np.unique(np.quantile(both, np.linspace(0.0, 1.0, _BINS + 1)[1:-1]))
+    first, second, new = (
+        np.bincount(np.searchsorted(edges, s, "right"), minlength=len(edges) + 1)
+        for s in (reference.first, reference.second, scores)
+    )
+    shares = np.linspace(0.0, 1.0, 101)
+    weights = (shares - reference.mixed) / (1.0 - reference.mixed)
+    now = (reference.share - reference.mixed) / (1.0 - reference.mixed)
+    k, misfit = _fit(first, second, new, weights)
+    same = _misfit(_mixture(now, first, second), new)
+    rng = np.random.default_rng(seed)
+    a, b = _smooth(first), _smooth(second)
+    changed, unchanged = (_positive((1.0 - w) * a + w * b) for w in (weights[k], now))
+    worse_fit = worse_same = 0
+    for _ in range(_DRAWS):
+        drawn = rng.multinomial(first.sum(), a), rng.multinomial(second.sum(), b)
+        fit = _fit(*drawn, rng.multinomial(new.sum(), changed), weights)[1]
+        worse_fit += fit >= misfit
+        old = rng.multinomial(new.sum(), unchanged)
+        gain = _misfit(_mixture(now, *drawn), old) - _fit(*drawn, old, weights)[1]
+        worse_same += gain >= same - misfit
+    p_fit, p_same = ((1 + worse) / (1 + _DRAWS) for worse in (worse_fit, worse_same))
+    return ClassShift(reference.share, float(shares[k]), p_fit, p_same, reference.positive)
+
+
+def _smooth(counts):
+    return (counts + 0.5) / (counts.sum() + 0.5 * len(counts))
+
+
+def _positive(density):
+    density = np.maximum(density, 1e-9)  # of a mixture with a negative weight
+    return density / density.sum(axis=-1, keepdims=True)
+
+
+def _mixture(weight, first, second):
+    return _positive((1.0 - weight) * _smooth(first) + weight * _smooth(second))
+
+
+def _fit(first, second, new, weights):
+    """Which mixture fits best, and how badly it fits."""
+    a, b = _smooth(first), _smooth(second)
+    mixtures = _positive(np.outer(1.0 - weights, a) + np.outer(weights, b))
+    k = int(np.argmax(np.log(mixtures) @ new))
+    return k, _misfit(mixtures[k], new)
+
+
+def _misfit(expected, counts):
+    """Twice the logarithm of the likelihood ratio to the observed shares."""
+    seen = counts > 0
+    return 2.0 * float(np.sum(counts[seen] * np.log(counts[seen] / counts.sum() / expected[seen])))

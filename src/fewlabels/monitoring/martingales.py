@@ -1,0 +1,86 @@
+"""Bets against uniform p-values: the factors by which capital grows from row to row.
+
+A bettor names a density for the next p-value from those before it. Its capital is multiplied by
+the density at the p-value that comes, the *growth*. As long as p-values are independent and
+uniform, every growth has an expected value of 1 given the past. A product of growths is then a
+martingale: it rarely becomes large unless the data change.
+
+* ``jumper``: linear densities ``1 + e (p - 1/2)``, the simple jumper of Vovk et al. (2021). It
+  gains when scores move to one side.
+* ``power``: ``a p^(a - 1)`` and its mirror image ``a (1 - p)^(a - 1)``. It gains when a few
+  scores are extreme, in the mean of the mixture as in Vovk, Nouretdinov and Gammerman (2003).
+* ``histogram``: the density of recent p-values in ten bins. It gains from any other shape.
+
+The first two spread their capital over several densities and move a small part of it in every
+step, so that they recover after long quiet stretches.
+"""
+
+# Share of the capital that a bettor spreads anew in every step.
+_JUMP = 0.001
+_BINS, _PRIOR, _HALF_LIFE = 10, 2.0, 200.0
+
+
+class Mixture:
+    """A bettor that spreads its capital over several densities; ``weights`` say how."""
+
+    def __init__(self, densities, n):
+        self._densities = densities
+        self.weights = [1.0 / n] * n
+
+    def growth(self, p):
+        """What the capital is multiplied by when ``p`` comes."""
+        won = [w * d for w, d in zip(self.weights, self._densities(p), strict=True)]
+        total = sum(won)
+        keep, add = (1.0 - _JUMP) / total, _JUMP / len(won)
+        self.weights = [keep * w + add for w in won]
+        return total
+
+    @property
+    def state(self):
+        return self.weights
+
+    @state.setter
+    def state(self, weights):
+        self.weights = list(weights)
+
+
+class Histogram:
+    """A bettor that expects p-values to fall where recent ones fell."""
+
+    def __init__(self):
+        self.counts, self.total = [_PRIOR] * _BINS, _PRIOR * _BINS
+
+    def growth(self, p):
+        k = int(p * _BINS)
+        growth = _BINS * self.counts[k] / self.total
+        keep = 0.5 ** (1.0 / _HALF_LIFE)
+        add = (1.0 - keep) * _PRIOR
+        self.counts = [keep * c + add for c in self.counts]
+        self.counts[k] += 1.0
+        self.total = keep * self.total + _BINS * add + 1.0
+        return growth
+
+    @property
+    def state(self):
+        return [*self.counts, self.total]
+
+    @state.setter
+    def state(self, values):
+        *self.counts, self.total = values
+
+
+def linear(p):
+    """Densities of the jumper."""
+    d = p - 0.5
+    return 1.0 - 2.0 * d, 1.0 - d, 1.0, 1.0 + d, 1.0 + 2.0 * d
+
+
+def powers(p):
+    """Densities of the power mixture."""
+    a, b = p**-0.25, (1.0 - p) ** -0.25
+    return 0.75 * a, 0.5 * a * a, 0.25 * a**3, 0.75 * b, 0.5 * b * b, 0.25 * b**3, 1.0
+
+
+def bettors():
+    """New bettors, in the order in which their growths are given."""
+    return [Mixture(linear, 5), Mixture(powers, 7), Histogram()]

@@ -1,0 +1,135 @@
+"""Rows that a monitor keeps to explain an alarm: the latest ones, and a sample of earlier ones."""
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from .ranks import uniform_numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A row with its number in the stream (calibration rows: None), score and p-value."""
+
+    number: int | None
+    cells: object
+    score: float
+    p_value: float | None
+
+
+class KeptRows:
+    """The latest ``window`` rows of a stream, and ``size`` random ones before them.
+
+    The sample begins with calibration rows. A row that leaves the window takes the place of a
+    random one, or of none, so that all earlier rows have the same chance.
+    """
+
+    def __init__(self, window, size, seed):
+        self.window, self.size, self.seed = window, size, seed
+        self.recent, self.earlier = deque(), []
+        self.n_left = 0
+        self.names = None
+
+    def begin(self, X, scores):
+        """Take calibration rows as the earlier ones."""
+        self._name(X)
+        chosen = np.arange(len(scores))
+        if len(chosen) > self.size:
+            chosen = np.random.default_rng([self.seed, 3]).permutation(len(scores))[: self.size]
+            chosen = np.sort(chosen)
+        cells = _cells(X, chosen)
+        self.earlier = [
+            Kept(None, c, float(scores[k]), None) for c, k in zip(cells, chosen, strict=True)
+        ]
+        self.n_left = len(scores)
+
+    def add(self, X, scores, p_values, first):
+        """Take the next rows, whose numbers begin with ``first``."""
+        self._name(X)
+        n = len(scores)
+        draws = np.array(self._draws(first, n))
+        # Only rows that stay are copied: those of the window, and those that will be sampled.
+        leaving, joining = np.arange(n), np.zeros(n, bool)
+        joining[max(0, n - self.window) :] = True
+        if n > self.window:
+            n_left = self.n_left + len(self.recent) + leaving
+            joining |= (draws * (n_left + 1)).astype(np.int64) < self.size
+        places = np.flatnonzero(joining)
+        cells = dict(zip(places.tolist(), _cells(X, places), strict=True))
+        for k in range(n):
+            row = Kept(first + k, cells.get(k), float(scores[k]), float(p_values[k]))
+            self.recent.append((row, float(draws[k])))
+            if len(self.recent) > self.window:
+                self._leave(*self.recent.popleft())
+
+    def _leave(self, row, draw):
+        if len(self.earlier) < self.size:
+            self.earlier.append(row)
+        else:
+            place = int(draw * (self.n_left + 1))
+            if place < self.size:
+                self.earlier[place] = row
+        self.n_left += 1
+
+    def since(self, number):
+        """Forget all rows before this one."""
+        self.recent = deque(pair for pair in self.recent if pair[0].number >= number)
+        self.earlier, self.n_left = [], 0
+
+    @property
+    def contents(self):
+        """The latest rows, the sample, how many rows have left the window, and the columns."""
+        return [row for row, _ in self.recent], list(self.earlier), self.n_left, self.names
+
+    @contents.setter
+    def contents(self, contents):
+        recent, self.earlier, self.n_left, self.names = contents
+        draws = self._draws(recent[0].number, len(recent)) if recent else []
+        self.recent = deque(zip(recent, draws, strict=True))
+
+    def _draws(self, first, n):
+        return uniform_numbers(self.seed, 4, first, n).tolist()
+
+    def clear(self):
+        """Forget all rows."""
+        self.recent.clear()
+        self.earlier, self.n_left = [], 0
+
+    def assemble(self, rows):
+        """Rows as they were given: a matrix, a sparse one, or a data frame."""
+        cells = [row.cells for row in rows]
+        if isinstance(self.names, list):
+            return pd.DataFrame(cells, columns=self.names)
+        if cells and isinstance(cells[0], tuple):
+            indptr = np.cumsum([0, *(len(indices) for indices, _ in cells)])
+            indices = np.concatenate([indices for indices, _ in cells])
+            data = np.concatenate([data for _, data in cells])
+            return sp.csr_array((data, indices, indptr), shape=(len(cells), self.names))
+        return np.array(cells)
+
+    def _name(self, X):
+        """Remember the columns: names of a data frame, or how many."""
+        names = list(X.columns) if isinstance(X, pd.DataFrame) else _shape(X)
+        if self.names is not None and names != self.names:
+            raise ValueError(
+                "These rows have other columns than earlier rows; give the columns of the model, "
+                "in the same order."
+            )
+        self.names = names
+
+
+def _shape(X):
+    return X.shape[1] if hasattr(X, "shape") and len(X.shape) > 1 else None
+
+
+def _cells(X, places):
+    if isinstance(X, pd.DataFrame):
+        return list(X.iloc[places].itertuples(index=False, name=None))
+    if sp.issparse(X):
+        part = sp.csr_array(X)[places]
+        cut = part.indptr[1:-1]
+        return list(zip(np.split(part.indices, cut), np.split(part.data, cut), strict=True))
+    return list(np.array(X[places]))

@@ -1,0 +1,196 @@
+"""The page of a watch: whether rows changed, when, which features, which rows."""
+
+import math
+
+from .page import words
+from .page.document import document
+from .page.elements import Html, facts, joined, section, table, tag
+from .page.series import bars, line, pair
+
+_FEATURES, _PICTURES, _WORDS, _BINS = 30, 6, 12, 20
+
+
+def write_watch_report(path, summary, points, monitor):
+    """Write the page of a watch, which appears whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        The HTML file.
+    summary : dict
+        What :func:`fewlabels.jobs.watch` returns.
+    points : ndarray of shape (n_points, 2)
+        Numbers of rows and natural logarithms of the evidence.
+    monitor : Monitor
+        The monitor, for its latest p-values.
+    """
+    from ..io.atomic import replacing
+
+    change = summary["change"]
+    parts = [
+        _short(summary, change),
+        _evidence(summary, points, change),
+        _p_values(monitor, change),
+        None if change is None else _features(change),
+        None if change is None else _rows(change, monitor),
+        _method(summary, monitor),
+    ]
+    page = document(f"Watch of {summary['model']}", [p for p in parts if p is not None])
+    with replacing(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+
+
+def _short(summary, change):
+    rows = words.rows(summary["rows"])
+    if change is not None:
+        low, high = (f"{row + 1:,}" for row in change.interval)
+        lead = f"The rows have changed since about row {change.began + 1:,}."
+        more = (
+            f"The alarm came at row {change.alarm + 1:,}. The change began between rows {low} and "
+            f"{high} (90 % interval). Rows are numbered as they were scored."
+        )
+        told = tag("div", tag("p", more), class_="callout", role="note")
+    elif summary["alarms"]:
+        lead, told = f"{summary['alarms']:,} alarms in {rows}.", None
+    else:
+        lead, told = f"No change was found in {rows}.", None
+    counts = [
+        ("Rows read", words.count(summary["rows"])),
+        ("Rows without a score", words.count(summary["skipped"])),
+        ("Alerts", words.count(summary["alerts"])),
+        ("Alarms", words.count(summary["alarms"])),
+    ]
+    if summary["learned"]:
+        counts.append(("Rows learned", words.count(summary["learned"])))
+    return section("short", "In short", tag("p", lead, class_="lead"), told, _shift(change),
+                   facts(counts))  # fmt: skip
+
+
+def _shift(change):
+    shift = None if change is None else change.class_shift
+    if shift is None:
+        return None
+    share = f"{words.percent(shift.before)} to {words.percent(shift.after)}"
+    if shift.explains:
+        text = (
+            f"A changed class ratio explains the change: the share of '{shift.positive}' went "
+            f"from {share}. The scores fit this (p = {shift.p_value:.2g})."
+        )
+    elif shift.p_value_same > 0.05:
+        text = "The share of the classes has not changed measurably; the features have."
+    else:
+        text = (
+            f"A changed class ratio alone doesn't explain the change (p = {shift.p_value:.2g}): "
+            "rows within the classes look different."
+        )
+    return tag("p", text)
+
+
+def _evidence(summary, points, change):
+    if not len(points):
+        return None
+    marks = [] if change is None else [(change.began + 1, "began"), (change.alarm + 1, "alarm")]
+    name = (
+        f"Evidence of a change over {words.rows(summary['rows'])}; the dashed line "
+        f"at {10 ** min(summary['threshold'], 300):,.0f} raises an alarm."
+    )
+    drawn = line(points[:, 0], points[:, 1] / math.log(10.0), summary["threshold"], marks, name)
+    about = "On unchanged data it rarely becomes large. Across: row. Up: power of ten."
+    return section("evidence", "Evidence of a change", drawn, tag("p", about, class_="muted"))
+
+
+def _p_values(monitor, change):
+    recent = monitor.kept_rows.contents[0]
+    groups = [("Latest rows", recent)]
+    if change is not None:
+        before = [row for row in recent if row.number < change.began]
+        groups = [("Before the change", before), ("Since the change", recent[len(before) :])]
+    drawn = [
+        bars([row.p_value for row in rows], _BINS, f"{name}: {words.rows(len(rows))}")
+        for name, rows in groups
+        if rows
+    ]
+    if not drawn:
+        return None
+    about = (
+        "While nothing changes, all bars are about equally high. Small values are unusual rows."
+    )
+    return section("p-values", "P-values", *drawn, tag("p", about, class_="muted"))
+
+
+def _features(change):
+    found = [feature for feature in change.features if feature.changed]
+    if not found:
+        text = "No single feature changed significantly."
+        if change.pairs:
+            text += " Relations between features did."
+        parts = [tag("p", text)]
+    else:
+        shown = found[:_FEATURES]
+        rows = [
+            (f.name, _value(f, f.before), _value(f, f.after), words.number(f.effect),
+             f"{f.adjusted:.2g}") for f in shown
+        ]  # fmt: skip
+        caption = (
+            f"{len(found)} of {len(change.features)} features changed, at a false discovery rate "
+            f"of 5 %. Compared: {words.rows(change.n_before)} before and "
+            f"{change.n_after:,} since."
+        )
+        heads = ("Feature", "Before", "Since", "Effect (0 to 1)", "Adjusted p")
+        parts = [table(caption, heads, rows, ["", "wide", "wide", "number", "number"])]
+        parts += [
+            pair(f.name, *f.values) for f in shown if f.kind == "number" and len(f.values[0])
+        ][:_PICTURES]
+    if change.pairs:
+        rows = [(" and ".join(p.names), words.number(p.before), words.number(p.after),
+                 f"{p.adjusted:.2g}") for p in change.pairs[:10]]  # fmt: skip
+        heads = ("Features", "Before", "Since", "Adjusted p")
+        parts.append(table("Rank correlations that changed.", heads, rows,
+                           ["", "number", "number", "number"]))  # fmt: skip
+    return section("features", "What changed", *parts)
+
+
+def _value(feature, told):
+    if feature.kind == "number":
+        if not told:
+            return "missing"
+        return f"mean {words.number(told['mean'])}, deviation {words.number(told['deviation'])}"
+    items = [f"{name} {words.percent(share)}" for name, share in list(told.items())[:_WORDS]]
+    return ", ".join(items) or "no words"
+
+
+def _rows(change, monitor):
+    cells = monitor.kept_rows.assemble(change.rows)
+    names = list(getattr(cells, "columns", ()))[:5]
+    if not change.rows:
+        return None
+    body = [
+        (f"{row.number + 1:,}", words.number(row.score), f"{row.p_value:.2g}",
+         *(_cell(cells[name].iloc[k]) for name in names))
+        for k, row in enumerate(change.rows)
+    ]  # fmt: skip
+    heads = ("Row", "Score", "P-value", *map(str, names))
+    caption = "Rows since the change that point to it most strongly."
+    drawn = table(caption, heads, body, ["number", "number", "number", *[""] * len(names)])
+    return section("rows", "Rows", drawn)
+
+
+def _cell(value):
+    if isinstance(value, str):
+        return value if len(value) <= 80 else f"{value[:77]}..."
+    return words.number(value)
+
+
+def _method(summary, monitor):
+    if monitor.run_length is None:
+        rate = f"At most {words.percent(monitor.alpha)} of unchanged streams ever raise an alarm."
+    else:
+        rate = (
+            f"On unchanged rows, at least {monitor.run_length:,} rows pass between two alarms on "
+            "average."
+        )
+    text = (
+        "Each row's score is ranked among calibration rows and all earlier rows. Bets on these "
+        "ranks give the evidence. "
+    )
+    return section("method", "How to read this", tag("p", joined([text, rate], "")), Html(""))

@@ -1,0 +1,81 @@
+"""Bets, martingales and charts keep their promises on unchanged p-values."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from fewlabels.monitoring.charts import Cusum, Martingale, ShiryaevRoberts
+from fewlabels.monitoring.martingales import Histogram, bettors, linear, powers
+
+
+@pytest.mark.parametrize("densities", [linear, powers])
+def test_bets_are_densities(densities):
+    for k in range(len(densities(0.5))):
+        mass = quad(lambda p, k=k: densities(p)[k], 0.0, 0.5, limit=200)[0]
+        mass += quad(lambda p, k=k: densities(p)[k], 0.5, 1.0, limit=200)[0]
+        assert mass == pytest.approx(1.0, abs=1e-6)
+        assert min(densities(p)[k] for p in np.linspace(0.001, 0.999, 99)) >= 0.0
+
+
+def test_the_histogram_is_a_density_at_every_moment():
+    bettor, rng = Histogram(), np.random.default_rng(0)
+    for p in rng.random(300) ** 3:
+        state = bettor.state
+        growths = []
+        for k in range(10):
+            bettor.state = state
+            growths.append(bettor.growth((k + 0.5) / 10))
+        assert np.mean(growths) == pytest.approx(1.0, rel=1e-12)
+        bettor.state = state
+        bettor.growth(p)
+        assert sum(bettor.counts) == pytest.approx(bettor.total, rel=1e-12)
+
+
+def test_a_martingale_is_an_average_over_starting_rows():
+    # The slow twin: capital that begins to bet with row k, for every k and every bettor.
+    rng = np.random.default_rng(1)
+    growths = rng.gamma(2.0, 0.5, size=(40, 3))
+    chart = Martingale(0.01, 3)
+    reserve = np.log(2.0) / np.log(2.0 + np.arange(41) / 100.0)
+    for n in range(1, 41):
+        found = chart.step(growths[n - 1].tolist())
+        begun = sum(
+            (reserve[k] - reserve[k + 1]) * np.prod(growths[k:n], axis=0).mean() for k in range(n)
+        )
+        assert found == pytest.approx(np.log(reserve[n] + begun), rel=1e-10)
+
+
+def test_charts_are_sums_and_maxima_over_starting_rows():
+    growths = np.random.default_rng(2).gamma(2.0, 0.5, size=(40, 3))
+    roberts, cusum = ShiryaevRoberts(100, 3), Cusum(100, 3)
+    for n in range(1, 41):
+        since = np.array([np.prod(growths[k:n], axis=0) for k in range(n)])
+        row = growths[n - 1].tolist()
+        assert roberts.step(row) == pytest.approx(np.log(since.sum(axis=0).mean()), rel=1e-9)
+        assert cusum.step(row) == pytest.approx(np.log(since.max(axis=0).mean()), rel=1e-9)
+
+
+def alarms(chart, p_values):
+    """Rows at which a chart alarms."""
+    bets, found = bettors(), []
+    for k, p in enumerate(p_values):
+        if chart.step([bettor.growth(p) for bettor in bets]) >= chart.threshold:
+            found.append(k)
+            break
+    return found
+
+
+def test_ville_and_run_lengths_hold_on_uniform_p_values():
+    rng = np.random.default_rng(3)
+    ever = sum(bool(alarms(Martingale(0.1, 3), rng.random(400).tolist())) for _ in range(300))
+    assert ever <= 45  # at most 30 are expected; P(more than 45 of 300 at .1) = .003
+    lengths = [(alarms(Cusum(50, 3), rng.random(600).tolist()) or [600])[0] for _ in range(80)]
+    assert np.mean(lengths) > 50
+
+
+def test_evidence_does_not_overflow_or_vanish():
+    chart, bets = Martingale(0.01, 3), bettors()
+    for p in [1e-18] * 400 + [0.5] * 400 + [1.0 - 2.0**-53] * 400:
+        log = chart.step([bettor.growth(p) for bettor in bets])
+        assert np.isfinite(log)
+    assert log > 1000.0
