@@ -161,11 +161,13 @@ def _is_module(name):
 
 def _write_command_line():
     """The help of every command, from the program itself."""
-    lines = ["# Options of the commands", "", "What `fewlabels COMMAND --help` prints.", ""]
+    lines = ["# Options of the commands", "", "What `fewlabels COMMAND --help-all` prints.", ""]
     for command in commands.registered_commands:
         name = command.name or command.callback.__name__
+        grouped = any("help_all" in str(p) for p in inspect.signature(command.callback).parameters)
+        option = "--help-all" if grouped else "--help"
         wide = {"COLUMNS": "96", "TERMINAL_WIDTH": "96", "NO_COLOR": "1", "TERM": "dumb"}
-        told = CliRunner(env=wide).invoke(commands, [name, "--help"], prog_name="fewlabels")
+        told = CliRunner(env=wide).invoke(commands, [name, option], prog_name="fewlabels")
         lines += [f"## fewlabels {name}", "", "```text", told.output.strip(), "```", ""]
     _write("command-line-options.md", lines)
 

@@ -155,28 +155,28 @@ def test_matrices(run, tmp_path, table):
 
 
 def test_defaults_in_the_help_are_those_of_the_estimators(run):
-    words = " ".join(run("fit", "--help").out.replace("│", " ").split())
+    words = " ".join(run("fit", "--help-all").out.replace("│", " ").split())
     machines = SVDD, OneClassSVM, PUSVM, S3VM, PUEnsemble, SVDDEnsemble
     svdd, one_class, pu, s3vm, ensemble, bags = (cls().get_params() for cls in machines)
     for text, name in (
-        ("lets more outside. (default: 2, svdd-ensemble 0.1)", "C"),
+        ("leaves more rows outside. (default: 2, svdd-ensemble 0.1)", "C"),
         ("(default: squared)", "slack"),
-        ("also trees. (default: rbf, pu-ensemble auto)", None),
-        ("number. (default: scale, s3vm distance, svdd-ensemble neighbors)", None),
+        ("pu-ensemble and s3vm. (default: rbf, pu-ensemble auto)", None),
+        ("neighbors. (default: scale, s3vm distance, svdd-ensemble neighbors)", None),
         ("poly. (default: 3)", "degree"),
         ("in MB. (default: 200)", "cache_size"),
         (f"(default for one-class: {parameters.ONE_CLASS_NU})", None),
         ("sigmoid. (default: 1, one-class 0)", None),
         ("labelled rows inside the margin. (default: 10)", None),
         ("unlabelled rows inside the margin. (default: 5)", "C_star"),
-        ("are learnt from. (default: 30, svdd-ensemble 25)", None),
+        ("number of bags. (default: 30, svdd-ensemble 25)", None),
         ("up to 4096. (default: 512)", "bag_size"),
         ("(default: auto; 0 with --clean)", None),
-        ("Accuracy. (default: 0.001, pu-ensemble 0.01)", None),
-        ("in (0, 1). (default: estimate)", "prior"),
+        ("Solver tolerance. (default: 0.001, pu-ensemble 0.01)", None),
+        ("the unlabelled rows. (default: estimate)", "prior"),
         ("number of positive rows. (default: auto)", "lam"),
-        ("errors cost. (default: double-hinge)", "loss"),
-        ("the risk is smallest. (default: leave-one-out)", "threshold"),
+        ("loss function. (default: double-hinge)", "loss"),
+        ("minimises the risk. (default: leave-one-out)", "threshold"),
     ):
         assert text in words
         if name:
@@ -189,7 +189,7 @@ def test_defaults_in_the_help_are_those_of_the_estimators(run):
     assert (svdd["C"], s3vm["C"]) == (2.0, 10.0)
     widths = [p["gamma"] for p in (svdd, one_class, pu, s3vm, ensemble)]
     assert widths == ["scale", "scale", "scale", "distance", "scale"]
-    assert "Exit codes: 0 done" in words
+    assert "Exit codes: 0 success" in words
 
 
 def test_text_of_a_kind_that_pandas_reads_otherwise(run, tmp_path):
@@ -233,9 +233,21 @@ def test_two_rows_are_told_of_no_option_that_was_not_given(run, tmp_path):
     assert result.code == 0, result.err
     assert "--C" not in result.err and "--target-fpr" not in result.err
     assert " C 0.1 is so small" in result.err
-    assert "no row is called outside: 2 rows are too few for 5 %" in result.out
+    assert "flags no row: 2 rows are too few for a rate of 5 %" in result.out
     scored = run("predict", tmp_path / "m", tmp_path / "d.csv", "-o", tmp_path / "scores.csv")
     assert scored.code == 2 and not (tmp_path / "scores.csv").exists()
     assert "calls no row outside: it was calibrated with too few" in scored.err
     given = run("fit", tmp_path / "d.csv", "-o", tmp_path / "m", "--no-report", "--C", 0.1)
     assert "--C 0.1 is so small" in given.err
+
+
+def test_short_help_leaves_details_to_help_all(run):
+    short, everything = run("fit", "--help").out, run("fit", "--help-all").out
+    assert short.count("\n") <= 90 < everything.count("\n")
+    assert short.index("fewlabels fit healthy.csv") < short.index("Options")
+    for option in ("--target", "--machine", "--time-budget", "--help-all"):
+        assert option in short and option in everything
+    for option in ("--C-star", "--sep", "--text-weight", "--scheduler", "--no-rows"):
+        assert option not in short and option in everything
+    # Short help changes nothing for what follows.
+    assert run("fit", "--help-all").out == everything

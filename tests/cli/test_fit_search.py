@@ -74,7 +74,7 @@ def test_one_class_settings_are_those_of_tune(run, normal, tmp_path, option, cls
     trained_on = "none of which is an anomaly" if clean else "without the 40 % farthest out"
     assert trained_on in result.out
     assert "not tuned" not in result.out
-    assert "5 % of new normal rows fall outside, by 80 rows scored as if new" in result.out
+    assert "5 % of new normal rows expected outside, calibrated on 80 rows" in result.out
 
 
 def test_labels_decide_settings(run, few, pile, tmp_path):

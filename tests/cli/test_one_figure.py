@@ -60,7 +60,7 @@ def test_one_figure_of_each_quantity(told):
         ends = facts["prior_low"], facts["prior_high"]
         n = facts["rows_unlabeled"]
         assert f"class prior {prior:.3g} of the unlabelled rows" in printed
-        assert f"interval {ends[0]:.3g} to {ends[1]:.3g}" in printed
+        assert f"90 % CI {ends[0]:.3g} to {ends[1]:.3g}" in printed
         noted = re.findall(r"prior is uncertain: (\S+), 90% interval \[(\S+), (\S+)\]", page)
         assert all(one == tuple(f"{v:.3g}" for v in (prior, *ends)) for one in noted)
         assert f"Share of 'red' expected {shown(words.estimate(prior, ends))}" in page

@@ -88,7 +88,7 @@ def test_one_class_and_blanks(fitted, pu_model, pile):
         "pusvm: 'status' holds one class, 'fraud', and blanks",
         "40 rows labelled 'fraud'",
         "200 rows, blank",
-        f"{machine.prior_:.3g} of the unlabelled rows, estimated; 90 % interval "
+        f"{machine.prior_:.3g} of the unlabelled rows, estimated; 90 % CI "
         f"{machine.prior_interval_[0]:.3g} to {machine.prior_interval_[1]:.3g}",
         f"{found[blank].sum()} (",
         "duality gap",
@@ -305,7 +305,7 @@ def test_inspect(run, pu_model):
         "target              status",
         "lambda              0.00375",
         "class prior",
-        "90 % interval",
+        "90 % CI",
         "40 rows labelled 'fraud'",
     ):
         assert words in text, words
@@ -343,8 +343,8 @@ def test_prior_among_all_rows_in_words(run, pile_csv, estimated):
     )
     assert result.out.startswith(f"{share:.3g} of all rows are positive\n")
     for words in (
-        f"90 % interval  {low:.3g} to {high:.3g}",
-        "method         " + estimated["method"],
+        f"90 % CI     {low:.3g} to {high:.3g}",
+        "method      " + estimated["method"],
         "40 rows labelled 'fraud'",
         "200 rows, blank",
     ):

@@ -200,7 +200,7 @@ def test_without_rows(run, shops_csv, tmp_path):
     model = tmp_path / "m"
     result = run("fit", shops_csv, "--target", "status", "--no-rows", "-o", model)
     assert result.code == 0, result.err
-    assert "rows held" not in result.out
+    assert "rows stored" not in result.out
     pipeline, _, metadata = load_model(model)
     assert metadata["training"]["rows_held"] is False
     assert pipeline[-1]._stream is None
@@ -247,7 +247,7 @@ def test_inspect(run, model):
         "C_star=5.0",
         "target           status",
         "10 rows: 5 'fine', 5 'fraud'",
-        "rows held        160",
+        "rows stored      160",
     ):
         assert words in text, words
     assert json.loads(run("inspect", model, "--json").out) == load_model(model)[2]

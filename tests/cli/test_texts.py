@@ -55,7 +55,7 @@ def test_the_model_file(model, run):
     assert told["columns"] == {"review": {"unit": "words", "words": column.words}}
     assert (told["weight"], told["areas"]) == (1.0, None)
     shown = run("inspect", model).out
-    assert f"text, {column.words:,} words and their like" in shown
+    assert f"text, {column.words:,} terms" in shown
 
 
 def test_scores_in_pieces_are_those_of_the_frame(model, files, run, monkeypatch):

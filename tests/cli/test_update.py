@@ -146,7 +146,7 @@ def test_in_words(run, model, more):
         assert words in said, words
     said = run("inspect", model).out
     assert "50 rows in 1, the last one at" in said
-    assert "rows held        150" in said
+    assert "rows stored      150" in said
     assert json.loads(run("inspect", model, "--json").out)["created"] == created
 
 

@@ -17,6 +17,7 @@ from .inspect import inspect
 from .label import label
 from .predict import predict
 from .prior import prior
+from .terminal.help import Command
 from .terminal.interrupts import end_at_the_second
 from .terminal.say import say
 from .update import update
@@ -48,20 +49,24 @@ def options(
         typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show where in the program an error came from.")
+        bool, typer.Option("--debug", help="Show a traceback with each error.")
     ] = False,
 ):
-    """Learn where labels are scarce.
+    """Learn from tables with few labels.
 
-    From rows of one class: which new rows do not belong to it. From some rows of a class
-    and a pile of unlabelled ones: which of the pile belong to it, and how many. From a few
-    rows of two or more classes and many unlabelled ones: which class the others are of.
+    ```
+    fewlabels fit data.csv --target class -o model.fewlabels
+    fewlabels predict model.fewlabels new.csv -o scored.csv
+    ```
+
+    Train on rows of one class to detect anomalies, on one class and unlabelled rows to find more
+    of that class, or on a few labelled rows of several classes to classify the others.
     """
 
 
 for command in (fit, predict, label, explain, update, inspect, export, prior, demo):
-    app.command(epilog=EXPLAINED)(command)
-app.command(epilog=WATCH_EXPLAINED)(watch)
+    app.command(cls=Command, epilog=EXPLAINED)(command)
+app.command(cls=Command, epilog=WATCH_EXPLAINED)(watch)
 
 
 def main(started=None):

@@ -21,10 +21,8 @@ ALARM = 3
 INTERRUPTED = 130
 
 EXPLAINED = (
-    "Exit codes: 0 done; 2 bad input or options (nothing was written); 3 the model was written "
-    "but the machine stopped before reaching its tolerance (--max-iter, --max-time); "
-    "130 interrupted with Ctrl-C (nothing was written, or what the message says); 1 anything "
-    "else, which is a bug."
+    "Exit codes: 0 success; 2 invalid input or options, nothing written; 3 model written, but the "
+    "solver stopped early (--max-iter, --max-time); 130 interrupted by Ctrl-C; 1 a bug."
 )
 
 WATCH_EXPLAINED = (

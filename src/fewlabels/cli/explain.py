@@ -16,6 +16,7 @@ from .options import (
     values_of,
 )
 from .terminal import progress, show
+from .terminal.help import LIMITS_PANEL
 from .terminal.say import say
 
 
@@ -24,42 +25,48 @@ def explain(
     model: Model,
     data: Annotated[
         Path,
-        argument(
-            metavar="DATA", help="File with the rows to explain, as for 'fewlabels predict'."
-        ),
+        argument(metavar="DATA", help="File with the rows to explain."),
     ],
     row: Annotated[
         list[int],
-        plain_option(help="Number of a row of DATA, counted from 1; can be repeated."),
+        plain_option(metavar="N", help="Row number in DATA, from 1. Repeatable."),
     ],
     of_reading: ReadingOptions,
     background: Annotated[
         Path | None,
         plain_option(
-            help="File with usual rows to compare with, such as the training file. (default: "
-            "other rows of DATA)"
+            metavar="FILE",
+            help="Typical rows to compare with, such as the training file. (default: other rows "
+            "of DATA)",
         ),
     ] = None,
     of: Annotated[
         str | None,
         typer.Option(
             "--class",
-            help="Of a model of several classes, the class whose score is explained. (default: "
-            "that of the label)",
+            metavar="CLASS",
+            help="Class whose score to explain. (default: the predicted class)",
         ),
     ] = None,
-    top: Annotated[int, typer.Option(help="Columns to show; the others are summed up.")] = 10,
-    seed: Annotated[int, typer.Option(help="Seed of the draw of the rows to compare with.")] = 0,
+    top: Annotated[int, typer.Option(metavar="N", help="Columns to show.")] = 10,
+    seed: Annotated[
+        int,
+        typer.Option(
+            metavar="N", help="Seed for sampling typical rows.", rich_help_panel=LIMITS_PANEL
+        ),
+    ] = 0,
     n_jobs: Threads = None,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ):
-    """Show which columns drive the score of a row, and which way.
+    """Show which columns drive the score of a row, and in which direction.
 
-    A column's contribution is what the score changes when the column takes the row's value
-    instead of that of a usual row (Shapley values: averaged over usual rows and over the order
-    of the columns). Contributions add up from the usual score to the row's: negative ones push
-    towards "outside", or away from the class that positive scores stand for. Of texts the words
-    are told too: what the score loses when one is taken out.
+    ```
+    fewlabels explain m.fewlabels new.csv --row 17
+    ```
+
+    Contributions are Shapley values: the average change of the score when a column takes the
+    row's value instead of a typical one. They add up from the typical score to the row's score.
+    For text columns the words are listed too, with the change of the score when a word is removed.
     """
     if top < 1:
         raise UserError(f"--top {top} is out of range; it must be 1 or more.")

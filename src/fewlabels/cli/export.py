@@ -17,22 +17,26 @@ def export(
     model: Model,
     out: Annotated[
         Path,
-        plain_option("-o", "--output", help="File to write: .onnx."),
+        plain_option("-o", "--output", metavar="FILE", help="File to write, ending in .onnx."),
     ],
     dtype: Annotated[
         Dtype,
         typer.Option(
-            help="Type of the numbers that go in and come out. float32 is faster; columns far "
-            "from zero compared to their spread, such as times, need float64."
+            help="Type of inputs and outputs. float32 is faster, but loses precision in columns "
+            "far from zero, such as timestamps."
         ),
     ] = Dtype.float64,
     quiet: Quiet = False,
     json: SummaryAsJson = False,
 ):
-    """Write MODEL as an ONNX graph, which scores rows in any language without this program.
+    """Export a model as an ONNX graph, to score rows without Python.
 
-    The graph takes the columns of the table by their names, or a matrix X, and gives score and
-    label as 'fewlabels predict' does. Needs the package onnx: pip install "fewlabels[onnx]".
+    ```
+    fewlabels export m.fewlabels -o m.onnx
+    ```
+
+    The graph's inputs are the table's columns, or a matrix X; its outputs are the score and the
+    label of 'fewlabels predict'. Needs onnx: pip install "fewlabels[onnx]".
     """
     from ..jobs.exporting import export as export_model
 

@@ -26,8 +26,9 @@ from .options import (
     values_of,
 )
 from .terminal import progress, show
+from .terminal.help import COLUMNS_PANEL, LIMITS_PANEL, OUTPUT_PANEL, PARAMETERS_PANEL
 from .terminal.say import say
-from .terminal.summary import summary_lines
+from .terminal.summary import answer_lines, how_lines
 
 Machine = StrEnum("Machine", [(name.replace("-", "_"), name) for name in MACHINES])  # type: ignore[misc]
 Slack = StrEnum("Slack", ["squared", "linear"])
@@ -36,10 +37,13 @@ Threshold = StrEnum(
     "Threshold", [("leave_one_out", "leave-one-out"), ("prior", "prior"), ("risk", "risk")]
 )
 
-_rows = partial(typer.Option, rich_help_panel=ROWS_PANEL)
-_machine = partial(typer.Option, rich_help_panel="Machine")
-_effort = partial(typer.Option, rich_help_panel="Effort")
-_report = partial(typer.Option, rich_help_panel="Report")
+_BASELINES = ", ".join(name for name, known in MACHINES.items() if known.is_baseline)
+_rows = partial(typer.Option, rich_help_panel=ROWS_PANEL, show_default=False)
+_columns = partial(typer.Option, rich_help_panel=COLUMNS_PANEL)
+_model = partial(typer.Option, rich_help_panel=options.MODEL_PANEL)
+_parameter = partial(typer.Option, rich_help_panel=PARAMETERS_PANEL)
+_limit = partial(typer.Option, rich_help_panel=LIMITS_PANEL)
+_report = partial(typer.Option, rich_help_panel=options.REPORT_PANEL, show_default=False)
 
 
 class RowOptions(NamedTuple):
@@ -47,178 +51,192 @@ class RowOptions(NamedTuple):
 
     target: str | None = _rows(
         None,
-        help="Column with the class of each row, blank where it is unknown. Without it all "
-        "rows are normal. (npz: an array; svmlight: y.)",
+        metavar="COLUMN",
+        help="Column with the class of each row, blank where unknown. Without it all rows count "
+        "as normal.",
     )
     labels: Path | None = _rows(
-        None,
-        help="File of labels that 'fewlabels label' wrote for DATA; --target is then its column.",
-        show_default=False,
+        None, metavar="FILE", help="Labels given with 'fewlabels label', for the rows of DATA."
     )
-    normal: str | None = _rows(None, help="The class that is normal; it alone is learnt from.")
+    normal: str | None = _rows(
+        None, metavar="CLASS", help="Learn from this class alone and flag everything else."
+    )
     positive: str | None = _rows(
         None,
-        help="The class to look for; all other rows, blank or with one other value, are "
-        "unlabelled.",
+        metavar="CLASS",
+        help="Look for this class; all other rows count as unlabelled.",
     )
-    unlabeled: str | None = _rows(
-        None, help="A value of the target that marks rows of unknown class, as a blank does."
-    )
-    drop: list[str] | None = options.DROP
-    categorical: list[str] | None = options.CATEGORICAL
-    keep: list[str] | None = options.KEEP
-    text: list[str] | None = options.TEXT
-    text_weight: float | None = _rows(
-        None,
-        metavar="RATIO",
-        help="Variance of all texts together in terms of that of all other columns. (default: "
-        "chosen by labels held out, which may leave columns out; 1 without labels)",
-        show_default=False,
-    )
-    dates: list[str] | None = options.DATES
-    missing: Missing = _rows(
-        Missing.impute,
-        help="Missing numbers: impute fills them in with the median and tells the machine "
-        "where; skip leaves out rows that have some; refuse stops.",
-    )
-    scale: bool | None = options.SCALE
-    merge_case: bool | None = options.MERGE_CASE
     clean: bool | None = _rows(
         None,
         "--clean/--maybe-dirty",
-        help="Rows of one class: none is an anomaly, so all are trained on (by an svdd); or a few "
-        "may be, and the rows farthest from others have no part. (default: maybe dirty)",
+        help="Whether rows of one class are free of anomalies. (default: a few may be anomalies)",
+    )
+    drop: list[str] | None = options.DROP
+    unlabeled: str | None = _columns(
+        None,
+        metavar="VALUE",
+        help="Value of the target that means 'unlabelled', in addition to blanks.",
+    )
+    categorical: list[str] | None = options.CATEGORICAL
+    keep: list[str] | None = options.KEEP
+    text: list[str] | None = options.TEXT
+    text_weight: float | None = _columns(
+        None,
+        metavar="RATIO",
+        help="Total variance of the text columns relative to the other columns. (default: chosen "
+        "on held-out labels, which may drop columns; 1 without labels)",
         show_default=False,
     )
+    dates: list[str] | None = options.DATES
+    missing: Missing = _columns(
+        Missing.impute,
+        help="Missing numbers: fill in the median and mark the place, skip the row, or refuse "
+        "the table.",
+    )
+    scale: bool | None = options.SCALE
+    merge_case: bool | None = options.MERGE_CASE
 
 
 class MachineOptions(NamedTuple):
-    """The machine and its parameters, by their names."""
+    """The estimator and its parameters, by their names."""
 
-    machine: Machine | None = _machine(
+    machine: Machine | None = _model(
         None,
-        help="svdd: smallest ball around the rows; svdd-ensemble: many small ones; one-class: "
-        "one-class SVM; pusvm: SVM for positive and unlabelled rows; pu-ensemble: many of them, "
-        "slower and often better; s3vm: SVM for classes and unlabelled rows. Others are simple "
-        "methods to compare with, which this library wraps: forest, neighbours, ... (default: "
-        "svdd-ensemble without blanks in the target, or svdd with --clean; with one class and "
-        "blanks pu-ensemble if its fit is quick, else pusvm; with more classes s3vm)",
+        metavar="NAME",
+        help="One class: svdd-ensemble, svdd, one-class. Positive and unlabelled: pu-ensemble, "
+        "pusvm. Several classes: s3vm. Baselines: "
+        f"{_BASELINES}. (default: svdd-ensemble, or svdd with --clean; pu-ensemble if quick, else "
+        "pusvm; s3vm)",
     )
-    target_fpr: str | None = _machine(
+    target_fpr: str | None = _model(
         None,
         metavar="RATE|none",
-        help="svdd, svdd-ensemble, one-class, neighbours, ...: share of normal rows that may be "
-        "called outside; none: the machine's own threshold, of svdd and one-class. (default: "
-        f"{TARGET_FPR}; none with --nu)",
+        help="One class: false positive rate to calibrate for; none keeps the estimator's own "
+        f"threshold. (default: {TARGET_FPR}; none with --nu)",
     )
-    C: float | None = _machine(
-        None,
-        "--C",
-        help="svdd, svdd-ensemble: price of rows outside; smaller lets more outside. (default: "
-        "2, svdd-ensemble 0.1) s3vm: price of labelled rows inside the margin. (default: 10)",
-    )
-    C_star: float | None = _machine(
-        None, "--C-star", help="s3vm: price of unlabelled rows inside the margin. (default: 5)"
-    )
-    balance: str | None = _machine(
-        None,
-        metavar="NUMBER|labels|none",
-        help="s3vm: mean score of the unlabelled rows: a number, that of the labels (greater "
-        "class 1, other -1), or whatever it comes to. (default: labels)",
-    )
-    class_ratio: str | None = _machine(
+    prior: str | None = _model(
         None,
         metavar="NUMBER|estimate",
-        help="s3vm: share of the greater of two classes among the unlabelled rows, if it isn't "
-        "that of the labels; estimate works it out, for any number of classes. If classes of a "
-        "table have equal numbers of labels, it is estimated anyway",
+        help="Positive and unlabelled: share of positives among the unlabelled rows. (default: "
+        "estimate)",
     )
-    nu: float | None = _machine(
+    kernel: str | None = _parameter(
         None,
-        help="Share of training rows that may lie outside, in (0, 1]; svdd: with linear "
-        f"slack, in place of C. (default for one-class: {ONE_CLASS_NU})",
-    )
-    slack: Slack | None = _machine(
-        None, help="svdd: how rows outside are charged. (default: squared)"
-    )
-    prior: str | None = _machine(
-        None,
-        metavar="NUMBER|estimate",
-        help="pusvm, pu-ensemble, forest, ...: share of positives among the unlabelled rows, in "
-        "(0, 1). (default: estimate)",
-    )
-    n_bags: int | None = _machine(
-        None,
-        "--bags",
-        help="pu-ensemble, svdd-ensemble: how many samples of the rows are learnt from. "
-        "(default: 30, svdd-ensemble 25)",
-    )
-    bag_size: int | None = _machine(
-        None, help="svdd-ensemble: most rows of a sample, up to 4096. (default: 512)"
-    )
-    trim: float | None = _machine(
-        None,
-        help="svdd-ensemble: share of a sample's rows that is left out, those farthest from "
-        "their neighbours, as they may be anomalies. (default: auto; 0 with --clean)",
-    )
-    lam: str | None = _machine(
-        None,
-        metavar="NUMBER|auto",
-        help="pusvm: weight of the norm; larger values give smoother functions; auto: 0.15 "
-        "divided by the number of positive rows. (default: auto)",
-    )
-    loss: Loss | None = _machine(None, help="pusvm: what errors cost. (default: double-hinge)")
-    threshold: Threshold | None = _machine(
-        None,
-        help="pusvm: where scores turn positive: such that the prior is the share of "
-        "positives found, the same for rows not trained on, or where the risk is smallest. "
-        "(default: leave-one-out)",
-    )
-    kernel: str | None = _machine(
-        None,
-        help="rbf, linear, poly, sigmoid, manifold, isolation, with pusvm, pu-ensemble and s3vm "
-        "also trees. (default: rbf, pu-ensemble auto)",
+        metavar="NAME",
+        help="rbf, linear, poly, sigmoid, manifold or isolation; also trees for pusvm, "
+        "pu-ensemble and s3vm. (default: rbf, pu-ensemble auto)",
         callback=options.check_kernel,
     )
-    gamma: str | None = _machine(
+    gamma: str | None = _parameter(
         None,
-        help="Kernel width: scale, auto or a number. (default: scale, s3vm distance, "
-        "svdd-ensemble neighbors)",
+        metavar="NUMBER|RULE",
+        help="Kernel width: a number, or the rule scale, auto, distance or neighbors. (default: "
+        "scale, s3vm distance, svdd-ensemble neighbors)",
     )
-    degree: int | None = _machine(None, help="Degree of poly. (default: 3)")
-    coef0: float | None = _machine(
-        None, help="Constant of poly and sigmoid. (default: 1, one-class 0)"
+    C: float | None = _parameter(
+        None,
+        "--C",
+        metavar="COST",
+        help="svdd, svdd-ensemble: cost of rows outside; a smaller one leaves more rows outside. "
+        "(default: 2, svdd-ensemble 0.1) s3vm: cost of labelled rows inside the margin. "
+        "(default: 10)",
+    )
+    C_star: float | None = _parameter(
+        None,
+        "--C-star",
+        metavar="COST",
+        help="s3vm: cost of unlabelled rows inside the margin. (default: 5)",
+    )
+    balance: str | None = _parameter(
+        None,
+        metavar="NUMBER|labels|none",
+        help="s3vm: mean score of the unlabelled rows: a number, the mean label, or "
+        "unconstrained. (default: labels)",
+    )
+    class_ratio: str | None = _parameter(
+        None,
+        metavar="NUMBER|estimate",
+        help="s3vm: share of the greater of two classes among the unlabelled rows, or "
+        "'estimate', for any number of classes. Without it, the labels' ratio counts, unless "
+        "classes have equal numbers of labels.",
+        show_default=False,
+    )
+    nu: float | None = _parameter(
+        None,
+        metavar="SHARE",
+        help="Upper bound on the share of training rows outside, in (0, 1]. svdd: linear slack "
+        f"instead of C. (default for one-class: {ONE_CLASS_NU})",
+    )
+    slack: Slack | None = _parameter(
+        None, help="svdd: penalty on the slack of rows outside. (default: squared)"
+    )
+    n_bags: int | None = _parameter(
+        None,
+        "--bags",
+        metavar="N",
+        help="pu-ensemble, svdd-ensemble: number of bags. (default: 30, svdd-ensemble 25)",
+    )
+    bag_size: int | None = _parameter(
+        None,
+        metavar="N",
+        help="svdd-ensemble: maximum rows in a bag, up to 4096. (default: 512)",
+    )
+    trim: float | None = _parameter(
+        None,
+        metavar="SHARE",
+        help="svdd-ensemble: share of the most distant rows dropped from each bag. (default: "
+        "auto; 0 with --clean)",
+    )
+    lam: str | None = _parameter(
+        None,
+        metavar="NUMBER|auto",
+        help="pusvm: regularisation; larger is smoother; auto is 0.15 divided by the number of "
+        "positive rows. (default: auto)",
+    )
+    loss: Loss | None = _parameter(None, help="pusvm: loss function. (default: double-hinge)")
+    threshold: Threshold | None = _parameter(
+        None,
+        help="pusvm: threshold that marks the prior's share of the rows, by leave-one-out scores "
+        "or by training scores, or that minimises the risk. (default: leave-one-out)",
+    )
+    degree: int | None = _parameter(None, metavar="N", help="Degree of poly. (default: 3)")
+    coef0: float | None = _parameter(
+        None,
+        metavar="NUMBER",
+        help="Constant term of poly and sigmoid. (default: 1, one-class 0)",
     )
 
 
 class EffortOptions(NamedTuple):
-    """Time, accuracy and memory; all but the time budget are parameters of the machine."""
+    """Time, accuracy and memory; all but the time budget are parameters of the estimator."""
 
-    time_budget: float = _effort(
+    time_budget: float = _report(
         DEFAULT_BUDGET,
         metavar="SECONDS",
-        help="Time for the whole command. Where it is too short for all rows, a sample is learnt "
-        "from, and a note says so. 0: no settings are chosen, all rows are learnt from, and what "
-        "follows the fit takes a few seconds or a fifth of its time. A setting that "
-        "would be chosen (kernel, gamma, C, C-star, nu, lam) and is given ends the choice.",
+        help="Time for the whole command; large tables are sampled to fit. 0: default settings "
+        f"and all rows, and at most a few seconds after the fit. (default: {DEFAULT_BUDGET:g})",
     )
-    tol: float | None = _effort(None, help="Accuracy. (default: 0.001, pu-ensemble 0.01)")
-    max_iter: int | None = _effort(None, help="Limit on iterations. (default: none)")
-    max_time: float | None = _effort(None, help="Limit on the seconds of fitting. (default: none)")
-    cache_size: float | None = _effort(
-        None, help="Memory for kernel values, in MB. (default: 200)"
+    tol: float | None = _limit(
+        None, metavar="NUMBER", help="Solver tolerance. (default: 0.001, pu-ensemble 0.01)"
     )
-    memory: str | None = _effort(
+    max_iter: int | None = _limit(None, metavar="N", help="Maximum iterations. (default: none)")
+    max_time: float | None = _limit(
+        None, metavar="SECONDS", help="Maximum time for the fit itself. (default: none)"
+    )
+    cache_size: float | None = _limit(
+        None, metavar="MB", help="Memory for kernel values, in MB. (default: 200)"
+    )
+    memory: str | None = _limit(
         None,
         metavar="SIZE",
-        help="Memory that learning from DATA may take, such as 4G. Larger tables (.csv, .tsv, "
-        ".parquet) and matrices are learnt from in pieces, on disk: settings from a sample, and "
-        "svdd, one-class, pusvm and a linear s3vm from all rows. (default: half of what is free)",
+        help="Memory for training, such as 4G. svdd, one-class, pusvm and a linear s3vm learn "
+        "larger tables and matrices piece by piece from disk, with settings chosen on a sample. "
+        "(default: half of the free memory)",
         show_default=False,
     )
-    n_jobs: int | None = _effort(None, help="Threads. (default: all cores)")
-    random_state: int | None = _effort(
-        None, "--seed", help="Seed of the sample that a large fit starts from, and of the prior."
+    n_jobs: int | None = _limit(None, metavar="N", help="Threads. (default: all cores)")
+    random_state: int | None = _limit(
+        None, "--seed", metavar="N", help="Seed for sampling and for the class prior."
     )
 
 
@@ -226,16 +244,14 @@ class ReportOptions(NamedTuple):
     """The report, and the comparison that it shows."""
 
     report: Path | None = _report(
-        None, help="Report to write. (default: MODEL with the ending .html)", show_default=False
+        None, metavar="FILE", help="HTML report to write. (default: MODEL with the ending .html)"
     )
     no_report: bool = _report(False, "--no-report", help="Write no report.")
     baselines: bool | None = _report(
         None,
         "--baselines/--no-baselines",
-        help="Compare with other methods, such as an isolation forest or an SVM of the labels "
-        "alone, in what is left of the time budget. (default: if there is a budget, and a report "
-        "or labels that show which method is better)",
-        show_default=False,
+        help="Compare with other methods in the remaining time. (default: if there is a time "
+        "budget, and a report or labels that show which method is better)",
     )
 
 
@@ -246,52 +262,57 @@ def fit(
         Path,
         argument(
             metavar="DATA",
-            help="Table (.csv, .tsv, .csv.gz, .tsv.gz, .parquet) or matrix (.npz with X and y, "
-            ".npy, .svmlight, .libsvm, .svm, .txt).",
+            help="Table (.csv, .tsv, .parquet, .xlsx, .jsonl, database) or matrix (.npy, .npz, "
+            ".svmlight).",
         ),
     ],
     model: Annotated[
         Path,
-        plain_option("-o", "--output", help="Model file to write."),
+        plain_option("-o", "--output", metavar="MODEL", help="Model file to write."),
     ],
     of_rows: RowOptions,
-    of_reading: ReadingOptions,
     of_machine: MachineOptions,
     of_effort: EffortOptions,
-    of_cluster: ClusterOptions,
     of_report: ReportOptions,
+    of_reading: ReadingOptions,
+    of_cluster: ClusterOptions,
     rows: Annotated[
         bool | None,
         plain_option(
             "--rows/--no-rows",
-            help="Keep the training rows in the model, so that 'update' can add to them. "
+            help="Store the training rows in the model so that 'fewlabels update' can add rows. "
             "(default: s3vm yes, others no)",
+            rich_help_panel=OUTPUT_PANEL,
         ),
     ] = None,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Replace the output even if it is no model, and no report."),
+        typer.Option(
+            "--force",
+            help="Replace output files even if fewlabels didn't write them.",
+            rich_help_panel=OUTPUT_PANEL,
+        ),
     ] = False,
     quiet: Quiet = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Print a line per step and round, on stderr.")
+        bool, typer.Option("--verbose", "-v", help="Print the solver's progress on stderr.")
     ] = False,
     json: SummaryAsJson = False,
 ):
-    """Fit a machine to the rows of DATA and save it as a model.
+    """Train a model on the rows of DATA and write a report.
 
-    The labels decide which machine: rows of one class get an svdd-ensemble, which tells what does
-    not belong to them (an svdd, if they are known to be --clean). One class and blanks get a
-    pu-ensemble, or a pusvm if the ensemble would take long: both find more rows of that class
-    among the blank ones and estimate how many there are. Two or more classes and blanks get an
-    s3vm, which tells the classes apart and takes further rows later (update). A simpler method
-    that is clearly better on held-out labels is delivered instead, unless --machine, model
-    settings or --rows are given.
+    ```
+    fewlabels fit healthy.csv -o m.fewlabels              # normal rows only
+    fewlabels fit fraud.csv --target fraud -o m.fewlabels # "yes" or blank
+    fewlabels fit mail.csv --target topic -o m.fewlabels  # classes or blank
+    ```
 
-    Columns that nothing can be learnt from are left out, and fit says which. Numbers are
-    standardised, categories encoded and missing numbers filled in; all of it travels inside the
-    model. Settings are chosen from the data. An existing model is replaced, at the moment the new
-    one is complete; then a report is written beside it, a web page that needs no network.
+    The target column decides what is trained. Rows of one class: an anomaly detector
+    (svdd-ensemble). One class and blanks: a pu-ensemble, or a pusvm if that takes too long.
+    Several classes and blanks: a semi-supervised classifier (s3vm). If a baseline is clearly
+    better on held-out labels, you get that instead, unless you pass --machine, settings or
+    --rows.
+    Preprocessing and settings are chosen from the data and stored in the model.
     """
     from ..jobs.training.train import train_file
 
@@ -306,8 +327,10 @@ def fit(
         )  # fmt: skip
     written = {"model": str(model), "report": None if page is None else str(page), **summary}
     if show.told(written, json, quiet, summary["training"]["notes"]):
+        show.sections({
+            "Result": answer_lines(summary), "How it was fitted": how_lines(summary),
+        })  # fmt: skip
         say(f"{summary['machine']} model written to {model}")
-        show.lines(summary_lines(summary))
         if page is not None:
             say(f"report written to {page}")
     if not summary["training"]["converged"]:

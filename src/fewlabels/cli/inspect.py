@@ -7,14 +7,14 @@ import typer
 from .options import Model
 from .terminal import show
 from .terminal.say import say
-from .terminal.summary import summary_lines
+from .terminal.summary import answer_lines, how_lines
 
 
 def inspect(
     model: Model,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ):
-    """Show what a model was fitted to, how, and with what result."""
+    """Show what a model contains: its results, settings and columns."""
     from ..io.models.files import damaged_model, read_metadata
 
     metadata = read_metadata(model)
@@ -22,36 +22,41 @@ def inspect(
         show.as_json(metadata)
         return
     try:
-        lines, notes, columns = _described(model, metadata)
+        parts, notes, columns = _described(model, metadata)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise damaged_model(model) from error
     say(f"{model}: {metadata['machine']}, created {metadata['created']}")
-    show.lines(lines)
+    show.sections(parts)
     for message in notes:
         say(f"  note: {message}")
     if columns:
-        say("columns:")
+        say("Columns")
         show.lines(columns)
 
 
 def _described(model, metadata):
-    """Lines, notes and columns of what a model says of itself."""
+    """Titled lines, notes and columns of what a model file says."""
     versions = ", ".join(f"{name} {value}" for name, value in metadata["versions"].items())
     parameters = ", ".join(f"{k}={v}" for k, v in metadata["parameters"].items() if v is not None)
     training = metadata["training"]
-    lines = [
-        ("format", metadata["format_version"]),
-        ("size", show.size(model.stat().st_size)),
-        ("written by", versions),
-        ("parameters", parameters),
-        ("data", training["data"]),
-        ("target", training["target"]),
-        ("normal value", training.get("normal")),
-        *summary_lines(metadata),
-        ("search", _search(training.get("tuning"))),
-    ]
+    parts = {
+        "Result": answer_lines(metadata),
+        "How it was fitted": [
+            ("data", training["data"]),
+            ("target", training["target"]),
+            ("normal value", training.get("normal")),
+            *how_lines(metadata),
+            ("search", _search(training.get("tuning"))),
+            ("parameters", parameters),
+        ],
+        "File": [
+            ("format", metadata["format_version"]),
+            ("size", show.size(model.stat().st_size)),
+            ("written by", versions),
+        ],
+    }
     columns = [(column["name"], _kind(column)) for column in metadata["schema"]["columns"]]
-    return lines, list(training["notes"]), columns
+    return parts, list(training["notes"]), columns
 
 
 def _search(tuning):
@@ -63,7 +68,7 @@ def _search(tuning):
 
 def _kind(column):
     if column["kind"] == "text":
-        return f"text, {column['words']:,} words and their like"
+        return f"text, {column['words']:,} terms"
     if column["kind"] != "category":
         return column["kind"]
     return f"category, {column['categories']} values"

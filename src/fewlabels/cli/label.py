@@ -9,6 +9,7 @@ import typer
 from ..io.errors import UserError
 from . import options
 from .options import Quiet, ReadingOptions, argument, grouped, plain_option, values_of
+from .terminal.help import OUTPUT_PANEL, PARAMETERS_PANEL
 from .terminal.say import say
 
 Ask = StrEnum("Ask", ["mixed", "uncertain", "typical", "diverse", "positives", "random"])
@@ -24,49 +25,80 @@ class RowOptions(NamedTuple):
     categorical: list[str] | None = options.CATEGORICAL
     ask: Ask = typer.Option(
         Ask.mixed,
-        help="Which rows come next: mixed takes the least sure ones and, for honest estimates, a "
-        "quarter at random; positives hunts for the first class.",
+        help="How to choose the next row: mixed combines uncertain rows with 25 % random rows, "
+        "which the estimates need; positives looks for the first class.",
     )
     kernel: Kernel | None = plain_option(
-        None, help="Kernel of the machine. (default: linear where there are texts, else rbf)"
+        None,
+        help="Kernel. (default: linear with text columns, else rbf)",
+        rich_help_panel=PARAMETERS_PANEL,
     )
 
 
 @grouped
 def label(
-    data: Annotated[Path, argument(metavar="DATA", help="Table to label, as of 'fewlabels fit'.")],
+    data: Annotated[Path, argument(metavar="DATA", help="Table to label.")],
     of_rows: RowOptions,
     of_reading: ReadingOptions,
     target: Annotated[
         str | None,
-        plain_option("--target", help="Column of the labels; those in it count. (default: label)"),
+        plain_option(
+            "--target",
+            metavar="COLUMN",
+            help="Column of the labels; existing labels count. (default: label)",
+        ),
     ] = None,
     classes: Annotated[
         str | None,
-        plain_option("--classes", help="The classes, such as spam,ham; more can be added later."),
+        plain_option(
+            "--classes",
+            metavar="A,B,...",
+            help="Classes, separated by commas; you can add more later.",
+        ),
     ] = None,
     labels: Annotated[
         Path | None,
-        plain_option("--labels", help="File of the answers. (default: DATA.labels)"),
+        plain_option(
+            "--labels", metavar="FILE", help="File for the labels. (default: DATA.labels)"
+        ),
     ] = None,
     export: Annotated[
         Path | None,
-        plain_option("--export", help="Write the table with its labels, and open no page."),
+        plain_option("--export", metavar="FILE", help="Write the labelled table and exit."),
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for a free one.")] = 0,
+    port: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=65535,
+            help="Port; 0 picks a free one.",
+            rich_help_panel=OUTPUT_PANEL,
+        ),
+    ] = 0,
     url: Annotated[
         str | None,
-        plain_option("--url", help="Address of a server of your own that passes requests on."),
+        plain_option(
+            "--url",
+            metavar="URL",
+            help="Address of your reverse proxy.",
+            rich_help_panel=OUTPUT_PANEL,
+        ),
     ] = None,
-    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+    browser: Annotated[
+        bool, typer.Option(help="Open the page in a browser.", rich_help_panel=OUTPUT_PANEL)
+    ] = True,
     quiet: Quiet = False,
 ):
-    """Label the rows of DATA in the browser: the machine asks for those that it learns most from.
+    """Label the rows of DATA in the browser, one keystroke per row.
 
-    The page is for this machine alone: it listens on 127.0.0.1, its address holds a token, and it
-    asks nothing of other servers. Every answer is written to DATA.labels before the next row is
-    shown; Ctrl-C ends the page, and the same command goes on with it. 'fewlabels fit DATA --labels
-    DATA.labels' learns from what was labelled.
+    ```
+    fewlabels label tickets.csv --classes refund,login,other
+    fewlabels fit tickets.csv --labels tickets.csv.labels -o m.fewlabels
+    ```
+
+    The next row is the one that should improve the model most. Each answer is saved at once, so
+    Ctrl-C loses nothing and the same command continues. The page listens on 127.0.0.1 only, and
+    its address contains a secret token.
     """
     from ..labelling.exporting import export_labels
     from ..labelling.session import Session

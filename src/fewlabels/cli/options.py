@@ -10,6 +10,7 @@ import typer
 
 from ..io.errors import UserError
 from ..jobs.settings import SETTINGS, option
+from .terminal.help import CLUSTER_PANEL, COLUMNS_PANEL, LIMITS_PANEL, READING_PANEL, HelpAll
 
 # Arguments and options without a default that could be shown.
 argument = partial(typer.Argument, show_default=False)
@@ -17,47 +18,48 @@ plain_option = partial(typer.Option, show_default=False)
 Missing = StrEnum("Missing", ["impute", "skip", "refuse"])
 
 ROWS_PANEL = "Rows and columns"
+MODEL_PANEL = "Model"
+REPORT_PANEL = "Time and report"
 
-Model = Annotated[Path, argument(metavar="MODEL", help="Model that 'fewlabels fit' wrote.")]
-DROP = typer.Option(None, help="Column to leave out; can be repeated.", rich_help_panel=ROWS_PANEL)
-CATEGORICAL = typer.Option(
+_column = partial(
+    typer.Option, metavar="COLUMN", show_default=False, rich_help_panel=COLUMNS_PANEL
+)
+
+Model = Annotated[Path, argument(metavar="MODEL", help="Model file written by 'fewlabels fit'.")]
+DROP = typer.Option(
     None,
-    help="Column of categories although it holds numbers; can be repeated.",
+    metavar="COLUMN",
+    show_default=False,
+    help="Leave this column out. Repeatable.",
     rich_help_panel=ROWS_PANEL,
 )
-KEEP = typer.Option(
+CATEGORICAL = _column(None, help="Treat this column of numbers as categories. Repeatable.")
+KEEP = _column(
     None,
-    help="Column to learn from although it looks like an identifier, a date or a constant; can be "
-    "repeated.",
-    rich_help_panel=ROWS_PANEL,
+    help="Use this column although it looks like an identifier, a date or a constant. Repeatable.",
 )
-TEXT = typer.Option(
+TEXT = _column(
     None,
-    help="Column whose words are learnt from although its texts are short; sentences are found by "
-    "themselves; can be repeated.",
-    rich_help_panel=ROWS_PANEL,
+    help="Use the words of this column although its texts are short. Sentences are recognised "
+    "automatically. Repeatable.",
 )
 SCALE = typer.Option(
     None,
     "--scale/--no-scale",
-    help="Scale numbers to mean 0 and variance 1 (sparse: to 1). (default: unless all columns are "
-    "numbers of one unit: rows of one length, or columns that reach one largest value)",
-    rich_help_panel=ROWS_PANEL,
+    help="Scale numbers to mean 0 and variance 1 (sparse: variance 1). (default: yes, unless all "
+    "columns share one unit, such as pixels or TF-IDF)",
+    rich_help_panel=COLUMNS_PANEL,
 )
-DATES = typer.Option(
-    None,
-    help="Column of dates to learn from: days, weekday, month and hour; can be repeated.",
-    rich_help_panel=ROWS_PANEL,
-)
+DATES = _column(None, help="Use this column of dates: day, weekday, month and hour. Repeatable.")
 MERGE_CASE = typer.Option(
     None,
     "--merge-case/--no-merge-case",
-    help="Whether values that differ in capital letters or blanks only are one. (default: of the "
-    "target they are refused, in other columns they are one, and a note says so)",
-    rich_help_panel=ROWS_PANEL,
+    help="Merge values that differ only in capitals or spaces. (default: yes, with a note; in the "
+    "target they are an error)",
+    rich_help_panel=COLUMNS_PANEL,
     show_default=False,
 )
-_reading = partial(typer.Option, rich_help_panel="Reading", show_default=False)
+_reading = partial(typer.Option, rich_help_panel=READING_PANEL, show_default=False)
 
 
 class ReadingOptions(NamedTuple):
@@ -66,27 +68,30 @@ class ReadingOptions(NamedTuple):
     sep: str | None = _reading(
         None,
         metavar="CHARACTER",
-        help="Between cells; 'tab' for tabs. (default: found by looking)",
+        help="Separator between cells; 'tab' for tabs. (default: detected)",
     )
     decimal: str | None = _reading(
-        None, metavar=".|,", help="Before decimals. (default: found by looking)"
+        None, metavar=".|,", help="Decimal separator. (default: detected)"
     )
     encoding: str | None = _reading(
-        None, help="Of the text, such as utf-8, cp1252, utf-16. (default: found by looking)"
+        None,
+        metavar="NAME",
+        help="Text encoding, such as utf-8, cp1252 or utf-16. (default: detected)",
     )
     header: bool | None = _reading(
         None,
         "--header/--no-header",
-        help="Whether the first row names the columns; else they are column_1, column_2 and so "
-        "on. (default: yes, or as the model was fitted)",
+        help="Whether the first row holds column names; otherwise columns are column_1, column_2 "
+        "and so on. (default: yes, or as in training)",
     )
     features: Path | None = _reading(
         None,
-        help="Numbers that stand beside the table, such as embeddings: an .npy file, row by row.",
+        metavar="FILE.npy",
+        help="More numbers for each row, such as embeddings; one row per row of the table.",
     )
 
 
-_cluster = partial(typer.Option, rich_help_panel="Cluster", show_default=False)
+_cluster = partial(typer.Option, rich_help_panel=CLUSTER_PANEL, show_default=False)
 
 
 class ClusterOptions(NamedTuple):
@@ -95,25 +100,27 @@ class ClusterOptions(NamedTuple):
     scheduler: str | None = _cluster(
         None,
         metavar="ADDRESS",
-        help="A Dask cluster whose workers read the files of DATA, which may be a pattern in "
-        "quotes ('data/*.parquet'), such as tcp://10.0.0.1:8786.",
+        help="Address of a Dask scheduler, such as tcp://10.0.0.1:8786. Its workers read DATA, "
+        "which may be a quoted pattern ('data/*.parquet').",
     )
     workers: int | None = _cluster(
-        None, min=1, help="The same with so many processes that are started on this machine."
+        None, min=1, metavar="N", help="Start a local Dask cluster of N worker processes instead."
     )
 
 
-Threads = Annotated[int | None, typer.Option(help="Threads. [default: all cores]")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
-SummaryAsJson = Annotated[
-    bool, typer.Option("--json", help="Print the summary as JSON on stdout.")
+Threads = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Threads. (default: all cores)", rich_help_panel=LIMITS_PANEL),
 ]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
+SummaryAsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 
 
 def grouped(command):
     """Make a command whose parameters of a named tuple's type are groups of options.
 
-    Every field of the tuple becomes an option; its default tells the option's default, too.
+    Every field of the tuple becomes an option with the field's default. The command gets the
+    option ``--help-all`` as well.
     """
     signature = inspect.signature(command, eval_str=True)
     groups, spread = {}, []
@@ -128,7 +135,10 @@ def grouped(command):
             kind = inspect.Parameter.KEYWORD_ONLY
             spread.append(inspect.Parameter(field, kind, default=default, annotation=annotation))
 
-    def run(**given):
+    kind = inspect.Parameter.KEYWORD_ONLY
+    spread.append(inspect.Parameter("help_all", kind, default=False, annotation=HelpAll))
+
+    def run(help_all=False, **given):
         for name, group in groups.items():
             given[name] = group(*(given.pop(field) for field in group._fields))
         return command(**given)

@@ -1,7 +1,8 @@
 """``fewlabels predict``: from a model and a file to scores."""
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -19,7 +20,28 @@ from .options import (
 )
 from .streams import STREAM, Format, format_of, input_file, output_file, output_or_stream
 from .terminal import progress, show
+from .terminal.help import OUTPUT_PANEL
 from .terminal.say import say
+
+_detail = partial(typer.Option, rich_help_panel=OUTPUT_PANEL, show_default=False)
+
+
+class OutputOptions(NamedTuple):
+    """How scores are written."""
+
+    format: Format | None = _detail(
+        None,
+        help="Format of standard input and output. (default: detected; output as DATA, or CSV)",
+    )
+    prefix: str = _detail("", help="Prefix for the new columns, in case their names are taken.")
+    skip_missing: bool = _detail(
+        False, "--skip-missing", help="Don't score rows with missing numbers."
+    )
+    safe_cells: bool = _detail(
+        False,
+        "--safe-cells",
+        help="Put an apostrophe before text that a spreadsheet would run as a formula.",
+    )
 
 
 @grouped
@@ -29,78 +51,57 @@ def predict(
         Path,
         argument(
             metavar="DATA",
-            help="Rows to score: a table with the model's columns, in any order and with others "
-            "between them, or a matrix; - for standard input.",
+            help="Rows to score: a table with the model's columns in any order, or a matrix; "
+            "- for standard input.",
         ),
     ],
     of_reading: ReadingOptions,
     of_cluster: ClusterOptions,
+    of_output: OutputOptions,
     out: Annotated[
         Path | None,
         plain_option(
             "-o",
             "--output",
-            help="Table to write: .csv, .tsv (or .csv.gz, .tsv.gz) or .parquet; - for standard "
+            metavar="FILE",
+            help="Table to write: .csv, .tsv, .csv.gz, .tsv.gz or .parquet; - for standard "
             "output. (default: standard output, unless it is a terminal)",
         ),
     ] = None,
-    format: Annotated[
-        Format | None,
-        plain_option(
-            help="Format of standard input and output. (default: found by looking at standard "
-            "input; standard output is written as DATA is, CSV if that is another format)"
-        ),
-    ] = None,
-    prefix: Annotated[
-        str,
-        typer.Option(help="Put before the names of the new columns, where they are taken."),
-    ] = "",
-    skip_missing: Annotated[
-        bool,
-        typer.Option(
-            "--skip-missing", help="Leave the new columns blank in rows with missing numbers."
-        ),
-    ] = False,
-    safe_cells: Annotated[
-        bool,
-        typer.Option(
-            "--safe-cells",
-            help="Put an apostrophe before texts that a spreadsheet would take for formulas.",
-        ),
-    ] = False,
     n_jobs: Threads = None,
     quiet: Quiet = False,
     json: SummaryAsJson = False,
 ):
-    """Score the rows of DATA: all its columns, and the columns score, label and one more.
+    """Score the rows of DATA and write them with a score, a label and a probability.
 
-    Machines of one class: the score is positive inside; the label is "inside" (it belongs
-    to the normal class) or "outside"; p_value is the share of normal rows that are at most as
-    normal, where the model is calibrated (--target-fpr). pusvm, pu-ensemble: the score is
-    positive for the class that is looked for; the label is its name, or what marked unlabelled
-    rows in training (mostly a blank), the column positive is True or False, and probability that
-    of the class. s3vm: the label is one of the classes. Of two classes, the score is positive for
-    the greater one, or the later one in the alphabet, and probability is that of this class. Of
-    three or more, the score is that of the label, and there is a column "probability CLASS" for
-    each.
+    ```
+    fewlabels predict m.fewlabels new.csv -o scored.csv
+    fewlabels predict m.fewlabels - < new.csv > scored.csv
+    ```
 
-    Cells of DATA come out as they are, those that begin with "=" included: a spreadsheet may
-    calculate these, so pass --safe-cells where DATA is not trusted.
+    The new columns depend on the model:
 
-    CSV, TSV and Parquet files are read and written piece by piece, however large they are. A
-    matrix gives a table of the new columns only.
+    - anomaly detector: score (positive inside), label ("inside" or "outside") and p_value (small
+      for anomalies)
+    - positive and unlabelled: score, label (the class, or blank), positive (True or False) and
+      probability
+    - several classes: score, label (a class) and a probability, or "probability CLASS" for each
+      of three or more classes
+
+    Other cells are copied unchanged. Pass --safe-cells if you don't trust DATA and will open the
+    output in a spreadsheet. Files of any size are processed piece by piece.
     """
     from ..jobs.scoring import score_file
 
     out = output_or_stream(out)
     with (
-        input_file(data, format) as (rows_of, form),
-        output_file(out, form := format or form or format_of(data)) as written,
+        input_file(data, of_output.format) as (rows_of, form),
+        output_file(out, form := of_output.format or form or format_of(data)) as written,
         progress.observing("reading the model", quiet, timed=True) as observer,
     ):
         summary = score_file(
-            model, rows_of, written, prefix=prefix, skip_missing=skip_missing,
-            safe_cells=safe_cells, n_jobs=n_jobs, form=form if out == STREAM else None,
+            model, rows_of, written, prefix=of_output.prefix, skip_missing=of_output.skip_missing,
+            safe_cells=of_output.safe_cells, n_jobs=n_jobs, form=form if out == STREAM else None,
             observer=observer, **values_of(of_reading), **values_of(of_cluster),
         )  # fmt: skip
     summary |= {"data": str(data), "output": str(out)}

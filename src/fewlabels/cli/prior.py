@@ -19,13 +19,14 @@ from .options import (
     values_of,
 )
 from .terminal import progress, show
+from .terminal.help import COLUMNS_PANEL, LIMITS_PANEL
 from .terminal.say import say
 
 Convention = StrEnum("Convention", ["unlabeled", "pooled"])
 PriorQuiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print the estimate and no notes.")
+    bool, typer.Option("--quiet", "-q", help="Print the estimate without notes.")
 ]
-PriorJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
+PriorJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 class RowOptions(NamedTuple):
@@ -33,7 +34,8 @@ class RowOptions(NamedTuple):
 
     positive: str | None = typer.Option(
         None,
-        help="The class to look for, where the target has two values that are no numbers.",
+        metavar="CLASS",
+        help="The positive class, if the target has two values that aren't numbers.",
         rich_help_panel=ROWS_PANEL,
     )
     drop: list[str] | None = options.DROP
@@ -43,9 +45,8 @@ class RowOptions(NamedTuple):
     dates: list[str] | None = options.DATES
     missing: Missing = typer.Option(
         Missing.impute,
-        help="Missing numbers: impute fills them in with the median; skip leaves out rows "
-        "that have some; refuse stops.",
-        rich_help_panel=ROWS_PANEL,
+        help="Missing numbers: fill in the median, skip the row, or refuse the table.",
+        rich_help_panel=COLUMNS_PANEL,
     )
     scale: bool | None = options.SCALE
     merge_case: bool | None = options.MERGE_CASE
@@ -55,16 +56,19 @@ class EstimateOptions(NamedTuple):
     """How the prior is estimated."""
 
     method: str = typer.Option(
-        "auto", help="Estimator: auto is the one that proved best; any other word lists them all."
+        "auto",
+        metavar="NAME",
+        help="Estimator. An unknown name lists all of them. (default: auto)",
+        show_default=False,
     )
-    confidence: float = typer.Option(0.9, help="Level of the interval.")
+    confidence: float = typer.Option(0.9, metavar="LEVEL", help="Confidence level.")
     convention: Convention = typer.Option(
         Convention.unlabeled,
-        help="unlabeled: share of positives among the unlabelled rows, which is what 'fit "
-        "--prior' takes; pooled: among all rows.",
+        help="Share of positives among the unlabelled rows (as in 'fit --prior'), or among all "
+        "rows (pooled).",
     )
     n_jobs: Threads = None
-    seed: int = typer.Option(0, help="Seed of the estimate.")
+    seed: int = typer.Option(0, metavar="N", help="Seed.", rich_help_panel=LIMITS_PANEL)
 
 
 @grouped
@@ -73,15 +77,16 @@ def prior(
         Path,
         argument(
             metavar="DATA",
-            help="Table (.csv, .tsv, .parquet) or matrix (.npz with X and y, .svmlight, .libsvm, "
-            ".svm, .txt).",
+            help="Table (.csv, .tsv, .parquet, .xlsx, .jsonl, database) or matrix (.npz with X "
+            "and y, .svmlight).",
         ),
     ],
     target: Annotated[
         str,
         plain_option(
-            help="Column that names the class of the positive rows and is blank, or has one "
-            "other value, in the unlabelled ones. (npz: an array; svmlight: y.)"
+            metavar="COLUMN",
+            help="Column with the positive class, and blanks or one other value in unlabelled "
+            "rows.",
         ),
     ],
     of_rows: RowOptions,
@@ -92,8 +97,12 @@ def prior(
 ):
     """Estimate the class prior: the share of positives among the unlabelled rows.
 
-    This supposes that the labelled positives are a random sample of all positives. With
-    the same seed it is the estimate that "fit" makes by itself.
+    ```
+    fewlabels prior fraud.csv --target fraud
+    ```
+
+    The estimate assumes that the labelled positives are a random sample of all positives. It is
+    the prior that 'fewlabels fit' uses with the same seed.
     """
     from ..jobs.priors import prior as estimate
 
@@ -108,7 +117,7 @@ def prior(
     level, ends = show.percent(summary["confidence"]), (summary["low"], summary["high"])
     marked = show.mark(summary["unlabeled"])
     show.lines([
-        (f"{level} interval", show.interval(*ends)),
+        (f"{level} CI", show.interval(*ends)),
         ("method", summary["method"]),
         ("positive", f"{summary['rows_labeled']:,} rows labelled {quoted(summary['positive'])}"),
         ("unlabelled", f"{summary['rows_unlabeled']:,} rows, {marked}"),

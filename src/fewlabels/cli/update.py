@@ -16,6 +16,7 @@ from .options import (
     values_of,
 )
 from .terminal import progress, show
+from .terminal.help import OUTPUT_PANEL
 from .terminal.say import say
 
 
@@ -25,38 +26,56 @@ class UpdateOptions(NamedTuple):
     data: Path | None = argument(
         None,
         metavar="[MORE]",
-        help="Rows to add: a table with the model's columns, in any order, or a matrix. May "
-        "be left out with --consolidate.",
+        help="Rows to add: a table with the model's columns, or a matrix. Optional with "
+        "--consolidate.",
     )
     target: str | None = typer.Option(
         None,
-        help="Column with the classes, blank where they are unknown. (default: the target "
-        "that the model was fitted to, if MORE has it; else all rows are unlabelled)",
+        metavar="COLUMN",
+        help="Column with the classes, blank where unknown. (default: the model's target, if "
+        "MORE has it)",
     )
-    no_labels: bool = typer.Option(False, "--no-labels", help="Take all rows as unlabelled.")
+    no_labels: bool = typer.Option(False, "--no-labels", help="Treat all rows as unlabelled.")
     output: Path | None = plain_option(
-        None, "-o", "--output", help="Model file to write. (default: MODEL itself)"
+        None, "-o", "--output", metavar="FILE", help="Model file to write. (default: MODEL)"
     )
     skip_missing: bool = typer.Option(
-        False, "--skip-missing", help="Leave out rows with missing numbers."
+        False,
+        "--skip-missing",
+        help="Skip rows with missing numbers.",
+        rich_help_panel=OUTPUT_PANEL,
     )
     block: int = typer.Option(
-        1, min=1, help="Rows added at a time: faster per row, another order."
+        1,
+        min=1,
+        metavar="N",
+        help="Add N rows at a time; faster, but in a different order.",
+        rich_help_panel=OUTPUT_PANEL,
     )
     consolidate: bool = typer.Option(
         False,
         "--consolidate",
-        help="Afterwards train on all rows afresh and keep the better of both solutions.",
+        help="Then retrain on all rows and keep the better solution.",
     )
     probability: bool = typer.Option(
         True,
-        help="Calibrate the probabilities anew, where the model has them; takes as long as "
-        "some fits. Without it 'predict' gives none afterwards.",
+        help="Recalibrate probabilities, which takes as long as a few fits. Without it, 'predict' "
+        "gives none.",
+        rich_help_panel=OUTPUT_PANEL,
     )
     new_classes: list[str] = typer.Option(
-        [], "--new-class", help="Class in the labels that MODEL does not have; can be repeated."
+        [],
+        "--new-class",
+        metavar="CLASS",
+        help="Accept a class that MODEL doesn't have. Repeatable.",
+        show_default=False,
     )
-    force: bool = typer.Option(False, "--force", help="Replace the output even if it is no model.")
+    force: bool = typer.Option(
+        False,
+        "--force",
+        help="Replace the output even if it is not a model.",
+        rich_help_panel=OUTPUT_PANEL,
+    )
 
 
 @grouped
@@ -65,7 +84,7 @@ def update(
         Path,
         argument(
             metavar="MODEL",
-            help="Model that holds its training rows, as 'fewlabels fit' writes an s3vm.",
+            help="Model that stores its training rows: an s3vm, or one fitted with --rows.",
         ),
     ],
     options: UpdateOptions,
@@ -73,14 +92,17 @@ def update(
     quiet: Quiet = False,
     json: SummaryAsJson = False,
 ):
-    """Add the rows of MORE to MODEL and follow its solution to where they move it.
+    """Add new rows to a model without its training file.
 
-    The result meets its conditions as exactly as a fit and takes milliseconds per row; of an s3vm
-    it is a local minimum, and a fit to all rows may find a better one (--consolidate). Columns are
-    scaled and encoded as when the model was fitted. The whole file is checked before the
-    first row is added, and MODEL is replaced at the moment the new one is complete.
+    ```
+    fewlabels update m.fewlabels more.csv
+    fewlabels update m.fewlabels --consolidate
+    ```
 
-    Rows count as new, also those that are in the model already.
+    Updates take milliseconds per row and satisfy the same optimality conditions as a fit. For an
+    s3vm the result is a local minimum; --consolidate looks for a better one. MODEL is replaced
+    only after the whole file has been checked and added. Rows are added even if the model
+    already has them.
     """
     from ..jobs.updating import update as update_model
 
@@ -115,7 +137,7 @@ def _print(summary):
         ("ms per row", took),
         ("steps", steps),
         ("objective", show.number(summary["objective"])),
-        ("violation", show.number(summary["violation"])),
+        ("KKT violation", show.number(summary["violation"])),
         ("duality gap", show.gap(summary["duality_gap"])),
         ("consolidation", _consolidation(summary)),
         ("probabilities", _calibration(summary)),

@@ -81,13 +81,17 @@ def _rates(held, y, names, comparison):
     told = (
         "labelled rows get their own class from machines that were trained without their labels."
     )
-    rates = [_compared(comparison, n) or counted(_RIGHT, right, n, told, cross_fitted_interval)]
+    rates = [
+        _compared(comparison, n)
+        or counted(_RIGHT, right, n, told, cross_fitted_interval, "accuracy")
+    ]
     for k, name in enumerate(names if len(names) == 2 else ()):
         own = truth == k
         hits, n_own = int(np.sum(answers[own] == k)), int(np.sum(own))
         title = f"Rows of '{name}' that are recognised"
         told = "labelled rows of this class."
-        rates.append(counted(title, hits, n_own, told, cross_fitted_interval))
+        term = f"recall of '{name}'"
+        rates.append(counted(title, hits, n_own, told, cross_fitted_interval, term))
     return rates, []
 
 
@@ -104,7 +108,7 @@ def _compared(comparison, n):
     rows = comparison.rows
     ends = cross_fitted_interval(float(ours["score"]) * rows, rows)
     how = f"{words.rows(comparison.rows)} with a label held out, as in the comparison with others."
-    return Rate(_RIGHT, float(ours["score"]), ends, how)
+    return Rate(_RIGHT, float(ours["score"]), ends, how, "accuracy")
 
 
 def _table(fit, unlabelled, held, names):

@@ -23,12 +23,16 @@ class Group:
 
 @dataclass(frozen=True)
 class Rate:
-    """An expected rate, where it lies with 90 % confidence, and how it is known."""
+    """An expected rate, its 90 % confidence interval, and how it is known.
+
+    ``term`` is the field's word for it, such as "precision"; empty if there is none.
+    """
 
     name: str
     value: float
     interval: tuple[float, float] | None
     source: str
+    term: str = ""
 
 
 class Excerpt(NamedTuple):

@@ -111,9 +111,10 @@ def _rates(hidden, marked, n_unlabelled, name, prior):
         f"The share of '{name}' times the share of them that is found, over the share marked "
         f"({words.percent(marked / n_unlabelled)}); the median of what the uncertainty of these "
         "allows.",
+        "precision",
     )
     title = f"Share of '{name}' that is found"
-    return [precision, Rate(title, found.recall, found.recall_interval, told)], []
+    return [precision, Rate(title, found.recall, found.recall_interval, told, "recall")], []
 
 
 def _ranking(fit, scores, order, name, chances=True):

@@ -22,21 +22,18 @@ _PEER = "scikit-learn OneClassSVM"
 
 def demo(
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="Folder for what the demo writes.")
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Output folder.")
     ] = Path("demo-output"),
-    data: Annotated[
-        Data, typer.Option(help="Which of scikit-learn's bundled data sets.")
-    ] = Data.digits,
-    digit: Annotated[int, typer.Option(min=0, max=9, help="The digit that is normal.")] = 8,
+    data: Annotated[Data, typer.Option(help="One of scikit-learn's data sets.")] = Data.digits,
+    digit: Annotated[int, typer.Option(min=0, max=9, help="The normal digit.")] = 8,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Leave out the timing on 16,173 images.")
+        bool, typer.Option("--quick", help="Skip the timing on 16,173 images.")
     ] = False,
 ):
-    """Learn one class of a real data set, score everything else, compare and draw.
+    """Train on one class of a real data set, compare with scikit-learn and draw a picture.
 
-    Two thirds of the rows of one class are learnt from, with the same code that "fit" and
-    "predict" run, once with settings chosen and a report, once as scikit-learn has them; the
-    rest of them and all other rows are scored.
+    The demo trains on two thirds of the rows of one class, with the code behind 'fewlabels fit',
+    and scores all other rows.
     """
     from ...io.atomic import replacing
     from .data import split_data, write_split

@@ -45,10 +45,21 @@ def command_line(context):
 
 def lines(pairs, err=False):
     """Print aligned names and values, leaving out those without a value."""
-    pairs = [(name, value) for name, value in pairs if value is not None]
-    width = max(len(name) for name, _ in pairs)
-    for name, value in pairs:
-        say(f"  {name:<{width}}  {value}", err=err)
+    sections({"": pairs}, err)
+
+
+def sections(parts, err=False):
+    """Print titled groups of names and values, all aligned; ``parts`` maps titles to pairs."""
+    known = {
+        title: [(name, value) for name, value in pairs if value is not None]
+        for title, pairs in parts.items()
+    }
+    width = max(len(name) for pairs in known.values() for name, _ in pairs)
+    for title, pairs in known.items():
+        if title and pairs:
+            say(title, err=err)
+        for name, value in pairs:
+            say(f"  {name:<{width}}  {value}", err=err)
 
 
 def number(value):
@@ -107,5 +118,5 @@ def columns(schema):
     if categories:
         words.append(f"{len(categories):,} of categories with {sum(categories):,} values")
     if texts:
-        words.append(f"{len(texts):,} of texts with {sum(texts):,} words and their like")
+        words.append(f"{len(texts):,} of texts with {sum(texts):,} terms")
     return f"{total:,} ({', '.join(words)})"

@@ -1,4 +1,4 @@
-"""Lines for people about a model."""
+"""Lines for people about a model: the answer first, then how it was fitted."""
 
 from ...io.errors import quoted
 from ...io.models.machines import MACHINES, cautions
@@ -8,38 +8,59 @@ from . import show
 _LONGEST_NAME = 10
 
 
-def summary_lines(summary):
-    """Names and values for people, of a model's metadata in any format."""
+def answer_lines(summary):
+    """What was found and how certain it is: names and values, of metadata in any format."""
     training = summary["training"]
-    rows = training["rows"]
-    read = f" of {training['rows_read']:,} read" if rows != training["rows_read"] else ""
-    tuning = training.get("tuning")
-    seconds = show.number(training["seconds"])
-    if tuning:
-        seconds += f", choosing settings {show.number(tuning['seconds'] - training['seconds'])}"
-    if "seconds_in_all" in training:
-        seconds += f", all in all {show.number(training['seconds_in_all'])}"
-    beside = training.get("baselines") or {}
-    why = training.get("choice")
+    compared = training.get("baselines") or {}
     return [
         *(_caution(sentence) for sentence in cautions(training)),
         ("delivered", (training.get("delivered") or {}).get("sentence")),
-        ("machine", None if why is None else f"{summary['machine']}: {why}"),
-        ("odd rows", training.get("odd_rows")),
+        *_ANSWERS[MACHINES[summary["machine"]].learns_from](training),
+        *_expected(training),
+        ("comparison", compared.get("verdict")),
+        ("instead", compared.get("instead")),
+        ("converged", None if training["converged"] else "no, stopped before its tolerance"),
+    ]
+
+
+def how_lines(summary):
+    """How a model was fitted: names and values, of metadata in any format."""
+    training = summary["training"]
+    rows = training["rows"]
+    read = f" of {training['rows_read']:,} read" if rows != training["rows_read"] else ""
+    why = training.get("choice")
+    return [
+        ("model", None if why is None else f"{summary['machine']}: {why}"),
+        ("anomalies", training.get("odd_rows")),
         ("settings", training.get("settings")),
         ("rows", f"{rows:,}{read}"),
         ("columns", show.columns(summary["schema"])),
-        *_LINES[MACHINES[summary["machine"]].learns_from](training),
+        *_DETAILS[MACHINES[summary["machine"]].learns_from](training),
         ("objective", show.number(training["objective"])),
         ("duality gap", show.gap(training["duality_gap"])),
         ("rounds", f"{training['rounds']:,}" if training["rounds"] else None),
-        ("converged", None if training["converged"] else "no, stopped before its tolerance"),
-        ("beside others", beside.get("verdict")),
-        ("instead", beside.get("instead")),
-        ("seconds", seconds),
-        ("rows held", _held(training)),
+        ("seconds", _seconds(training)),
+        ("rows stored", _held(training)),
         ("updates", _updates(training.get("updates"))),
     ]
+
+
+def _seconds(training):
+    seconds, tuning = show.number(training["seconds"]), training.get("tuning")
+    if tuning:
+        seconds += f", choosing settings {show.number(tuning['seconds'] - training['seconds'])}"
+    if "seconds_in_all" in training:
+        seconds += f", total {show.number(training['seconds_in_all'])}"
+    return seconds
+
+
+def _expected(training):
+    """Error rates that the report estimated, by their usual names."""
+    for name, rate in (training.get("expected") or {}).items():
+        value = f"{rate['value']:.3g}"
+        if rate["low"] is not None:
+            value += f" (90 % CI {show.interval(rate['low'], rate['high'])})"
+        yield name, value
 
 
 def _caution(sentence):
@@ -49,49 +70,64 @@ def _caution(sentence):
     return (start.lower(), rest) if is_short else ("caution", sentence)
 
 
-def _normal_lines(training):
+def _normal_answer(training):
     counted = training["rows_counted"]
     sample = "" if counted == training["rows"] else f" of {counted:,} counted"
     return [
-        ("support vectors", _support(training)),
-        ("threshold", _threshold(training)),
         ("training rows outside", show.share(training["rows_outside"], counted) + sample),
+        ("threshold", _threshold(training)),
+    ]
+
+
+def _normal_details(training):
+    return [
+        ("support vectors", _support(training)),
         ("radius", show.number(training["radius"])),
     ]
 
 
-def _positive_lines(training):
+def _positive_answer(training):
     unlabeled = training["rows_unlabeled"]
     found = training["unlabeled_predicted_positive"]
     if found is not None:
         found = f"{show.share(found, unlabeled)} of the unlabelled rows"
-    vectors, in_pile = _support(training), training["support_vectors_unlabeled"]
+    return [("predicted positive", found), ("class prior", _prior(training))]
+
+
+def _positive_details(training):
+    vectors, unlabeled = _support(training), training["support_vectors_unlabeled"]
     if vectors is not None:
-        vectors += f", {in_pile:,} of them unlabelled rows"
+        vectors += f", {unlabeled:,} of them unlabelled rows"
     return [
         ("positive", f"{training['rows_labeled']:,} rows labelled {quoted(training['positive'])}"),
-        ("unlabelled", f"{unlabeled:,} rows, {show.mark(training['unlabeled'])}"),
-        ("class prior", _prior(training)),
+        ("unlabelled", _unlabelled(training)),
         ("lambda", show.number(training["lam"])),
-        ("predicted positive", found),
         ("support vectors", vectors),
     ]
 
 
-def _class_lines(training):
-    labeled, found = training["rows_labeled"], training["unlabeled_predicted"]
-    unlabeled = training["rows_unlabeled"]
-    shares = ", ".join(f"{quoted(k)} {show.share(n, unlabeled)}" for k, n in (found or {}).items())
+def _classes_answer(training):
+    unlabeled, found = training["rows_unlabeled"], training["unlabeled_predicted"] or {}
+    shares = ", ".join(f"{quoted(k)} {show.share(n, unlabeled)}" for k, n in found.items())
+    return [("predicted", f"{shares} of the unlabelled rows" if unlabeled and shares else None)]
+
+
+def _classes_details(training):
+    labeled = training["rows_labeled"]
     return [
         ("labelled", f"{sum(labeled.values()):,} rows: {show.counted(labeled)}"),
-        ("unlabelled", f"{unlabeled:,} rows, {show.mark(training['unlabeled'])}"),
-        ("predicted", f"{shares} of the unlabelled rows" if unlabeled and shares else None),
+        ("unlabelled", _unlabelled(training)),
         ("support vectors", _support(training)),
-        ("violation", show.number(training["violation"])),
+        ("KKT violation", show.number(training["violation"])),
     ]
 
 
-_LINES = {"normal": _normal_lines, "positive": _positive_lines, "classes": _class_lines}
+_ANSWERS = {"normal": _normal_answer, "positive": _positive_answer, "classes": _classes_answer}
+_DETAILS = {"normal": _normal_details, "positive": _positive_details, "classes": _classes_details}
+
+
+def _unlabelled(training):
+    return f"{training['rows_unlabeled']:,} rows, {show.mark(training['unlabeled'])}"
 
 
 def _support(training):
@@ -106,8 +142,8 @@ def _threshold(training):
         return None
     n = training["calibration_rows"]
     if n + 1 < 1 / rate:
-        return f"no row is called outside: {n:,} rows are too few for {show.percent(rate)}"
-    return f"{show.percent(rate)} of new normal rows fall outside, by {n:,} rows scored as if new"
+        return f"flags no row: {n:,} rows are too few for a rate of {show.percent(rate)}"
+    return f"{show.percent(rate)} of new normal rows expected outside, calibrated on {n:,} rows"
 
 
 def _held(training):
@@ -129,4 +165,4 @@ def _prior(training):
     if not training["prior_estimated"]:
         return f"{value}, as given"
     ends = show.interval(training["prior_low"], training["prior_high"])
-    return f"{value}, estimated; {show.percent(training['prior_confidence'])} interval {ends}"
+    return f"{value}, estimated; {show.percent(training['prior_confidence'])} CI {ends}"

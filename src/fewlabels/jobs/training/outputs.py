@@ -9,18 +9,34 @@ from ..wording import listening
 
 
 def write_report_of(path, model, **parts):
-    """Write the report of a model that is saved already; gives what the user should know.
+    """Write the report of a model that is saved already, and return messages for the user.
 
-    The parts are what :func:`fewlabels.report.collect` asks for.
+    The parts are the arguments of :func:`fewlabels.report.collect`. The error rates that the
+    report estimates are added to the metadata, under "expected".
     """
     from ...report import collect, write_report
 
     try:
         with listening() as messages:
-            write_report(path, collect(model_path=model, **parts))
+            contents = collect(model_path=model, **parts)
+            write_report(path, contents)
+            parts["metadata"]["training"]["expected"] = _expected(contents.findings.rates)
     except KeyboardInterrupt:
         raise Interrupted(f"{model} is written, but not its report.") from None
     return messages
+
+
+def _expected(rates):
+    """Rates by their usual names, such as "precision", with the ends of their intervals."""
+    return {
+        rate.term: {
+            "value": rate.value,
+            "low": rate.interval and rate.interval[0],
+            "high": rate.interval and rate.interval[1],
+        }
+        for rate in rates
+        if rate.term
+    }
 
 
 def check_model_output(model, force, inputs):

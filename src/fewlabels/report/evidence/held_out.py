@@ -170,13 +170,13 @@ def group_of(fit, held, value, title):
     return Group(title, fit.decisions[trained], "Scored by the machine that was trained on them.")
 
 
-def counted(name, hits, n, how, interval=counted_interval):
-    """A rate of which ``hits`` of ``n`` rows were counted; ``how`` goes on after these numbers.
+def counted(name, hits, n, how, interval=counted_interval, term=""):
+    """A rate of which ``hits`` of ``n`` rows were counted; ``how`` continues after these numbers.
 
     ``interval`` is ``cross_fitted_interval`` for rows that were scored by cross-fitted models.
     """
     told = f"{words.count(hits)} of {words.count(n)} {how}"
-    return Rate(name, hits / n, interval(hits, n), told)
+    return Rate(name, hits / n, interval(hits, n), told, term)
 
 
 class Hidden(NamedTuple):
