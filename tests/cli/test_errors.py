@@ -106,7 +106,7 @@ FIT = {
         "cannot add to pu-ensemble models; leave the option out",
     ),
     "balance of words": (_csv(GOOD), ["d.csv", "--balance", "x"], "it must be 'labels', 'none'"),
-    "C-star": (_csv(GOOD), ["d.csv", "--C-star", "0"], "--C-star 0 is out of range"),
+    "C-star": (_csv(GOOD), ["d.csv", "--C-star", "-1"], "--C-star -1 is out of range"),
     "C-star for svdd": (
         _csv(GOOD),
         ["d.csv", "--C-star", "1"],

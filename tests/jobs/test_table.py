@@ -120,7 +120,7 @@ def test_settings_are_chosen_as_on_the_command_line(tmp_path, seed):
 @pytest.fixture(scope="module")
 def reported(seed=0):
     """A fit with all that belongs to it, in little time."""
-    return fit_table(people(seed, ["ill", "well"]), "state", time_budget=3, random_state=0)
+    return fit_table(people(seed, ["ill", "well"]), "state", time_budget=10, random_state=0)
 
 
 def test_everything_there(reported):

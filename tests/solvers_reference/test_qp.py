@@ -113,5 +113,5 @@ def test_refuses_an_unbounded_problem():
 
 def test_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "clarabel", None)
-    with pytest.raises(ImportError, match=r"pip install fewlabels\[qp\]"):
+    with pytest.raises(ImportError, match=r"pip install 'fewlabels\[qp\]'"):
         solve_qp(real_problem("iris-0"))
