@@ -79,7 +79,7 @@ def test_one_class_settings_are_those_of_tune(run, normal, tmp_path, option, cls
 
 def test_labels_decide_settings(run, few, pile, tmp_path):
     for path, cls, machine, words in (
-        (pile, PUSVM, "pusvm", "at telling held-out positives from the pile"),
+        (pile, PUSVM, "pusvm", "candidates (held-out positives vs. unlabelled rows)"),
         (few, S3VM, "s3vm", "on held-out labels"),
     ):
         model = tmp_path / f"{path.stem}.m"

@@ -42,7 +42,7 @@ STATED = [
 ]
 # A number behind the word "default" that is none of the forms above.
 # Defaults of other libraries, which this one can't check.
-THEIRS = [("README.md", "defaults: 0"), ("one-class-guide.md", "default is 0.5")]
+THEIRS = [("one-class-guide.md", "default is 0.5")]
 LOOSE = re.compile(r"\bdefaults?(?: is| of|:|,)? `?(\d[\d.,]*\d|\d)")
 
 

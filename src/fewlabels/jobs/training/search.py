@@ -166,8 +166,8 @@ def _source(machine, tuning, search):
     if len(table) < 2:
         return "defaults; too few labels to compare others"
     if MACHINES[machine].learns_from == "positive":
-        rank = "best" if tuning.chosen else "as good as any"
-        return f"{rank} of {len(table)} at telling held-out positives from the pile{ended}"
+        rank = "best" if tuning.chosen else "tied for best"
+        return f"{rank} of {len(table)} candidates (held-out positives vs. unlabelled rows){ended}"
     if not tuning.chosen:
         return (
             f"defaults; none of {len(table) - 1} others was clearly better on held-out labels"
