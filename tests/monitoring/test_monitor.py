@@ -192,3 +192,14 @@ def test_what_cannot_be_watched_is_refused(model):
 def test_one_value_forever_raises_no_alarm(model):
     monitor = Monitor(model, calibration=np.zeros((50, 3)))
     assert not monitor.update(np.zeros((2000, 3))).alarms.any()
+
+
+def test_scores_alone_follow_calibration_rows():
+    rng = np.random.default_rng(0)
+    model = SVDD().fit(rng.normal(size=(100, 2)))
+    monitor = Monitor(model, rng.normal(size=(200, 2)))
+    monitor.update(rng.normal(size=(50, 2)))
+    shifted = model.score_samples(rng.normal(size=(400, 2)) + 3.0)
+    assert monitor.update_scores(shifted).alarms.any()
+    change = monitor.change()
+    assert not change.features and change.interval[0] <= change.began <= change.interval[1]

@@ -187,7 +187,7 @@ class Monitor:
             Scores by the frozen model, without NaN.
         X : {array-like, sparse matrix, DataFrame}, default=None
             The rows, which :meth:`change` compares. With None it reports only when the change
-            began.
+            began, also for rows that came before.
 
         Returns
         -------
@@ -195,6 +195,8 @@ class Monitor:
         """
         scores = np.asarray(scores, dtype=np.float64).ravel()
         checked(scores, len(scores), self.n_rows_)
+        if X is None and len(scores):
+            self._kept.drop_columns()
         X = np.zeros((len(scores), 0)) if X is None else _rows(X)
         first, n = self.n_rows_, len(scores)
         p_values, log_evidence = np.empty(n), np.empty(n)

@@ -1,7 +1,7 @@
 """Rows that a monitor keeps to explain an alarm: the latest ones, and a sample of earlier ones."""
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -64,6 +64,14 @@ class KeptRows:
             self.recent.append((row, float(draws[k])))
             if len(self.recent) > self.window:
                 self._leave(*self.recent.popleft())
+
+    def drop_columns(self):
+        """Keep scores alone: rows without columns follow, and can't be compared with others."""
+        if self.names in (None, 0):
+            return
+        self.names = 0
+        self.recent = deque((replace(row, cells=np.zeros(0)), d) for row, d in self.recent)
+        self.earlier = [replace(row, cells=np.zeros(0)) for row in self.earlier]
 
     def _leave(self, row, draw):
         if len(self.earlier) < self.size:
