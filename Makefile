@@ -12,7 +12,7 @@ OLDEST_TESTS ?= tests/io tests/cli tests/portability tests/estimators/test_ecosy
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format package oldest docs bench wheels sanitize clean
+.PHONY: help demo test lint format package oldest docs bench wheels sanitize tables clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -52,6 +52,9 @@ sanitize: $(VENV)/installed-test ## Run the core's tests and fuzz programs with 
 bench: $(VENV)/installed-benchmarks ## Run the benchmarks that need no data of their own, quickly
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/million.py --quick
+
+tables: $(VENV)/installed-test ## Fill the tables of README and docs/benchmarks.md from benchmarks/results.json
+	$(BIN)/python benchmarks/results.py tables
 
 clean: ## Remove the environment, caches and results
 	rm -rf $(VENV) $(OLDEST) .cache .pytest_cache .ruff_cache .import_linter_cache .mypy_cache build dist
