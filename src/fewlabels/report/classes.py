@@ -85,14 +85,21 @@ def _rates(held, y, names, comparison):
         _compared(comparison, n)
         or counted(_RIGHT, right, n, told, cross_fitted_interval, "accuracy")
     ]
+    unknown = []
     for k, name in enumerate(names if len(names) == 2 else ()):
         own = truth == k
         hits, n_own = int(np.sum(answers[own] == k)), int(np.sum(own))
+        if not n_own:
+            unknown.append(
+                f"The recall of '{name}' is not known: the time ended before labelled rows of "
+                "this class were held out."
+            )
+            continue
         title = f"Rows of '{name}' that are recognised"
         told = "labelled rows of this class."
         term = f"recall of '{name}'"
         rates.append(counted(title, hits, n_own, told, cross_fitted_interval, term))
-    return rates, []
+    return rates, unknown
 
 
 def _compared(comparison, n):
