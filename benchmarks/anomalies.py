@@ -32,6 +32,7 @@ from pathlib import Path
 
 import numpy as np
 from common import (
+    ADBENCH,
     data_folder,
     load_set,
     machine,
@@ -43,10 +44,7 @@ from common import (
     write_text,
 )
 
-SETS = [
-    "annthyroid", "breastw", "cardio", "http", "landsat", "letter", "magic_gamma", "musk",
-    "pageblocks", "satellite", "shuttle", "spambase", "vowels", "waveform", "wbc", "wdbc", "wine",
-]  # fmt: skip
+SETS = ADBENCH
 CHOSEN_ON, SHOWN_ON = SETS[::2], SETS[1::2]
 CONFIRMED, DRAWS, ENOUGH = (0, 1, 5, 20), (10, 11), 20
 WIDE, NARROW, SVM, RULE = "SVDD, 1/d", "SVDD, neighbor_gamma", "OneClassSVM", "SVDD, width by rule"

@@ -21,6 +21,11 @@ from pathlib import Path
 
 import numpy as np
 
+# The sets of ADBench in the data folder, as ``adbench_NAME``.
+ADBENCH = [
+    "annthyroid", "breastw", "cardio", "http", "landsat", "letter", "magic_gamma", "musk",
+    "pageblocks", "satellite", "shuttle", "spambase", "vowels", "waveform", "wbc", "wdbc", "wine",
+]  # fmt: skip
 # Colours told apart also without colour vision; ours is always the first.
 COLOURS = ["#0b63a5", "#d1641a", "#5a8f3c", "#8c6bb1", "#7f7f7f"]
 

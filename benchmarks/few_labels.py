@@ -157,13 +157,13 @@ def ours(X, y, known, new, seconds):
         warnings.simplefilter("ignore")
         fit = fit_table(frame, "class", time_budget=seconds, report=False)
         passed = time.perf_counter() - started
-        told = fit.predict(pd.DataFrame(new, columns=columns))
+        predicted = fit.predict(pd.DataFrame(new, columns=columns))
         score = fit.model.decision_function(pd.DataFrame(new, columns=columns))
     p = np.asarray(fit.model.predict_proba(pd.DataFrame(new, columns=columns)))[:, 1]
     facts = fit.metadata["training"]
     tuning = facts["tuning"] or {}
     return (
-        np.asarray(told["label"] == "yes"), score, p, passed,
+        np.asarray(predicted["label"] == "yes"), score, p, passed,
         {"settings": facts["settings"], "unlabeled_rows": tuning.get("unlabeled_rows")},
     )  # fmt: skip
 

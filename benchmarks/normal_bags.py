@@ -24,6 +24,7 @@ import warnings
 
 import numpy as np
 from common import (
+    ADBENCH,
     data_folder,
     load_set,
     machine,
@@ -35,10 +36,7 @@ from common import (
     write_text,
 )
 
-SETS = [
-    "annthyroid", "breastw", "cardio", "http", "landsat", "letter", "magic_gamma", "musk",
-    "pageblocks", "satellite", "shuttle", "spambase", "vowels", "waveform", "wbc", "wdbc", "wine",
-]  # fmt: skip
+SETS = ADBENCH
 CHOSEN_ON, SHOWN_ON = SETS[::2], SETS[1::2]
 # Sets of earlier measurements, on which bags were first tried.
 FOURTEEN = [name for name in SETS if name not in ("http", "magic_gamma", "shuttle")]

@@ -83,7 +83,7 @@ def check(one):
 
 
 def add(results, others):
-    """Results with the entries of others, which replace those of the same name."""
+    """Results with the entries of others, which replace entries of the same name."""
     known = {one["name"]: one for one in results["entries"]}
     given = others["entries"] if isinstance(others, dict) else others
     known |= {one["name"]: check(one) for one in given}

@@ -72,14 +72,14 @@ def test_what_is_clearly_better_is_delivered(run, tmp_path, seed):
     done = run("fit", table, "--target", "kind", "-o", model, "--report", page,
                "--time-budget", 200, "--json")  # fmt: skip
     assert done.code == 0, done.err
-    told = json.loads(done.out)
-    assert told["machine"] == told["training"]["machine"] == NAME
-    assert told["parameters"]["method"] == NAME
-    delivered = told["training"]["delivered"]
+    summary = json.loads(done.out)
+    assert summary["machine"] == summary["training"]["machine"] == NAME
+    assert summary["parameters"]["method"] == NAME
+    delivered = summary["training"]["delivered"]
     assert delivered["instead_of"] == "s3vm" and 0.0 < delivered["low"] < delivered["high"]
     difference = delivered["score"] - delivered["score_of_other"]
     assert delivered["low"] < difference < delivered["high"]
-    beside = told["training"]["baselines"]
+    beside = summary["training"]["baselines"]
     assert beside["worse_than"] == [] and beside["offer"] is None and beside["instead"] is None
     assert [line["name"] for line in beside["table"] if line["ours"]] == [TREES]
     # The file on disk is the delivered one, complete.
@@ -239,10 +239,10 @@ class Clock:
 def test_which_method_is_preferred(scores, machines, place):
     found = measured(*scores, machines=machines)
     assert found.preferred().name == f"method {place}"
-    told = found.result(Clock(), found.preferred())
-    assert told.table["name"][told.table["ours"]].item() == f"method {place}"
+    summary = found.result(Clock(), found.preferred())
+    assert summary.table["name"][summary.table["ours"]].item() == f"method {place}"
     models = {m.name for m in found.found.methods if m.machine}
-    assert not models & set(told.worse_than)  # nothing that can be had is clearly better
+    assert not models & set(summary.worse_than)  # nothing that can be had is clearly better
 
 
 def test_another_method_in_the_place_of_ours(comparison):

@@ -59,12 +59,12 @@ def test_held_out_accuracies_and_gains_are_those_of_the_folds(rng):
     accuracy = found.candidates["accuracy"].to_numpy()
     assert found.candidates["gain"].to_numpy() == pytest.approx(accuracy - accuracy[0])
     assert "class_ratio" not in found.chosen
-    told = found.unlabeled_rows
-    assert told.low < told.gain < told.high
-    if found.chosen["kernel"] == "trees" and not told.used:
-        assert told.gain == pytest.approx(found.candidates["gain"].iloc[1])
+    change = found.unlabeled_rows
+    assert change.low < change.gain < change.high
+    if found.chosen["kernel"] == "trees" and not change.used:
+        assert change.gain == pytest.approx(found.candidates["gain"].iloc[1])
     again = pickle.loads(pickle.dumps(model)).tuning_
-    assert again.unlabeled_rows == told and "95 % interval" in str(again.unlabeled_rows)
+    assert again.unlabeled_rows == change and "95 % interval" in str(again.unlabeled_rows)
     assert np.mean(model.predict(X) == truth) > 0.65
 
 

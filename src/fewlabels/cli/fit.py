@@ -214,7 +214,8 @@ class EffortOptions(NamedTuple):
         DEFAULT_BUDGET,
         metavar="SECONDS",
         help="Time for the whole command; large tables are sampled to fit. 0: default settings "
-        f"and all rows, and at most a few seconds after the fit. (default: {DEFAULT_BUDGET:g})",
+        "and all rows; what follows the fit takes a few seconds or a fifth of its time. "
+        f"(default: {DEFAULT_BUDGET:g})",
     )
     tol: float | None = _limit(
         None, metavar="NUMBER", help="Solver tolerance. (default: 0.001, pu-ensemble 0.01)"

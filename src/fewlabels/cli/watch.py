@@ -33,7 +33,9 @@ class AlarmOptions(NamedTuple):
         None, metavar="SHARE", help="Alert this share of normal rows."
     )
     fdr: float | None = _rate_plain(
-        None, metavar="Q", help="Alert rows so that at most this share of the alerts is normal."
+        None,
+        metavar="Q",
+        help="Alert rows so that on average at most this share of the alerts is normal.",
     )
     calibration: Path | None = _rate_plain(
         None,
@@ -138,7 +140,7 @@ def _print(summary):
     """Counts, and what changed; on standard error, as standard output holds the rows."""
     change = summary["change"]
     say(f"{summary['rows']:,} rows watched", err=True)
-    told = [
+    lines = [
         ("without a score", f"{summary['skipped']:,}" if summary["skipped"] else None),
         ("alerts", f"{summary['alerts']:,}"),
         ("alarms", f"{summary['alarms']:,}"),
@@ -147,8 +149,8 @@ def _print(summary):
     if change is not None:
         low, high = (row + 1 for row in change.interval)
         names = [f.name for f in change.features if f.changed][:5]
-        told += [
+        lines += [
             ("began", f"row {change.began + 1:,} ({low:,} to {high:,}, 90 %)"),
             ("changed", ", ".join(names) or "no single feature"),
         ]
-    show.lines(told, err=True)
+    show.lines(lines, err=True)

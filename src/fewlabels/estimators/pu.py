@@ -149,7 +149,7 @@ class PUSVM(TwoClassMachine):
     objective_ : float
         Regularised risk (4) at the solution, with ``risk_intercept_``.
     duality_gap_ : float
-        Upper bound on how far the objective is from the optimum; for the ramp loss, that of the
+        Upper bound on how far the objective is from the optimum; for the ramp loss, the gap of the
         last convex step. NaN if the kernel matrix isn't positive semi-definite.
     n_iter_ : int
         Iterations; pair steps of "decomposition" and "usmo".

@@ -49,7 +49,7 @@ class ClassShift:
 class Labelled:
     """Scores of calibration rows by class: the first class, or unlabelled rows; and the second.
 
-    ``share`` is that of the second class before the change. Of unlabelled rows, ``mixed`` are of
+    ``share`` is the second class's share before the change. Of unlabelled rows, ``mixed`` are of
     the second class: the prior, or 0 where the first class is pure.
     """
 

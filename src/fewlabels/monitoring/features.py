@@ -159,10 +159,10 @@ def _numbers(old, new):
         effect = max(effect, float(abs(np.diff(counts[:, 1] / counts.sum(axis=1))[0])))
     tests = [p for p in tests if not np.isnan(p)]
     p = min(1.0, len(tests) * min(tests)) if tests else 1.0
-    told = [
+    summaries = [
         {"mean": float(v.mean()), "deviation": float(v.std())} if len(v) else {} for v in values
     ]
-    return float(p), effect, *told, values
+    return float(p), effect, *summaries, values
 
 
 def _categories(old, new):
@@ -170,8 +170,8 @@ def _categories(old, new):
     names = list(pd.DataFrame([Counter(old), Counter(new)]).columns)
     shares = counts / counts.sum(axis=1, keepdims=True)
     largest = np.argsort(-np.abs(shares[1] - shares[0]), kind="stable")[:_MOST_WORDS]
-    told = [{names[k]: float(s[k]) for k in largest} for s in shares]
-    return _chi_square(counts), float(0.5 * np.abs(shares[1] - shares[0]).sum()), *told
+    summaries = [{names[k]: float(s[k]) for k in largest} for s in shares]
+    return _chi_square(counts), float(0.5 * np.abs(shares[1] - shares[0]).sum()), *summaries
 
 
 def _texts(old, new):
@@ -186,8 +186,8 @@ def _texts(old, new):
     p, shares = _presence_tests(seen, len(old), len(new))
     adjusted = false_discovery_control(p)
     order = np.argsort(p, kind="stable")[:_MOST_WORDS]
-    told = [{names[k]: float(s[k]) for k in order if adjusted[k] <= _RATE} for s in shares]
-    return float(adjusted.min()), float(np.abs(shares[1] - shares[0]).max()), *told
+    summaries = [{names[k]: float(s[k]) for k in order if adjusted[k] <= _RATE} for s in shares]
+    return float(adjusted.min()), float(np.abs(shares[1] - shares[0]).max()), *summaries
 
 
 def _presence(before, after):

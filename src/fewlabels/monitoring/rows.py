@@ -51,7 +51,7 @@ class KeptRows:
         self._name(X)
         n = len(scores)
         draws = np.array(self._draws(first, n))
-        # Only rows that stay are copied: those of the window, and those that will be sampled.
+        # Only rows that stay are copied: the window's, and rows that will be sampled.
         leaving, joining = np.arange(n), np.zeros(n, bool)
         joining[max(0, n - self.window) :] = True
         if n > self.window:

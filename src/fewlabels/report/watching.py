@@ -49,11 +49,11 @@ def _short(summary, change):
             f"The alarm came at row {change.alarm + 1:,}. The change began between rows {low} and "
             f"{high} (90 % interval). Rows are numbered as they were scored."
         )
-        told = tag("div", tag("p", more), class_="callout", role="note")
+        shown = tag("div", tag("p", more), class_="callout", role="note")
     elif summary["alarms"]:
-        lead, told = f"{summary['alarms']:,} alarms in {rows}.", None
+        lead, shown = f"{summary['alarms']:,} alarms in {rows}.", None
     else:
-        lead, told = f"No change was found in {rows}.", None
+        lead, shown = f"No change was found in {rows}.", None
     counts = [
         ("Rows read", words.count(summary["rows"])),
         ("Rows without a score", words.count(summary["skipped"])),
@@ -62,7 +62,7 @@ def _short(summary, change):
     ]
     if summary["learned"]:
         counts.append(("Rows learned", words.count(summary["learned"])))
-    return section("short", "In short", tag("p", lead, class_="lead"), told, _shift(change),
+    return section("short", "In short", tag("p", lead, class_="lead"), shown, _shift(change),
                    facts(counts))  # fmt: skip
 
 
@@ -150,12 +150,12 @@ def _features(change):
     return section("features", "What changed", *parts)
 
 
-def _value(feature, told):
+def _value(feature, shown):
     if feature.kind == "number":
-        if not told:
+        if not shown:
             return "missing"
-        return f"mean {words.number(told['mean'])}, deviation {words.number(told['deviation'])}"
-    items = [f"{name} {words.percent(share)}" for name, share in list(told.items())[:_WORDS]]
+        return f"mean {words.number(shown['mean'])}, deviation {words.number(shown['deviation'])}"
+    items = [f"{name} {words.percent(share)}" for name, share in list(shown.items())[:_WORDS]]
     return ", ".join(items) or "no words"
 
 

@@ -65,7 +65,7 @@ class Redraw(NamedTuple):
 
     @classmethod
     def of(cls, stream, share, seed):
-        """That of the next update of a stream; None without a split.
+        """The seed of a stream's next update; None without a split.
 
         Without a ``share``, as in models that earlier versions saved, it is the present one.
         Versions of a stream never repeat.

@@ -36,16 +36,16 @@ def split_data(name, digit):
         classes = data.target.astype(str).to_numpy()
         normal, scale = str(digit), False
         story = (
-            "scikit-learn's digits: 1,797 scanned digits of 8 x 8 pixels. A machine that has "
-            f"seen nothing but {digit}s decides what is no {digit}."
+            "scikit-learn's digits: 1,797 scanned digits of 8 x 8 pixels. The model is "
+            f"trained on {digit}s only, and must reject all other digits."
         )
     else:
         data = load_breast_cancer(as_frame=True)
         classes = np.array(data.target_names)[data.target]
         normal, scale = "benign", True
         story = (
-            "Wisconsin breast cancer (scikit-learn): 569 biopsies with 30 measurements. A machine "
-            "that has seen nothing but benign ones decides what is not benign."
+            "Wisconsin breast cancer (scikit-learn): 569 biopsies with 30 measurements. The model "
+            "is trained on benign ones only, and must reject the malignant ones."
         )
     chosen = np.random.default_rng(0).permutation(np.flatnonzero(classes == normal))
     train = np.sort(chosen[: 2 * len(chosen) // 3])

@@ -1,7 +1,7 @@
 """Where an S3VM without a balancing constraint decides, given the class ratio.
 
-Without a constraint f follows the class ratio of the labels. Probabilities follow that of the
-unlabelled rows: their mean is the ratio. The intercept moves so that both agree on the classes.
+Without a constraint f follows the labels' class ratio. Probabilities follow the ratio of the
+unlabelled rows: it is their mean. The intercept moves so that both agree on the classes.
 """
 
 from dataclasses import replace

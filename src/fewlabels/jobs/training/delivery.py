@@ -118,16 +118,16 @@ def _facts(method, comparison, machine):
     of_other = score - float(line["difference"])
     than = "clearly better than" if line["clear"] else "higher than"
     why = (
-        f"its held-out {what} is {than} that of {machine} ({shown(score)} vs "
+        f"its held-out {what} is {than} {machine}'s ({shown(score)} vs "
         f"{shown(of_other)}, 95 % CI of the difference {shown(float(line['low']))} to "
         f"{shown(float(line['high']))})"
     )
-    told = f"{MACHINES[method.machine].title}, because {why}"
+    sentence = f"{MACHINES[method.machine].title}, because {why}"
     if MACHINES[machine].keeps_rows:
-        told += f"; it takes no updates, --rows keeps the {machine}, which does"
+        sentence += f"; it takes no updates, --rows keeps the {machine}, which does"
     facts = {
         "machine": method.machine, "instead_of": machine, "measure": comparison.measure,
         "score": score, "score_of_other": of_other, "low": float(line["low"]),
-        "high": float(line["high"]), "sentence": told,
+        "high": float(line["high"]), "sentence": sentence,
     }  # fmt: skip
     return facts, why

@@ -107,8 +107,8 @@ def why_settings(machine, estimator, tuning, search, names=None):
         for name in CHOSEN
         if parameters.get(name) is not None and (name, parameters[name]) != ("kernel", "rbf")
     ]
-    told = ": ".join(filter(None, [", ".join(shown), _source(machine, tuning, search)]))
-    return told + _class_ratio_words(estimator, names) + _unlabeled_words(tuning)
+    words = ": ".join(filter(None, [", ".join(shown), _source(machine, tuning, search)]))
+    return words + _class_ratio_words(estimator, names) + _unlabeled_words(tuning)
 
 
 def _class_ratio_words(estimator, names):
@@ -128,13 +128,13 @@ def _class_ratio_words(estimator, names):
 
 def _unlabeled_words(tuning):
     """What unlabelled rows change, if that was compared."""
-    told = tuning and tuning.unlabeled_rows
-    if not told:
+    change = tuning and tuning.unlabeled_rows
+    if not change:
         return ""
-    used = "learnt from" if told.used else "left out"
+    used = "learnt from" if change.used else "left out"
     return (
-        f"; unlabelled rows are {used}: they change held-out accuracy by {told.gain:+.3f} "
-        f"(95 % interval {told.low:+.3f} to {told.high:+.3f})"
+        f"; unlabelled rows are {used}: they change held-out accuracy by {change.gain:+.3f} "
+        f"(95 % interval {change.low:+.3f} to {change.high:+.3f})"
     )
 
 

@@ -444,8 +444,8 @@ def _trained(prepared, fitted, request, budget, observer):
         prepared, fitted, known = use_anomalies(prepared, fitted, request, budget, observer)
     else:
         observer.step("testing the model against chance")
-        tests, told = test_model(fitted, prepared.X, y, budget.test())
-        fitted.messages.extend(told)
+        tests, messages = test_model(fitted, prepared.X, y, budget.test())
+        fitted.messages.extend(messages)
     metadata = _described(prepared, fitted, request, observer, tests)
     metadata["training"] |= {} if known is None else {"anomalies": known}
     return Training(prepared, fitted, metadata, tests=tests, budget=budget)
@@ -474,14 +474,14 @@ def _delivered(training, request, kept, observer):
     method = None if comparison is None else comparison.preferred
     if method is None or not method.machine:
         return training
-    found, told = None, kept
+    found, instead = None, kept
     if not kept:
         seconds = training.budget.to_deliver()
-        found, told = deliver(method, training, request, seconds=seconds, observer=observer)
+        found, instead = deliver(method, training, request, seconds=seconds, observer=observer)
     facts = training.metadata["training"]
     if found is None:
-        told = instead_of(kept, method) if kept else told
-        facts["baselines"]["instead"] = observer.words(told)
+        instead = instead_of(kept, method) if kept else instead
+        facts["baselines"]["instead"] = observer.words(instead)
         return training
     prepared = replace(
         training.prepared, choice=found.choice, settings=found.settings, search=found.search,

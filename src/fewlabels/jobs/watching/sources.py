@@ -108,7 +108,7 @@ class _Lines:
         for line in lines:
             row = self._open + line + b"\n"
             if row.count(b'"') % 2 and not row.lstrip().startswith(b"{") and not self._ended:
-                self._open = row  # a cell in quotes goes on in the next line
+                self._open = row  # a quoted cell continues on the next line
                 continue
             self._open = b""
             if row.strip():

@@ -1,7 +1,7 @@
 """The state of a watch in an SQLite file: every batch of rows is one transaction.
 
-A process may be killed at any moment. The file then holds the state after the last batch that was
-committed, with the number of rows read from each source, and the next process goes on from there.
+A process may be killed at any moment. The file then holds the state after the last committed
+batch, with the number of rows read from each source. The next process continues from there.
 """
 
 import json

@@ -67,7 +67,7 @@ def tune_table(estimator, X, y, weight, search):
     counted = np.ones(len(label), bool) if weight is None else weight > 0
     sizes = np.bincount(place[counted & (place >= 0)], minlength=len(classes))
     free = counted & (place < 0)
-    ratio, told = _ratio(estimator, X, y, weight, sizes, free, search)
+    ratio, about_ratio = _ratio(estimator, X, y, weight, sizes, free, search)
     candidates = _candidates(estimator, ratio is not None)
     first = candidates[0].parameters
     fewest = int(sizes.min() if len(classes) == 2 else min(sizes.sum() // 2, 4 * sizes.min()))
@@ -77,14 +77,14 @@ def tune_table(estimator, X, y, weight, search):
             why = "all rows have a label"
         reason = (
             f"The table has features in units of their own, and {why}, so the default for such "
-            f"tables is taken: a kernel of trees, learnt from the labelled rows alone.{told}"
+            f"tables is taken: a kernel of trees, from the labelled rows alone.{about_ratio}"
         )
         return Plan(first, reason, _shown(candidates[:1]).assign(accuracy=np.nan), CURVE)
     trial = _Trial(estimator, X, place, sizes, weight, ratio, search)
     trial.run(candidates)
     plan, best = _decided(candidates, trial)
     unlabeled = _helped(candidates, trial, best)
-    reason = plan.reason + told + ("" if unlabeled is None else f" {unlabeled}")
+    reason = plan.reason + about_ratio + ("" if unlabeled is None else f" {unlabeled}")
     return plan._replace(reason=reason + search.ended_early, unlabeled=unlabeled)
 
 

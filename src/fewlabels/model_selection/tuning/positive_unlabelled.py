@@ -32,8 +32,8 @@ _PATH = 2.0
 _FOLDS_OF_KERNELS = 3
 # What is said of the choice among all settings, and among kernels: another one, the one given.
 _RANKS = (
-    ("the best", "that of the settings given"),
-    ("the best", "that of the kernel for such rows"),
+    ("the best", "with the settings given, the best"),
+    ("the best", "with the kernel for such rows, the best"),
 )
 _NONE = ("; none is better.", "; none is better by more than a standard error.")
 # Around the width given, which comes first.

@@ -1,12 +1,15 @@
-"""A page of sections: the head, the title, the parts."""
+"""The shell of every page: an HTML document that needs no network."""
 
 from .elements import Html, tag
-from .html import POLICY, START
 from .style import STYLE
 
+# The first bytes of every report.
+START = "<!doctype html>\n<!-- fewlabels report -->\n"
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
-def document(title, parts):
-    """An HTML document that needs no network."""
+
+def document(title, parts, *below):
+    """A document of ``parts``, with elements ``below`` its title."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -16,5 +19,5 @@ def document(title, parts):
         tag("title", title),
         Html(f"<style>{STYLE}</style>"),
     )
-    body = tag("body", tag("header", tag("h1", title)), tag("main", *parts))
+    body = tag("body", tag("header", tag("h1", title), *below), tag("main", *parts))
     return f'{START}<html lang="en">\n{head}\n{body}\n</html>\n'

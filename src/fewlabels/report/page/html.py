@@ -1,12 +1,8 @@
 """A report as one HTML file that needs no network."""
 
-from .elements import Html, tag
+from .document import START, document
+from .elements import tag
 from .sections import PARTS, navigation
-from .style import STYLE
-
-# The first bytes of every report.
-START = "<!doctype html>\n<!-- fewlabels report -->\n"
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 def write_report(path, contents):
@@ -20,24 +16,10 @@ def write_report(path, contents):
 def page(contents, inline=False):
     parts = [part for part in (make(contents) for make in PARTS) if part is not None]
     title = f"What fewlabels learnt from {contents.source}"
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="referrer", content="no-referrer"),
-        tag("title", title),
-        Html(f"<style>{STYLE}</style>"),
+    made = ", model ".join(filter(None, (contents.created[:10], contents.model)))
+    return document(
+        title, parts, tag("p", made, class_="muted"), None if inline else navigation(parts)
     )
-    made = contents.created[:10]
-    header = tag(
-        "header",
-        tag("h1", title),
-        tag("p", ", model ".join(filter(None, (made, contents.model))), class_="muted"),
-        None if inline else navigation(parts),
-    )
-    body = tag("body", header, tag("main", *parts))
-    return f'{START}<html lang="en">\n{head}\n{body}\n</html>\n'
 
 
 def is_report(path):

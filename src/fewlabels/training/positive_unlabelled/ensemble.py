@@ -79,7 +79,7 @@ def ensemble_grams(kernels, vectors, n_jobs):
 def solve_ensemble(families, rows, settings, deadline):
     """Train both stages for every family of operators; the mean of what they find.
 
-    In a family each operator but the first is that of the entries squared.
+    In a family each operator but the first has the squared entries of the one before.
     """
     solved = []
     for place, grams in enumerate(families):
