@@ -12,7 +12,7 @@ OLDEST_TESTS ?= tests/io tests/cli tests/portability tests/estimators/test_ecosy
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format package oldest docs bench wheels sanitize tables clean
+.PHONY: help demo test lint format package oldest docs bench wheels sanitize tables changelog clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -23,11 +23,12 @@ demo: $(VENV)/installed ## Set up, learn one class of a real data set, compare, 
 test: $(VENV)/installed-test lint ## Set up, check style and layers, run all tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-lint: $(VENV)/installed-test ## Check style (ruff), types (mypy) and the direction of imports (import-linter)
+lint: $(VENV)/installed-test ## Check style (ruff), types (mypy), imports (import-linter) and spelling (codespell)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/codespell
 
 format: $(VENV)/installed-test ## Format the code and repair what can be repaired
 	$(BIN)/ruff check --fix .
@@ -55,6 +56,9 @@ bench: $(VENV)/installed-benchmarks ## Run the benchmarks that need no data of t
 
 tables: $(VENV)/installed-test ## Fill the tables of README and docs/benchmarks.md from benchmarks/results.json
 	$(BIN)/python benchmarks/results.py tables
+
+changelog: $(VENV)/installed-test ## Show the changelog entries of the next release (changelog.d)
+	$(BIN)/towncrier build --draft --version next
 
 clean: ## Remove the environment, caches and results
 	rm -rf $(VENV) $(OLDEST) .cache .pytest_cache .ruff_cache .import_linter_cache .mypy_cache build dist
