@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 from fewlabels.class_prior import BestBin, SaturatedLogistic
 from fewlabels.class_prior.methods._scores import cross_fitted_scores, logit_ranks
-from fewlabels.class_prior.methods.saturated import _Curves
+from fewlabels.class_prior.methods.saturated import Curves
 
 
 def saturating(rng, n_positive, n_unlabeled, steepness, midpoint):
@@ -31,7 +31,7 @@ def test_posterior_mean_is_near_a_direct_fit(rng):
     assert direct == pytest.approx(prior, abs=0.05)
 
     scores = np.concatenate([positives, pool])
-    curves = _Curves(scores, np.arange(len(scores)) < len(positives))
+    curves = Curves(scores, np.arange(len(scores)) < len(positives))
     p, u = np.arange(len(positives)), np.arange(len(pool))
     priors, weight = curves.priors([(p, u)], power=1.0)
     assert np.sum(priors * weight) == pytest.approx(direct, abs=0.03)
@@ -40,7 +40,7 @@ def test_posterior_mean_is_near_a_direct_fit(rng):
 def test_weights_by_brute_force(rng):
     positives, pool, _ = saturating(rng, 12, 30, 1.5, 0.0)
     scores = np.concatenate([positives, pool])
-    curves = _Curves(scores, np.arange(len(scores)) < len(positives))
+    curves = Curves(scores, np.arange(len(scores)) < len(positives))
     p, u = rng.integers(12, size=12), rng.integers(30, size=30)
     priors, weight = curves.priors([(p, u)], power=0.5)
     expected = []

@@ -27,9 +27,9 @@ def _data(seed=0, sparse=False):
     return (sp.csr_array(np.maximum(X, 0)) if sparse else X), y
 
 
-def _save(path, machine, X):
+def _save(path, machine, X, **facts):
     pipeline = Pipeline([("machine", machine)])
-    save_model(path, pipeline, describe("pusvm", {}, Schema("dense", X.shape[1]), {}))
+    save_model(path, pipeline, describe("pusvm", {}, Schema("dense", X.shape[1]), facts))
 
 
 @pytest.mark.parametrize(
@@ -78,3 +78,36 @@ def test_the_old_file_is_what_it_claims_to_be():
         metadata = json.loads(archive.read(models.MEMBER))
     assert metadata["versions"]["fewlabels"] == "0.1.0"
     assert "choice" not in metadata["training"]
+
+
+@pytest.mark.parametrize("sampling", ["two-sample", "one-sample"])
+def test_files_keep_propensity_weights_and_updates(tmp_path, sampling):
+    X, y = _data()
+    propensity = np.clip(0.2 + 0.1 * X[:, 0], 0.05, 1.0)
+    machine = PUSVM(0.3, sampling=sampling).fit(X, y, propensity=propensity)
+    _save(tmp_path / "m", machine, X, rows_held=True)
+    loaded = load_model(tmp_path / "m")[0][-1]
+    assert loaded.sampling == sampling
+    assert vars(loaded.propensity_weights_) == vars(machine.propensity_weights_)
+    for one in (machine, loaded):
+        one.partial_fit(X[:3] + 0.1, y[:3], propensity=propensity[:3]).forget([0])
+    np.testing.assert_allclose(loaded.decision_function(X), machine.decision_function(X))
+
+
+def test_graphs_and_explanations_of_a_model_with_propensities():
+    onnxruntime = pytest.importorskip("onnxruntime")
+    from fewlabels.inspection import explain
+    from fewlabels.onnx import to_onnx
+
+    X, y = _data()
+    machine = PUSVM(0.3, probability="isotonic")
+    machine.fit(X, y, propensity=np.clip(0.2 + 0.1 * X[:, 0], 0.05, 1.0))
+    session = onnxruntime.InferenceSession(to_onnx(machine).SerializeToString())
+    names = [output.name for output in session.get_outputs()]
+    found = session.run(names, {session.get_inputs()[0].name: X})
+    decision = machine.decision_function(X)
+    np.testing.assert_allclose(
+        np.ravel(found[names.index("score")]), decision, atol=1e-5 * np.abs(decision).max()
+    )
+    told = explain(machine, X[:3], background=X[:50])
+    np.testing.assert_allclose(told.contributions.sum(axis=1) + told.base, decision[:3], atol=1e-8)

@@ -15,6 +15,8 @@ from .estimate import estimate_within
 _WIDE = 0.4
 # Fewer positive rows than this are none.
 _NONE = 0.75
+# Quantile of a normal distribution for an interval at 90 %.
+_90 = 1.645
 
 
 class Prior(NamedTuple):
@@ -51,6 +53,26 @@ def find_prior(data, prior, seed, n_jobs, deadline):
     return _checked(_estimated(data, seed, n_jobs, deadline), len(data.unlabeled))
 
 
+def counted_prior(propensity, weight, mass):
+    """The Prior where labelled and unlabelled rows are one sample of known propensities.
+
+    A labelled row of propensity e stands for ``(1 - e) / e`` unlabelled positives (Horvitz and
+    Thompson 1952). That sum misses their number by a variance of ``sum (1 - e) / e`` over all
+    positives, which ``sum (1 - e) / e^2`` over the labelled ones estimates. ``mass`` is the weight
+    of the unlabelled rows.
+    """
+    hidden = weight * (1.0 - propensity) / propensity
+    share, error = hidden.sum() / mass, np.sqrt(np.sum(hidden / propensity)) / mass
+    if share >= 1.0:
+        raise ValueError(
+            f"the propensities imply {hidden.sum():.4g} positives among the unlabelled rows, and "
+            f"there are {mass:.4g}; check that each is P(labelled | positive, x) or pass prior="
+        )
+    edge = 0.25 / mass
+    low, high = np.clip([share - _90 * error, share + _90 * error], edge, 1.0 - edge)
+    return Prior(float(np.clip(share, edge, 1.0 - edge)), (float(low), float(high)))
+
+
 def estimated_prior(X, positive, seed, n_jobs):
     """The Prior estimated from rows as they are."""
     found = estimate_within(ENDLESS, X, positive, random_state=seed, n_jobs=n_jobs)
@@ -84,7 +106,7 @@ def _estimated(data, seed, n_jobs, deadline):
     Rows are put into an order that depends on their values alone, and a row of weight k is
     repeated k times, so that neither the order of rows nor weights in place of repetitions
     change the estimate. Under a precomputed kernel the similarities to the positive rows
-    stand for the columns.
+    stand for the columns. Factors from propensities weigh the positive rows' scores.
     """
     X = data.X
     if isinstance(data.kernel, Precomputed):
@@ -92,11 +114,16 @@ def _estimated(data, seed, n_jobs, deadline):
         X = X[:, columns]
     positive, weight = np.zeros(X.shape[0], dtype=bool), np.empty(X.shape[0])
     positive[data.positive] = True
-    weight[data.positive] = data.weight_positive
+    weight[data.positive] = data.given_weight_positive
     weight[data.unlabeled] = data.weight_unlabeled
     rows = value_order(X, positive, weight)
     X = sp.csr_array(X) if sp.issparse(X) else X
-    return estimate_within(deadline, X[rows], positive[rows], random_state=seed, n_jobs=n_jobs)
+    options = {"random_state": seed, "n_jobs": n_jobs}
+    if data.factor is not None:
+        factor = np.ones(X.shape[0])
+        factor[data.positive] = data.factor
+        options["factor"] = factor[rows][positive[rows]]
+    return estimate_within(deadline, X[rows], positive[rows], **options)
 
 
 def _row_sums(X, columns):

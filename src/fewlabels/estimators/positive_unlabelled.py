@@ -1,32 +1,39 @@
 """What the machines of positive and unlabelled rows share, and searches for their settings."""
 
 import numpy as np
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_consistent_length
 
 from .._threads import resolve_n_jobs
 from .._warn import warn
-from ..class_prior.finding import check_prior, find_prior
+from ..class_prior.finding import check_prior, counted_prior, find_prior
 from ..fitted import PUSVMFit
 from ..fitted.solution import ROUNDING, function_of, largest_value, run_by
 from ..gram import row_products
 from ..kernels import MIXTURE, Trees, centered, kind_of
 from ..labels.positive_unlabelled import are_ambiguous, read_labels
+from ..labels.propensity import read_propensity
 from ..training.grams import shift_of
 from ..training.positive_unlabelled.data import PUData, PURows
 from ..training.positive_unlabelled.leave_one_out import positives_left_out, unlabeled_left_out
+from ..training.positive_unlabelled.propensity import propensity_weights
 from ..training.positive_unlabelled.scores import quantile_cut
 from ..training.row_order import value_order
 from .calls import within_time
 
 # Rounding errors of kernel values are independent; a sum of them rarely is larger by this.
 _ROOM = 8.0
+# Where unlabelled rows may come from.
+SAMPLING = [StrOptions({"two-sample", "one-sample"})]
 # Share of max_time that estimating the prior may take.
 _FOR_PRIOR = 0.4
 # Attributes that ``read`` sets.
-_READ = ("classes_", "shape_fit_", "gamma_", "n_features_in_", "feature_names_in_", "_deformed")
+_READ = (
+    "classes_ shape_fit_ gamma_ n_features_in_ feature_names_in_ _deformed propensity_weights_"
+).split()
 
 
-def read(self, X, y, sample_weight=None, *, gathered=False):
+def read(self, X, y, sample_weight=None, propensity=None, *, gathered=False):
     """``PURows``; sets the attributes that follow from rows alone."""
     if y is None:
         raise ValueError(
@@ -65,10 +72,21 @@ def read(self, X, y, sample_weight=None, *, gathered=False):
     is_other = np.ones(len(positive), dtype=bool)
     is_other[rows.indices] = False
     others = np.flatnonzero(is_other)
+    options = {"n_jobs": resolve_n_jobs(self.n_jobs), "gathered": gathered}
+    data = PUData(centred, counted, rows.weight, kernel, **options)
+    held = {"X": rows.everything, "weight": rows.spread(rows.weights), "positive": positive}
+    self.propensity_weights_ = None
+    if propensity is not None:
+        propensity = read_propensity(propensity, positive)[positive & ~is_other]
+        self.propensity_weights_ = propensity_weights(
+            propensity, data.weight_positive, data.gram_positive, self.sampling == "one-sample"
+        )
+        factor = self.propensity_weights_(propensity)
+        data = PUData(centred, counted, rows.weight, kernel, factor=factor, **options)
+        held["factor"] = np.ones(len(positive))
+        held["factor"][rows.indices[data.positive]] = factor
     return PURows(
-        data=PUData(
-            centred, counted, rows.weight, kernel, resolve_n_jobs(self.n_jobs), gathered=gathered
-        ),
+        data=data,
         X=rows.X,
         numbers=rows.indices,
         n=len(positive),
@@ -76,14 +94,27 @@ def read(self, X, y, sample_weight=None, *, gathered=False):
         others=others,
         X_others=rows.everything[others],
         others_positive=positive[others],
-        held={"X": rows.everything, "weight": rows.spread(rows.weights), "positive": positive},
+        held=held,
+        propensity=propensity,
     )
+
+
+def refuse_propensity(propensity):
+    """Refuse propensities of rows that aren't in memory."""
+    if propensity is not None:
+        raise ValueError(
+            "propensity needs rows in memory as a NumPy array, a sparse matrix or a data frame; "
+            "pass a sample of the rows in one of these forms, or leave propensity out."
+        )
 
 
 def found_prior(self, rows):
     """The prior that a fit to ``rows`` takes: given and checked, or estimated."""
-    deadline = self._deadline.part(_FOR_PRIOR)
-    return find_prior(rows.data, self.prior, self._seed(), self.n_jobs, deadline)
+    deadline, data, weights = self._deadline.part(_FOR_PRIOR), rows.data, self.propensity_weights_
+    if self.prior == "estimate" and weights is not None and weights.one_sample:
+        mass = float(data.weight_unlabeled.sum())
+        return counted_prior(rows.propensity, data.given_weight_positive, mass)
+    return find_prior(data, self.prior, self._seed(), self.n_jobs, deadline)
 
 
 def transduction(self):
@@ -146,15 +177,37 @@ def scores_left_out(self, rows, found, function, left_out):
 # -- for searches --------------------------------------------------------------------------------
 
 
-def prior_of(machine, X, y, sample_weight=None):
+def prior_of(machine, X, y, sample_weight=None, propensity=None):
     """The Prior that ``fit`` of a new machine would take, and the classes."""
     machine._validate_params()
     check_prior(machine.prior)
-    rows = read(machine, X, y, sample_weight)
+    rows = read(machine, X, y, sample_weight, propensity)
     return found_prior(machine, rows), machine.classes_
 
 
-def fit_settings(machines, X, y, sample_weight=None, *, prior=None, gathered=False):
+def factors_of_new(self, propensity, positive):
+    """The argument "factor" of new rows for the stream of a model with propensities."""
+    weights = getattr(self, "propensity_weights_", None)
+    if weights is None:
+        if propensity is not None:
+            raise ValueError(
+                "this model was fitted without propensities, and new rows must not have any; "
+                "leave propensity out, or fit again with one per row."
+            )
+        return {}
+    factor = np.ones(len(positive))
+    if positive.any():
+        if propensity is None:
+            raise ValueError(
+                "this model was fitted with propensities; pass propensity for new labelled rows."
+            )
+        factor[positive] = weights(read_propensity(propensity, positive)[positive])
+    return {"factor": factor}
+
+
+def fit_settings(
+    machines, X, y, sample_weight=None, *, propensity=None, prior=None, gathered=False
+):  # fmt: skip
     """Fit machines that differ in lambda, prior, loss or solver to rows that are read once.
 
     Each starts from the one before. With ``prior`` that one holds for all machines, unchecked,
@@ -164,7 +217,7 @@ def fit_settings(machines, X, y, sample_weight=None, *, prior=None, gathered=Fal
         machine._validate_params()
         machine._check_settings()
     first, before, estimate = machines[0], None, prior
-    rows = read(first, X, y, sample_weight, gathered=gathered)
+    rows = read(first, X, y, sample_weight, propensity, gathered=gathered)
     for machine in machines:
         for name in _READ:
             if hasattr(first, name):

@@ -41,6 +41,7 @@ CONSTRAINTS: dict = {
     "lam": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither")],
     "loss": [StrOptions({"double-hinge", "ramp"})],
     "threshold": [StrOptions({"leave-one-out", "prior", "risk"})],
+    "sampling": positive_unlabelled.SAMPLING,
     "solver": [StrOptions({"auto", "decomposition", "usmo", "qp"})],
     "pos_label": "no_validation",
     "probability": PROBABILITY,
@@ -65,8 +66,9 @@ class PUSVM(TwoClassMachine):
     :class:`PUEnsemble` is usually more accurate and slower. Choose PUSVM if you need updates,
     a sparse model or a duality gap.
 
-    It assumes that the labelled positives are a random sample of all positives. It minimises an
-    unbiased estimate of the risk (Sansone et al. 2019, eq. (4)) of f(x) = <w, phi(x)> + b:
+    It assumes that the labelled positives are a random sample of all positives, unless ``fit``
+    gets their propensities. It minimises an unbiased estimate of the risk (Sansone et al. 2019,
+    eq. (4)) of f(x) = <w, phi(x)> + b:
 
     .. math:: \lambda \|w\|^2 + \pi \, E_P[\ell(f, +1) - \ell(f, -1)] + E_U[\ell(f, -1)]
 
@@ -96,6 +98,12 @@ class PUSVM(TwoClassMachine):
         ``predict``.
     pos_label : value of y or None, default=None
         The positive class, if it isn't the greater value of y.
+    sampling : {"two-sample", "one-sample"}, default="two-sample"
+        Where unlabelled rows come from, if ``fit`` gets propensities. "two-sample": a sample of
+        their own, in which positives are as in the population. "one-sample": the rows that were
+        left when some positives were labelled, so positives with large propensities are rare.
+        A labelled row of propensity e then has weight (1 - e) / e instead of 1 / e, and an
+        estimated prior follows from the propensities alone.
     loss : {"double-hinge", "ramp"}, default="double-hinge"
         "double-hinge" is ``max(-z, max(0, (1 - z) / 2))``, a convex problem. "ramp" is
         ``min(1, max(0, (1 - z) / 2))``, which limits the loss of wrong labels. It isn't convex:
@@ -128,6 +136,9 @@ class PUSVM(TwoClassMachine):
         The value of ``lam`` used.
     prior_interval_ : tuple of float or None
         Confidence interval of an estimated prior.
+    propensity_weights_ : PropensityWeights or None
+        How propensities became weights of the labelled rows: ``strength`` between 0 (equal
+        weights) and 1 (inverse propensities), ``n_clipped``, ``effective_size``.
     classes_ : ndarray of shape (2,)
         The value that marks unlabelled rows (also predicted for negatives), and the positive
         class.
@@ -169,7 +180,8 @@ class PUSVM(TwoClassMachine):
     Notes
     -----
     If obvious positives were labelled first, the estimated prior is too small and
-    ``prior_interval_`` doesn't show it. Sample weights act as repetitions.
+    ``prior_interval_`` doesn't show it, unless propensities are passed. Sample weights act as
+    repetitions.
 
     References
     ----------
@@ -213,11 +225,12 @@ class PUSVM(TwoClassMachine):
     random_state: Any = None
     verbose: bool = False
     probability: str | None = None
+    sampling: str = "two-sample"
 
     # -- fitting -------------------------------------------------------------------
 
     @fitting
-    def fit(self, X, y, sample_weight=None, callback=None) -> Self:
+    def fit(self, X, y, sample_weight=None, callback=None, *, propensity=None) -> Self:
         """Fit the machine.
 
         Parameters
@@ -233,20 +246,27 @@ class PUSVM(TwoClassMachine):
         callback : callable, default=None
             Called with the newest entry of ``history_`` after every round; returning
             True stops the fit.
+        propensity : float or array-like of shape (n_samples,), default=None
+            P(labelled | positive, x) of the labelled rows, in (0, 1]; values of other rows aren't
+            used. A labelled row of propensity e counts 1 / e times. Weights beyond ten times the
+            median are clipped, and all are shrunk towards equal ones as far as their variance
+            outweighs the bias that they remove. Their sum doesn't change. With
+            ``sampling="two-sample"`` only ratios of propensities matter.
         """
         self._check_settings()
         place = place_of(self, X, sample_weight)
         if place is not None:
+            positive_unlabelled.refuse_propensity(propensity)
             from .elsewhere.positive_unlabelled import fit_pu_elsewhere, read_positive
 
             positive, classes = read_positive(self, y, X.shape[0])
             return fit_pu_elsewhere(self, place.marked(positive=positive), classes, callback)
-        rows = positive_unlabelled.read(self, X, y, sample_weight)
+        rows = positive_unlabelled.read(self, X, y, sample_weight, propensity)
         prior = positive_unlabelled.found_prior(self, rows)
         self._fit_rows(rows, prior, callback=callback)
         return self
 
-    def path(self, X, y, *, lam=None, prior=None, sample_weight=None):
+    def path(self, X, y, *, lam=None, prior=None, sample_weight=None, propensity=None):
         """Fitted machines along a sequence of settings, each started from the one before.
 
         Changing lambda alone needs no new kernel value to start from; changing the prior
@@ -254,7 +274,7 @@ class PUSVM(TwoClassMachine):
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight, propensity
             As in :meth:`fit`.
         lam, prior : array-like of float, default=None
             The settings, of equal length when both are given; None keeps this machine's
@@ -268,7 +288,9 @@ class PUSVM(TwoClassMachine):
         machines = [
             clone(self).set_params(**setting) for setting in positive_unlabelled.zipped(lam, prior)
         ]
-        return positive_unlabelled.fit_settings(machines, X, y, sample_weight)
+        return positive_unlabelled.fit_settings(
+            machines, X, y, sample_weight, propensity=propensity
+        )
 
     def _check_settings(self):
         check_prior(self.prior)
@@ -354,11 +376,13 @@ class PUSVM(TwoClassMachine):
 
     # -- updates -------------------------------------------------------------------
 
-    _FIXED = ("prior", "lam", "loss", *KernelMachine._FIXED)
+    _FIXED = ("prior", "lam", "loss", "sampling", *KernelMachine._FIXED)
 
     @available_if(_refuse_ramp)
     @fitting
-    def partial_fit(self, X, y=None, classes=None, sample_weight=None) -> Self:
+    def partial_fit(
+        self, X, y=None, classes=None, sample_weight=None, *, propensity=None
+    ) -> Self:  # fmt: skip
         """Add rows and follow the solution: what ``fit`` on all rows would give.
 
         The first call on a new machine is ``fit``. ``gamma_``, ``prior_`` and, under the linear
@@ -375,14 +399,17 @@ class PUSVM(TwoClassMachine):
             Not needed; refused when these are not ``classes_``.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; rows of weight <= 0 are left out.
+        propensity : float or array-like of shape (n_samples,), default=None
+            As in ``fit``, for the new labelled rows of a model that was fitted with propensities.
+            ``propensity_weights_`` stays what it is.
         """
         if not self.__sklearn_is_fitted__():
-            self.fit(X, y, sample_weight)
+            self.fit(X, y, sample_weight, propensity=propensity)
             check_classes(classes, self.classes_)
             return self
         self._ready_stream()
         check_classes(classes, self.classes_)
-        return self._add(X, y, sample_weight)
+        return self._add(X, y, sample_weight, propensity)
 
     @consistent
     def leave_one_out_decisions(self, indices=None) -> np.ndarray:
@@ -414,11 +441,12 @@ class PUSVM(TwoClassMachine):
         _refuse_ramp(self)
         return super()._ready_stream()
 
-    def _read_new(self, X, y, sample_weight):
+    def _read_new(self, X, y, sample_weight, propensity):
         X = self._rows_to_score(X)
         new = FitRows(X, *check_weight(sample_weight, X))
         positive = read_more_labels(y, X.shape[0], self.classes_)
-        return {"X": X, "weight": new.spread(new.weights), "positive": positive}
+        factor = positive_unlabelled.factors_of_new(self, propensity, positive)
+        return {"X": X, "weight": new.spread(new.weights), "positive": positive, **factor}
 
     def _describe(self):
         rows, found, lam = self._trained_now()

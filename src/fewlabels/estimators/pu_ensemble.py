@@ -77,7 +77,8 @@ class PUEnsemble(TwoClassMachine):
     Use it if some rows of one class are labelled and the other rows may belong to it too. It is
     usually more accurate than :class:`PUSVM`, at several times the cost. It can't be updated.
 
-    It assumes that the labelled positives are a random sample of all positives.
+    It assumes that the labelled positives are a random sample of all positives, unless ``fit``
+    gets their propensities.
 
     First stage: for a grid of kernel widths and costs, bags of support vector machines separate
     bootstrap samples of the positives from as many unlabelled rows. The mean over the bags is one
@@ -111,7 +112,7 @@ class PUEnsemble(TwoClassMachine):
         ``1 / (n_features * X.var())`` and "auto" is ``1 / n_features``.
     n_bags : int, default=30
         Number of bags, the same for all members, > 0. More bags reduce random variation.
-    pos_label, cache_size, n_jobs
+    pos_label, cache_size, n_jobs, sampling
         As in :class:`PUSVM`.
     random_state : int, RandomState or None, default=None
         Seed of the bags, of the sample that a large fit starts from and of the prior's
@@ -130,6 +131,8 @@ class PUEnsemble(TwoClassMachine):
     ----------
     prior_, prior_interval_, classes_, support_vectors_, coef_, gamma_, n_support_, history_
         As of :class:`PUSVM`.
+    propensity_weights_ : PropensityWeights or None
+        As of :class:`PUSVM`. Bags draw labelled rows with these weights.
     kernel_ : str or kernel
         The kernel of the fit: ``kernel``, or what "auto" stood for.
     gammas_ : ndarray of shape (n_kernels,)
@@ -221,6 +224,7 @@ class PUEnsemble(TwoClassMachine):
             SharedLeaves,
         ],
         "n_bags": [Interval(Integral, 1, None, closed="left")],
+        "sampling": positive_unlabelled.SAMPLING,
         "pos_label": "no_validation",
     }
 
@@ -237,11 +241,12 @@ class PUEnsemble(TwoClassMachine):
     random_state: Any = None
     verbose: bool = False
     max_time: float | None = None
+    sampling: str = "two-sample"
 
     # -- fitting -------------------------------------------------------------------
 
     @fitting
-    def fit(self, X, y, sample_weight=None) -> Self:
+    def fit(self, X, y, sample_weight=None, *, propensity=None) -> Self:
         """Fit both stages.
 
         Parameters
@@ -253,9 +258,11 @@ class PUEnsemble(TwoClassMachine):
             ``pos_label``) marks positive rows, the other one unlabelled rows.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; rows of weight <= 0 are left out. They act as repetitions.
+        propensity : float or array-like of shape (n_samples,), default=None
+            As in :meth:`PUSVM.fit`.
         """
         check_prior(self.prior)
-        rows = positive_unlabelled.read(self, X, y, sample_weight)
+        rows = positive_unlabelled.read(self, X, y, sample_weight, propensity)
         self.prior_, self.prior_interval_ = positive_unlabelled.found_prior(self, rows)
         distinct = DistinctRows(rows.data, rows.X)
         engine = Settings(

@@ -8,6 +8,7 @@ from .deciding import agreeing, class_of
 from .function import Function
 from .late import Late
 from .positive_unlabelled import PUEnsembleFit, PUFit, PUSVMFit
+from .propensity import PropensityWeights
 from .rows import TrainingRows
 from .solution import OneClassSolution, Solution
 
@@ -27,6 +28,7 @@ __all__ = [
     "PUFit",
     "PUSVMFit",
     "Part",
+    "PropensityWeights",
     "Solution",
     "TrainingRows",
     "TwoSidedCurve",

@@ -20,7 +20,8 @@ class PUStream(ConvexStream):
 
     Positive rows are not on the path: when they come or go, the similarities of the others move,
     and lambda with ``lam="auto"``. A row's "sum" is that of its kernel values with the positive
-    rows, times their weights, and its "similarity" the mean.
+    rows, times their weights, and its "similarity" the mean. Where rows have a "factor", the
+    weights of the positive ones are multiplied by it.
     """
 
     derived_values = (*ConvexStream.derived_values, "sum", "similarity")
@@ -34,6 +35,11 @@ class PUStream(ConvexStream):
 
     # -- rows -----------------------------------------------------------------------------------
 
+    def _weights(self, places):
+        """Weights of positive rows."""
+        weight, factor = self.rows["weight"][places], self.rows.get("factor")
+        return weight if factor is None else weight * factor[places]
+
     def positives(self):
         """Places of the positive rows with a weight."""
         rows = self.rows
@@ -46,11 +52,12 @@ class PUStream(ConvexStream):
         state = self.rows.state()
         return TrainingRows(state["X"], state["weight"], state["positive"].astype(np.int8))
 
-    def add(self, X, weight, positive):
+    def add(self, X, weight, positive, **factor):
         self._mend()
         zeros, before = np.zeros(X.shape[0]), self.positives()
         self._sums_are_known = False
-        places = super().add(X, weight=weight, positive=positive, sum=zeros, similarity=zeros)
+        values = {"sum": zeros, "similarity": zeros, **factor}
+        places = super().add(X, weight=weight, positive=positive, **values)
         sums = self.rows["sum"].copy()
         sums[places] = self._span(before, places)
         self._set_sums(sums)
@@ -84,7 +91,7 @@ class PUStream(ConvexStream):
 
     def _span(self, places, at):
         """The same with the rows' weights."""
-        return self._sum(places, self.rows["weight"][places], at)
+        return self._sum(places, self._weights(places), at)
 
     def _set_sums(self, sums):
         self.rows["sum"] = sums
@@ -92,13 +99,13 @@ class PUStream(ConvexStream):
 
     def _sum_afresh(self):
         positives = self.positives()
-        self.positive_weight = float(self.rows["weight"][positives].sum())
+        self.positive_weight = float(self._weights(positives).sum())
         self._largest_weight = self.positive_weight
         self._set_sums(self._span(positives, np.arange(self.rows.n_places)))
 
     def _change(self, places, sign):
         """Rows at ``places`` join the positive ones, or leave them."""
-        self.positive_weight += sign * float(self.rows["weight"][places].sum())
+        self.positive_weight += sign * float(self._weights(places).sum())
         self._largest_weight = max(self._largest_weight, self.positive_weight)
         if self.positive_weight < _LEFT * self._largest_weight:
             self._sum_afresh()
@@ -134,10 +141,11 @@ class PUStream(ConvexStream):
         if self.path is not None:
             self._notice()
         rows, positives = self.rows, self.positives()
-        places = np.union1d(self.on_path, positives)
+        places, factor = np.union1d(self.on_path, positives), rows.get("factor")
         data = PUData(
             self.kernel_rows(places), rows["positive"][places], rows["weight"][places],
             self.kernel, self.n_jobs, float64=True,
+            factor=None if factor is None else factor[positives],
         )  # fmt: skip
         data.similarity = rows["similarity"][self.on_path]
         data.similarity_positive = rows["similarity"][positives]
@@ -161,7 +169,7 @@ class PUStream(ConvexStream):
     def _without_positive(self, path, place):
         """The decision about one positive row, from a path that moves to where it is not."""
         rows, mass, one = self.rows, self.mass, np.array([place])
-        left = self.positive_weight - float(rows["weight"][place])
+        left = self.positive_weight - float(self._weights(place))
         formulation = self.formulation.with_positives(left)
         heads = self.heads
         where = np.append(heads, place)

@@ -110,8 +110,8 @@ class PriorEstimator(BaseEstimator):
         self._fit_state(X, y)
         return self
 
-    def _fit_state(self, X, y):
-        """``fit``, returning what ``_replicate`` needs."""
+    def _fit_state(self, X, y, factor=None):
+        """``fit``, returning what ``_replicate`` needs; ``factor`` weighs the positive rows."""
         self._validate_params()
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         if y is None:
@@ -128,6 +128,8 @@ class PriorEstimator(BaseEstimator):
         )
         kept = np.concatenate([p, u])
         state = self._prepare(X[kept], np.arange(len(kept)) < len(p), rng)
+        if factor is not None:
+            state = state.weighed(factor[np.searchsorted(np.flatnonzero(positive), p)])
         sizes = len(p), len(u)
         prior = self._solve(state, np.arange(len(p)), np.arange(len(u)))
         self.prior_ = float(self._clipped(prior))

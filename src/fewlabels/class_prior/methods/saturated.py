@@ -1,5 +1,7 @@
 """The prior from the level at which the share of positives saturates."""
 
+from copy import copy
+
 import numpy as np
 from scipy.special import expit
 
@@ -77,7 +79,7 @@ class SaturatedLogistic(CrossFittedPrior):
     _n_bootstrap = 500
 
     def _prepare(self, X, positive, rng):
-        return _Curves(self._scores(X, positive, rng), positive)
+        return Curves(self._scores(X, positive, rng), positive)
 
     def _solve(self, state, p, u):
         prior, weight = state.priors([(p, u)], _POWER)
@@ -89,7 +91,7 @@ class SaturatedLogistic(CrossFittedPrior):
         return prior[np.arange(len(draws)), np.argmax(reached, axis=1)]
 
 
-class _Curves:
+class Curves:
     """Scores in bins, and the curves of the grid at these bins."""
 
     def __init__(self, scores, positive):
@@ -104,14 +106,29 @@ class _Curves:
         rise = rise.reshape(-1, self.n_bins)
         self.curve = np.concatenate([floor + (1.0 - floor) * rise for floor in _FLOORS])
         self.log_curve = np.log(np.maximum(self.curve, 1e-12))
+        self.weight_p = np.ones(len(self.bin_p))
 
-    def _counts(self, bins):
-        return np.stack([np.bincount(b, minlength=self.n_bins) for b in bins]).astype(float)
+    def weighed(self, weight):
+        """The same, where positive rows count by a weight; their sum is the effective size."""
+        other = copy(self)
+        other.weight_p = weight * (weight.sum() / (weight @ weight))
+        return other
+
+    def posterior(self):
+        """P(positive | score) of the unlabelled rows, shape (n_unlabelled,)."""
+        everything = np.arange(len(self.bin_p)), np.arange(len(self.bin_u))
+        _, weight = self.priors([everything], _POWER)
+        return (weight[0] @ self.curve)[self.bin_u]
+
+    def _counts(self, bins, weights):
+        pairs = zip(bins, weights, strict=True)
+        return np.stack([np.bincount(b, w, self.n_bins) for b, w in pairs]).astype(float)
 
     def priors(self, draws, power):
         """Prior of every curve, and its weight, each of shape (draws, curves)."""
-        count_p = self._counts([self.bin_p[p] for p, _ in draws])
-        count_u = self._counts([self.bin_u[u] for _, u in draws])
+        ours, others = [p for p, _ in draws], [u for _, u in draws]
+        count_p = self._counts([self.bin_p[p] for p in ours], [self.weight_p[p] for p in ours])
+        count_u = self._counts([self.bin_u[u] for u in others], [None] * len(draws))
         prior = count_u @ self.curve.T / count_u.sum(axis=1, keepdims=True)
         likelihood = count_p @ self.log_curve.T
         likelihood -= count_p.sum(axis=1, keepdims=True) * np.log(np.maximum(prior, 1e-12))

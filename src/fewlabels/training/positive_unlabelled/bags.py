@@ -27,7 +27,8 @@ class DistinctRows:
     inside. ``index`` tells where each first occurs, ``n_positive`` how many are positive,
     ``weight`` their weights by class, which sum to the length of ``drawn``, ``total_weight`` those
     given. ``drawn`` are rows of either kind, each as often as its weight says (what all weights of
-    a class have in common left out); ``place`` tells which row each unlabelled one is.
+    a class have in common left out); ``place`` tells which row each unlabelled one is. ``chance``
+    are those of the drawn positive rows to be in a bag, if they have factors.
     """
 
     def __init__(self, data, rows):
@@ -37,15 +38,22 @@ class DistinctRows:
             # Columns are in the order of the rows; similarities to the positives are not.
             order = np.empty(len(key))
             order[data.positive], order[data.unlabeled] = data.similarity_positive, data.similarity
-        parts = (data.positive, data.weight_positive), (data.unlabeled, data.weight_unlabeled)
-        index, weight, total, self.drawn, before = [], [], [], [], 0
-        for part, given in parts:
+        parts = (
+            (data.positive, data.given_weight_positive, data.factor),
+            (data.unlabeled, data.weight_unlabeled, None),
+        )
+        index, weight, total, self.drawn, self.chance, before = [], [], [], [], None, 0
+        for part, given, factor in parts:
             _, first, group = np.unique(key[part], return_index=True, return_inverse=True)
             by_order = np.argsort(order[part[first]], kind="stable")
             group, first = np.argsort(by_order)[group], first[by_order]
             summed = np.bincount(group, weights=given)
             every = np.arange(len(first))
             drawn = repeated(every, summed, every)
+            if factor is not None:
+                mean = np.bincount(group, weights=given * factor) / summed
+                self.chance = mean[drawn] / mean[drawn].sum()
+                summed = summed * mean
             index.append(part[first])
             total.append(summed)
             weight.append(summed * len(drawn) / summed.sum())
@@ -91,7 +99,7 @@ def bagged_machines(gram, n_kernels, costs, rows, n_bags, tol, seed, deadline=EN
     shape = (n_kernels, len(costs))
     found = Bagging(np.zeros((*shape, gram.n)), np.zeros(shape), np.zeros((*shape, gram.n)))
     times_out = np.full(gram.n, float(n_bags))
-    drawn = [draw(rows.drawn, rng) for _ in range(n_bags)]
+    drawn = [draw(rows.drawn, rng, rows.chance) for _ in range(n_bags)]
     calls = [
         partial(
             _trained, gram, bag, rows.label[bag], times, shape, costs, tol,
@@ -124,10 +132,13 @@ def bagged_machines(gram, n_kernels, costs, rows, n_bags, tol, seed, deadline=EN
     return found
 
 
-def draw(drawn, rng):
+def draw(drawn, rng, chance=None):
     """Distinct rows of one bag, and how often each is in it."""
     positive, unlabeled = drawn
-    ours = positive[rng.integers(0, len(positive), len(positive))]
+    if chance is None:
+        ours = positive[rng.integers(0, len(positive), len(positive))]
+    else:
+        ours = rng.choice(positive, len(positive), p=chance)
     size = min(len(positive), (len(unlabeled) + 1) // 2)
     others = unlabeled[rng.choice(len(unlabeled), size, replace=False)]
     return np.unique(np.concatenate([ours, others]), return_counts=True)

@@ -23,10 +23,13 @@ class PUData:
     ``X`` (n, d), or the matrix of a precomputed kernel; a mask of positive rows; weights > 0, or
     None. With ``float64`` all kernel values are; with ``gathered`` the unlabelled rows' part of a
     matrix is copied, faster for several machines. ``positive`` and ``unlabeled`` are indices of
-    either kind, ``weight_...`` their weights; ``share_positive`` sum to one.
+    either kind, ``weight_...`` their weights; ``share_positive`` sum to one. ``factor`` multiplies
+    the weights of the positive rows (None: 1), whose own ones are ``given_weight_positive``.
     """
 
-    def __init__(self, X, positive, weight, kernel, n_jobs=1, *, float64=False, gathered=False):
+    def __init__(
+        self, X, positive, weight, kernel, n_jobs=1, *, factor=None, float64=False, gathered=False
+    ):  # fmt: skip
         self.X = X
         self.kernel = kernel
         self.n_jobs = n_jobs
@@ -35,7 +38,9 @@ class PUData:
         self.unlabeled = np.flatnonzero(~positive)
         self.weight = weight
         weight = np.ones(X.shape[0]) if weight is None else weight
-        self.weight_positive = weight[self.positive]
+        self.factor = factor
+        self.given_weight_positive = weight[self.positive]
+        self.weight_positive = self.given_weight_positive * (1.0 if factor is None else factor)
         self.weight_unlabeled = weight[self.unlabeled]
         self.share_positive = self.weight_positive / self.weight_positive.sum()
 
@@ -154,7 +159,8 @@ class PURows:
 
     ``numbers`` of ``n`` (-1 for rows that are leaving); ``others`` are rows that do not count;
     ``shift`` was taken from all rows under the linear kernel; ``held`` has all rows with weights
-    and marks, as a stream holds them, or None where one does.
+    and marks, as a stream holds them, or None where one does; ``propensity`` are those of the
+    positive rows of ``data``, if they were given.
     """
 
     data: PUData
@@ -166,6 +172,7 @@ class PURows:
     X_others: np.ndarray
     others_positive: np.ndarray
     held: dict | None = None
+    propensity: np.ndarray | None = None
 
     def predicted(self, function, decision):
         """Which rows are labelled positive or called so, by ``decision`` if they count."""
