@@ -56,7 +56,7 @@ def test_without_rows_and_cut_short(run, table, tmp_path):
     model = tmp_path / "m"
     assert run("fit", table, "-o", model, "--time-budget", 0, "--no-report").code == 0
     refused = run("update", model, table)
-    assert refused.code == 2 and "does not hold its training rows" in refused.err
+    assert refused.code == 2 and "doesn't store its training rows" in refused.err
     whole = model.read_bytes()
     model.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(UserError, match="damaged or was cut short"):
@@ -76,9 +76,9 @@ def test_few_different_rows_leave_no_threshold(run, tmp_path):
     usual = ["fit", tmp_path / "d.csv", "-o", tmp_path / "m", "--time-budget", 0]
     for options in (["--target-fpr", 0.05], ["--machine", "svdd-ensemble"]):
         refused = run(*usual, *options)
-        assert "too small for 4 different rows to calibrate with" in refused.err
+        assert "too small for 4 different rows of calibration data" in refused.err
     assert refused.code == 2 and not (tmp_path / "m").exists()
-    assert "too small for 4 different rows to calibrate with" in refused.err
+    assert "too small for 4 different rows of calibration data" in refused.err
 
 
 @pytest.mark.parametrize("options", [(), ("--machine", "svdd")])
@@ -88,13 +88,13 @@ def test_few_different_rows_get_the_machine_s_own_threshold(run, tmp_path, optio
     model = tmp_path / "m"
     result = run("fit", tmp_path / "d.csv", "-o", model, "--time-budget", 0, *options)
     assert result.code == 0, result.err
-    assert result.err.count("4 different rows are too few for a threshold") == 1
+    assert result.err.count("4 different rows are too few to calibrate") == 1
     machine = load_model(model)[0][-1]
     assert isinstance(machine, SVDD)
     assert machine.target_fpr is None and np.isfinite(machine.offset_)
     if not options:
         chosen = run("fit", tmp_path / "d.csv", "-o", model, "--time-budget", 2)
-        assert chosen.code == 0 and "4 different rows are too few for bags" in chosen.out
+        assert chosen.code == 0 and "4 different rows are too few for an ensemble" in chosen.out
 
 
 def test_different_rows_are_counted():

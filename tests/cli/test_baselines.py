@@ -40,7 +40,7 @@ def test_fit_predict_explain_and_inspect(run, tables, name):
     assert told["machine"] == name and told["parameters"]["method"] == name
     assert told["training"]["support_vectors"] is None
     lines = run("fit", table, *target, "--machine", name, "-o", model, *QUICK).out
-    assert "the method's own" in lines and "support vectors" not in lines and "rounds" not in lines
+    assert "defaults" in lines and "support vectors" not in lines and "rounds" not in lines
     assert run("predict", model, table, "-o", out).code == 0
     scored = pd.read_csv(out)
     more = "p_value" if name == "neighbours" else "probability"
@@ -49,7 +49,7 @@ def test_fit_predict_explain_and_inspect(run, tables, name):
     assert explained.code == 0 and "contribution" in explained.out
     assert name in run("inspect", model).out
     refused = run("update", model, table)
-    assert refused.code == 2 and "cannot be updated; fit a new model to all rows" in refused.err
+    assert refused.code == 2 and "can't be updated; fit a new model to all rows" in refused.err
     refused = run("export", model, "-o", tables / "m.onnx")
     assert refused.code == 2 and "takes a machine of fewlabels with a kernel" in refused.err
 
@@ -57,12 +57,12 @@ def test_fit_predict_explain_and_inspect(run, tables, name):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--gamma", 1], "--gamma belongs to --machine svdd"),
-        (["--kernel", "linear"], "--kernel belongs to --machine svdd"),
-        (["--rows"], "cannot add to neighbours models"),
+        (["--gamma", 1], "--gamma needs --machine svdd"),
+        (["--kernel", "linear"], "--kernel needs --machine svdd"),
+        (["--rows"], "can't update neighbours models"),
         (["--target-fpr", "none"], "neighbours has none"),
-        (["--clean"], "neighbours has none to choose"),
-        (["--prior", 0.3], "--prior belongs to"),
+        (["--clean"], "neighbours has none"),
+        (["--prior", 0.3], "--prior needs --machine"),
     ],
 )
 def test_options_that_a_method_does_not_have(run, tables, options, message):
@@ -105,7 +105,7 @@ def test_a_baseline_that_is_clearly_ahead_is_offered(run, tmp_path, seed):
     told = json.loads(done.out)["training"]["baselines"]
     assert "Worse than a baseline" in told["verdict"]
     assert told["offer"] in ("forest", "random-forest", "pu-svm")
-    assert told["instead"].startswith(f"--machine {told['offer']} takes ")
+    assert told["instead"].startswith(f"--machine {told['offer']} fits ")
     lines = [" ".join(line.split()) for line in run("inspect", model).out.splitlines()]
     assert any(line.startswith(f"instead --machine {told['offer']}") for line in lines)
 
@@ -124,7 +124,7 @@ def test_the_kernel_of_trees(run, tables):
     one = ["fit", tables / "neighbours.csv", "-o", tables / "m", *QUICK]
     refused = run(*one, "--kernel", "trees")
     assert refused.code == 2
-    assert "belongs to --machine pusvm, pu-ensemble or s3vm" in refused.err
+    assert "needs --machine pusvm, pu-ensemble or s3vm" in refused.err
     command[1] = tables / "logistic.csv"
     done = run(*command, "--kernel", "trees")
     assert done.code == 0 and "kernel trees" in done.out, done.err

@@ -276,7 +276,7 @@ CASES = {
     ),
     "update: no model": (text(TABLE), ["update", "d.csv", "d.csv"], "is not a fewlabels model"),
     "update: model without rows": (
-        text(TABLE), ["update", "model.skops", "d.csv"], "does not hold its training rows",
+        text(TABLE), ["update", "model.skops", "d.csv"], "doesn't store its training rows",
     ),
     "export: no model": (text(TABLE), ["export", "d.csv", "-o", "o.onnx"], "not a fewlabels mod"),
     # Outputs and options.

@@ -54,7 +54,7 @@ FIT = {
     "three classes": (
         _csv("a,t\n1,x\n2,y\n3,z\n4,\n"),
         ["d.csv", "--target", "t"],
-        r"3 values: .* and 1 blanks; say which one is normal with --normal",
+        r"3 values: .* and 1 blanks; pass --normal VALUE",
     ),
     "zero and one": (
         _csv("a,t\n1,0\n2,1\n3,0\n"),
@@ -82,9 +82,13 @@ FIT = {
     "s3vm without target": (
         _csv(GOOD),
         ["d.csv", "--machine", "s3vm"],
-        "learns from two or more classes and other rows; say which column .* with --target",
+        "needs two or more classes and other rows; pass the column .* as --target",
     ),
-    "unlabeled without target": (_csv(GOOD), ["d.csv", "--unlabeled", "0"], "with --target"),
+    "unlabeled without target": (
+        _csv(GOOD),
+        ["d.csv", "--unlabeled", "0"],
+        "pass that column as --target",
+    ),
     "unlabeled that is not there": (
         _csv("a,t\n1,x\n2,y\n3,\n"),
         ["d.csv", "--target", "t", "--unlabeled", "z"],
@@ -93,40 +97,40 @@ FIT = {
     "unlabeled for svdd": (
         _csv(GOOD),
         ["d.csv", "--target", "a", "--machine", "svdd", "--unlabeled", "2"],
-        "--unlabeled belongs to --machine pusvm or pu-ensemble or s3vm, but the machine is svdd",
+        "--unlabeled needs --machine pusvm or pu-ensemble or s3vm, but the model is svdd",
     ),
     "normal and unlabeled": (
         _csv(GOOD),
         ["d.csv", "--target", "a", "--unlabeled", "1", "--normal", "2"],
-        "leave --unlabeled out",
+        "omit --unlabeled",
     ),
     "rows for what cannot be updated": (
         _csv("a,t\n1,x\n2,\n3,\n"),
         ["d.csv", "--target", "t", "--machine", "pu-ensemble", "--rows"],
-        "cannot add to pu-ensemble models; leave the option out",
+        "can't update pu-ensemble models; omit the option",
     ),
     "balance of words": (_csv(GOOD), ["d.csv", "--balance", "x"], "it must be 'labels', 'none'"),
     "C-star": (_csv(GOOD), ["d.csv", "--C-star", "-1"], "--C-star -1 is out of range"),
     "C-star for svdd": (
         _csv(GOOD),
         ["d.csv", "--C-star", "1"],
-        "--C-star belongs to --mach.* s3",
+        "--C-star needs --mach.* s3",
     ),
     "bags for svdd": (
         _csv(GOOD),
         ["d.csv", "--machine", "svdd", "--bags", "3"],
-        "--bags belongs to --machine pu-ens",
+        "--bags needs --machine pu-ens",
     ),
     "bags": (_csv(GOOD), ["d.csv", "--bags", "0"], "--bags 0 is out of range"),
     "max-iter for the ensemble": (
         _csv("a,t\n1,x\n2,\n3,\n"),
         ["d.csv", "--target", "t", "--machine", "pu-ensemble", "--max-iter", "3"],
-        "--max-iter belongs to --machine svdd or one-class or pusvm or s3vm",
+        "--max-iter needs --machine svdd or one-class or pusvm or s3vm",
     ),
     "blank target": (
         _csv("a,t\n1,\n2,\n"),
         ["d.csv", "--target", "t"],
-        "blank in every row; name the class of some rows in it, or leave out --target",
+        "blank in every row; label some rows, or omit --target",
     ),
     "no normal row": (
         _csv("a,t\n1,x\n2,x\n"),
@@ -153,11 +157,15 @@ FIT = {
         ["d.csv", "--target", "t", "--positive", "x"],
         "beside 'x' there can be one mark of unlabelled rows only",
     ),
-    "positive without target": (_csv(GOOD), ["d.csv", "--positive", "1"], "with --target"),
+    "positive without target": (
+        _csv(GOOD),
+        ["d.csv", "--positive", "1"],
+        "pass that column as --target",
+    ),
     "pusvm without target": (
         _csv(GOOD),
         ["d.csv", "--machine", "pusvm"],
-        "say which column tells them apart with --target",
+        "pass the column that distinguishes them as --target",
     ),
     "normal and positive": (
         _csv(GOOD),
@@ -167,36 +175,40 @@ FIT = {
     "normal for pusvm": (
         _csv(GOOD),
         ["d.csv", "--target", "a", "--machine", "pusvm", "--normal", "2"],
-        "--normal belongs to --machine svdd or svdd-ensemble or one-class, but the machine is ",
+        "--normal needs --machine svdd or svdd-ensemble or one-class, but the model is ",
     ),
     "positive for svdd": (
         _csv(GOOD),
         ["d.csv", "--target", "a", "--machine", "svdd", "--positive", "2"],
-        "--positive belongs to --machine pusvm or pu-ensemble, but the machine is svdd; leave one",
+        "--positive needs --machine pusvm or pu-ensemble, but the model is svdd; omit one",
     ),
     "nu for what the labels chose": (
         _csv("a,t\n1,x\n2,\n3,x\n"),
         ["d.csv", "--target", "t", "--nu", "0.1"],
-        "--nu belongs to --machine svdd or one-class, but the machine is pusvm, 't' holds one "
-        "class, 'x', and blanks; leave the option out or pass another --machine",
+        r"--nu needs --machine svdd or one-class, but the model is pusvm \('t' holds one "
+        r"class, 'x', and blanks\); omit the option or pass another --machine",
     ),
     "prior for svdd": (
         _csv(GOOD),
         ["d.csv", "--prior", "0.5"],
-        "--prior belongs to --machine pusvm",
+        "--prior needs --machine pusvm",
     ),
     "prior out of range": (_csv(GOOD), ["d.csv", "--prior", "1"], "--prior 1 is out of range"),
     "prior not a number": (_csv(GOOD), ["d.csv", "--prior", "nan"], "--prior nan is out of range"),
-    "prior of words": (_csv(GOOD), ["d.csv", "--prior", "few"], "--prior 'few' is not understood"),
+    "prior of words": (_csv(GOOD), ["d.csv", "--prior", "few"], "--prior 'few' is not valid"),
     "lam": (_csv(GOOD), ["d.csv", "--lam", "0"], "--lam 0 is out of range"),
-    "lam of words": (_csv(GOOD), ["d.csv", "--lam", "big"], "--lam 'big' is not understood"),
+    "lam of words": (_csv(GOOD), ["d.csv", "--lam", "big"], "--lam 'big' is not valid"),
     "loss": (_csv(GOOD), ["d.csv", "--loss", "hinge"], "'hinge' is not one of"),
     "one positive row": (
         _csv("a,t\n1,x\n2,\n3,\n4,\n"),
         ["d.csv", "--target", "t"],
         "too few to estimate a prior from",
     ),
-    "normal without target": (_csv(GOOD), ["d.csv", "--normal", "1"], "with --target"),
+    "normal without target": (
+        _csv(GOOD),
+        ["d.csv", "--normal", "1"],
+        "pass that column as --target",
+    ),
     "missing numbers": (
         _rows("b", "", "NA", "nan"),
         ["d.csv", "--missing", "refuse"],
@@ -273,22 +285,22 @@ FIT = {
     "C for one-class": (
         _csv(GOOD),
         ["d.csv", "--machine", "one-class", "--C", "1"],
-        "--C belongs to --machine svdd or svdd-ensemble or s3vm, but the machine is one-class",
+        "--C needs --machine svdd or svdd-ensemble or s3vm, but the model is one-class",
     ),
     "clean for pusvm": (
         _csv("a,t\n1,x\n2,\n3,x\n"),
         ["d.csv", "--target", "t", "--clean"],
-        "--clean says that no anomalies are among rows of one class, but the machine is pusvm",
+        "--clean is for one-class models, but the model is pusvm",
     ),
     "clean without a search": (
         _csv(GOOD),
         ["d.csv", "--clean", "--time-budget", "0"],
-        "--clean is for the choice of settings, but they are defaults, as --time-budget 0 asks",
+        r"--clean affects the choice of settings, but they are defaults \(--time-budget 0\)",
     ),
     "clean beside settings": (
         _csv(GOOD),
         ["d.csv", "--clean", "--gamma", "1", "--time-budget", "9"],
-        "but they are as given by --gamma",
+        "but they are set with --gamma",
     ),
     "time-budget": (
         _csv(GOOD),
@@ -301,23 +313,23 @@ FIT = {
     "tiny rate": (
         _csv(GOOD),
         ["d.csv", "--target-fpr", "1e-300"],
-        "--target-fpr 1e-300 takes at least",
+        "--target-fpr 1e-300 needs at least",
     ),
     "target-fpr": (_csv(GOOD), ["d.csv", "--target-fpr", "1"], "--target-fpr 1 is out of range"),
     "target-fpr for few rows": (
         _csv(GOOD),
         ["d.csv", "--target-fpr", "0.001"],
-        "--target-fpr 0.001 takes at least 999 training rows",
+        "--target-fpr 0.001 needs at least 999 training rows",
     ),
     "target-fpr of words": (
         _csv(GOOD),
         ["d.csv", "--target-fpr", "few"],
-        "--target-fpr 'few' is not understood; it must be 'none' or a number between 0 and 1",
+        "--target-fpr 'few' is not valid; it must be 'none' or a number between 0 and 1",
     ),
     "target-fpr for pusvm": (
         _csv("a,t\n1,x\n2,\n3,x\n"),
         ["d.csv", "--target", "t", "--target-fpr", "0.1"],
-        "--target-fpr belongs to --machine svdd or svdd-ensemble or one-class",
+        "--target-fpr needs --machine svdd or svdd-ensemble or one-class",
     ),
     "column to keep": (_csv(GOOD), ["d.csv", "--keep", "c"], "no column 'c'; it has 'a', 'b'"),
     "columns of a matrix": (
@@ -330,7 +342,7 @@ FIT = {
     "report and none": (
         _csv(GOOD),
         ["d.csv", "--report", "r.html", "--no-report"],
-        "--report asks for a report and --no-report for none; pass one",
+        "--report and --no-report contradict each other; pass one",
     ),
     "report in no folder": (_csv(GOOD), ["d.csv", "--report", "no/r.html"], "no does not exist"),
     "unknown kernel": (_csv(GOOD), ["d.csv", "--kernel", "cosine"], "'cosine' is not one of"),

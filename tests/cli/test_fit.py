@@ -53,7 +53,7 @@ def test_one_class_in_all_rows(run, tmp_path, table):
     result = run("fit", data, "--target", "class", "-o", model)
     assert result.code == 0, result.err
     assert "svdd-ensemble: 'class' holds one class, 'good', in all rows" in result.out
-    assert "as far as the data call for it; --clean if" in result.out
+    assert "if the data suggest it; pass --clean if" in result.out
     assert load_model(model)[2]["training"]["rows"] == len(good)
 
 
@@ -221,7 +221,7 @@ def test_a_fit_that_stopped_early_says_so_although_leaving_out_solved_it(run, tm
                  "--max-iter", 0, "--target-fpr", 0.1, "--time-budget", 0,
                  "--no-report")  # fmt: skip
     assert result.code == 3, result.err
-    assert "stopped before its tolerance" in result.out
+    assert "no, stopped early" in result.out
     assert not read_metadata(tmp_path / "m")["training"]["converged"]
 
 
@@ -236,7 +236,7 @@ def test_two_rows_are_told_of_no_option_that_was_not_given(run, tmp_path):
     assert "flags no row: 2 rows are too few for a rate of 5 %" in result.out
     scored = run("predict", tmp_path / "m", tmp_path / "d.csv", "-o", tmp_path / "scores.csv")
     assert scored.code == 2 and not (tmp_path / "scores.csv").exists()
-    assert "calls no row outside: it was calibrated with too few" in scored.err
+    assert "flags no row, because it was calibrated on too few" in scored.err
     given = run("fit", tmp_path / "d.csv", "-o", tmp_path / "m", "--no-report", "--C", 0.1)
     assert "--C 0.1 is so small" in given.err
 

@@ -108,7 +108,7 @@ def test_other_files_are_not_replaced(run, tmp_path, rows, no_page):
     page.write_text("<!doctype html><p>mine")
     result = _fit(run, rows, model, "--report", page)
     assert result.code == 2
-    assert "m.html exists and is not a report of fewlabels; name another file" in result.err
+    assert "m.html exists and is not a fewlabels report; pass another file" in result.err
     assert not model.exists()
     assert page.read_text().endswith("mine")
     assert _fit(run, rows, model, "--report", page, "--force").code == 0
@@ -116,7 +116,7 @@ def test_other_files_are_not_replaced(run, tmp_path, rows, no_page):
     assert _fit(run, rows, model, "--report", page).code == 0
     for other in (rows, model):
         assert _fit(run, rows, model, "--report", other).code == 2
-    assert "cannot both be" in _fit(run, rows, page, "--report", page).err
+    assert "can't both be" in _fit(run, rows, page, "--report", page).err
 
 
 def test_known_others_judge_detectors_of_one_class(run, tmp_path, rows, compared):
@@ -167,7 +167,7 @@ def test_no_report_no_comparison_unless_it_can_change_the_model(run, tmp_path, r
     ("error", "words"),
     [
         (ValueError("gamma=3 is odd."), "not compared with other methods: --gamma 3 is odd"),
-        (KeyboardInterrupt, "not compared with other methods, as Ctrl-C ended that"),
+        (KeyboardInterrupt, "not compared with other methods, because of Ctrl-C"),
     ],
 )
 def test_a_comparison_that_fails_is_told(run, tmp_path, rows, monkeypatch, error, words):

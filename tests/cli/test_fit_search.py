@@ -71,7 +71,7 @@ def test_one_class_settings_are_those_of_tune(run, normal, tmp_path, option, cls
     assert training["tuning"]["chosen"]["gamma"] == machine.gamma
     assert training["tuning"]["reason"] == expected.tuning_.reason
     assert f"gamma {machine.gamma:.4g}" in result.out
-    trained_on = "none of which is an anomaly" if clean else "without the 40 % farthest out"
+    trained_on = "(--clean: no anomalies)" if clean else "without the most distant 40 %"
     assert trained_on in result.out
     assert "not tuned" not in result.out
     assert "5 % of new normal rows expected outside, calibrated on 80 rows" in result.out
@@ -102,7 +102,7 @@ def test_what_is_given_is_not_searched_for(run, few, tmp_path):
     result = run("fit", few, "--target", "state", "-o", model, "--time-budget", 60, "--kernel",
                  "linear", "--C", 3)  # fmt: skip
     assert result.code == 0, result.err
-    words = "kernel linear, C 3, C_star 5: as given by --kernel and --C, the others are defaults"
+    words = "kernel linear, C 3, C_star 5: set with --kernel and --C, otherwise defaults"
     assert words in " ".join(result.out.split())
     assert load_model(model)[2]["training"]["tuning"] is None
 
@@ -138,7 +138,7 @@ def test_too_few_rows_for_a_target(run, normal, tmp_path):
     few_rows = tmp_path / "few-rows.csv"
     pd.read_csv(normal)[:18].to_csv(few_rows, index=False)
     result = run("fit", few_rows, "-o", tmp_path / "m")
-    assert "18 rows are too few for a threshold that 5 % of normal rows miss" in result.err
+    assert "18 rows are too few to calibrate a false alarm rate of 5 %" in result.err
     assert load_model(tmp_path / "m")[0][-1].target_fpr is None
     result = run("fit", few_rows, "-o", tmp_path / "m", "--target-fpr", 0.1)
     assert load_model(tmp_path / "m")[0][-1].target_fpr == 0.1
@@ -159,7 +159,7 @@ def test_ctrl_c_in_the_search_keeps_the_best_so_far(run, few, tmp_path, monkeypa
     monkeypatch.setattr(tuning_search.Search, "fitted", fitted)
     result = run("fit", few, "--target", "state", "-o", tmp_path / "m", "--time-budget", 60)
     assert result.code == 0, result.err
-    assert "Ctrl-C ended the search; the best settings until then are taken" in result.err
+    assert "Ctrl-C ended the search; using the best settings so far" in result.err
     assert load_model(tmp_path / "m")[2]["training"]["tuning"]["stopped"] == "Ctrl-C"
 
 
@@ -171,7 +171,7 @@ def test_ctrl_c_in_the_fit_after_the_search(run, few, model, monkeypatch):
     monkeypatch.setattr(fitting, "_tuned", interrupted)
     result = run("fit", few, "--target", "state", "-o", model, "--time-budget", 60)
     assert result.code == 130
-    assert f"no model was written, and {model} is as it was before" in result.err
+    assert f"no model was written, and {model} is unchanged" in result.err
     assert model.read_bytes() == before
 
 

@@ -51,7 +51,7 @@ def shown(text):
 
 def test_one_figure_of_each_quantity(told):
     kind, printed, facts, page = told
-    assert f"rows {facts['rows']:,}" in printed and f"Rows trained on {facts['rows']:,}" in page
+    assert f"rows {facts['rows']:,}" in printed and f"Training rows {facts['rows']:,}" in page
     if kind == "one":
         outside = facts["rows_outside"]
         assert f"training rows outside {outside} ({100 * outside / N:.1f} %)" in printed
@@ -63,24 +63,27 @@ def test_one_figure_of_each_quantity(told):
         assert f"90 % CI {ends[0]:.3g} to {ends[1]:.3g}" in printed
         noted = re.findall(r"prior is uncertain: (\S+), 90% interval \[(\S+), (\S+)\]", page)
         assert all(one == tuple(f"{v:.3g}" for v in (prior, *ends)) for one in noted)
-        assert f"Share of 'red' expected {shown(words.estimate(prior, ends))}" in page
-        assert f"about {shown(words.percent(prior))} should be 'red'" in page
+        assert f"Expected share of 'red' {shown(words.estimate(prior, ends))}" in page
+        expected = f"About {shown(words.percent(prior))} of {shown(words.rows(n))} without a label"
+        assert f"{expected} should be 'red'" in page
         assert f"predicted positive {marked}" in printed
         assert f"marks {shown(words.of_all(marked, n))}" in page
         assert f"Rows marked as 'red' {shown(words.of_all(marked, n))}" in page
-        found = {*re.findall(r"about (\S+ %) \([^)]*\) should really be", page)}
-        assert found == {*re.findall(r"Marked rows that are 'red' (\S+ %)", page)} != set()
-        found = {*re.findall(r"find about (\S+ %) \([^)]*\) of them", page)}
-        assert found == {*re.findall(r"Share of 'red' that is found (\S+ %)", page)} != set()
+        found = {*re.findall(r"expected precision is (\S+ %) \(90 % CI", page)}
+        assert found == {*re.findall(r"Precision of 'red' (\S+ %)", page)} != set()
+        found = {*re.findall(r"the expected recall (\S+ %) \(90 % CI", page)}
+        assert found == {*re.findall(r"Recall of 'red' (\S+ %)", page)} != set()
     else:
         counts = facts["unlabeled_predicted"]
         for name, count in counts.items():
             assert f"'{name}' {count} ({100 * count / sum(counts.values()):.1f} %)" in printed
             assert f"{count} '{name}'" in page
-        right = {*re.findall(r"About (\S+ %) of the answers for such rows", page)}
-        assert right == {*re.findall(r"Answers that are right (\S+ %)", page)} != set()
+        right = {*re.findall(r"expected accuracy is (\S+ %) \(90 % CI", page)}
+        assert right == {*re.findall(r"Accuracy (\S+ %)", page)} != set()
         # Where all rows of the classes were held out their counts give it too.
-        hits, n = map(int, re.search(r"(\d+) of (\d+) labelled rows get their own", page).groups())
+        hits, n = map(
+            int, re.search(r"(\d+) of (\d+) labelled rows are classified", page).groups()
+        )
         assert right == {shown(words.percent(hits / n))} and n == sum(
             facts["rows_labeled"].values()
         )

@@ -92,7 +92,7 @@ main()
         process.kill()
     assert process.returncode == 130
     assert out == ""
-    assert f"no model was written, and {model} is as it was before" in err
+    assert f"no model was written, and {model} is unchanged" in err
     assert "Traceback" not in err
     assert model.read_bytes() == model_bytes
     assert sorted(path.name for path in tmp_path.iterdir()) == ["d.npy", "model.skops"]
@@ -149,8 +149,11 @@ def test_ctrl_c_twice(tmp_path):
     )  # fmt: skip
     assert done.returncode == 130, done.stderr
     first, second = done.stderr.splitlines()[-2:]
-    assert first == "Ctrl-C: going on with the best so far, if any; once more ends the command."
-    assert second.startswith("Interrupted: Ctrl-C came twice")
+    assert first == (
+        "Ctrl-C: continuing with the best result so far, if any. "
+        "Press it again to end the command."
+    )
+    assert second.startswith("Interrupted by a second Ctrl-C")
     assert sorted(os.listdir(tmp_path)) == ["d.csv"]
 
 
@@ -183,7 +186,7 @@ def test_standard_output_that_takes_nothing(tmp_path, model_bytes, words):
             stdout=full, stderr=subprocess.PIPE, text=True, timeout=600, cwd=tmp_path,
         )  # fmt: skip
     assert done.returncode == 2
-    assert done.stderr.startswith("Error: standard output cannot be written: No space left")
+    assert done.stderr.startswith("Error: can't write to standard output: No space left")
     assert done.stderr.count("\n") == 1
 
 

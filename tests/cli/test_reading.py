@@ -176,7 +176,7 @@ def test_names_of_output_columns_are_noticed(run, tmp_path):
     fit = ["fit", path, "-o", tmp_path / "m", "--target", "label", "--prior", "0.2"]
     said = run(*fit)
     assert said.code == 0
-    assert "'label', 'score': 'predict' adds columns of such names; for files that" in said.err
+    assert "'label', 'score': 'predict' adds columns with these names; for files that" in said.err
     assert run("predict", tmp_path / "m", path, "-o", tmp_path / "o.csv").code == 2
     assert (
         run("predict", tmp_path / "m", path, "-o", tmp_path / "o.csv", "--prefix", "x").code == 0

@@ -95,7 +95,7 @@ def test_new_words_are_counted(model, files, run):
     result = run("update", model, files / "more.csv", "-o", out, "--json")
     assert json.loads(result.out)["new_words"] == {"review": 2}
     assert (
-        "2 new words in 'review' count for nothing; a new fit to all rows learns them"
+        "2 new words in 'review' are ignored; fit a new model to all rows to use them"
         in result.err
     )
     assert load_model(out)[2]["format_version"] == 6
@@ -128,8 +128,8 @@ def test_the_report_shows_words_and_escapes_texts(files, run):
     assert run(*command, "--report", page).code == 0
     text = page.read_text()
     assert '<mark class="up"' in text and "<b>&amp;</b>" not in text
-    assert "Words that tell the rows apart" in text
-    assert "love" in text.split("Words that tell the rows apart")[-1].split("</section>")[0]
+    assert "Words that distinguish the rows" in text
+    assert "love" in text.split("Words that distinguish the rows")[-1].split("</section>")[0]
 
 
 def test_columns_asked_for_as_texts(files, run):

@@ -140,7 +140,7 @@ def test_in_words(run, model, more):
         " median, ",
         " slowest",
         "unlabelled rows changed sides",
-        f"due, much has changed: fewlabels update {model} --consolidate",
+        f"recommended, because much has changed: fewlabels update {model} --consolidate",
         "(with reading and writing",
     ):
         assert words in said, words
@@ -226,7 +226,7 @@ def test_missing_numbers_and_unknown_categories(run, model, tmp_path, frame):
     result = run("update", model, tmp_path / "more.csv.gz", "--skip-missing")
     assert result.code == 0, result.err
     assert "48 rows added" in result.out
-    assert "2 rows with missing numbers not added" in result.err
+    assert "2 rows with missing numbers skipped" in result.err
     assert "some categories do not occur in the training rows" in result.err
     assert "48 in 'shop'" in result.err
     training = load_model(model)[2]["training"]
@@ -265,7 +265,7 @@ def test_one_class(run, tmp_path, frame):
     result = run("update", model, more)
     assert result.code == 0, result.err
     assert "40 rows added, svdd model" in result.out
-    assert "10 rows of other or unknown class not added" in result.err
+    assert "10 rows of another or unknown class skipped" in result.err
     training = load_model(model)[2]["training"]
     assert (training["rows"], training["rows_counted"]) == (120, 120)
     kept = fine[fine["status"] == "fine"]
@@ -280,7 +280,7 @@ def test_one_class(run, tmp_path, frame):
     )
     result = run("update", model, more, "--consolidate")
     assert result.code == 2
-    assert "svdd has one solution, so there is nothing to consolidate" in result.err
+    assert "svdd has a single solution, so there is nothing to consolidate" in result.err
 
 
 def test_positives(run, tmp_path, frame):
@@ -339,8 +339,10 @@ def test_models_that_cannot_be_updated(run, tmp_path, frame, more):
     data, model = tmp_path / "d.csv", tmp_path / "m"
     frame[:N_FIRST].to_csv(data, index=False)
     assert run("fit", data, "--target", "status", "--no-rows", "-o", model).code == 0
-    _refused(run("update", model, more), "does not hold its training rows, so none can be added; "
-             "fit it again without --no-rows")  # fmt: skip
+    said = (
+        "doesn't store its training rows, so it can't be updated; fit it again without --no-rows"
+    )
+    _refused(run("update", model, more), said)
     frame[:N_FIRST].drop(columns="status").to_csv(data, index=False)
     assert run("fit", data, "-o", model).code == 0
     _refused(run("update", model, more), "fit it again with --rows")
@@ -350,7 +352,7 @@ def test_models_that_cannot_be_updated(run, tmp_path, frame, more):
     pile.to_csv(data, index=False)
     arguments = "--target", "status", "--machine", "pu-ensemble", "--bags", 2, "--prior", 0.5
     assert run("fit", data, *arguments, "-o", model).code == 0
-    _refused(run("update", model, more), "the machine pu-ensemble, which cannot be updated")
+    _refused(run("update", model, more), "a model of type pu-ensemble, which can't be updated")
 
 
 def test_files(run, tmp_path, model, model_of, more):
@@ -375,7 +377,7 @@ def test_two_updates_at_once(run, model, model_of, more, monkeypatch):
         return real(self, X, y, **others)
 
     monkeypatch.setattr(S3VM, "partial_fit", partial_fit)
-    _refused(run("update", model, more), "was changed by another command meanwhile")
+    _refused(run("update", model, more), "Another command changed")
 
 
 @pytest.mark.parametrize(
@@ -436,7 +438,7 @@ main()
         process.kill()
     assert process.returncode == 130
     assert out == ""
-    assert err == f"Interrupted: no row was added, and {model} is as it was before.\n"
+    assert err == f"Interrupted: no row was added, and {model} is unchanged.\n"
     assert model.read_bytes() == model_of
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.fewlabels", "more.csv"]
 

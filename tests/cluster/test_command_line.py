@@ -94,7 +94,9 @@ def test_scores_are_those_of_one_process(address, files, frame, tmp_path):
     fit(files, tmp_path / "model", "--drop", "state", "--drop", "fraud", "--scheduler", address)
     _, _, metadata = load_model(tmp_path / "model")
     assert metadata["machine"] == "svdd-ensemble"
-    assert "svdd-ensemble learnt from 900 of 900 rows" in metadata["training"]["notes"][0]
+    assert (
+        "svdd-ensemble was trained on 900 random rows of 900" in metadata["training"]["notes"][0]
+    )
     frame.to_csv(tmp_path / "table.csv", index=False)
     for data, more in ((files, ["--scheduler", address]), (tmp_path / "table.csv", [])):
         out = tmp_path / f"{data.stem.strip('-*')}-out.csv"

@@ -77,7 +77,9 @@ def test_a_machine_of_samples_learns_from_the_sample(frame, tmp_path, monkeypatc
     options = dict(drop=["fraud"], time_budget=0, memory="10K")
     told = train_file(tmp_path / "table.csv", tmp_path / "model", **options)["training"]
     assert told["rows"] == 500 and told["rows_read"] == 3000
-    assert "svdd-ensemble learnt from 500 of 3000 rows" in told["notes"][0].replace(",", "")
+    assert "svdd-ensemble was trained on 500 random rows of 3000" in told["notes"][0].replace(
+        ",", ""
+    )
 
 
 def test_what_is_no_size_is_refused(frame, tmp_path):
@@ -207,7 +209,7 @@ def test_ctrl_c_leaves_nothing(wanted, within, frame, tmp_path, monkeypatch):
     frame.to_csv(tmp_path / "table.csv", index=False)
     model = tmp_path / "model"
     model.write_bytes(b"")
-    told = f"no model was written, and {model} is as it was before"
+    told = f"no model was written, and {model} is unchanged"
     with pytest.raises(Interrupted, match=re.escape(told)):
         train_file(
             tmp_path / "table.csv", model, target="fraud", machine="pusvm", time_budget=0,
@@ -250,9 +252,11 @@ def test_settings_of_a_sample_that_never_end(given, rng, tmp_path, monkeypatch):
     )["training"]  # fmt: skip
     notes = told["notes"][1:]
     if given:
-        assert any(note.startswith("all rows mean about") for note in notes)
+        assert any(note.startswith("all rows take about") for note in notes)
         assert told["support_vectors"] > 3000
     else:
-        assert any(note.startswith("settings are defaults, since those") for note in notes)
-        assert told["settings"].startswith("defaults, which mean") and told["tuning"] is None
+        assert any(
+            note.startswith("settings are defaults, because the chosen ones") for note in notes
+        )
+        assert told["settings"].startswith("defaults, which take") and told["tuning"] is None
         assert told["support_vectors"] < 1000

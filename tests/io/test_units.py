@@ -95,7 +95,7 @@ def test_encoder(rng):
     assert np.array_equal(TableEncoder(scale=False).fit(X).transform(X), X)
     other = measured(rng)
     assert np.allclose(TableEncoder().fit(other).transform(other).std(axis=0), 1.0)
-    with pytest.raises(ValueError, match="scale='units' is not known; pass 'auto', True or False"):
+    with pytest.raises(ValueError, match="scale='units' is not valid; pass 'auto', True or False"):
         TableEncoder(scale="units").fit(X)
 
 
@@ -103,7 +103,7 @@ def test_only_columns_of_numbers(rng):
     """Beside categories numbers are standardised; the note says what was done, and how not to."""
     table = pd.DataFrame(answers(rng), columns=list("abcde"))
     quick = {"time_budget": 0, "report": False, "machine": "one-class"}
-    told = "numbers are not standardised, since columns reach the same largest value, 5"
+    told = "numbers are not standardised, because columns reach the same largest value, 5"
     assert any(note.startswith(told) for note in fit_table(table, **quick).notes)
     table["kind"] = np.where(rng.random(N) < 0.5, "dog", "cat")
     assert not any("standardised" in note for note in fit_table(table, **quick).notes)

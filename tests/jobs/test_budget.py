@@ -142,7 +142,7 @@ def test_a_sample_is_said_to_be_one(monkeypatch):
     training = found.metadata["training"]
     assert training["rows"] < 6000 == training["rows_read"] and training["rows_labeled"] == 60
     assert any(
-        note.startswith("the time budget of 4 s allows for 1,") and "time_budget" in note
+        note.startswith("the time budget of 4 s is enough for 1,") and "time_budget" in note
         for note in training["notes"]
     )
     # Without a budget all rows are learnt from.

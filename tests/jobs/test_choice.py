@@ -21,16 +21,20 @@ def healthy(seed):
 @pytest.mark.parametrize(
     ("given", "machine", "said"),
     [
-        ({}, "svdd-ensemble", "of one class$"),
-        ({"clean": True, "time_budget": 60.0}, "svdd", "none of them an anomaly, as --clean says"),
-        ({"clean": True}, "svdd-ensemble", "of one class$"),
-        ({"clean": False}, "svdd-ensemble", "of one class$"),
-        ({"given": {"gamma": 0.1}}, "svdd", "one ball, as --gamma is given"),
-        ({"given": {"target_fpr": "none"}}, "svdd", "one ball, as --target-fpr none is given"),
-        ({"given": {"target_fpr": 0.1, "tol": 1e-4}}, "svdd-ensemble", "of one class$"),
-        ({"given": {"n_bags": 9, "C": 0.2}}, "svdd-ensemble", "of one class$"),
-        ({"n_rows": 39}, "svdd", "39 rows are too few for bags"),
-        ({"machine": "one-class"}, "one-class", "as --machine says"),
+        ({}, "svdd-ensemble", "as one class$"),
+        ({"clean": True, "time_budget": 60.0}, "svdd", "no anomalies .--clean.$"),
+        ({"clean": True}, "svdd-ensemble", "as one class$"),
+        ({"clean": False}, "svdd-ensemble", "as one class$"),
+        ({"given": {"gamma": 0.1}}, "svdd", "a single model, because --gamma is given"),
+        (
+            {"given": {"target_fpr": "none"}},
+            "svdd",
+            "a single model, because --target-fpr none is given",
+        ),
+        ({"given": {"target_fpr": 0.1, "tol": 1e-4}}, "svdd-ensemble", "as one class$"),
+        ({"given": {"n_bags": 9, "C": 0.2}}, "svdd-ensemble", "as one class$"),
+        ({"n_rows": 39}, "svdd", "39 rows are too few for an ensemble"),
+        ({"machine": "one-class"}, "one-class", "set with --machine"),
     ],
 )
 def test_rows_of_one_class(given, machine, said):
@@ -42,9 +46,9 @@ def test_rows_of_one_class(given, machine, said):
 @pytest.mark.parametrize(
     ("given", "trim", "said"),
     [
-        ({}, "auto", "as far as the data call for it; clean=True if"),
+        ({}, "auto", "if the data suggest it; pass clean=True if"),
         ({"clean": False}, "auto", "bags drop their most distant rows"),
-        ({"clean": True}, 0.0, "none, as clean=True says; all rows are learnt from"),
+        ({"clean": True}, 0.0, "none (clean=True); all rows are used for training"),
         ({"trim": 0.1}, 0.1, "each bag drops its most distant 10 %"),
     ],
 )
@@ -60,7 +64,7 @@ def test_what_becomes_of_odd_rows_is_told(healthy, given, trim, said):
 def test_clean_rows_get_one_ball(healthy):
     found = fit_table(healthy, time_budget=4, report=False, clean=True)
     assert found.choice.machine == "svdd" and found.model[-1].training_rows_.weight.all()
-    assert found.metadata["training"]["odd_rows"].startswith("none, as clean=True says")
+    assert found.metadata["training"]["odd_rows"].startswith("none (clean=True)")
 
 
 def pile(seed, n, n_positive):

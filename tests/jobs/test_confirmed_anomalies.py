@@ -89,7 +89,9 @@ def test_a_table_says_so_too(rng):
     fitted = fit_table(
         table(*clouds(rng)), target="state", normal="ok", time_budget=200.0, report=False
     )
-    assert fitted.choice.machine == "svdd" and "confirmed anomalies help" in fitted.choice.why
+    assert (
+        fitted.choice.machine == "svdd" and "confirmed anomalies improve it" in fitted.choice.why
+    )
 
 
 def test_a_trial_is_the_difference_of_two_areas(rng):

@@ -109,7 +109,7 @@ def test_columns_that_tell_the_labels():
     # One figure for how many answers are right, on the page and in the comparison.
     ours = found.comparison.table[found.comparison.table["ours"]].iloc[0]
     right = found.report.contents.findings.rates[0]
-    assert (right.name, right.value) == ("Answers that are right", ours["score"])
+    assert (right.name, right.value) == ("Accuracy", ours["score"])
     assert right.interval == (ours["low"], ours["high"])
 
 
@@ -172,4 +172,4 @@ def test_which_priors_contradict_held_out_labels(interval, hits, contradicts):
     assert found == ((hits, 40) if contradicts else None)
     if contradicts:
         told = _contradiction_words(found, estimator, {"positive": "yes"})
-        assert f"would miss {40 - hits} of 40 labelled rows" in told
+        assert f"would miss {40 - hits} of 40 held-out labelled rows" in told

@@ -52,13 +52,13 @@ def test_a_budget_that_ends_with_the_fit(monkeypatch):
     found = fit_table(frame, target="queue", time_budget=0.1)
     notes = found.metadata["training"]["notes"]
     assert any("probabilities stand on 1 of 5 machines" in note for note in notes)
-    assert any(note.startswith("not compared with other methods: one more fit") for note in notes)
+    assert any(note.startswith("not compared with other methods: a fit takes") for note in notes)
     assert found.comparison is None and found.predict(frame)["probability refund"].notna().all()
     before = len(fits)
     page = found.report._repr_html_()
     assert len(fits) == before
-    assert "12 of 12 labelled rows get their own class" in page.replace("\xa0", " ")
-    assert "no further machines trained without some of the labels" in page
+    assert "12 of 12 labelled rows are classified correctly" in page.replace("\xa0", " ")
+    assert "no further models trained without part of the labels" in page
 
 
 def test_from_a_file_to_scores(tmp_path):
@@ -69,8 +69,11 @@ def test_from_a_file_to_scores(tmp_path):
     assert "s3vm: 'queue' holds three classes, 'billing', 'delivery', 'refund', and blanks" in told
     assert "60 rows: 20 'billing', 20 'delivery', 20 'refund'" in told
     page = (tmp_path / "t.html").read_text()
-    assert "The classes" in page and "right where called so" in page
-    assert "Most certain to be &#x27;refund&#x27;" in page or "Most certain to be 'refund'" in page
+    assert "The classes" in page and "predicted rows" in page
+    assert (
+        "Most confident predictions of &#x27;refund&#x27;" in page
+        or "Most confident predictions of 'refund'" in page
+    )
     assert "label 'refund'" in run("predict", model, data, "-o", out)
     scored = pd.read_csv(out)
     added = list(scored.columns[5:])
@@ -134,7 +137,7 @@ def test_rows_of_a_new_class(tmp_path, before):
     assert "probability spare, parts" in answers
     pipeline = load_model(model)[0]
     assert np.all(pipeline[-1].kkt_violation_ < 1e-8)
-    with pytest.raises(Exception, match="has the class 'billing' already"):
+    with pytest.raises(Exception, match="already has the class 'billing'"):
         jobs.update(model, more, new_classes=["billing"])
 
 
@@ -164,7 +167,7 @@ def test_labels_that_mean_nothing_are_said_to():
 def test_what_is_no_column_of_classes_is_refused(tmp_path):
     frame, _ = tickets()
     frame["queue"] = [f"ticket {k}" if k < 100 else "" for k in range(len(frame))]
-    with pytest.raises(Exception, match="less than two rows for a value"):
+    with pytest.raises(Exception, match="classes need at least two rows per value"):
         fit_table(frame, target="queue", time_budget=0, report=False)
     frame, truth = tickets()
     with pytest.raises(Exception, match="has 3 values"):

@@ -143,7 +143,7 @@ def test_the_report_is_a_document_of_its_own(reported, tmp_path):
     assert shown.endswith('"></iframe>') and shown.count("<") == 2
     text = html.unescape(source)
     assert text.startswith("<!doctype html>") and "<script" not in text
-    assert "What fewlabels learnt from the data frame" in text
+    assert "fewlabels report: the data frame" in text
     assert "found.save(" in text and "fewlabels predict" not in text
     assert 'href="#' not in text
     option = re.search(r"<(?:p|li|dd)>[^<]*(?:<code[^>]*>)?--[a-z]", text)
@@ -221,7 +221,7 @@ def test_columns_that_a_file_would_hold_as_text(seed):
     kinds = dict(zip(found.profile["name"], found.profile["kind"], strict=True))
     assert kinds == {"0": "number", "mixed": "category", "sparse": "number", "kind": "category",
                      "span": "left out", "parts": "left out"}  # fmt: skip
-    assert found.choice == ("pusvm", "positive says which class, '1', is looked for")
+    assert found.choice == ("pusvm", "positive selects the class '1'")
     assert len(found.predict(frame)) == N
 
 
@@ -231,10 +231,10 @@ def test_columns_that_a_file_would_hold_as_text(seed):
         (lambda f: f, {"target": "stat"}, "^The data frame has no column 'stat'"),
         (lambda f: f, {"normal": 3}, r"the normal value '3' in the target column"),
         (lambda f: f, {"tol": 0}, "^tol=0 is out of range"),
-        (lambda f: f, {"gama": 2}, "^There is no option 'gama'; is 'gamma' meant"),
-        (lambda f: f, {"machine": "tree"}, "^There is no machine 'tree'; there are 'svdd'"),
-        (lambda f: f, {"clean": True}, "^clean=True says that no anomalies"),
-        (lambda f: f.fillna({"state": "old"}), {}, "normal with normal=VALUE, or .* unlabeled=V"),
+        (lambda f: f, {"gama": 2}, "^Unknown option 'gama'; is 'gamma' meant"),
+        (lambda f: f, {"machine": "tree"}, "^Unknown machine='tree'; choose 'svdd'"),
+        (lambda f: f, {"clean": True}, "^clean=True is for one-class models"),
+        (lambda f: f.fillna({"state": "old"}), {}, "pass normal=VALUE for .*, or unlabeled=V"),
         (lambda f: f.iloc[:0], {}, "has column names but no rows"),
         (lambda f: f[["state"]], {}, "no columns to learn from"),
         (lambda f: pd.concat([f, f["age"]], axis=1), {}, r"share a name \('age'\)"),

@@ -94,7 +94,7 @@ def test_fit_table_says_what_was_left_out():
     training = found.metadata["training"]
     assert training["texts"]["left_out"] == ["a", "b", "town"]
     assert training["texts"]["weight"] is None
-    assert any(note.startswith("texts alone are learnt from") for note in training["notes"])
+    assert any(note.startswith("only the texts are used") for note in training["notes"])
     answers = found.predict(frame[["note"]])["label"].to_numpy()
     assert (answers == y)[60:].mean() > 0.6
     given = fit_table(
@@ -106,7 +106,7 @@ def test_fit_table_says_what_was_left_out():
 
 def test_a_weight_without_texts_is_refused():
     frame, _ = table()
-    with pytest.raises(UserError, match=r"none of .* is taken as text"):
+    with pytest.raises(UserError, match=r"needs a text column, and .* has none"):
         fit_table(frame.drop(columns="note"), time_budget=0, report=False, text_weight=2.0)
     with pytest.raises(
         UserError, match="text_weight=0 is out of range; it must be greater than 0"

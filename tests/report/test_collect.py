@@ -83,7 +83,7 @@ def test_scores_that_calibrate_are_in_units_of_the_decision(kernel, fitted, seed
         held = np.random.default_rng(0).permutation(len(rows))[: len(rows) // 2]
         expected = np.sort(estimator.decision_function(parts["X"][held]))
         assert np.allclose(found.groups[1].scores, expected, atol=1e-12)
-        assert "kept out of training" in found.groups[1].name
+        assert "held out from training" in found.groups[1].name
 
 
 def test_without_a_target_no_rate_is_made_up(fitted, seed):
@@ -91,7 +91,7 @@ def test_without_a_target_no_rate_is_made_up(fitted, seed):
     contents = collect(**fitted({"X": rows}, name="rows.npz", machine="svdd"))
     assert contents.findings.rates == []
     assert "p-value" not in contents.findings.rankings[0].rows
-    assert any("is not known" in note for note in contents.notes)
+    assert any("the false alarm rate is unknown" in note for note in contents.notes)
 
 
 def test_gaps_in_a_matrix(fitted, seed):
@@ -142,7 +142,7 @@ def test_one_positive_row_is_too_few_for_rates(fitted, seed):
     table["state"] = [*["ill"], *[""] * 39]
     contents = collect(**fitted(table, target="state", prior=0.2))
     assert contents.findings.rates == []
-    assert any("Error rates are not known" in note for note in contents.notes)
+    assert any("Error rates are unknown" in note for note in contents.notes)
 
 
 # -- two classes ---------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def test_classes(class_parts):
         check_rows(ranking, class_parts, {""})
     assert most_ill.rows["score"][0] == unlabelled.scores.min()
     assert most_well.rows["score"][0] == unlabelled.scores.max()
-    assert least.rows["machines that agree"].str.fullmatch("[0-9]+ of 10").all()
+    assert least.rows["models that agree"].str.fullmatch("[0-9]+ of 10").all()
     certain = {*most_ill.rows["row"], *most_well.rows["row"]}
     assert not certain & set(least.rows["row"])
 
@@ -175,7 +175,7 @@ def test_no_recall_of_a_class_of_which_no_row_was_held_out(class_parts):
     found = collect(**class_parts, held=held).findings
     first, second = class_parts["metadata"]["training"]["classes"]
     assert [rate.term for rate in found.rates] == ["accuracy", f"recall of '{first}'"]
-    assert any(f"The recall of '{second}' is not known" in note for note in found.notes)
+    assert any(f"The recall of '{second}' is unknown" in note for note in found.notes)
 
 
 def test_one_label_a_class_is_too_few_for_rates(fitted, class_parts):
@@ -184,8 +184,8 @@ def test_one_label_a_class_is_too_few_for_rates(fitted, class_parts):
         table.loc[np.flatnonzero(table["state"] == name)[1:], "state"] = ""
     contents = collect(**fitted(table, target="state"))
     assert contents.findings.rates == []
-    assert any("one labelled row only" in note for note in contents.notes)
-    assert "machines that agree" not in contents.findings.rankings[0].rows
+    assert any("only one labelled row" in note for note in contents.notes)
+    assert "models that agree" not in contents.findings.rankings[0].rows
 
 
 # -- the rest ------------------------------------------------------------------------------------
@@ -245,7 +245,9 @@ def test_a_comparison_of_nothing_or_of_a_part_of_the_rows_is_not_asked(class_par
     table = nothing.table.assign(score=0.9, low=0.8, high=0.95)
     whole = replace(nothing, outcome="better", table=table, rows=20)
     found = collect(**class_parts, comparison=whole).findings.rates[0]
-    assert found.value == 0.9 and found.source.startswith("20 rows with a label held out, as in")
+    assert found.value == 0.9 and found.source.startswith(
+        "Measured on 20 rows held out with their labels, as in"
+    )
     without = collect(**class_parts).findings.rates[0]
     assert "of 20 labelled rows" in without.source
     for other in (nothing, replace(whole, rows=19)):
@@ -329,7 +331,7 @@ def test_hidden_labels_are_found_as_often_as_unlabelled_positives():
     assert hide_labels(machine, X, y, Deadline(0.0)).folds == 1
     assert "no time" in hide_labels(machine, X, y, Deadline(0.5), seconds=2.0).reason
     one = np.where(np.arange(900) == 0, 1, 0)
-    assert "one labelled row only" in hide_labels(machine, X, one, Deadline()).reason
+    assert "only one labelled row" in hide_labels(machine, X, one, Deadline()).reason
 
 
 def test_no_reasons_where_columns_are_too_many():
@@ -342,15 +344,15 @@ def test_no_reasons_where_columns_are_too_many():
 def test_a_deadline_ends_what_takes_long_and_is_said(request, parts):
     parts = request.getfixturevalue(parts)
     contents = collect(**parts, deadline=Deadline(0.0))
-    told = [note for note in contents.notes if note.startswith("The time budget was used up")]
+    told = [note for note in contents.notes if note.startswith("The time budget ran out")]
     assert len(told) == 1
-    n, planned = re.search(r"there are (\d+) of (\d+) machines trained without", told[0]).groups()
+    n, planned = re.search(r"only (\d+) of (\d+) models trained without", told[0]).groups()
     assert int(n) == 1 < int(planned)  # one is always fitted, so that rates can be counted
     assert "no reasons for the scores of some rows" in told[0]
     assert contents.findings.rates
     assert not any("why" in ranking.rows for ranking in contents.findings.rankings)
     endless = collect(**parts)
-    assert not any("time budget was used up" in note for note in endless.notes)
+    assert not any("time budget ran out" in note for note in endless.notes)
 
 
 def test_reasons_in_parts_are_those_of_one_call(positive_parts):
@@ -390,7 +392,9 @@ def test_a_comparison_of_nothing_has_no_table(positive_parts):
 def test_without_reasons_nothing_speaks_of_them(class_parts):
     contents = collect(**class_parts, deadline=Deadline(0.0))
     least = contents.findings.rankings[0]
-    assert "columns named" not in least.text and "machines that agree" not in least.rows
+    assert "columns listed" not in least.text and "models that agree" not in least.rows
     assert "Why: the columns" not in page(contents)
     whole = collect(**class_parts)
-    assert "columns named" in whole.findings.rankings[0].text and "Why: the columns" in page(whole)
+    assert "columns listed" in whole.findings.rankings[0].text and "Why: the columns" in page(
+        whole
+    )

@@ -222,7 +222,7 @@ def test_search(positive_parts):
     text = page(collect(**{**positive_parts, "tuning": found}))
     assert "The best 13 of 18 settings" in text
     assert len(re.findall('<tr class="marked"', text)) == 1
-    assert "circle: the settings taken" in text
+    assert "circle: the chosen settings" in text
 
 
 # -- warnings ------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ def compared(contents):
 
 def test_a_lost_comparison_is_at_the_top(compared):
     text = page(compared)
-    assert "does better on these data. Isolation forest is ahead." in text
+    assert "is better on these data. Isolation forest is ahead." in text
     assert text.index("Isolation forest is ahead.") < text.index('id="rows"')
     assert text.index('class="callout"') < text.index('id="rows"')
     assert text.count("Isolation forest is ahead.") == 1
@@ -275,7 +275,7 @@ def test_agreement_where_nothing_can_be_scored(compared):
 
 def test_a_fit_that_stopped_says_so_at_the_top(contents):
     text = page(replace(contents, converged=False))
-    assert text.index("The fit stopped before its tolerance") < text.index('id="rows"')
+    assert text.index("The fit stopped early") < text.index('id="rows"')
 
 
 # -- what comes from the file --------------------------------------------------------------------

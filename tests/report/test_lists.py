@@ -39,7 +39,7 @@ def test_wrong_labels_of_two_classes(fitted):
     assert found.rows["probability"].is_monotonic_increasing
     given = dict(zip(found.rows["row"] - 1, found.rows["label"], strict=True))
     assert all(given[k] == label[k] for k in given)
-    assert "got a score against their label" in found.text
+    assert "scores contradict the label" in found.text
 
 
 def test_wrong_labels_of_one_class_and_a_pile(fitted):
@@ -73,8 +73,8 @@ def test_equal_rows_are_one_line(fitted):
     found = listed(parts, "Unlabelled rows most like 'old'")
     assert sorted(found.rows["equal rows"])[-1] == 4
     assert len(found.rows) == 20
-    assert f"The {found.rows['equal rows'].sum()} rows without a label" in found.text
-    assert "Rows with the same values are one line." in found.text
+    assert f"The {found.rows['equal rows'].sum()} unlabelled rows" in found.text
+    assert "Rows with the same values share one line." in found.text
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])

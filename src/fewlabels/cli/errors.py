@@ -21,8 +21,8 @@ ALARM = 3
 INTERRUPTED = 130
 
 EXPLAINED = (
-    "Exit codes: 0 success; 2 invalid input or options, nothing written; 3 model written, but the "
-    "solver stopped early (--max-iter, --max-time); 130 interrupted by Ctrl-C; 1 a bug."
+    "Exit codes: 0 success; 2 invalid input or options, nothing written; 3 model written, but "
+    "the solver stopped early (--max-iter, --max-time); 130 interrupted by Ctrl-C; 1 a bug."
 )
 
 WATCH_EXPLAINED = (
@@ -61,8 +61,8 @@ class Commands(TyperGroup):
                 raise
             give_up_output()
             say(
-                f"Error: standard output cannot be written: {error.strerror}. Files that are "
-                "written are whole.",
+                f"Error: can't write to standard output: {error.strerror}. Files written so far "
+                "are complete.",
                 err=True,
             )
             sys.exit(BAD_INPUT)

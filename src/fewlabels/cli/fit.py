@@ -364,12 +364,12 @@ def page_path(model, report, wanted):
     """Where the report of a model goes; None for nowhere."""
     if not wanted:
         if report is not None:
-            raise UserError("--report asks for a report and --no-report for none; pass one.")
+            raise UserError("--report and --no-report contradict each other; pass one of them.")
         return None
     path = Path(report or f"{str(model).removesuffix('.fewlabels')}.html")
     if path == Path(model):
         raise UserError(
-            f"The model and its report cannot both be {model}; name the report with --report, or "
-            "pass --no-report."
+            f"The model and its report can't both be written to {model}; pass another file as "
+            "--report, or --no-report."
         )
     return path

@@ -108,7 +108,9 @@ def label(
 
         check_extra()
     if url is not None and not url.startswith(("http://", "https://")):
-        raise UserError(f"--url '{url}' is no address; write it as https://labels.example.org.")
+        raise UserError(
+            f"--url '{url}' is not an address; write it like https://labels.example.org."
+        )
     given = values_of(of_rows)
     session = Session(
         data, target, [c for c in (classes or "").split(",") if c.strip()], labels,
@@ -142,10 +144,10 @@ def _serve(session, data, port, url, browser, quiet):
     if not quiet:
         for note in session.notes:
             say(f"  {note}")
-        say(f"  answers go to {session.file.path}; Ctrl-C ends the page")
+        say(f"  labels are saved to {session.file.path}; Ctrl-C stops the page")
     if browser:
         webbrowser.open(running.url)
     running.run()
     if not quiet:
-        say(f"{session.n_labels} rows labelled; to learn from them:")
+        say(f"{session.n_labels} rows labelled; to train on them:")
         say(f"  {command_of(session, 'MODEL.fewlabels')}")

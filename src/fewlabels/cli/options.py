@@ -166,7 +166,7 @@ def parse_number(name, text, words):
         return float(text)
     except ValueError:
         raise UserError(
-            f"{option(name)} '{text}' is not understood; it must be {SETTINGS[name].words}."
+            f"{option(name)} '{text}' is not valid; it must be {SETTINGS[name].words}."
         ) from None
 
 

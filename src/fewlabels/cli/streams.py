@@ -23,7 +23,8 @@ def output_or_stream(out):
         return out
     if sys.stdout.isatty():
         raise UserError(
-            "Scores would fill the terminal; name a file with -o FILE, or pass -o - to see them."
+            "Scores would fill the terminal; write them to a file with -o FILE, or pass -o - to "
+            "print them."
         )
     return STREAM
 
@@ -89,4 +90,4 @@ def output_file(out, form):
             raise
         except OSError as error:
             give_up_output()
-            raise UserError(f"Standard output cannot be written: {error.strerror}.") from error
+            raise UserError(f"Can't write to standard output: {error.strerror}.") from error

@@ -155,7 +155,7 @@ def _seconds(summary):
 
 def _calibration(summary):
     seconds = summary["seconds_calibrating"]
-    return None if seconds is None else f"calibrated anew in {show.number(seconds)} s"
+    return None if seconds is None else f"recalibrated in {show.number(seconds)} s"
 
 
 def _consolidation(summary):
@@ -166,4 +166,4 @@ def _consolidation(summary):
     if due is None:
         return None
     again = f"fewlabels update {summary['output']} --consolidate"
-    return f"due, much has changed: {again}" if due else "not due"
+    return f"recommended, because much has changed: {again}" if due else "not due"

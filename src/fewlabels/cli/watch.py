@@ -27,15 +27,16 @@ class AlarmOptions(NamedTuple):
     run_length: int | None = _rate_plain(
         None,
         min=2,
-        help="Raise repeated alarms, on unchanged rows at most one in so many rows on average.",
+        help="Raise repeated alarms: on unchanged rows, at most one per N rows on average.",
     )
     alerts: float | None = _rate_plain(
-        None, metavar="SHARE", help="Alert this share of normal rows."
+        None, metavar="SHARE", help="Alert on this share of normal rows."
     )
     fdr: float | None = _rate_plain(
         None,
         metavar="Q",
-        help="Alert rows so that on average at most this share of the alerts is normal.",
+        help="Bound the false discovery rate: on average at most this share of the alerts is "
+        "normal.",
     )
     calibration: Path | None = _rate_plain(
         None,
@@ -45,7 +46,7 @@ class AlarmOptions(NamedTuple):
     )
     target: str | None = _rate_plain(
         None,
-        help="Column of the calibration rows with two classes, to tell a changed class "
+        help="Column of the calibration rows with two classes, to distinguish a changed class "
         "ratio from changed features.",
     )
     adapt: str | None = _rate_plain(
@@ -61,8 +62,7 @@ class OutputOptions(NamedTuple):
     state: Path | None = _file_plain(
         None,
         metavar="FILE",
-        help="Go on from this SQLite file, and keep it up to date. It "
-        "survives a crash at any moment.",
+        help="SQLite file that stores the state, to continue from after a stop or crash.",
     )
     every: int = _file(1000, min=1, help="Rows between two updates of files.")
     output: Path | None = _file_plain(

@@ -200,7 +200,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _fit(self, X, y):
         if self.missing not in ("impute", "refuse"):
-            raise ValueError(f"missing={self.missing!r} is not known; pass 'impute' or 'refuse'.")
+            raise ValueError(f"missing={self.missing!r} is not valid; pass 'impute' or 'refuse'.")
         weight = self.text_weight
         if weight != "auto" and not (isinstance(weight, int | float) and 0 < weight < np.inf):
             raise ValueError(f"text_weight={weight!r} must be 'auto' or a number greater than 0.")

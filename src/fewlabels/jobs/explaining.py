@@ -70,7 +70,7 @@ def explain(
         found = 0 if usual is None else usual.shape[0]
         raise UserError(
             f"{source} has {plural(found, 'row')} to compare with, and at least {_FEWEST} are "
-            "needed; pass a file with usual rows, such as the training file, as --background."
+            "needed; pass typical rows, such as the training file, as --background."
         )
     place = None if of is None else _place(scorer, of)
     columns = scorer.schema.names() if scorer.schema.layout == "table" else None
@@ -128,8 +128,8 @@ def _place(scorer, name):
     classes = scorer.metadata["training"].get("classes", [])
     if len(classes) < 3:
         raise UserError(
-            f"--class {quoted(name)} is for models of several classes; this one has one score for "
-            "all rows, so leave the option out."
+            f"--class {quoted(name)} is for models with several classes; this model has a single "
+            "score per row, so omit the option."
         )
     keys = [value_key(known) for known in classes]
     if value_key(name) not in keys:

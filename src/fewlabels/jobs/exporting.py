@@ -28,9 +28,7 @@ def export(model, out, *, dtype="float64", observer=None):
         What was written, and what goes in and comes out of it.
     """
     if Path(out).suffix.lower() != ".onnx":
-        raise UserError(
-            f"The extension {quoted(Path(out).suffix)} of {out} is not .onnx; name it so."
-        )
+        raise UserError(f"{out} must end in .onnx, not {quoted(Path(out).suffix)}.")
     check_output(out, inputs=[model])
     scorer = Scorer(model)
     schema, metadata = scorer.schema, scorer.metadata
@@ -52,8 +50,8 @@ def export(model, out, *, dtype="float64", observer=None):
     kinds = {column.name: column.kind for column in schema.columns}
     merged = [column.name for column in schema.columns if column.spellings]
     notes = [
-        f"the graph takes the categories of {listing(merged)} in the model's spelling only; its "
-        "metadata property 'columns' has the spellings"
+        f"the graph accepts the categories of {listing(merged)} only in the model's spelling; "
+        "see its metadata property 'columns'"
     ]
     return {
         "notes": notes if merged else [],

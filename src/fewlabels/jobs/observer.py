@@ -58,8 +58,10 @@ def interruptible(nothing, path, hint="", unless=()):
         raise  # what was interrupted in it has said more
     except KeyboardInterrupt:
         if unless:
-            raise Interrupted(f"{unless[0]} is written, and what follows was left out.") from None
-        before = f", and {path} is as it was before" if Path(path).exists() else ""
+            raise Interrupted(
+                f"{unless[0]} is written, and the remaining steps were skipped."
+            ) from None
+        before = f", and {path} is unchanged" if Path(path).exists() else ""
         raise Interrupted(f"{nothing}{before}.{hint}") from None
 
 

@@ -47,7 +47,7 @@ def prior(
     check_ranges({"confidence": confidence, "n_jobs": n_jobs, "random_state": seed})
     if method not in ("auto", *METHODS):
         raise UserError(
-            f"--method {quoted(method)} is not known; use {listing(['auto', *METHODS], limit=20)}."
+            f"Unknown --method {quoted(method)}; use {listing(['auto', *METHODS], limit=20)}."
         )
     check_options("pusvm", target, None, positive)
     started = time.perf_counter()

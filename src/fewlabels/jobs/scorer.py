@@ -182,13 +182,13 @@ class Scorer:
         failed = np.flatnonzero(complete & ~finite)
         if failed.size and np.isneginf(getattr(self._machine, "offset_", 0.0)):
             raise UserError(
-                f"{self.source} calls no row outside: it was calibrated with too few different "
-                "rows, and has no scores; fit it again with a greater --target-fpr, or with none."
+                f"{self.source} flags no row, because it was calibrated on too few distinct "
+                "rows; fit it again with a larger --target-fpr, or without one."
             )
         if failed.size:
             raise UserError(
-                f"Row {done + failed[0] + 1} of {data} is too far from the training rows for a "
-                "score to be computed; check its numbers."
+                f"Row {done + failed[0] + 1} of {data} is too far from the training rows to be "
+                "scored; check its numbers."
             )
         return scores, more
 

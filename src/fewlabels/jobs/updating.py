@@ -67,9 +67,9 @@ def update(
         Counts, figures and seconds.
     """
     if data is None and not consolidate:
-        raise UserError("There is nothing to do; name a file with rows to add, or --consolidate.")
+        raise UserError("There is nothing to do; pass a file with rows to add, or --consolidate.")
     if target is not None and no_labels:
-        raise UserError("--target reads labels and --no-labels none; pass one of them.")
+        raise UserError("--target and --no-labels contradict each other; pass one of them.")
     started = time.perf_counter()
     output = model if output is None else output
     with interruptible("no row was added", output):
@@ -94,7 +94,7 @@ def update(
         described = describe(metadata["machine"], metadata["parameters"], schema, training)
         if _stamp(model) != unchanged:
             raise UserError(
-                f"{model} was changed by another command meanwhile, so no row was added; run the "
+                f"Another command changed {model} in the meantime, so no row was added; run the "
                 "command again."
             )
         save_model(output, pipeline, {**described, "created": metadata["created"]})
@@ -132,18 +132,18 @@ def _check_machine(model, name, machine, consolidate):
     """Refuse a model that cannot be updated as asked."""
     if not hasattr(machine, "partial_fit"):
         raise UserError(
-            f"{model} is a model of the machine {name}, which cannot be updated; fit a new model "
-            "to all rows."
+            f"{model} is a model of type {name}, which can't be updated; fit a new model to all "
+            "rows."
         )
     if not machine.holds_rows_:
         how = "without --no-rows" if MACHINES[name].keeps_rows else "with --rows"
         raise UserError(
-            f"{model} does not hold its training rows, so none can be added; fit it again {how}."
+            f"{model} doesn't store its training rows, so it can't be updated; fit it again {how}."
         )
     if consolidate and not hasattr(machine, "consolidate"):
         raise UserError(
-            f"A model of the machine {name} has one solution, so there is nothing to consolidate; "
-            "leave --consolidate out."
+            f"A model of type {name} has a single solution, so there is nothing to consolidate; "
+            "omit --consolidate."
         )
 
 
@@ -153,13 +153,11 @@ def _check_new(new_classes, metadata):
     for name in new_classes:
         if known is None:
             raise UserError(
-                f"--new-class {quoted(name)} is for models of classes, and this is a model of the "
-                f"machine {metadata['machine']}; fit a new one with the labels of all classes."
+                f"--new-class {quoted(name)} needs an s3vm, and this model is of type "
+                f"{metadata['machine']}; fit a new model with the labels of all classes."
             )
         if value_key(name) in [value_key(other) for other in known]:
-            raise UserError(
-                f"The model has the class {quoted(name)} already; leave --new-class out."
-            )
+            raise UserError(f"The model already has the class {quoted(name)}; omit --new-class.")
 
 
 def _follow(machine, more, block, consolidate, observer):
@@ -180,12 +178,11 @@ def _follow(machine, more, block, consolidate, observer):
         raise UserError(as_options(str(error))) from error
     except ArithmeticError as error:
         raise UserError(
-            f"The solution could not be followed ({error}), so no row was added; fit a new model "
-            "to all rows."
+            f"The update failed ({error}), so no row was added; fit a new model to all rows."
         ) from error
     except MemoryError as error:
         raise UserError(
-            "There is not enough memory to add the rows, so none was; add fewer."
+            "There is not enough memory to add the rows, so no row was added; add fewer rows."
         ) from error
     steps, flips = (None if b is None else a - b for a, b in zip(after, before, strict=True))
     return {
@@ -300,8 +297,8 @@ class MoreRows:
         fitted_to = metadata["training"]["target"]
         if target is not None and fitted_to is None and data is not None:
             raise UserError(
-                f"The model was fitted without a target, so labels mean nothing to it; leave "
-                f"--target {quoted(target)} out."
+                "The model was fitted without a target, so it can't use labels; omit --target "
+                f"{quoted(target)}."
             )
         self.target, self.needed = target or fitted_to, target is not None
         if no_labels:
@@ -348,8 +345,8 @@ class MoreRows:
         for name in self.new_classes:
             if not self.labels.n_labeled[name]:
                 raise UserError(
-                    f"No row of {self.data} has the new class {quoted(name)}; label one, or leave "
-                    "--new-class out."
+                    f"No row of {self.data} has the new class {quoted(name)}; label one, or omit "
+                    "--new-class."
                 )
 
     def _notes(self):
@@ -359,15 +356,15 @@ class MoreRows:
         for name, count in self.new_words.items():
             if count:
                 words = f"{plural(count, 'new word')} in {quoted(name)}"
-                notes.append(f"{words} count for nothing; a new fit to all rows learns them")
+                notes.append(f"{words} are ignored; fit a new model to all rows to use them")
         if self.filled:
             notes.append(filled_words(self.filled))
         n_missing = self.n_read - self.n_rows - self.labels.n_left_out
         if n_missing:
-            notes.append(f"{plural(n_missing, 'row')} with missing numbers not added")
+            notes.append(f"{plural(n_missing, 'row')} with missing numbers skipped")
         if self.labels.n_left_out:
             notes.append(
-                f"{plural(self.labels.n_left_out, 'row')} of other or unknown class not added"
+                f"{plural(self.labels.n_left_out, 'row')} of another or unknown class skipped"
             )
         return notes
 

@@ -13,7 +13,7 @@ from .page import words
 from .reasons import reasons
 
 _LISTED = 10
-_RIGHT = "Answers that are right"
+_RIGHT = "Accuracy"
 # Of so many classes each has a list of its most certain rows.
 _MOST_LISTS = 20
 
@@ -31,18 +31,18 @@ def find(fit):
     rates, notes = _rates(held, y, names, fit.comparison)
     n_labelled = int(np.sum(y >= 0))
     headline = (
-        f"From {words.rows(n_labelled)} with a label, {words.rows(n_unlabelled)} without one got "
-        f"a class: {_counted(counts)}."
+        f"The model used {words.rows(n_labelled)} with a label to classify "
+        f"{words.rows(n_unlabelled)} without one: {_counted(counts)}."
     )
-    answer = [(f"Unlabelled rows called '{k}'", words.of_all(n, n_unlabelled))
+    answer = [(f"Unlabelled rows predicted as '{k}'", words.of_all(n, n_unlabelled))
               for k, n in counts.items()]  # fmt: skip
     if rates:
         headline += (
-            f" About {words.percent(rates[0].value)} of the answers for such rows should be right "
-            f"({words.span(rates[0].interval)})."
+            f" The expected accuracy is {words.percent(rates[0].value)} (90 % CI "
+            f"{words.span(rates[0].interval)})."
         )
         answer += [(rate.name, words.estimate(rate.value, rate.interval)) for rate in rates]
-    answer.append(("Rows with a label", words.listing(
+    answer.append(("Labelled rows", words.listing(
         f"{words.count(int(np.sum(y == k)))} '{name}'" for k, name in enumerate(names)
     )))  # fmt: skip
     two = len(names) == 2
@@ -75,12 +75,10 @@ def _margins(scores):
 
 def _rates(held, y, names, comparison):
     if held.reason:
-        return [], [f"How many answers are right is not known, as {held.reason}"]
+        return [], [f"The accuracy is unknown: {held.reason}"]
     truth, answers = y[held.rows], class_of(held.scores)
     n, right = len(truth), int(np.sum(truth == answers))
-    told = (
-        "labelled rows get their own class from machines that were trained without their labels."
-    )
+    told = "labelled rows are classified correctly by models trained without their labels."
     rates = [
         _compared(comparison, n)
         or counted(_RIGHT, right, n, told, cross_fitted_interval, "accuracy")
@@ -91,12 +89,12 @@ def _rates(held, y, names, comparison):
         hits, n_own = int(np.sum(answers[own] == k)), int(np.sum(own))
         if not n_own:
             unknown.append(
-                f"The recall of '{name}' is not known: the time ended before labelled rows of "
-                "this class were held out."
+                f"The recall of '{name}' is unknown: the time ran out before any labelled rows "
+                "of this class were held out."
             )
             continue
-        title = f"Rows of '{name}' that are recognised"
-        told = "labelled rows of this class."
+        title = f"Recall of '{name}'"
+        told = "labelled rows of this class are recognised."
         term = f"recall of '{name}'"
         rates.append(counted(title, hits, n_own, told, cross_fitted_interval, term))
     return rates, unknown
@@ -114,7 +112,10 @@ def _compared(comparison, n):
         return None
     rows = comparison.rows
     ends = cross_fitted_interval(float(ours["score"]) * rows, rows)
-    how = f"{words.rows(comparison.rows)} with a label held out, as in the comparison with others."
+    how = (
+        f"Measured on {words.rows(comparison.rows)} held out with their labels, as in the "
+        "comparison with other methods."
+    )
     return Rate(_RIGHT, float(ours["score"]), ends, how, "accuracy")
 
 
@@ -128,13 +129,13 @@ def _table(fit, unlabelled, held, names):
     n_labelled, lines = int(np.sum(y >= 0)), []
     for k, name in enumerate(names):
         line = {
-            "class": name, "labelled": int(np.sum(y == k)), "rows called so": called[name],
+            "class": name, "labelled": int(np.sum(y == k)), "predicted rows": called[name],
         }  # fmt: skip
         if chances is not None:
             ends = counted_interval(chances[k] * n_labelled, n_labelled)
             line["expected share"] = words.estimate(float(chances[k]), ends)
         right = int(np.sum((truth == k) & (answers == k)))
-        line["right where called so"] = _of(right, int(np.sum(answers == k)))
+        line["precision"] = _of(right, int(np.sum(answers == k)))
         line["recognised"] = _of(right, int(np.sum(truth == k)))
         lines.append(line)
     return pd.DataFrame(lines)
@@ -149,7 +150,7 @@ def _groups(fit, held, names):
     groups = [group_of(fit, held, k, f"labelled '{name}'") for k, name in enumerate(names)]
     unlabelled = fit.y[fit.scored] < 0
     if unlabelled.any():
-        about = "Scored by the machine that was trained on them, without labels."
+        about = "Scored by the model, which was trained on these rows without labels."
         groups.append(Group("unlabelled", fit.decisions[unlabelled], about))
     return groups
 
@@ -170,8 +171,8 @@ def _rankings(fit, unlabelled, held, names):
         columns["why"] = reasons(fit, fit.trained, order[best], direction)
         listed.append(
             Ranking(
-                f"Most certain to be '{name}'",
-                "If one of these is wrong, the labels or the columns deserve a look.",
+                f"Most confident predictions of '{name}'",
+                "If one of these is wrong, check the labels and the columns.",
                 fit.table(fit.trained, order[best], columns),
             )
         )
@@ -187,28 +188,30 @@ def _least_certain(fit, scores, order, held, names):
     answers = class_of(scores)
     if held.votes is None:
         doubt = _margins(scores)
-        text = "Rows without a label that are next to the boundary."
+        text = "Unlabelled rows closest to the boundary."
     else:
         doubt = _margins(np.clip(held.votes, -1.0, 1.0).mean(axis=0))
         text = (
-            f"Rows without a label that {held.folds} machines, each trained on a part of the "
-            "labels, agree least about."
+            f"Unlabelled rows on which {held.folds} models, each trained on part of the labels, "
+            "disagree most."
         )
         if held.folds == 1:
-            text = "Rows without a label next to the boundary of a machine trained on some labels."
+            text = (
+                "Unlabelled rows closest to the boundary of a model trained on part of the labels."
+            )
     best = np.argsort(doubt, kind="stable")[:_LISTED]
     columns = {"class": [names[answer] for answer in answers[best]]}
     columns |= _columns(fit, scores[best], order[best])
     if held.folds > 1:
         votes = np.array([class_of(vote[best]) for vote in held.votes])
         with_it = votes == answers[best]
-        columns["machines that agree"] = [f"{n} of {held.folds}" for n in with_it.sum(axis=0)]
+        columns["models that agree"] = [f"{n} of {held.folds}" for n in with_it.sum(axis=0)]
     columns["why"] = reasons(fit, fit.trained, order[best], 0.0)
-    which = "either class" if len(names) == 2 else "the class or against it"
+    which = "to either class" if len(names) == 2 else "for or against the class"
     return Ranking(
-        "Least certain: label these next",
-        f"{text} Their labels would teach the machine most."
-        + any(columns["why"]) * f" The columns named matter most, for {which}.",
+        "Least confident: label these next",
+        f"{text} Their labels would help the model most."
+        + any(columns["why"]) * f" The columns listed contribute most {which}.",
         fit.table(fit.trained, order[best], columns),
     )
 

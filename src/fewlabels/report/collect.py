@@ -43,13 +43,12 @@ def collect(*, model_path=None, command="", **parts):
     if fit.deadline.cut:
         cut = words.listing(fit.deadline.cut)
         notes.append(
-            f"The time budget was used up, so there are {cut}; a greater one (--time-budget) "
-            "brings all of them."
+            f"The time budget ran out, so the report has {cut}. A larger --time-budget adds them."
         )
     if fit.is_sampled:
         notes.append(
-            f"Scores and rows are those of a random sample of {words.rows(len(fit.scored))}; "
-            "'fewlabels predict' scores all."
+            f"Scores and rows are from a random sample of {words.rows(len(fit.scored))}. "
+            "'fewlabels predict' scores all rows."
         )
     return Contents(
         source=file.name,
@@ -105,8 +104,8 @@ def _rows(file, X):
         if file.labels.n_blank:
             marked = f"'{file.labels.mark}' or blank" if file.labels.mark else "blank"
             counts.append((f"{file.target} is {marked}", words.count(file.labels.n_blank)))
-    counts.append(("Rows trained on", words.count(X.shape[0])))
-    counts.append(("Numbers per row, encoded", words.count(X.shape[1])))
+    counts.append(("Training rows", words.count(X.shape[0])))
+    counts.append(("Features after encoding", words.count(X.shape[1])))
     return counts
 
 
@@ -118,15 +117,15 @@ def _certificate(training, estimator, X):
     vectors = training["support_vectors"]
     vectors = None if vectors is None else words.of_all(vectors, X.shape[0])
     lines = [
-        ("Status", "converged" if training["converged"] else "stopped before its tolerance"),
-        ("Value of the problem", words.number(training["objective"])),
-        ("At most this far from the best value", gap),
+        ("Status", "converged" if training["converged"] else "stopped early"),
+        ("Objective", words.number(training["objective"])),
+        ("Optimality gap (upper bound)", gap),
         ("Support vectors", vectors),
         ("Steps", words.count(training["iterations"])),
         ("Kernel values", words.count(history[-1]["kernel_values"]) if history else None),
         ("Seconds", words.seconds(training["seconds"])),
     ]  # fmt: skip
     if hasattr(estimator, "kkt_violation_"):
-        lines.insert(2, ("Violation of the conditions of optimality",
+        lines.insert(2, ("Violation of the optimality conditions",
                          words.number(training["violation"])))  # fmt: skip
     return [(name, value) for name, value in lines if value]

@@ -33,11 +33,11 @@ def doubtful(fit, held, names):
     columns |= alike(sizes)
     columns["why"] = reasons(fit, fit.trained, rows, directions)
     text = (
-        f"{held.about.removesuffix('.')}; {len(order)} of {len(labelled)} rows got a score "
-        "against their label, the clearest first. The label may be wrong, or the row unusual. "
+        f"{held.about.removesuffix('.')}; {len(order)} of {len(labelled)} scores contradict the "
+        "label, the clearest first. The label may be wrong, or the row unusual. "
     )
     if "probability" in columns:
-        text += "The probability is that of the label."
+        text += "The probability refers to the given label."
     return [Ranking("Labels to check", text.rstrip(), fit.table(fit.trained, rows, columns))]
 
 

@@ -24,20 +24,20 @@ def find(fit):
     """Findings about rows of one class."""
     scores, normal = fit.decisions, fit.training.get("normal")
     name = "training rows" if normal is None else f"rows labelled '{normal}'"
-    groups = [Group(name, scores, "Scored by the machine that was trained on them.")]
+    groups = [Group(name, scores, "Scored by the model that was trained on them.")]
     rates, notes, rankings, answer, blank = [], [], [], [], None
     expected = _calibration(fit, groups, notes)
     if expected is not None:
         rates.append(expected)
     for title, rows in _others(fit, notes):
         found = fit.estimator.decision_function(rows.X)
-        groups.append(Group(title, found, "Not trained on."))
+        groups.append(Group(title, found, "Not used for training."))
         if title != _BLANK:
             rates.append(_caught(title, found))
             continue
         rankings.append(_strangest(fit, rows, found, title))
         blank = words.of_all(int(np.count_nonzero(found < 0)), len(found))
-        answer.append(("Rows without a label outside", blank))
+        answer.append(("Unlabelled rows outside", blank))
         if expected is not None:
             answer.append(_standing_out(fit, rows))
     rankings.append(_strangest(fit, _scored(fit), scores, name))
@@ -57,17 +57,17 @@ def find(fit):
 
 def _headline(fit, outside, expected, blank):
     told = (
-        f"A boundary was drawn around {words.rows(fit.X.shape[0])} taken as normal"
-        f"{_drawn_by(fit.estimator)}. {outside} lie outside it."
+        f"The model describes {words.rows(fit.X.shape[0])} that count as "
+        f"normal{_drawn_by(fit.estimator)}. {outside} lie outside its boundary."
     )
     if expected is not None:
         told += (
-            f" It was set so that about {words.percent(expected.value)} of normal rows do, so "
-            "this number alone does not mean that something is wrong with them."
+            f" About {words.percent(expected.value)} of normal rows are expected to, so this "
+            "number alone is no sign of anomalies."
         )
     if blank is not None:
-        told += f" Of the rows without a label {blank} lie outside."
-    return f"{told} Look at the strangest first."
+        told += f" {blank} of the unlabelled rows lie outside."
+    return f"{told} Check the strangest rows first."
 
 
 def _drawn_by(machine):
@@ -75,21 +75,21 @@ def _drawn_by(machine):
     if isinstance(machine, SVDDEnsemble) and machine.trim:
         if machine.trim == "auto":
             return (
-                f" by {len(machine.bags_)} samples of them. Samples drop their most distant "
-                "rows as far as the data call for it, since anomalies may be among these (--clean "
-                "uses all)"
+                f" with {len(machine.bags_)} random samples. Samples drop their most distant "
+                "rows if the data suggest it, because these may be anomalies (--clean uses all "
+                "rows)"
             )
         return (
-            f" by {len(machine.bags_)} samples of them, each without the "
-            f"{words.percent(machine.trim)} of its rows that lie farthest from the others, since "
-            "anomalies may be among these (--clean uses all)"
+            f" with {len(machine.bags_)} random samples. Each sample drops its most distant "
+            f"{words.percent(machine.trim)} of rows, because these may be anomalies (--clean "
+            "uses all rows)"
         )
     trim = trim_of(machine)
     if not trim:
         return ""
     return (
-        f", by the {words.percent(1.0 - trim)} of them that lie nearest to their neighbours, "
-        "since anomalies may be among the others (--clean uses all)"
+        f" with the {words.percent(1.0 - trim)} closest to their neighbours, because the others "
+        "may be anomalies (--clean uses all rows)"
     )
 
 
@@ -101,30 +101,29 @@ def _calibration(fit, groups, notes):
     machine = fit.estimator
     if machine.target_fpr is None:
         notes.append(
-            "No threshold was calibrated (--target-fpr none): how many new normal rows will be "
-            "called outside is not known."
+            "No threshold was calibrated (--target-fpr none), so the false alarm rate is unknown."
         )
         return None
     conformal = machine.conformal_
     n, target, rank = len(conformal.scores), conformal.rate, conformal.rank
     if n < fit.X.shape[0]:
-        title, how = "kept out of training", f"{words.rows(n)} that were kept out of training"
+        title, how = "held out from training", f"{words.rows(n)} held out from training"
     else:
-        title = "each as if it had not been trained on"
-        how = f"all {words.rows(n)}, each scored as if it had not been trained on"
+        title = "with leave-one-out scores"
+        how = f"all {words.rows(n)}, with leave-one-out scores"
     # What ``predict`` would have written for these rows.
     held = conformal.as_scored(conformal.scores) - float(np.ravel(machine.offset_)[0])
-    groups.append(Group(f"The same, {title}", held, "New normal rows will look like this."))
+    groups.append(Group(f"The same, {title}", held, "New normal rows will score like this."))
     if not rank:
         notes.append(
-            f"{words.rows(n)} are too few for a rate of {words.percent(target)}: no row will be "
-            "called outside."
+            f"{words.rows(n)} are too few for a false alarm rate of {words.percent(target)}, so "
+            "the model flags no row."
         )
     return Rate(
-        "New normal rows called outside",
+        "False alarm rate on new normal rows",
         rank / (n + 1),
         threshold_interval(rank, n) if rank else None,
-        f"Asked for (--target-fpr {target:g}); the threshold was set on {how}.",
+        f"Set with --target-fpr {target:g}; the threshold is calibrated on {how}.",
     )
 
 
@@ -147,7 +146,7 @@ def _others(fit, notes):
         try:
             rows = fit.others(positions)
         except UserError as error:
-            notes.append(f"{words.capital(title)} are not in this report: {error}")
+            notes.append(f"This report lacks the {title}: {error}")
             continue
         if len(rows.numbers):
             yield title, rows
@@ -156,15 +155,15 @@ def _others(fit, notes):
 def _standing_out(fit, rows):
     """How many rows can be reported so that few of them are normal."""
     found = int(benjamini_hochberg(fit.estimator.p_values(rows.X), q=_FALSE).sum())
-    name = "Rows without a label that stand out"
+    name = "Unlabelled rows reported as anomalies"
     if not found:
-        return name, f"none, if at most {words.percent(_FALSE)} of those reported may be normal"
-    return name, f"{words.count(found)}; about {words.percent(_FALSE)} of these may be normal"
+        return name, f"none, at a false discovery rate of {words.percent(_FALSE)}"
+    return name, f"{words.count(found)}, at a false discovery rate of {words.percent(_FALSE)}"
 
 
 def _caught(title, scores):
     outside = int(np.count_nonzero(scores < 0))
-    told = "rows of the file, not trained on."
+    told = "rows of the file that weren't used for training."
     return counted(f"{words.capital(title)} called outside", outside, len(scores), told)
 
 
@@ -185,16 +184,16 @@ def _strangest(fit, rows, scores, name):
     ranks = fit.estimator.score_samples(rows.X)
     order, sizes = first_of_equal(rows.X, np.argsort(ranks, kind="stable"), _LISTED)
     columns = {}
-    those = "those trained on" if name == _BLANK else "the others"
-    text = f"The {sizes.sum()} {name} that are least like {those}, the strangest first."
+    those = "the training rows" if name == _BLANK else "the others"
+    text = f"The {sizes.sum()} {name} least like {those}, the strangest first."
     text += told(sizes)
     if name.startswith("rows labelled"):
-        text += " If a label is wrong, the row is probably here."
+        text += " Rows with a wrong label are probably here."
     if fit.estimator.target_fpr is not None:
         columns["p-value"] = fit.estimator.p_values(rows.X[order])
         text += " The p-value is the share of normal rows that look at least as strange."
         if name != _BLANK:
-            text += " These rows were trained on, which makes it rather too high than too low."
+            text += " It tends to be too high here, because the model was trained on these rows."
     else:
         # With a narrow kernel the scores of odd rows differ in digits that nobody reads.
         columns["score"] = scores[order]

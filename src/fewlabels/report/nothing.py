@@ -11,9 +11,9 @@ def find(fit):
         return None
     signal = fit.training["signal"]
     area = f"{signal['area']:.2f} ({signal['low']:.2f} to {signal['high']:.2f})"
-    answer = [("ROC AUC of held-out rows", area), ("ROC AUC by chance", "0.5")]
+    answer = [("ROC AUC of held-out rows", area), ("ROC AUC of random scores", "0.5")]
     if "rows_labeled" in fit.training:
         labelled = fit.training["rows_labeled"]
         n = sum(labelled.values()) if isinstance(labelled, dict) else labelled
-        answer.append(("Rows with a label", words.count(n)))
+        answer.append(("Labelled rows", words.count(n)))
     return Findings("", answer, ("", ""), groups=[], rankings=[], rates=[])

@@ -31,28 +31,28 @@ def find(fit):
     rates, notes = _rates(hidden, marked, n_unlabelled, name, prior)
     expected = words.count(round(prior.value * n_unlabelled))
     headline = (
-        f"Of {words.rows(n_unlabelled)} without a label about {words.percent(prior.value)} "
-        f"should be '{name}': some {expected}. The machine marks "
+        f"About {words.percent(prior.value)} of {words.rows(n_unlabelled)} without a label "
+        f"should be '{name}': some {expected}. The model marks "
         f"{words.of_all(marked, n_unlabelled)}."
     )
     answer = [
         (f"Rows marked as '{name}'", words.of_all(marked, n_unlabelled)),
-        (f"Share of '{name}' expected", words.estimate(prior.value, prior.interval)),
+        (f"Expected share of '{name}'", words.estimate(prior.value, prior.interval)),
         *((rate.name, words.estimate(rate.value, rate.interval)) for rate in rates),
     ]
     if rates:
         headline += (
-            f" Of the rows it marks about {words.percent(rates[0].value)} "
-            f"({words.span(rates[0].interval)}) should really be '{name}', and it should find "
-            f"about {words.percent(rates[1].value)} ({words.span(rates[1].interval)}) of them."
+            f" The expected precision is {words.percent(rates[0].value)} (90 % CI "
+            f"{words.span(rates[0].interval)}), and the expected recall "
+            f"{words.percent(rates[1].value)} (90 % CI {words.span(rates[1].interval)})."
         )
     if training.get("prior_contradiction"):
         return _ranked_only(fit, prior, _ranking(fit, scores, order, name, chances=False))
     if prior.interval is not None and prior.interval[1] - prior.interval[0] > _WIDE:
         notes.append(
-            f"The share of '{name}' among the unlabelled rows is hard to tell from these data "
-            f"({words.span(prior.interval)}). The ranking of the rows hardly depends on it; how "
-            "many are marked does."
+            f"These data leave the share of '{name}' among the unlabelled rows uncertain "
+            f"({words.span(prior.interval)}). It affects how many rows are marked, but hardly "
+            "the ranking."
         )
     return Findings(
         headline=headline,
@@ -71,9 +71,9 @@ def _ranked_only(fit, prior, ranking):
     signal, labelled = fit.training["signal"], fit.training["rows_labeled"]
     area = words.estimate(signal["area"], (signal["low"], signal["high"]))
     answer = [
-        (f"{prior.name}, by an estimate that the labels contradict", words.number(prior.value)),
+        (f"{prior.name} (estimate contradicted by the labels)", words.number(prior.value)),
         ("ROC AUC of held-out labelled against unlabelled rows", area),
-        ("Rows with a label", words.count(labelled)),
+        ("Labelled rows", words.count(labelled)),
     ]
     return Findings("", answer, ("", ""), groups=[], rankings=[ranking], rates=[])
 
@@ -87,16 +87,16 @@ def _prior(machine, name):
         title,
         float(machine.prior_),
         tuple(float(end) for end in interval),
-        "Estimated from the rows; it is right if the labelled rows are a random sample of all "
-        f"rows that are '{name}', and if the columns tell some of these clearly from the rest. "
-        "The interval holds what chance does, not what fails here.",
+        "Estimated from the rows. This assumes that the labelled rows are a random sample of "
+        f"all '{name}' rows, and that some other rows are clearly different. The interval "
+        "covers chance only, not a wrong assumption.",
     )
 
 
 def _rates(hidden, marked, n_unlabelled, name, prior):
     """Precision and recall of the marked rows, as hidden labels and the prior say."""
     if not hidden.n:
-        return [], [f"Error rates are not known, as {hidden.reason}"]
+        return [], [f"Error rates are unknown: {hidden.reason}"]
     if not marked:
         return [], ["No unlabelled row is marked, so there are no error rates."]
     found = promise(prior.value, prior.interval, hidden.found, hidden.n, marked, n_unlabelled)
@@ -105,15 +105,14 @@ def _rates(hidden, marked, n_unlabelled, name, prior):
         "their labels are hidden in training."
     )
     precision = Rate(
-        f"Marked rows that are '{name}'",
+        f"Precision of '{name}'",
         found.precision,
         found.precision_interval,
-        f"The share of '{name}' times the share of them that is found, over the share marked "
-        f"({words.percent(marked / n_unlabelled)}); the median of what the uncertainty of these "
-        "allows.",
+        "Class prior times recall, divided by the share of rows marked "
+        f"({words.percent(marked / n_unlabelled)}). Median over the uncertainty of these.",
         "precision",
     )
-    title = f"Share of '{name}' that is found"
+    title = f"Recall of '{name}'"
     return [precision, Rate(title, found.recall, found.recall_interval, told, "recall")], []
 
 
@@ -128,7 +127,7 @@ def _ranking(fit, scores, order, name, chances=True):
     columns["why"] = reasons(fit, fit.trained, order, 1.0)
     return Ranking(
         f"Unlabelled rows most like '{name}'",
-        f"The {sizes.sum()} rows without a label that are most likely to be '{name}', the "
-        f"likeliest first.{told(sizes)} 'fewlabels predict' gives the scores of all.",
+        f"The {sizes.sum()} unlabelled rows most likely to be '{name}', the likeliest "
+        f"first.{told(sizes)} 'fewlabels predict' scores all rows.",
         fit.table(fit.trained, order, columns),
     )

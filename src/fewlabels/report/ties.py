@@ -31,4 +31,4 @@ def alike(sizes):
 
 def told(sizes):
     """What a text says of lines that stand for several rows."""
-    return " Rows with the same values are one line." if (sizes > 1).any() else ""
+    return " Rows with the same values share one line." if (sizes > 1).any() else ""

@@ -8,8 +8,8 @@ from ..io.paths import is_compressed
 # ``found`` is what ``fit_table`` gave.
 _IN_MEMORY = [
     ("Score new rows", "scored = new.join(found.predict(new))"),
-    ("Keep the model, also for the command line", 'found.save("model.fewlabels")'),
-    ("Keep this report", 'found.report.save("report.html")'),
+    ("Save the model (the command line reads it too)", 'found.save("model.fewlabels")'),
+    ("Save this report", 'found.report.save("report.html")'),
 ]
 
 
@@ -26,9 +26,9 @@ def usage(metadata, model_path, file, findings):
         command = f"fewlabels explain {quoted} {shlex.quote(data)} --row {row}"
         code.append(("Why a row has its score", command))
     if metadata["training"].get("rows_held"):
-        title = "Add rows, with or without labels, without fitting anew"
+        title = "Add rows, with or without labels, without refitting"
         code.append((title, f"fewlabels update {quoted} more{suffix}"))
-    code.append(("See what the model holds", f"fewlabels inspect {quoted}"))
+    code.append(("Show what the model contains", f"fewlabels inspect {quoted}"))
     # A file is read as the model was fitted: pandas would guess other types.
     python = f'answers = jobs.score({model!r}, {new!r})\nscores = answers["score"]'
     code.append(("From Python", f"from fewlabels import jobs\n\n{python}"))

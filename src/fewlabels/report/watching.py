@@ -170,7 +170,7 @@ def _rows(change, monitor):
         for k, row in enumerate(change.rows)
     ]  # fmt: skip
     heads = ("Row", "Score", "P-value", *map(str, names))
-    caption = "Rows since the change that point to it most strongly."
+    caption = "Rows since the change that differ most from earlier ones."
     drawn = table(caption, heads, body, ["number", "number", "number", *[""] * len(names)])
     return section("rows", "Rows", drawn)
 

@@ -50,7 +50,7 @@ def demo(
     split = split_data(data.value, digit)
     train_file, test_file = write_split(split, output)
     say(split.story)
-    say(f"  learnt from: {len(split.train):,} rows, {train_file}")
+    say(f"  training:    {len(split.train):,} rows, {train_file}")
     say(
         f"  scored:      {len(split.test):,} rows, {int(split.is_normal.sum()):,} of them normal, "
         f"{test_file}",

@@ -40,7 +40,7 @@ def _histogram(axes, values, split, title):
     axes.annotate("outside", (0.0, top), ha="right", va="top", xytext=(-5, -4),
                   textcoords="offset points")  # fmt: skip
     axes.set_xlabel("score: how far inside the boundary")
-    axes.set_ylabel("share of the rows of its kind, %")
+    axes.set_ylabel("share of rows, %")
     axes.set_title(title, loc="left", pad=44)
     axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(-0.02, 1.0))
     axes.spines[["top", "right"]].set_visible(False)

@@ -21,10 +21,10 @@ def end_at_the_second():
     def interrupt(number, frame):
         came.append(number)
         if len(came) > 1:
-            _end("Interrupted: Ctrl-C came twice. Files that are written are whole.")
+            _end("Interrupted by a second Ctrl-C. Files written so far are complete.")
         if _is_importing(frame):
             # Modules that are imported in part swallow exceptions, or fail in other ways.
-            _end("Interrupted. Files that are written are whole.")
+            _end("Interrupted. Files written so far are complete.")
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupt)
@@ -62,7 +62,10 @@ def going_on():
 
     def tell(number, frame):
         signal.signal(signal.SIGINT, before)
-        _say("Ctrl-C: going on with the best so far, if any; once more ends the command.")
+        _say(
+            "Ctrl-C: continuing with the best result so far, if any. Press it again to end the "
+            "command."
+        )
         before(number, frame)
 
     signal.signal(signal.SIGINT, tell)

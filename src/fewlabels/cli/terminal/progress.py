@@ -71,7 +71,7 @@ class _Line(Quiet):
     @contextlib.contextmanager
     def handed_over(self, text):
         self._bar.stop()
-        say(f"{text} (Ctrl-C goes on with the best so far)", err=True)
+        say(f"{text} (Ctrl-C keeps the best result so far)", err=True)
         try:
             yield True
         finally:

@@ -19,7 +19,7 @@ def answer_lines(summary):
         *_expected(training),
         ("comparison", compared.get("verdict")),
         ("instead", compared.get("instead")),
-        ("converged", None if training["converged"] else "no, stopped before its tolerance"),
+        ("converged", None if training["converged"] else "no, stopped early"),
     ]
 
 

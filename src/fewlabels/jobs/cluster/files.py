@@ -33,12 +33,12 @@ def is_on_cluster(data, scheduler, workers):
 def files_of(data):
     """The files that a name stands for: a pattern, a folder of Parquet files, or one file."""
     if isinstance(data, InMemory):
-        raise UserError(f"A cluster reads files, not {data}; leave scheduler and workers out.")
+        raise UserError(f"A cluster reads files, not {data}; omit scheduler and workers.")
     for option in ("features", "labels"):
         if getattr(data.reading, option) is not None:
             raise UserError(
-                f"--{option} stands beside the rows of one file, which workers do not share; "
-                "leave --scheduler and --workers out."
+                f"--{option} belongs to a single file, which workers can't share; omit "
+                "--scheduler and --workers."
             )
     path = data.path
     if glob.has_magic(str(path)) and not path.exists():
@@ -49,15 +49,15 @@ def files_of(data):
         found = parquet_files(path) if path.is_dir() else [path]
         if any("=" in part for file in found for part in file.relative_to(path).parts[:-1]):
             raise UserError(
-                f"Folders in {path} name columns (key=value), which a file read by itself lacks; "
-                "leave --scheduler and --workers out."
+                f"Folder names in {path} define columns (key=value), which workers can't read; "
+                "omit --scheduler and --workers."
             )
     files = [replace(data, path=file.resolve()) for file in sorted(found)] or [data]
     others = [str(file) for file in files if input_format(file) not in _FORMS]
     if others:
         raise UserError(
-            f"{listing(others, 3)}: a cluster reads .parquet, .csv, .tsv and .jsonl files; leave "
-            "--scheduler and --workers out."
+            f"{listing(others, 3)}: a cluster reads .parquet, .csv, .tsv and .jsonl files; omit "
+            "--scheduler and --workers."
         )
     return files
 
@@ -77,7 +77,8 @@ def cluster_of(scheduler, workers):
     """A client of the cluster at an address, or of one on this machine for the time being."""
     if scheduler is not None and workers is not None:
         raise UserError(
-            "--scheduler names a cluster and --workers starts one on this machine; pass one."
+            "--scheduler uses an existing cluster and --workers starts a local one; pass one of "
+            "them."
         )
     require("computing on workers", "dask", "distributed")
     from distributed import Client, LocalCluster
@@ -111,8 +112,7 @@ def told_by_workers():
         yield
     except KilledWorker as error:
         raise UserError(
-            "Workers died again and again while they read a file; give them more memory, or make "
-            "the files smaller."
+            "Workers kept dying while reading a file; give them more memory, or split the files."
         ) from error
     except RuntimeError as error:
         raise UserError(str(error)) from error

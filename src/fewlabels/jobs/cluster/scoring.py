@@ -57,8 +57,8 @@ def _alike(table, schema, file):
         return table.cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
         raise UserError(
-            f"{file} has columns of other types than the first file; score it by itself, or write "
-            "all files alike."
+            f"{file} has other column types than the first file; score it separately, or convert "
+            "the files."
         ) from error
 
 
@@ -67,8 +67,8 @@ def scored(scorer, file, columns, names, form, chunk_rows, skip_missing):
     own = input_columns(file, scorer.schema)
     if own != columns:
         raise UserError(
-            f"{file} has other columns than the first file, or in another order; score files "
-            "that are alike together."
+            f"{file} has other columns than the first file, or in another order; score it "
+            "separately."
         )
     scorer = copy(scorer)  # other threads have it, too
     scorer.wordless = Counter()

@@ -38,7 +38,7 @@ def train_on_cluster(data, request, options, train, *, model, observer):
         told_by_workers(),
     ):
         on = plural(len(files), "file")
-        observer.step(f"drawing a sample of the rows of {on}")
+        observer.step(f"drawing a sample of the rows {on}")
         parts = parts_of(files, client)
         if len(parts) > len(files):
             on += f" in {len(parts)} parts"
@@ -50,8 +50,8 @@ def train_on_cluster(data, request, options, train, *, model, observer):
         )
         if estimator is not None:
             told = (
-                f"the table is {on}: settings, columns and what the report shows are from "
-                f"{drawn.size} rows drawn at random, the machine has learnt from all, there"
+                f"the table is {on}: settings, columns and the report are based on "
+                f"{drawn.size:,} random rows, and the model was trained on all rows"
             )
             training, n_rows, counts = _fitted(
                 client, parts, training, estimator, values, request, model, observer
@@ -110,7 +110,7 @@ def _fitted(client, files, training, estimator, values, request, model, observer
     ]
     kind = getattr(machines, f"Dask{type(estimator).__name__}")
     machine = kind(**estimator.get_params(deep=False), client=client)
-    observer.step("learning from all rows, where they are")
+    observer.step("training on all rows on the cluster")
     fitted = fit_machine(
         machine, [X for X, _ in parts], [y for _, y in parts] if with_labels else None,
         given=request.parameters, model=model, search=Search(0.0), observer=observer,

@@ -18,19 +18,16 @@ _A_FIT = 0.1
 OF_BAGS = ("n_bags", "bag_size", "trim")
 # What to do where no machine fits: with two classes in all rows, and with more.
 ONE_OF_TWO = (
-    "pass {unlabeled} marks rows of unknown class, or --normal VALUE to learn one "
-    "class alone (two known classes in all rows are a task for a classifier, such as "
-    "scikit-learn's SVC; add rows with a blank target for an s3vm, which learns from them too)"
+    "pass {unlabeled} marks rows of unknown class, or --normal VALUE to learn one class alone "
+    "(two known classes in all rows are a task for a classifier, such as scikit-learn's SVC; add "
+    "rows with a blank target for an s3vm, which learns from them too)"
 )
 ONE_OF_MANY = (
-    "say which one is normal with --normal VALUE, or which one marks rows of unknown class with "
-    "--unlabeled VALUE"
+    "pass --normal VALUE for the normal class, or --unlabeled VALUE if a value marks unlabelled "
+    "rows"
 )
 # Where there are so many that they are hardly classes.
-FEWER = (
-    f"{ONE_OF_MANY} (less than two rows for a value are too few to learn classes from; each row "
-    "of a class has the same value)"
-)
+FEWER = f"{ONE_OF_MANY} (classes need at least two rows per value)"
 # The machines for positives and a pile that are most like those for classes.
 _FOR_A_PILE = {"logistic": "pu-logistic", "svm": "pu-svm"}
 _COUNTED = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven"}
@@ -46,7 +43,7 @@ class Choice(NamedTuple):
 def check_options(machine, target, normal, positive, unlabeled=None):
     """Refuse options that contradict each other, before a file is read."""
     if machine is not None and machine not in MACHINES:
-        raise UserError(f"There is no machine {quoted(machine)}; there are {listing(MACHINES)}.")
+        raise UserError(f"Unknown --machine {quoted(machine)}; choose {listing(MACHINES)}.")
     for name, value, *learns_from in (
         ("--normal", normal, "normal"),
         ("--positive", positive, "positive"),
@@ -56,24 +53,23 @@ def check_options(machine, target, normal, positive, unlabeled=None):
             continue
         if target is None:
             raise UserError(
-                f"{name} {quoted(value)} names a value of the target column; say which column "
-                "that is with --target."
+                f"{name} {quoted(value)} is a value of the target column; pass that column as "
+                "--target."
             )
         if machine is not None and MACHINES[machine].learns_from not in learns_from:
             machines = " or ".join(machines_from(*learns_from))
             raise UserError(
-                f"{name} belongs to --machine {machines}, but the machine is {machine}; leave "
-                "one of the options out."
+                f"{name} needs --machine {machines}, but the model is {machine}; omit one of the "
+                "options."
             )
     if normal is not None and positive is not None:
         raise UserError(
-            "--normal learns one class alone and --positive looks for a class among unlabelled "
-            "rows; pass one of them."
+            "--normal is for one-class models and --positive for positive and unlabelled rows; "
+            "pass one of them."
         )
     if normal is not None and unlabeled is not None:
         raise UserError(
-            "--normal learns one class alone, which takes no rows of unknown class; leave "
-            "--unlabeled out."
+            "--normal trains on one class only, without unlabelled rows; omit --unlabeled."
         )
     if machine is None or target is not None:
         return
@@ -83,8 +79,8 @@ def check_options(machine, target, normal, positive, unlabeled=None):
     }
     if MACHINES[machine].learns_from in rows:
         raise UserError(
-            f"--machine {machine} learns from {rows[MACHINES[machine].learns_from]}; say which "
-            "column tells them apart with --target."
+            f"--machine {machine} needs {rows[MACHINES[machine].learns_from]}; pass the column "
+            "that distinguishes them as --target."
         )
 
 
@@ -98,16 +94,16 @@ def choose_machine(
     one for positives and a pile: by its seconds, and whether the model shall hold its ``rows``.
     """
     if machine is not None:
-        return Choice(machine, "as --machine says")
+        return Choice(machine, "set with --machine")
     if normal is not None:
-        why = f"--normal says that one class, {quoted(normal)}, is learnt"
+        why = f"--normal selects the class {quoted(normal)}"
         n_rows = labels.counts[labels.find(normal, "normal")]
         return _of_normal(why, n_rows, clean, given, time_budget > 0)
     if positive is not None:
-        why = f"--positive says which class, {quoted(positive)}, is looked for"
+        why = f"--positive selects the class {quoted(positive)}"
         return _of_positive(why, labels, positive, given, rows, time_budget)
     if labels is None:
-        why = "without --target all rows are of one class"
+        why = "without --target, all rows count as one class"
         return _of_normal(why, n_rows, clean, given, time_budget > 0)
     situation = len(labels.names), labels.n_blank > 0
     if BY_LABELS.get(situation) == "normal":
@@ -120,8 +116,8 @@ def choose_machine(
         return Choice("s3vm", _why(labels))
     if not labels.names:
         raise UserError(
-            f"{labels.where} is blank in every row; name the class of some rows in it, or leave "
-            "out --target to learn from all rows as one class."
+            f"{labels.where} is blank in every row; label some rows, or omit --target to treat "
+            "all rows as one class."
         )
     blanks = f" and {labels.n_blank} blanks" if labels.n_blank else ""
     advice = FEWER if labels.n_blank and len(labels.names) > 2 else ONE_OF_MANY
@@ -142,14 +138,14 @@ def _of_normal(why, n_rows, clean, given, is_tuned):
     """One ball for rows known to be normal, where it does better, and bags for others."""
     given = {name: value for name, value in dict(given).items() if value is not None}
     if n_rows < _FEWEST and not given.keys() & set(OF_BAGS):
-        return Choice("svdd", f"{why}; {n_rows} rows are too few for bags of them")
+        return Choice("svdd", f"{why}; {n_rows} rows are too few for an ensemble")
     said = [option(name) for name in OF_ONE_BALL if name in given]
     if given.get("target_fpr") == "none":
         said.append("--target-fpr none")
     if said and not given.keys() & set(OF_BAGS):
-        return Choice("svdd", f"{why}; one ball, as {said[0]} is given")
+        return Choice("svdd", f"{why}; a single model, because {said[0]} is given")
     if clean and is_tuned and not given.keys() & set(OF_BAGS):
-        return Choice("svdd", f"{why}, none of them an anomaly, as --clean says")
+        return Choice("svdd", f"{why}; no anomalies (--clean)")
     return Choice("svdd-ensemble", why)
 
 
@@ -183,8 +179,8 @@ def keeps_rows(choice, asked):
     """Whether the model will hold its training rows."""
     if asked and not hasattr(machine_class(choice.machine), "partial_fit"):
         raise UserError(
-            f"--rows keeps rows for 'update', which cannot add to {choice.machine} models; leave "
-            "the option out."
+            f"--rows stores rows for 'fewlabels update', which can't update {choice.machine} "
+            "models; omit the option."
         )
     return MACHINES[choice.machine].keeps_rows if asked is None else asked
 

@@ -12,9 +12,9 @@ from ..wording import as_options, listening
 def too_short(seconds, of_a_fit):
     """A note on a comparison that there is no time for."""
     return (
-        f"not compared with other methods: one more fit takes some {of_a_fit:.2g} s, and the time "
-        f"budget has {seconds:.2g} s left; --time-budget SECONDS gives more, and --baselines "
-        "compares in any case"
+        f"not compared with other methods: a fit takes about {of_a_fit:.2g} s, and {seconds:.2g} "
+        "s of the time budget are left; raise --time-budget, or pass --baselines to compare "
+        "anyway"
     )
 
 
@@ -37,7 +37,7 @@ def compare(estimator, X, y, *, others, classes, seconds, seed, observer):
     except ValueError as error:
         return None, [f"not compared with other methods: {as_options(str(error)).rstrip('.')}"]
     except KeyboardInterrupt:
-        return None, ["not compared with other methods, as Ctrl-C ended that"]
+        return None, ["not compared with other methods, because of Ctrl-C"]
     return comparison, messages
 
 

@@ -37,17 +37,17 @@ def why_kept(request, machine, switch):
     ``switch``: whether other machines than ours can be delivered at all.
     """
     if request.machine is not None:
-        return f"{machine} is kept, as --machine says"
+        return f"{machine} is kept because of --machine"
     fixed = [name for name, value in request.parameters.items()
              if value is not None and name not in _OF_EVERY_METHOD]  # fmt: skip
     if request.parameters.get("target_fpr") == "none":
         fixed.append("target_fpr")
     if fixed:
         given = " and ".join(option(name) for name in fixed)
-        return f"{machine} is kept, as {given} {'is' if len(fixed) == 1 else 'are'} given"
+        return f"{machine} is kept because of {given}"
     if request.rows:
-        return f"{machine} is kept, as --rows asks for updates"
-    return "" if switch else f"{machine} is kept, as it learns from all rows of the file"
+        return f"{machine} is kept because of --rows"
+    return "" if switch else f"{machine} is kept because it was trained on all rows of the file"
 
 
 def instead_of(kept, method):
@@ -56,8 +56,8 @@ def instead_of(kept, method):
     settings = "".join(
         f" {option(name)} {value}" for name, value in method.settings.items() if name != "gamma"
     )
-    updates = "" if MACHINES[method.machine].keeps_rows else "; it takes no updates"
-    return f"--machine {method.machine}{settings} takes {title}{updates} ({kept})"
+    updates = "" if MACHINES[method.machine].keeps_rows else "; it can't be updated"
+    return f"--machine {method.machine}{settings} fits {title}{updates} ({kept})"
 
 
 def deliver(method, training, request, *, seconds, observer):
@@ -68,9 +68,8 @@ def deliver(method, training, request, *, seconds, observer):
     better = f"{title} is clearly better, but"
     if expected > seconds:
         return None, (
-            f"{better} a model of it takes some {expected:.2g} s, and the time budget has "
-            f"{seconds:.2g} s left; --time-budget SECONDS gives more, and --machine {name} takes "
-            "it in any case"
+            f"{better} fitting it takes about {expected:.2g} s, and {seconds:.2g} s of the time "
+            f"budget are left; raise --time-budget, or pass --machine {name}"
         )
     facts, why = _facts(method, comparison, prepared.choice.machine)
     choice = Choice(name, why)
@@ -85,7 +84,7 @@ def deliver(method, training, request, *, seconds, observer):
         settings, _ = machine_parameters(choice, {**method.settings, **given})
         settings, notes = with_target_fpr(name, settings, prepared.X.shape[0])
         machine = machine_class(name)(**settings)
-        search = Search(0.0, "the method's own")
+        search = Search(0.0, "defaults")
         fitted = fit_machine(
             machine, prepared.X, prepared.found.y, given=given, model=None, search=search,
             observer=observer,
@@ -93,7 +92,7 @@ def deliver(method, training, request, *, seconds, observer):
     except UserError as error:
         return None, f"{better} could not be fitted: {str(error).rstrip('.')}"
     except KeyboardInterrupt:
-        return None, f"{better} Ctrl-C ended its fit; --machine {name} takes it"
+        return None, f"{better} Ctrl-C ended its fit; pass --machine {name} to use it"
     fitted.messages.extend(notes)
     return Delivered(fitted, choice, settings, search, facts), ""
 
@@ -124,7 +123,7 @@ def _facts(method, comparison, machine):
     )
     sentence = f"{MACHINES[method.machine].title}, because {why}"
     if MACHINES[machine].keeps_rows:
-        sentence += f"; it takes no updates, --rows keeps the {machine}, which does"
+        sentence += f"; it can't be updated, and --rows keeps the {machine}, which can"
     facts = {
         "machine": method.machine, "instead_of": machine, "measure": comparison.measure,
         "score": score, "score_of_other": of_other, "low": float(line["low"]),

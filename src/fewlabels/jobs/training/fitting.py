@@ -39,7 +39,7 @@ def fit_machine(estimator, X, y, *, given, model, search, observer, end=None):
     try:
         with contextlib.ExitStack() as stack:
             if model is not None:
-                hint = " (--max-time SECONDS stops by itself and keeps what was reached.)"
+                hint = " (--max-time SECONDS stops a fit and keeps its result.)"
                 stack.enter_context(interruptible("no model was written", model, hint))
             messages = stack.enter_context(listening({*CHOSEN, "target_fpr"} - set(given)))
             if search.seconds:
@@ -57,12 +57,12 @@ def fit_machine(estimator, X, y, *, given, model, search, observer, end=None):
     if np.isneginf(getattr(estimator, "offset_", 0.0)) and not _is_told_so(estimator, given):
         rows = plural(len(estimator.conformal_.scores), "different row")
         raise UserError(
-            f"--target-fpr {estimator.target_fpr:g} is too small for {rows} to calibrate with: no "
-            "row could be called outside; pass a greater rate, or --machine svdd --target-fpr "
-            "none for the machine's own threshold."
+            f"--target-fpr {estimator.target_fpr:g} is too small for {rows} of calibration data, "
+            "because no row would be flagged; pass a larger rate, or --machine svdd --target-fpr "
+            "none for the uncalibrated threshold."
         )
     if tuning is not None and tuning.stopped == "Ctrl-C":
-        messages.append("Ctrl-C ended the search; the best settings until then are taken")
+        messages.append("Ctrl-C ended the search; using the best settings so far")
     stopped = any(" stopped early (" in message for message in messages)
     messages += _calibrate(estimator, X, observer, end(seconds) if end else Deadline())
     return Fitted(estimator, tuning, seconds, messages, stopped)
@@ -104,10 +104,10 @@ def _calibrate(estimator, X, observer, end):
         with listening() as messages:
             if end.is_near and hasattr(estimator, "curve_within"):
                 _, cut = estimator.curve_within(end.left())
-                messages.extend(f"the time budget was short: {told}" for told in cut)
+                messages.extend(f"the time budget was too short: {told}" for told in cut)
             estimator.predict_proba(X[:1])
     except ValueError as error:
         return [f"the model gives no probabilities: {as_options(str(error)).rstrip('.')}"]
     except KeyboardInterrupt:
-        return ["the model gives no probabilities, since Ctrl-C ended their calibration"]
+        return ["the model gives no probabilities, because Ctrl-C ended the calibration"]
     return messages

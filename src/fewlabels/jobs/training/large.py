@@ -13,7 +13,6 @@ from sklearn.base import clone
 
 from ...estimators.elsewhere.places import what_is_missing
 from ...io.arrays import ArrayData, memory_of, release, taken
-from ...io.errors import plural
 from ...io.folders import parquet_files
 from ...io.limits import free_memory, size_of, writing
 from ...io.memory import InMemory
@@ -198,12 +197,12 @@ def train_large(data, request, options, train, *, model, observer):
             return training
         training, estimator, cost = _affordable(training, estimator, drawn.n_rows, observer)
         told = (
-            f"{why}: settings, columns and what the report shows are from {drawn.size} rows drawn "
-            "at random, the machine has learnt from all, on disk"
+            f"{why}: settings, columns and the report are based on {drawn.size} random rows, and "
+            "the model was trained on all rows, on disk"
         )
         with interruptible("no model was written", model or ""):
             X, y = _encoded(training, source, drawn.n_rows, request, place, observer)
-            observer.step(f"learning from all rows, on disk{cost}")
+            observer.step(f"training on all rows, on disk{cost}")
             with heard_by(observer.passes):
                 fitted = fit_machine(
                     estimator, X, y, given=request.parameters, model=model, search=Search(0.0),
@@ -226,7 +225,7 @@ def _affordable(training, estimator, n_rows, observer):
     prepared = training.prepared
     if MACHINES[prepared.choice.machine].learns_from != "normal":
         return training, estimator, ""
-    observer.step("estimating what the fit of all rows takes")
+    observer.step("estimating the cost of a fit to all rows")
     cost = expected_cost(estimator, prepared.X, n_rows)
     tuning = training.fitted.tuning
     if cost.seconds > _LONG and tuning is not None:
@@ -235,15 +234,15 @@ def _affordable(training, estimator, n_rows, observer):
         other = expected_cost(plain, prepared.X, n_rows)
         if other.seconds < 0.1 * cost.seconds:
             facts = training.metadata["training"]
-            instead = f"settings are defaults, since those chosen mean {cost.words()}"
-            facts |= {"settings": f"defaults, which mean {other.words()}", "tuning": None}
+            instead = f"settings are defaults, because the chosen ones would take {cost.words()}"
+            facts |= {"settings": f"defaults, which take {other.words()}", "tuning": None}
             facts["notes"] = [instead, *facts["notes"]]
             fitted = training.fitted._replace(tuning=None)
             training, estimator, cost = replace(training, fitted=fitted), plain, other
     words = f": {cost.words()}"
     if cost.seconds > _LONG:
         facts = training.metadata["training"]
-        facts["notes"] = [f"all rows mean {cost.words()}", *facts["notes"]]
+        facts["notes"] = [f"all rows take {cost.words()}", *facts["notes"]]
     return training, estimator, words
 
 
@@ -252,13 +251,13 @@ def _drawn(data, form, request, place, why, observer):
     seed = request.parameters.get("random_state")
     if form in TABLES:
         drawn = Drawn(request.target, request.unlabeled, seed)
-        observer.step(f"drawing a sample of the rows, as {why.removeprefix('the ')}")
+        observer.step(f"drawing a sample of the rows, because {why}")
         with contextlib.closing(iterate_tables(data, form, _ROWS)) as pieces:
             for table, _, share in pieces:
                 drawn.add(table)
                 observer.rows(drawn.n_rows, share, what="looked at")
         return data, drawn
-    observer.step(f"drawing a sample of the rows, as {why}")
+    observer.step(f"drawing a sample of the rows, because {why}")
     arrays = mapped_arrays(data, form, place)
     return InMemory("matrix", arrays), DrawnFromArrays(
         arrays, request.target, request.unlabeled, seed
@@ -291,12 +290,12 @@ def from_sample(drawn, data, request, options, train, why, *, observer):
     machine, estimator = training.prepared.choice.machine, clone(training.fitted.estimator)
     if "probability" in estimator.get_params():
         estimator.set_params(probability=None)
-    missing = what_is_missing(estimator) if machine in _FROM_ALL else "it learns from samples"
+    missing = what_is_missing(estimator) if machine in _FROM_ALL else "it trains on samples"
     if not missing:
         return training, estimator
     told = (
-        f"{why}: {machine} learnt from {drawn.size} of {plural(drawn.n_rows, 'row')}, drawn at "
-        f"random ({missing}; --machine svdd, one-class or pusvm learn from all rows)"
+        f"{why}: {machine} was trained on {drawn.size} random rows of {drawn.n_rows} ({missing}; "
+        "--machine svdd, one-class or pusvm train on all rows)"
     )
     return told_of(training, drawn.n_rows, told), None
 

@@ -22,7 +22,7 @@ def write_report_of(path, model, **parts):
             write_report(path, contents)
             parts["metadata"]["training"]["expected"] = _expected(contents.findings.rates)
     except KeyboardInterrupt:
-        raise Interrupted(f"{model} is written, but not its report.") from None
+        raise Interrupted(f"The model {model} is written, but not its report.") from None
     return messages
 
 
@@ -56,6 +56,6 @@ def check_report_output(path, force, inputs):
     check_output(path, inputs=inputs)
     if Path(path).exists() and not (force or is_report(path)):
         raise UserError(
-            f"{path} exists and is not a report of fewlabels; name another file with --report, "
-            "pass --no-report, or --force to replace it."
+            f"{path} exists and is not a fewlabels report; pass another file as --report, "
+            "--no-report, or --force to replace it."
         )

@@ -90,8 +90,8 @@ def _of_label_file(asked):
     target = read_answers(labels).about["target"]
     if asked.setdefault("target", target) != target:
         raise UserError(
-            f"{labels} holds labels of the column '{target}', not of '{asked['target']}'; leave "
-            "--target out."
+            f"{labels} holds labels of the column '{target}', not of '{asked['target']}'; omit "
+            "--target."
         )
     return asked
 
@@ -108,7 +108,7 @@ def _check_names(given):
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"is {quoted(close[0])} meant?" if close else f"there are {', '.join(known)}."
-            raise UserError(f"There is no option {quoted(name)}; {hint}")
+            raise UserError(f"Unknown option {quoted(name)}; {hint}")
 
 
 def machine_parameters(choice, given):
@@ -119,13 +119,13 @@ def machine_parameters(choice, given):
         machines = SETTINGS[name].machines if name in SETTINGS else ()
         if machines and choice.machine not in machines:
             raise UserError(
-                f"{option(name)} belongs to --machine {' or '.join(machines)}, but the machine is "
-                f"{choice.machine}, {choice.why}; leave the option out or pass another --machine."
+                f"{option(name)} needs --machine {' or '.join(machines)}, but the model is "
+                f"{choice.machine} ({choice.why}); omit the option or pass another --machine."
             )
     if parameters.get("kernel") == "trees" and MACHINES[choice.machine].learns_from == "normal":
         raise UserError(
-            "--kernel trees belongs to --machine pusvm, pu-ensemble or s3vm, but the machine is "
-            f"{choice.machine}, {choice.why}; leave the option out or take another kernel."
+            "--kernel trees needs --machine pusvm, pu-ensemble or s3vm, but the model is "
+            f"{choice.machine} ({choice.why}); omit the option or pass another kernel."
         )
     if MACHINES[choice.machine].is_baseline:
         parameters["method"] = choice.machine
@@ -135,7 +135,7 @@ def machine_parameters(choice, given):
         parameters.setdefault("nu", ONE_CLASS_NU)
     elif "nu" in parameters:
         if "C" in parameters:
-            raise UserError("--nu and --C set the same price in two ways; pass one of them.")
+            raise UserError("--nu and --C set the same cost in two ways; pass one of them.")
         if parameters.setdefault("slack", "linear") != "linear":
             raise UserError("--nu needs --slack linear; with --slack squared pass --C.")
         if given.get("slack") is None:
@@ -167,7 +167,7 @@ def with_target_fpr(machine, parameters, n_rows, searched=False, n_different=Non
     has_own = not (machine == "svdd-ensemble" or MACHINES[machine].is_baseline)
     if asked == "none" and not has_own:
         raise UserError(
-            f"--target-fpr none asks for the machine's own threshold, and {machine} has none; "
+            f"--target-fpr none needs a model with its own threshold, and {machine} has none; "
             "pass a rate, or --machine svdd."
         )
     if asked is None and "nu" in parameters:
@@ -178,23 +178,22 @@ def with_target_fpr(machine, parameters, n_rows, searched=False, n_different=Non
     if asked is None and counted + 1 < 1 / TARGET_FPR:
         if MACHINES[machine].is_baseline:
             raise UserError(
-                f"{n_rows} rows are too few for a threshold that {100 * TARGET_FPR:g} % of "
-                f"normal rows miss, and {machine} has no other one; pass --target-fpr RATE, more "
+                f"{n_rows} rows are too few to calibrate a false alarm rate of "
+                f"{100 * TARGET_FPR:g} %, which {machine} needs; pass --target-fpr RATE, more "
                 "rows, or --machine svdd."
             )
         if not searched and has_own:  # a search sets a rate itself
             notes.append(
-                f"{counted} {rows} are too few for a threshold that {100 * TARGET_FPR:g} % of "
-                "normal rows miss, so it is the machine's own; --target-fpr RATE asks for another "
-                "rate"
+                f"{counted} {rows} are too few to calibrate a false alarm rate of "
+                f"{100 * TARGET_FPR:g} %, so the threshold is uncalibrated; --target-fpr RATE "
+                "sets another rate"
             )
     elif asked != "none":
         fewest = 0 if asked is None else math.ceil(min(1e18, (1.0 - 1e-12) / asked)) - 1
         if n_rows < fewest:
             raise UserError(
-                f"--target-fpr {asked:g} takes at least {fewest} training rows, and there are "
-                f"{n_rows}: no row could be called outside; pass a greater rate, or none for the "
-                "machine's own threshold."
+                f"--target-fpr {asked:g} needs at least {fewest} training rows, and there are "
+                f"{n_rows}; pass a larger rate, or none for the uncalibrated threshold."
             )
         parameters["target_fpr"] = TARGET_FPR if asked is None else asked
     return parameters, notes

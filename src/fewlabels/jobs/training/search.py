@@ -32,29 +32,28 @@ def plan_search(machine, given, time_budget, clean):
     """Decide whether settings are searched for; those given end the search."""
     if clean and MACHINES[machine].learns_from != "normal":
         raise UserError(
-            f"--clean says that no anomalies are among rows of one class, but the machine is "
-            f"{machine}; leave the option out."
+            f"--clean is for one-class models, but the model is {machine}; omit the option."
         )
     if MACHINES[machine].is_baseline:
         if clean:
             raise UserError(
-                f"--clean is for the choice of settings, and {machine} has none to choose; leave "
-                "one of the options out."
+                f"--clean affects the choice of settings, and {machine} has none; omit one of "
+                "the options."
             )
-        return Search(0.0, "the method's own")
+        return Search(0.0, "defaults")
     fixed = [option(name) for name in CHOSEN if given.get(name) is not None]
     if fixed:
-        search = Search(0.0, f"as given by {' and '.join(fixed)}, the others are defaults")
+        search = Search(0.0, f"set with {' and '.join(fixed)}, otherwise defaults")
     elif not time_budget:
-        search = Search(0.0, "defaults, as --time-budget 0 asks")
+        search = Search(0.0, "defaults (--time-budget 0)")
     else:
         return Search(time_budget, contaminated=not clean)
     if clean and machine == "svdd-ensemble" and given.get("trim") is None:
         return search._replace(contaminated=False, settings={"trim": 0.0})
     if clean:
         raise UserError(
-            f"--clean is for the choice of settings, but they are {search.why_not}; leave one of "
-            "the options out."
+            f"--clean affects the choice of settings, but they are {search.why_not}; omit one of "
+            "the options."
         )
     return search
 
@@ -69,14 +68,14 @@ def odd_rows(machine, estimator, clean, words):
 
         trim = trim or trim_of(estimator)
     if not trim:
-        known = "none, as --clean says; " if clean else ""
-        return words(f"{known}all rows are learnt from")
+        known = "none (--clean); " if clean else ""
+        return words(f"{known}all rows are used for training")
     if machine == "svdd-ensemble":
         left_out = _of_every_bag(trim)
     else:
-        left_out = f"the {100 * trim:g} % farthest from others are left out of training"
-    advice = "" if clean is False else "; --clean if all are known to be normal"
-    return words(f"may be among the rows: {left_out}{advice}")
+        left_out = f"the most distant {100 * trim:g} % are dropped from training"
+    advice = "" if clean is False else "; pass --clean if all rows are normal"
+    return words(f"possible: {left_out}{advice}")
 
 
 def tuning_facts(tuning):
@@ -120,10 +119,10 @@ def _class_ratio_words(estimator, names):
     each = [f"{100 * share:.0f} % {name}"
             for name, share in zip(names or estimator.classes_, shares, strict=True)]  # fmt: skip
     if ends is None:
-        return f"; of unlabelled rows {', '.join(each)}, as given"
+        return f"; class ratio of unlabelled rows as given: {', '.join(each)}"
     each = [f"{one} ({100 * low:.0f} to {100 * high:.0f})"
             for one, (low, high) in zip(each, ends, strict=True)]  # fmt: skip
-    return f"; of unlabelled rows {', '.join(each)} by an estimate with 90 % intervals"
+    return f"; estimated class ratio of unlabelled rows, with 90 % CIs: {', '.join(each)}"
 
 
 def _unlabeled_words(tuning):
@@ -142,7 +141,7 @@ def _source(machine, tuning, search):
     if tuning is None:
         return search.why_not
     table = tuning.candidates
-    ended = {"time budget": " until the time was up", "Ctrl-C": " until Ctrl-C"}
+    ended = {"time budget": " (the time ran out)", "Ctrl-C": " until Ctrl-C"}
     ended = ended.get(tuning.stopped, "")
     if MACHINES[machine].learns_from == "normal":
         share = table["trim"].iloc[0]
@@ -150,18 +149,21 @@ def _source(machine, tuning, search):
             return _of_bags(share)
         share = float(share)
         if not share:
-            return "a rule from the distances between rows, none of which is an anomaly (--clean)"
+            return "a rule based on distances between rows (--clean: no anomalies)"
         return (
-            f"a rule from the distances between rows, without the {100 * share:g} % farthest out, "
-            "where anomalies may be (--clean if there are none)"
+            f"a rule based on distances between rows, without the most distant {100 * share:g} "
+            "%, which may be anomalies (--clean if there are none)"
         )
     if "kernel" in table and table["kernel"].iloc[0] == "trees":
         return _of_features(table, ended)
     if isinstance(tuning.chosen.get("kernel"), BaseEstimator):
         sure = table.loc[table["chosen"], "probability"].iloc[0]
-        how = f"better on held-out labels and steadier, with a probability of about {sure:.2f}"
+        how = (
+            "more accurate on held-out labels and more stable, with a probability of about "
+            f"{sure:.2f}"
+        )
         if not sure == sure:  # NaN
-            how = "by half, as labels are too few to tell whether it helps"
+            how = "with half the weight, because there are too few labels to test whether it helps"
         return f"defaults with the graph of the rows, {how}"
     if len(table) < 2:
         return "defaults; too few labels to compare others"
@@ -175,7 +177,7 @@ def _source(machine, tuning, search):
         )
     better = "clearly better than the defaults"
     if not table.loc[table["chosen"], "clear"].any():
-        better = "ahead of the defaults, as chance may explain,"
+        better = "better than the defaults, perhaps by chance,"
     return f"{better} on held-out labels, best of {len(table)}{ended}"
 
 
@@ -195,13 +197,13 @@ def _of_features(table, ended):
 
 def _of_bags(share):
     if not share:
-        return "a rule: all rows of the bags, none of which is an anomaly (--clean)"
+        return "a rule: bags use all their rows (--clean: no anomalies)"
     return f"a rule: {_of_every_bag(share)} (--clean if there are no anomalies)"
 
 
 def _of_every_bag(trim):
     if trim == "auto":
-        return "bags drop their most distant rows as far as the data call for it"
+        return "bags drop their most distant rows if the data suggest it"
     return f"each bag drops its most distant {100 * trim:g} %"
 
 

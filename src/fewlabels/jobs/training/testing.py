@@ -25,9 +25,9 @@ def test_model(fitted, X, y, deadline):
     from ...report.evidence.testing import tested
 
     tests = tested(fitted.estimator, X, y, deadline, fitted.seconds)
-    notes = [f"the time budget was short: {cut}" for cut in deadline.cut]
+    notes = [f"the time budget was too short: {cut}" for cut in deadline.cut]
     if tests.signal is None:
-        notes.append(f"whether the model beats chance is not known, as {tests.reason.rstrip('.')}")
+        notes.append(f"it is unknown whether the model beats chance: {tests.reason.rstrip('.')}")
     return tests, notes
 
 
@@ -81,16 +81,16 @@ def _contradiction_words(contradiction, estimator, facts):
     prior = f"{estimator.prior_:.2g} of the unlabelled rows"
     if n - hits >= _MANY * n:
         why = (
-            f"if {prior} were {name}, the model would miss {n - hits} of {n} labelled rows that "
-            "it was not trained on, although it ranks them high"
+            f"if {prior} were {name}, the model would miss {n - hits} of {n} held-out labelled "
+            "rows, although it ranks them high"
         )
     else:
-        why = f"{prior} are less than one row, as if none of them were like the labelled ones"
+        why = f"{prior} is less than one row"
     return (
         f"The estimated prior contradicts the labels: {why}. The labelled rows may not be a "
         f"random sample of {name}. Pass --prior SHARE if you know the share of {name}, or review "
-        "the top-ranked rows, whose order hardly depends on the prior; no figure or list that "
-        "depends on it is given"
+        "the top-ranked rows, whose order hardly depends on the prior. The report omits "
+        "everything that depends on it"
     )
 
 
@@ -129,7 +129,7 @@ def use_anomalies(prepared, fitted, request, budget, observer):
     if not trial.is_used:
         return prepared, fitted, facts
     if not isinstance(estimator, type(fitted.estimator)):
-        why = f"{prepared.choice.why}; one ball, as confirmed anomalies help it"
+        why = f"{prepared.choice.why}; a single model, because confirmed anomalies improve it"
         prepared = replace(prepared, choice=Choice("svdd", why))
     fitted = fitted._replace(estimator=estimator, tuning=None, seconds=seconds)
     search = prepared.search._replace(why_not="the best on held-out rows and confirmed anomalies")
@@ -140,7 +140,7 @@ def kept_for_anomalies(training):
     """Why a model that has learnt from confirmed anomalies is delivered; empty for others."""
     used = (training.metadata["training"].get("anomalies") or {}).get("used")
     name = training.prepared.choice.machine
-    return f"{name} is kept, as it learns from confirmed anomalies" if used else ""
+    return f"{name} is kept because it uses confirmed anomalies" if used else ""
 
 
 def _told_of(trial, n_known):
@@ -159,7 +159,7 @@ def _told_of(trial, n_known):
         return (
             f"{rows} used as confirmed anomalies: the held-out ROC AUC is {trial.auc:.3f}, and "
             f"{trial.without:.3f} if they are left out ({gain}); comparisons with other methods "
-            f"train on normal rows alone{classifier}"
+            f"use normal rows only{classifier}"
         )
     if trial.why_not:
         return f"{rows} left out: {trial.why_not} (gain of the model with them {gain}){classifier}"

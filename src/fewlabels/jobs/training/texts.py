@@ -36,10 +36,14 @@ def encode(file, roles, missing, scale, *, weight=None, y=None, by_labels=True, 
     y = found.y if y is None else y
     rare = y is None if weigh_rare is None else weigh_rare
     if scale not in ("auto", True, False):
-        raise UserError(f"scale={quoted(scale)} is not known; pass 'auto', True or False.")
+        raise UserError(f"scale={quoted(scale)} is not valid; pass 'auto', True or False.")
     unit = unit_of(found.schema, found.rows) if scale == "auto" else None
     scale = unit is None if scale == "auto" else scale
-    notes = [f"numbers are not standardised, since {unit} (--scale does so)"] if unit else []
+    notes = (
+        [f"numbers are not standardised, because {unit} (pass --scale to standardise them)"]
+        if unit
+        else []
+    )
     encoder, X, schema = fit_encoder(found.schema, found.rows, file.path, scale, rare)
     if weight is not None or not by_labels:
         X = X if weight in (None, 1.0) else weigh_texts(encoder, X, weight)
@@ -85,15 +89,15 @@ def text_facts(encoder, schema, weighing, weight=None):
 def _told(weighing, schema):
     usual = weighing.areas[1.0]
     if schema.only_texts:
-        told = "texts alone are learnt from"
+        told = "only the texts are used"
     else:
         told = f"texts count {_times(weighing.ratio)} all other columns together"
     if weighing.area == usual:
-        return f"{told} (held-out area {usual:.3f}; no other weight is clearly better)"
+        return f"{told} (held-out ROC AUC {usual:.3f}; no other weight is clearly better)"
     same = "if they counted the same"
     if weighing.left_out:
         same = "with all columns, counting the same"
-    return f"{told} (held-out area {weighing.area:.3f}, {usual:.3f} {same})"
+    return f"{told} (held-out ROC AUC {weighing.area:.3f}, {usual:.3f} {same})"
 
 
 def _times(ratio):

@@ -42,7 +42,7 @@ from .timing.affordable import affordable_rows, drawn, encodable_rows, pace_of, 
 from .timing.budget import Budget
 
 # Why an ensemble has no trees.
-_FASTER = "Gaussian kernels alone, as trees would take too much of the time budget"
+_FASTER = "Gaussian kernels only, because trees would take too much of the time budget"
 # Options that say how a file is read, and not what is learnt from it.
 _OF_FILES = {*Reading._fields, "memory", "scheduler", "workers"}
 
@@ -259,8 +259,8 @@ def prepare(data, request, budget=None):
     )  # fmt: skip
     if request.text_weight is not None and not encoded.schema.names("text"):
         raise UserError(
-            f"--text-weight is for columns of texts, and none of {data} is taken as text; leave "
-            "the option out, or name one with --text COLUMN."
+            f"--text-weight needs a text column, and {data} has none; omit the option, or "
+            "declare one with --text COLUMN."
         )
     n_rows, pace = encoded.X.shape[0], None
     if budget.seconds:
@@ -366,7 +366,7 @@ def _without_bags(planned, file, request, n_different):
     clean = request.clean if planned.search.seconds else None
     planned = _planned(file, replace(request, machine="svdd", clean=clean), planned.search.seconds)
     rows = "row is" if n_different == 1 else "rows are"
-    why = f"{n_different} different {rows} too few for bags of them"
+    why = f"{n_different} different {rows} too few for an ensemble"
     return planned._replace(choice=Choice("svdd", why))
 
 
@@ -375,8 +375,8 @@ def _on_fewer_rows(n_rows, all_rows, budget):
     if n_rows >= all_rows or not budget.seconds:
         return []
     return [
-        f"the time budget of {budget.seconds:g} s allows for {n_rows:,} of {all_rows:,} rows, "
-        "which were drawn at random, labelled ones first; --time-budget SECONDS gives more"
+        f"the time budget of {budget.seconds:g} s is enough for {n_rows:,} of {all_rows:,} rows "
+        "(labelled rows first, then random ones); raise --time-budget to use more"
     ]
 
 
@@ -388,8 +388,8 @@ def _taken_names(file, choice):
     if not taken:
         return []
     return [
-        f"{listing(sorted(taken))}: 'predict' adds columns of such names; for files that have "
-        "them, pass it --prefix NAME_"
+        f"{listing(sorted(taken))}: 'predict' adds columns with these names; for files that have "
+        "them, pass --prefix NAME_ to it"
     ]
 
 

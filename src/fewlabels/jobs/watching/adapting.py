@@ -86,7 +86,7 @@ def read_window(text):
     name, _, value = str(text).partition("=")
     if name.strip() != "window" or not value.strip().isdigit() or int(value) < LEAST:
         raise UserError(
-            f"--adapt '{text}' is not understood; it must be window=N with N from {LEAST} on."
+            f"--adapt '{text}' is not valid; it must be window=N with N of at least {LEAST}."
         )
     return int(value)
 
@@ -95,11 +95,11 @@ def check_follows(model, metadata, machine):
     """Refuse a model that can't follow its rows."""
     if not hasattr(machine, "partial_fit") or not hasattr(machine, "score_samples"):
         raise UserError(
-            f"{model} is a model of the machine {metadata['machine']}, which --adapt can't "
-            "update; fit an svdd or one-class model, or leave --adapt out."
+            f"{model} is a model of type {metadata['machine']}, which --adapt can't update; fit "
+            "an svdd or one-class model, or omit --adapt."
         )
     if not machine.holds_rows_:
         raise UserError(
-            f"{model} does not hold its training rows, so --adapt can't update it; fit it again "
+            f"{model} doesn't store its training rows, so --adapt can't update it; fit it again "
             "with --rows."
         )

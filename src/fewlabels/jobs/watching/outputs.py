@@ -32,8 +32,8 @@ class Lines:
             size = self._file.seek(0, os.SEEK_END)
             if known == self._name and size < length:
                 raise UserError(
-                    f"{path} is shorter than when it was last written; give another -o, or the "
-                    "file as it was."
+                    f"{path} is shorter than when it was last written; pass another -o, or "
+                    "restore the file."
                 )
             if known == self._name:
                 self._file.truncate(length)

@@ -29,8 +29,8 @@ def batches_of_file(path, schema, done, size, reading):
             yield _behind(chunk, skip)
     if n_rows < done:
         raise UserError(
-            f"{path} has {n_rows} rows, but {done} rows of it were counted earlier; rows were "
-            "removed. Give another --state, or the file as it was."
+            f"{path} has {n_rows} rows, but {done} rows of it were counted earlier; so rows were "
+            "removed; pass another --state, or restore the file."
         )
 
 

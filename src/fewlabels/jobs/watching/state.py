@@ -54,11 +54,11 @@ class State:
         if "locked" in str(error):
             return UserError(
                 f"{self.path} is in use by another 'fewlabels watch'; stop that one first, or "
-                "give another --state."
+                "pass another --state."
             )
         return UserError(
-            f"{self.path} can't be used as a state ({error}); give --state a file that 'fewlabels "
-            "watch' wrote, or a new one."
+            f"{self.path} can't be used as a state ({error}); pass a --state that 'fewlabels "
+            "watch' wrote, or a new file."
         )
 
     def close(self):

@@ -42,7 +42,7 @@ class Watch:
         if known is not None and known != list(settings):
             raise UserError(
                 f"{state.path} belongs to a watch with another model or other settings "
-                f"({_differences(known, settings)}); use these, or give another --state."
+                f"({_differences(known, settings)}); use these, or pass another --state."
             )
         pipeline, self.schema, metadata = load_model(model)
         if self.schema.layout != "table":
@@ -151,7 +151,7 @@ class Watch:
     def accept(self):
         """Declare the change the new normal."""
         if self.monitor.alarm_ is None:
-            raise UserError("There is no alarm to accept; leave --accept out.")
+            raise UserError("There is no alarm to accept; omit --accept.")
         with self.state as state:
             if self.follower is None:
                 self.monitor.accept()
@@ -240,7 +240,7 @@ def watch(
     """
     if not files and not accept and (state is None or not (report or prometheus)):
         raise UserError(
-            "There is nothing to watch; name files with rows, or - for standard input."
+            "There is nothing to watch; pass files with rows, or - for standard input."
         )
     if accept and state is None:
         raise UserError("--accept needs the --state of the watch that raised the alarm.")

@@ -53,10 +53,10 @@ class HeldOut(NamedTuple):
     def about(self):
         """How the scores came about, one sentence."""
         if not self.folds:
-            return "Scored by machines that were trained without these rows' labels."
+            return "Scored by models trained without these rows' labels."
         if self.folds == 1:
-            return "Scored by a machine that was trained without these rows."
-        few = f" of {self.planned} machines that could be fitted in time"
+            return "Scored by a model trained without these rows."
+        few = f" of {self.planned} planned models (the time ran out)"
         many = few if self.folds < self.planned else " machines"
         return f"Scored by {self.folds}{many}, each trained without the rows that it scores."
 
@@ -68,7 +68,7 @@ def cross_fit_positive(estimator, X, y, deadline, seconds=0.0):
     """
     fewest = int(min(np.sum(y == 1), np.sum(y != 1)))
     if fewest < 2:
-        return _none("no row can be held out: there is one row of a kind only.")
+        return _none("no row can be held out, because one kind has only one row.")
     folds = PUKFold(min(_FOLDS, fewest), shuffle=True, random_state=0)
     machine = clone(estimator).set_params(prior=estimator.prior_)
     return _cross_fit(machine, X, y, folds, deadline, seconds)
@@ -93,7 +93,7 @@ def cross_fit_classes(estimator, X, y, others, deadline, seconds):
         sizes, held = sizes[sizes > 1], np.where(np.isin(y, alone), -1, y)
     fewest = int(sizes.min())
     if fewest < 2:
-        return _none("no row can be held out: a class has one labelled row only.")
+        return _none("no row can be held out, because a class has only one labelled row.")
     folds = LabeledKFold(min(2 * _FOLDS, fewest), shuffle=True, random_state=0)
     return _cross_fit(clone(estimator), X, y, folds, deadline, seconds, others, held)
 
@@ -104,10 +104,10 @@ def _time_for(deadline):
 
 
 def _calibrated_by(known, deadline):
-    deadline.cut.append("no further machines trained without some of the labels")
+    deadline.cut.append("no further models trained without part of the labels")
     rows = np.flatnonzero(np.isfinite(known).all(axis=1))
     if not len(rows):
-        return _none("there was no time to train machines without some of the labels.")
+        return _none("there was no time to train models without part of the labels.")
     scores = known[rows]
     return HeldOut(rows, scores[:, 0] if scores.shape[1] == 1 else scores, 0, 0)
 
@@ -115,8 +115,8 @@ def _calibrated_by(known, deadline):
 def _cross_fit(machine, X, y, folds, deadline, seconds, others=None, held=None):
     end = Deadline(_time_for(deadline))
     if deadline.is_near and max(_SHORT, end.left()) < _PART * seconds:
-        deadline.cut.append("no machines trained without some of the labels")
-        return _none("there was no time to train a machine without them.")
+        deadline.cut.append("no models trained without part of the labels")
+        return _none("there was no time to train a model without them.")
     sample, splits = Sample(X, y), list(folds.split(X, y if held is None else held))
     n_classes = len(np.unique(y[y >= 0]))
     failed, votes = "", []
@@ -145,9 +145,11 @@ def _cross_fit(machine, X, y, folds, deadline, seconds, others=None, held=None):
         n_scores=n_classes if n_classes > 2 else None,
     )  # fmt: skip
     if not done:
-        return _none(f"no row could be held out: {failed}")
+        return _none(f"no row could be held out ({failed})")
     if done < len(splits) and not failed:
-        deadline.cut.append(f"{done} of {len(splits)} machines trained without some of the labels")
+        deadline.cut.append(
+            f"only {done} of {len(splits)} models trained without part of the labels"
+        )
     missing = np.isnan(scores)
     rows = np.flatnonzero(~(missing if scores.ndim == 1 else missing.any(axis=1)))
     votes = np.array(votes) if votes else None
@@ -167,7 +169,7 @@ def group_of(fit, held, value, title):
     if chosen.any():
         return Group(title, held.scores[chosen], held.about)
     trained = fit.y[fit.scored] == value
-    return Group(title, fit.decisions[trained], "Scored by the machine that was trained on them.")
+    return Group(title, fit.decisions[trained], "Scored by the model that was trained on them.")
 
 
 def counted(name, hits, n, how, interval=counted_interval, term=""):
@@ -202,12 +204,12 @@ def hide_labels(estimator, X, y, deadline, seconds=0.0):
     """
     labelled = np.flatnonzero(y == 1)
     if len(labelled) < 2:
-        return Hidden(0, 0, 0, "there is one labelled row only, and none can be hidden.")
+        return Hidden(0, 0, 0, "there is only one labelled row, so no label can be hidden.")
     n_unlabelled = int(np.sum(y != 1))
     expected = estimator.prior_ * n_unlabelled
     folds = KFold(min(_FOLDS, len(labelled)), shuffle=True, random_state=0)
     if seconds > max(deadline.left(), _ALWAYS):
-        deadline.cut.append("no models with a part of the labels hidden")
+        deadline.cut.append("no models with part of the labels hidden")
         return Hidden(0, 0, 0, "there was no time to hide labels.")
     end = Deadline(min(_MOST_HIDING_SECONDS, _SHARE * deadline.left()))
     found = n = done = 0
@@ -232,5 +234,7 @@ def hide_labels(estimator, X, y, deadline, seconds=0.0):
         n, done = n + len(rows), done + 1
         longest = max(longest, time.perf_counter() - since)
     if done < folds.n_splits and not reason:
-        deadline.cut.append(f"{done} of {folds.n_splits} models with a part of the labels hidden")
+        deadline.cut.append(
+            f"only {done} of {folds.n_splits} models with part of the labels hidden"
+        )
     return Hidden(found, n, done, "" if done else reason)

@@ -15,7 +15,7 @@ def write_report(path, contents):
 
 def page(contents, inline=False):
     parts = [part for part in (make(contents) for make in PARTS) if part is not None]
-    title = f"What fewlabels learnt from {contents.source}"
+    title = f"fewlabels report: {contents.source}"
     made = ", model ".join(filter(None, (contents.created[:10], contents.model)))
     return document(
         title, parts, tag("p", made, class_="muted"), None if inline else navigation(parts)

@@ -57,11 +57,11 @@ def convergence(history, several):
     x = np.array([entry["seconds"] for entry in rounds])
     y = np.array([entry["violation"] for entry in rounds])
     name = (
-        f"Violation of the conditions of optimality before each of {len(rounds)} rounds, "
-        f"{words.seconds(x[-1])} in all."
+        f"Violation of the optimality conditions before each of {len(rounds)} rounds, "
+        f"{words.seconds(x[-1])} in total."
     )
     if several:
-        name += " Problems are solved one after the other, and each begins with a large one."
+        name += " Each of several problems starts with a large violation."
     return _lines([("", x, y)], log_x=False, log_y=True, chosen=None, name=name,
                   x_title="seconds")  # fmt: skip
 
@@ -166,7 +166,7 @@ def _lines(lines, *, log_x, log_y, chosen, name, x_title):
         for k, (label, _, _) in enumerate(lines) if label
     ]  # fmt: skip
     if chosen is not None:
-        legend.append(tag("span", "circle: the settings taken"))
+        legend.append(tag("span", "circle: the chosen settings"))
     return tag(
         "figure",
         _picture(height + _TICKS, name, *parts),

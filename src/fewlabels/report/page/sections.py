@@ -24,11 +24,11 @@ def answer(contents):
     against = []
     if not contents.converged:
         against.append(
-            "The fit stopped before its tolerance: the model is not the best one for these "
-            "settings. Allow it more time (--max-time, --max-iter) and fit again."
+            "The fit stopped early, so a better model exists for these settings. Fit again with "
+            "a larger --max-time or --max-iter."
         )
     if contents.worse_than:
-        clearly = "A simpler method does better on these data. "
+        clearly = "A simpler method is better on these data. "
         against.append((clearly if contents.outcome == "worse" else "") + contents.verdict)
     parts = [tag("p", findings.headline, class_="lead")]
     if against:
@@ -65,8 +65,8 @@ def ranked(contents):
     told = "Rows are counted from 1, the first with data."
     if any("why" in ranking.rows for ranking in rankings):
         told += (
-            " Why: the columns that move the score most, with the value of the row and the usual "
-            "one."
+            " Why: the columns that change the score most, with the row's value and the usual "
+            "value."
         )
     return section(
         "rows",
@@ -81,7 +81,7 @@ def classes(contents):
     if found is None:
         return None
     heads = list(found.columns)
-    numbers = ("labelled", "rows called so")
+    numbers = ("labelled", "predicted rows")
     rows = zip(
         *([words.count(v) for v in found[name]] if name in numbers else list(found[name])
           for name in heads),
@@ -90,11 +90,10 @@ def classes(contents):
     return section(
         "classes",
         "The classes",
-        tag("p", "Of each class: rows with its label, rows without a label that got it, and the "
-            "share of these that should have it, by the probabilities; its interval is that of a "
-            "share known from as many rows as have a label. How many rows are right where the "
-            "class was called, and how many of its own are recognised, is counted on labelled "
-            "rows that machines were not trained on."),
+        tag("p", "For each class: labelled rows, unlabelled rows predicted as this class, and the "
+            "expected share of the class according to the probabilities. The interval of the "
+            "share is that of as many rows as have a label. Precision and recall are measured "
+            "on labelled rows that the models weren't trained on."),
         table(None, heads, rows, ["" if name == "class" else "number" for name in heads],
               label="The classes"),
     )  # fmt: skip
@@ -138,7 +137,7 @@ def _excerpt(excerpt):
     """A text with the words marked that move the score."""
     sides = {1: "up", -1: "down"}
     return joined(
-        tag("mark", piece, class_=sides[side], title=f"moves the score {sides[side]}")
+        tag("mark", piece, class_=sides[side], title=f"changes the score {sides[side]}")
         if side
         else piece
         for piece, side in excerpt.pieces
@@ -150,9 +149,9 @@ def telling(contents):
         return None
     return section(
         "telling",
-        "Words that tell the rows apart",
-        tag("p", "Words and pairs of words that rows of a kind have clearly more of than all "
-            "others, the clearest first."),
+        "Words that distinguish the rows",
+        tag("p", "Words and word pairs that are clearly more frequent in rows of one kind, the "
+            "clearest first."),
         facts(contents.telling),
     )  # fmt: skip
 
@@ -165,9 +164,9 @@ def scores(contents):
     return section(
         "scores",
         "Scores",
-        tag("p", "How the scores of the rows are spread. The dashed line is the threshold, 0: "
-            f"below it rows are {low}, above it {high}. The lines across count rows, in each "
-            "picture by itself; scores far out are drawn at the edge."),
+        tag("p", "Distribution of the scores. The dashed line is the threshold, 0: rows below it "
+            f"are {low}, rows above it {high}. Each picture has its own scale of row counts. "
+            "Extreme scores are drawn at the edge."),
         pictures.histograms(findings.groups, findings.sides),
     )  # fmt: skip
 
@@ -188,12 +187,12 @@ def rates(contents):
         rows.append((rate.name, value, ends, picture, prose(rate.source)))
     return section(
         "rates",
-        "How often it errs",
-        tag("p", "What to expect on new rows that are like those of the file."),
+        "Expected errors",
+        tag("p", "Error rates to expect on new rows that resemble the file."),
         table(
-            "Rates, and the interval that holds the true one in nine of ten cases if what is said "
-            "beside it is true. The scale is 0 to 100 %.",
-            ["rate", "expected", "interval", "0 to 100 %", "how it is known"],
+            "Rates with 90 % confidence intervals, on a scale from 0 to 100 %. The last column "
+            "names the assumptions.",
+            ["rate", "expected", "interval", "0 to 100 %", "how it was estimated"],
             rows,
             ["wide plain", "number", "number", "picture plain", "wide plain"],
         ),
@@ -212,7 +211,7 @@ def baselines(contents):
         parts.append(_agreeing(contents.agreement))
     if contents.protocol:
         parts.append(tag("p", contents.protocol, class_="muted"))
-    return section("baselines", "Against other methods", *parts)
+    return section("baselines", "Comparison with other methods", *parts)
 
 
 def _compared(found, measure):
@@ -250,9 +249,9 @@ def _agreeing(found):
         for row in found.itertuples(index=False)
     ]
     return table(
-        "Held-out rows called outside, and how alike the ranking of the rows is to this model's "
-        "(1: the same, 0: unrelated).",
-        ["method", "called outside", "alike"],
+        "Share of held-out rows flagged, and rank correlation with this model (1: same ranking, "
+        "0: unrelated).",
+        ["method", "flagged", "alike"],
         rows,
         ["plain", "number", "number"],
     )
@@ -262,14 +261,14 @@ def data(contents):
     parts = [facts([("File", contents.source), *contents.rows])]
     if contents.columns:
         first, rest = contents.columns[:_COLUMNS], contents.columns[_COLUMNS:]
-        parts.append(_columns("The columns of the file and how they were taken.", first))
+        parts.append(_columns("The columns of the file and how they were used.", first))
         if rest:
             parts.append(tag(
                 "details",
                 tag("summary", f"{words.count(len(rest))} more columns"),
                 _columns("The other columns.", rest),
             ))  # fmt: skip
-    return section("data", "What was learnt from", *parts)
+    return section("data", "Training data", *parts)
 
 
 def _columns(caption, columns):
@@ -301,8 +300,8 @@ def machine(contents):
     reason = words.capital(contents.why)
     return section(
         "machine",
-        "Machine and settings",
-        tag("p", f"Machine: {contents.machine}, the {contents.title}. Why: {reason}."),
+        "Model and settings",
+        tag("p", f"Model: {contents.machine}, the {contents.title}. Why: {reason}."),
         facts(taken) if taken else None,
         tag("details", tag("summary", "Other settings" if taken else "Settings"), facts(others)),
     )
@@ -313,18 +312,18 @@ def _setting(value):
 
 
 _COLUMNS_OF_THE_RULE = (
-    "The table was made with four fifths of the rows, 2000 at most, and scored on the others, "
-    "so that its gamma differs a little from the one taken. Trim: share of the rows left out of "
-    "training (dropped: how many). Factor: gamma in units of one over the squared median "
-    "distance. Beyond reach: share of held-out rows too far away for the kernel. AUC shuffled: "
-    "how well held-out rows are told from rows whose columns were shuffled. Rank correlation: "
-    "with the ranking of the settings in bold."
+    "The table uses four fifths of the rows (2000 at most) for training and the others for "
+    "scoring, so its gamma differs slightly from the chosen one. Trim: share of training rows "
+    "dropped (dropped: how many). Factor: gamma times the squared median distance. Beyond reach: "
+    "share of held-out rows too far away for the kernel. AUC shuffled: ROC AUC of held-out rows "
+    "against rows with shuffled columns. Rank correlation: with the ranking of the settings in "
+    "bold."
 )
 
 
 _FOR_CHOOSING = (
-    "These accuracies are for choosing, and the best of several is too good by chance; what to "
-    'expect stands under "How often it errs".'
+    "Use these accuracies to compare settings only: the best of several is too high by chance. "
+    'The accuracy to expect is under "Expected errors".'
 )
 
 
@@ -351,8 +350,8 @@ def search(contents):
     shown = len(first), len(table_)
     caption = (
         f"{'All' if shown[0] == shown[1] else 'The best'} {words.count(shown[0])} of "
-        f"{words.count(shown[1])} settings tried, in {words.seconds(found.seconds)}; the ones "
-        "taken in bold."
+        f"{words.count(shown[1])} settings tried, in {words.seconds(found.seconds)}; the chosen "
+        "ones in bold."
     )
     return section(
         "search",
@@ -382,15 +381,14 @@ def _candidates(name, values, score):
 
 def certificate(contents):
     text = (
-        "The machine is the solution of one optimisation problem. These figures say how near to "
-        "the exact solution it is."
+        "The model solves an optimisation problem. These figures show how close it is to the "
+        "exact solution."
         if contents.converged
-        else "The fit was stopped before the tolerance was reached. These figures say how far it "
-        "got."
+        else "The fit stopped before it reached the tolerance. These figures show how far it got."
     )
     drawn = pictures.convergence(contents.history, contents.situation == "classes")
     solved = facts(contents.certificate)
-    return section("certificate", "How exactly it was solved", tag("p", text), solved, drawn)
+    return section("certificate", "How exact the solution is", tag("p", text), solved, drawn)
 
 
 def usage(contents):

@@ -1,42 +1,79 @@
 """Words of the report for people who meet them the first time."""
 
 _ALWAYS = [
-    ("Interval", "Where the true figure lies in nine of ten cases, if what the text assumes is "
-     "true. Few rows give wide intervals."),
-    ("Held-out rows", "Rows with a known answer that a machine was not trained on. How it does on "
-     "them tells how it will do on new rows; how it does on its own training rows does not."),
-    ("Support vectors", "The training rows that the boundary is made from. The other rows could "
-     "be left out and the boundary would be the same."),
-    ("Kernel", "How alike two rows are, as a number. The Gaussian kernel (rbf) has a width, set "
-     "by gamma: the larger gamma, the nearer two rows must be to count as alike."),
-]  # fmt: skip
+    (
+        "Interval",
+        "A 90 % confidence interval: it contains the true value in nine of ten cases, if the "
+        "stated assumptions hold. Few rows give wide intervals.",
+    ),
+    (
+        "Held-out rows",
+        "Labelled rows that a model wasn't trained on. Its errors on them predict its errors "
+        "on new rows. Its errors on training rows don't.",
+    ),
+    (
+        "Support vectors",
+        "The training rows that define the boundary. Without the other rows, the boundary "
+        "would be the same.",
+    ),
+    (
+        "Kernel",
+        "A function that measures how similar two rows are. The width of the Gaussian kernel "
+        "(rbf) is set by gamma: the larger gamma, the closer two rows must be to count as "
+        "similar.",
+    ),
+]
 _BY_SITUATION = {
     "normal": [
-        ("Score", "How far inside the boundary a row lies. Below 0 it is outside. Scores compare "
-         "rows; their size has no meaning of its own."),
-        ("P-value", "The share of normal rows that look at least as strange as this one. A normal "
-         "row has a p-value below 0.05 in one of twenty cases."),
-        ("Inside and outside", "Inside the boundary are rows like the training rows. Outside is "
-         "what is unlike them, whatever the cause."),
+        (
+            "Score",
+            "How far inside the boundary a row lies. Below 0 it is outside. Scores rank "
+            "rows; their absolute size has no meaning.",
+        ),
+        (
+            "P-value",
+            "The share of normal rows that look at least as strange as this one. One normal "
+            "row in twenty has a p-value below 0.05.",
+        ),
+        (
+            "Inside and outside",
+            "Rows inside the boundary resemble the training rows. Rows outside don't, for "
+            "whatever reason.",
+        ),
     ],
     "positive": [
-        ("Score", "Above 0 a row is marked, below 0 it is not. Scores compare rows; their size "
-         "has no meaning of its own."),
-        ("Unlabelled rows", "Rows whose label is unknown. The machine does not take them for "
-         "negatives: some of them are what is looked for."),
-        ("Share expected (prior)", "How many of the unlabelled rows are what is looked for. The "
-         "estimate is right if the labelled rows are a random sample of all such rows; if only "
-         "the obvious cases were labelled, it is too low. Where the columns tell no row clearly "
-         "from the others, it may be too high. Its interval covers neither."),
+        (
+            "Score",
+            "Rows above 0 are predicted positive. Scores rank rows; their absolute size has "
+            "no meaning.",
+        ),
+        (
+            "Unlabelled rows",
+            "Rows whose label is unknown. Some of them are positive, so the model doesn't "
+            "treat them as negatives.",
+        ),
+        (
+            "Share expected (prior)",
+            "The share of positives among the unlabelled rows. The estimate assumes that the "
+            "labelled rows are a random sample of all positives. If only obvious cases were "
+            "labelled, it is too low. If no row is clearly negative, it may be too high. The "
+            "interval covers neither.",
+        ),
     ],
     "classes": [
-        ("Score", "Which side of the boundary a row lies on, and how far from it. Near 0 the "
-         "machine is not certain. Of several classes it is that of the class that a row got, "
-         "which has the largest."),
-        ("Unlabelled rows", "Rows without a class. The machine lays the boundary where few of "
-         "them are, and so learns from them, too."),
+        (
+            "Score",
+            "The sign is the side of the boundary, the size the distance from it. Near 0 the "
+            "model is uncertain. With several classes, it is the score of the predicted "
+            "class.",
+        ),
+        (
+            "Unlabelled rows",
+            "Rows without a class. The model puts the boundary where they are rare, so they "
+            "improve it too.",
+        ),
     ],
-}  # fmt: skip
+}
 
 
 def terms(situation):
