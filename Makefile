@@ -12,7 +12,7 @@ OLDEST_TESTS ?= tests/io tests/cli tests/portability tests/estimators/test_ecosy
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format package oldest docs bench wheels sanitize tables changelog clean
+.PHONY: help demo test lint format package oldest docs bench wheels sanitize tables prose changelog clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -56,6 +56,9 @@ bench: $(VENV)/installed-benchmarks ## Run the benchmarks that need no data of t
 
 tables: $(VENV)/installed-test ## Fill the tables of README and docs/benchmarks.md from benchmarks/results.json
 	$(BIN)/python benchmarks/results.py tables
+
+prose: $(VENV)/installed-test ## Show the length of every document and of its sentences
+	$(BIN)/python -m tests.meta.prose
 
 changelog: $(VENV)/installed-test ## Show the changelog entries of the next release (changelog.d)
 	$(BIN)/towncrier build --draft --version next

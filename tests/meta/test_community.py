@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import fewlabels
@@ -21,7 +22,23 @@ def test_the_citation_names_this_version(repository):
 
 def test_issue_templates_can_be_read(repository):
     yaml = pytest.importorskip("yaml")
-    for name in ("bug", "feature"):
+    for name in ("bug", "feature", "question"):
         path = repository / ".github" / "ISSUE_TEMPLATE" / f"{name}.yml"
         template = yaml.safe_load(path.read_text(encoding="utf-8"))
         assert {"name", "description", "body"} <= set(template)
+    config = repository / ".github" / "ISSUE_TEMPLATE" / "config.yml"
+    assert yaml.safe_load(config.read_text(encoding="utf-8")) == {"blank_issues_enabled": False}
+
+
+def test_the_worked_example_of_contributing_works(repository, rng):
+    """The class and the test that CONTRIBUTING.md shows, run as they are."""
+    from fewlabels import S3VM
+    from fewlabels.querying import doubt
+
+    text = (repository / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    shown_test, shown_class = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    exec(f"{shown_class}\n\n{shown_test}", space := {**vars(doubt), "np": np})
+    y = np.full(30, -1)
+    y[[0, 29]] = 0, 1
+    X = np.sort(rng.normal(size=(30, 2)), axis=0)
+    space["test_farthest_rows_are_far_from_all_labels"]((X, y, None, S3VM().fit(X, y)))
