@@ -55,6 +55,20 @@ def test_charts_are_sums_and_maxima_over_starting_rows():
         assert cusum.step(row) == pytest.approx(np.log(since.max(axis=0).mean()), rel=1e-9)
 
 
+@pytest.mark.parametrize("make", [lambda: Martingale(0.01, 3), lambda: Cusum(1000, 3)])
+@pytest.mark.parametrize("height", [1.0, 1e40])
+def test_states_of_version_0_1_0_are_read(make, height):
+    # They held logarithms of the capitals, None for 0.
+    chart, other = make(), make()
+    chart.step([0.5, 0.9, 1.2])
+    chart.step([height, 1.1, 1.0])
+    scale = chart.state["scale"]
+    logs = [float(np.log(v) + scale) if v else None for v in chart.state["pools"]]
+    other.state = {"n_rows": 2, "pools": logs}
+    assert other.log == pytest.approx(chart.log, rel=1e-12)
+    assert other.step([1.3, 0.7, 1.0]) == pytest.approx(chart.step([1.3, 0.7, 1.0]), rel=1e-12)
+
+
 def alarms(chart, p_values):
     """Rows at which a chart alarms."""
     bets, found = bettors(), []

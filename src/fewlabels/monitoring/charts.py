@@ -14,53 +14,51 @@ on an unchanged stream, is at least the threshold (Vovk, Petej et al. 2021; Shin
 Rinaldo 2023).
 """
 
-from math import exp, inf, log, log1p
+from math import exp, inf, log
 
 _INVESTED = 100.0
-
-
-def _log_sum(a, b):
-    """The logarithm of exp(a) + exp(b)."""
-    if a < b:
-        a, b = b, a
-    return a if b == -inf else a + log1p(exp(b - a))
+# Capitals are plain numbers within these bounds; beyond them a common factor is taken out.
+_LEAST, _MOST = 1e-100, 1e100
 
 
 class Martingale:
-    """The average of the bettors' capitals; ``log`` is its logarithm."""
+    """The average of the bettors' capitals; ``log`` is its logarithm.
+
+    Bettor j has the capital ``pools[j] * exp(scale)``.
+    """
 
     restarts = False
 
     def __init__(self, alpha, n_bettors):
         self.threshold = -log(alpha)
-        self.n_rows, self.pools = 0, [-inf] * n_bettors
+        self.n_rows, self.pools, self.scale = 0, [0.0] * n_bettors, 0.0
+        self._unit, self._reserve = 1.0, _reserve(0)
 
     def step(self, growths):
         """Take the growths of one row; gives the logarithm of the statistic."""
-        before, after = _reserve(self.n_rows), _reserve(self.n_rows + 1)
         self.n_rows += 1
-        stake = log((before - after) / len(self.pools))
-        self.pools = [
-            _log_sum(pool, stake) + log(growth)
-            for pool, growth in zip(self.pools, growths, strict=True)
-        ]
-        return self.log
+        before, self._reserve = self._reserve, _reserve(self.n_rows)
+        stake = (before - self._reserve) * self._unit / len(self.pools)
+        pools = [(v + stake) * growth for v, growth in zip(self.pools, growths, strict=True)]
+        total = sum(pools) + self._reserve * self._unit
+        if not _LEAST < total < _MOST:
+            self.scale += log(total)
+            self._unit, pools, total = exp(-self.scale), [v / total for v in pools], 1.0
+        self.pools = pools
+        return self.scale + log(total)
 
     @property
     def log(self):
-        total = log(_reserve(self.n_rows))
-        for pool in self.pools:
-            total = _log_sum(total, pool)
-        return total
+        return self.scale + log(sum(self.pools) + self._reserve * self._unit)
 
     @property
     def state(self):
-        return {"n_rows": self.n_rows, "pools": [p if p > -inf else None for p in self.pools]}
+        return {"n_rows": self.n_rows, "pools": self.pools, "scale": self.scale}
 
     @state.setter
     def state(self, state):
-        self.n_rows = state["n_rows"]
-        self.pools = [-inf if pool is None else pool for pool in state["pools"]]
+        self.n_rows, (self.pools, self.scale) = state["n_rows"], _capitals(state)
+        self._unit, self._reserve = exp(-self.scale), _reserve(self.n_rows)
 
 
 class ShiryaevRoberts:
@@ -70,36 +68,39 @@ class ShiryaevRoberts:
 
     def __init__(self, run_length, n_bettors):
         self.threshold = log(run_length)
-        self.n_rows, self.pools = 0, [-inf] * n_bettors
+        self.n_rows, self.pools = 0, [0.0] * n_bettors
 
     def step(self, growths):
         self.n_rows += 1
         self.pools = [
-            self._again(pool) + log(growth)
-            for pool, growth in zip(self.pools, growths, strict=True)
+            min((v + 1.0) * growth, _MOST) for v, growth in zip(self.pools, growths, strict=True)
         ]
         return self.log
 
-    @staticmethod
-    def _again(pool):
-        return _log_sum(pool, 0.0)
-
     @property
     def log(self):
-        total = -inf
-        for pool in self.pools:
-            total = _log_sum(total, pool)
-        return total - log(len(self.pools))
+        total = sum(self.pools)
+        return log(total / len(self.pools)) if total else -inf
 
-    state = Martingale.state
+    @property
+    def state(self):
+        return {"n_rows": self.n_rows, "pools": self.pools, "scale": 0.0}
+
+    @state.setter
+    def state(self, state):
+        self.n_rows, (pools, scale) = state["n_rows"], _capitals(state)
+        self.pools = [v * exp(scale) for v in pools]
 
 
 class Cusum(ShiryaevRoberts):
     """The average over bettors of the largest such term, over starting rows."""
 
-    @staticmethod
-    def _again(pool):
-        return max(pool, 0.0)
+    def step(self, growths):
+        self.n_rows += 1
+        self.pools = [
+            min(max(v, 1.0) * growth, _MOST) for v, growth in zip(self.pools, growths, strict=True)
+        ]
+        return self.log
 
 
 CHARTS = {"shiryaev-roberts": ShiryaevRoberts, "cusum": Cusum}
@@ -108,3 +109,12 @@ CHARTS = {"shiryaev-roberts": ShiryaevRoberts, "cusum": Cusum}
 def _reserve(n):
     """The share of the capital that is held back after n rows."""
     return log(2.0) / log(2.0 + n / _INVESTED)
+
+
+def _capitals(state):
+    """Capitals and the logarithm of their common factor; version 0.1.0 kept logarithms."""
+    if "scale" in state:
+        return state["pools"], state["scale"]
+    logs = [-inf if pool is None else pool for pool in state["pools"]]
+    scale = max(0.0, *logs)
+    return [exp(value - scale) for value in logs], scale

@@ -15,9 +15,14 @@ The first two spread their capital over several densities and move a small part 
 step, so that they recover after long quiet stretches.
 """
 
+from operator import mul
+
 # Share of the capital that a bettor spreads anew in every step.
 _JUMP = 0.001
 _BINS, _PRIOR, _HALF_LIFE = 10, 2.0, 200.0
+_KEEP = 0.5 ** (1.0 / _HALF_LIFE)
+_ADD = (1.0 - _KEEP) * _PRIOR
+
 
 
 class Mixture:
@@ -29,7 +34,7 @@ class Mixture:
 
     def growth(self, p):
         """What the capital is multiplied by when ``p`` comes."""
-        won = [w * d for w, d in zip(self.weights, self._densities(p), strict=True)]
+        won = list(map(mul, self.weights, self._densities(p)))
         total = sum(won)
         keep, add = (1.0 - _JUMP) / total, _JUMP / len(won)
         self.weights = [keep * w + add for w in won]
@@ -53,11 +58,9 @@ class Histogram:
     def growth(self, p):
         k = int(p * _BINS)
         growth = _BINS * self.counts[k] / self.total
-        keep = 0.5 ** (1.0 / _HALF_LIFE)
-        add = (1.0 - keep) * _PRIOR
-        self.counts = [keep * c + add for c in self.counts]
+        self.counts = [_KEEP * c + _ADD for c in self.counts]
         self.counts[k] += 1.0
-        self.total = keep * self.total + _BINS * add + 1.0
+        self.total = _KEEP * self.total + _BINS * _ADD + 1.0
         return growth
 
     @property

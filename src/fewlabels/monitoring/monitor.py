@@ -221,17 +221,20 @@ class Monitor:
 
     def _bet(self, p_values, log_evidence, alarms, start, stop):
         """Take p-values until the end, or until a chart has to begin anew; gives where."""
-        chart, bettors = self._chart, self._bettors
-        for k in range(start, stop):
-            p = float(p_values[k])
-            log_evidence[k] = chart.step([bettor.growth(p) for bettor in bettors])
-            if log_evidence[k] < chart.threshold or (
-                self.alarm_ is not None and not chart.restarts
-            ):
+        chart, growths = self._chart, [bettor.growth for bettor in self._bettors]
+        silent = self.alarm_ is not None and not chart.restarts
+        found = []
+        for p in p_values[start:stop].tolist():
+            found.append(chart.step([growth(p) for growth in growths]))
+            if found[-1] < chart.threshold or silent:
                 continue
+            k = start + len(found) - 1
             alarms[k], self.alarm_ = True, self.n_rows_ + k - start
+            silent = True
             if chart.restarts:
-                return k + 1
+                break
+        stop = start + len(found)
+        log_evidence[start:stop] = found
         return stop
 
     def _alert(self, scores, p_values, ties):

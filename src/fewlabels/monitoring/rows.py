@@ -1,7 +1,7 @@
 """Rows that a monitor keeps to explain an alarm: the latest ones, and a sample of earlier ones."""
 
 from collections import deque
-from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -10,12 +10,11 @@ import scipy.sparse as sp
 from .ranks import uniform_numbers
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(NamedTuple):
     """A row with its number in the stream (calibration rows: None), score and p-value."""
 
     number: int | None
-    cells: object
+    cells: Any
     score: float
     p_value: float | None
 
@@ -50,37 +49,47 @@ class KeptRows:
         """Take the next rows, whose numbers begin with ``first``."""
         self._name(X)
         n = len(scores)
-        draws = np.array(self._draws(first, n))
-        # Only rows that stay are copied: the window's, and rows that will be sampled.
-        leaving, joining = np.arange(n), np.zeros(n, bool)
-        joining[max(0, n - self.window) :] = True
-        if n > self.window:
-            n_left = self.n_left + len(self.recent) + leaving
-            joining |= (draws * (n_left + 1)).astype(np.int64) < self.size
-        places = np.flatnonzero(joining)
-        cells = dict(zip(places.tolist(), _cells(X, places), strict=True))
-        for k in range(n):
-            row = Kept(first + k, cells.get(k), float(scores[k]), float(p_values[k]))
-            self.recent.append((row, float(draws[k])))
-            if len(self.recent) > self.window:
-                self._leave(*self.recent.popleft())
+        draws = self._draws(first, n)
+        n_leaving = max(0, len(self.recent) + n - self.window)
+        n_old = min(n_leaving, len(self.recent))
+        leaving = [self.recent.popleft() for _ in range(n_old)]
+        n_new = n_leaving - n_old
+        # Only rows that stay are copied: the window's, and rows that the sample takes.
+        places = self._places(np.array([d for _, d in leaving] + draws[:n_new]))
+        taken = np.flatnonzero(places < self.size)
+        stay = np.concatenate([taken[taken >= n_old] - n_old, np.arange(n_new, n)])
+        rows = {
+            k: Kept(first + k, row, score, p_value)
+            for k, row, score, p_value in zip(
+                stay.tolist(), _cells(X, stay), scores[stay].tolist(), p_values[stay].tolist(),
+                strict=True,
+            )
+        }  # fmt: skip
+        for k in taken.tolist():
+            self._sample(leaving[k][0] if k < n_old else rows[k - n_old], int(places[k]))
+        self.n_left += n_leaving
+        self.recent.extend((rows[k], draws[k]) for k in range(n_new, n))
+
+    def _places(self, draws):
+        """Places in the sample of the next rows that leave the window, ``size`` for none."""
+        n_free = self.size - len(self.earlier)
+        places = (draws * (self.n_left + 1 + np.arange(len(draws)))).astype(np.int64)
+        places[:n_free] = len(self.earlier) + np.arange(min(n_free, len(draws)))
+        return np.minimum(places, self.size)
+
+    def _sample(self, row, place):
+        if place == len(self.earlier):
+            self.earlier.append(row)
+        else:
+            self.earlier[place] = row
 
     def drop_columns(self):
         """Keep scores alone: rows without columns follow, and can't be compared with others."""
         if self.names in (None, 0):
             return
         self.names = 0
-        self.recent = deque((replace(row, cells=np.zeros(0)), d) for row, d in self.recent)
-        self.earlier = [replace(row, cells=np.zeros(0)) for row in self.earlier]
-
-    def _leave(self, row, draw):
-        if len(self.earlier) < self.size:
-            self.earlier.append(row)
-        else:
-            place = int(draw * (self.n_left + 1))
-            if place < self.size:
-                self.earlier[place] = row
-        self.n_left += 1
+        self.recent = deque((row._replace(cells=np.zeros(0)), d) for row, d in self.recent)
+        self.earlier = [row._replace(cells=np.zeros(0)) for row in self.earlier]
 
     def since(self, number):
         """Forget all rows before this one."""
