@@ -2,15 +2,24 @@
 
     python benchmarks/monitoring.py --data FOLDER --runs 1000
 
+Every part writes its results as lines of JSON as they come, so that a run that was stopped
+continues. Delete the files monitoring-*.jsonl to begin anew.
+
 Part "unchanged": streams of Gaussian rows, of counts with ties, and of rows drawn with
 replacement from six real sets, after 50, 200 or 1000 calibration rows. The scores are those of an
 isolation forest fitted to other rows (real sets), or the numbers themselves. Reported is the share
 of streams that ever alarm at alpha = 0.01 and 0.05, with 95 % intervals (Clopper and Pearson).
 
-Part "changed": 2000 unchanged Gaussian rows, then a shift of the mean or of the spread. Rivals are
-river's ADWIN, KSWIN and Page-Hinkley with their defaults, on the same scores, where river is
-installed: share of streams with an alarm before the change, share with one within 1000 rows after
-it, and the median delay.
+Part "lengths": run lengths of the charts that begin anew, on the same sources.
+
+Part "changed": 1000 unchanged rows, then 1000 rows with a shift of the mean, the spread, a
+correlation, the class prior, or with a new cluster. Models are an SVDD, and a logistic
+regression for the prior.
+Rivals get the same scores: river's ADWIN, KSWIN and Page-Hinkley, the jumper martingale of MAPIE,
+and alibi-detect's online MMD (the rows themselves), where installed. They are compared at their
+own thresholds and at thresholds tuned so that 1 or 5 % of unchanged streams ever alarm.
+
+Part "alerts": LORD and SAFFRON at 5 and 10 %, on real sets with 1 % anomalies.
 
 Part "time": microseconds per row of one stream of a million rows, and memory.
 """
@@ -27,151 +36,193 @@ from common import (
     write_json,
     write_text,
 )  # fmt: skip
-from scipy.stats import beta
-from sklearn.ensemble import IsolationForest
+from monitoring_bench import alerts, changed, rates
+from monitoring_bench.lines import Lines, mean_length, share
+from monitoring_bench.streams import CHANGES
+from results import entry
 
-from fewlabels.monitoring import Monitor
-
-SETS = ("cardio", "satellite", "musk", "http", "magic_gamma", "shuttle")
-CALIBRATION = (50, 200, 1000)
 ALPHAS = (0.01, 0.05)
-CHANGES = {
-    "mean -1 sd": (-1.0, 1.0),
-    "mean -0.5 sd": (-0.5, 1.0),
-    "spread x 1.5": (0.0, 1.5),
-    "spread x 0.6": (0.0, 0.6),
-}
-BEFORE, AFTER = 2000, 1000
+HARDWARE = "2 cores of a server (AMD EPYC, AVX-512), 24 GB, shared with other work"
+PROGRAM = "python benchmarks/monitoring.py"
 
 
-class Given:
-    """A model whose rows are their own scores."""
-
-    def score_samples(self, X):
-        return np.asarray(X)[:, 0]
-
-
-def evidence(calibration, stream, seed):
-    """Natural logarithms of the evidence after every row of a stream of scores."""
-    monitor = Monitor(Given(), calibration[:, None], random_state=seed)
-    return monitor.update_scores(stream).log_evidence
-
-
-def sources(args):
-    """What draws scores: a name and a function of a generator and a number of rows."""
-    yield "Gaussian", lambda rng, n: rng.normal(size=n)
-    yield "counts with ties", lambda rng, n: rng.poisson(3.0, size=n).astype(float)
-    for name in SETS if args.data is not None else ():
-        with np.load(args.data / f"adbench_{name}.npz") as file:
-            X, y = file["X"].astype(float), file["y"]
-        rng = np.random.default_rng(0)
-        rows = rng.permutation(np.flatnonzero(y == 0))[:4000]
-        half = len(rows) // 2
-        forest = IsolationForest(random_state=0).fit(X[rows[:half]])
-        scores = forest.score_samples(X[rows[half:]])
-        yield name, lambda rng, n, scores=scores: rng.choice(scores, n)
-
-
-def interval(k, n):
-    low = beta.ppf(0.025, k, n - k + 1) if k else 0.0
-    high = beta.ppf(0.975, k + 1, n - k) if k < n else 1.0
-    return f"{k / n:.2%} ({low:.2%} to {high:.2%})"
+def lines_of(args, part, *key):
+    quick = "-quick" if args.quick else ""
+    return Lines(args.out / f"monitoring-{part}{quick}.jsonl", *key)
 
 
 def unchanged(args):
+    lines = lines_of(args, "unchanged", "source", "run")
     runs, rows = (6, 500) if args.quick else (args.runs, args.rows)
-    table, totals = [], dict.fromkeys(ALPHAS, 0)
-    for name, draw in sources(args):
-        alarms = dict.fromkeys(ALPHAS, 0)
-        for run in range(runs):
-            rng = np.random.default_rng([run, len(name)])
-            n = CALIBRATION[run % len(CALIBRATION)]
-            highest = evidence(draw(rng, n), draw(rng, rows), run).max()
-            for alpha in ALPHAS:
-                alarms[alpha] += highest >= -np.log(alpha)
-        table.append([name, runs, *(interval(alarms[alpha], runs) for alpha in ALPHAS)])
-        totals = {alpha: totals[alpha] + alarms[alpha] for alpha in ALPHAS}
-        print(*table[-1], sep="  ", flush=True)
-    every = runs * len(table)
-    table.append(["all", every, *(interval(totals[alpha], every) for alpha in ALPHAS)])
-    head = ["stream", "streams", *(f"ever alarm at {alpha:g}" for alpha in ALPHAS)]
-    return f"Unchanged streams of {rows} rows", head, table
-
-
-def rivals():
-    """Detectors of river: a name and a function that makes one."""
-    try:
-        from river import drift
-    except ImportError:
-        return {}
-    return {"ADWIN": drift.ADWIN, "KSWIN": drift.KSWIN, "Page-Hinkley": drift.PageHinkley}
-
-
-def first_alarms(detector, stream):
-    """Numbers of the rows at which a detector of river reports a change."""
-    found = []
-    for k, value in enumerate(stream):
-        detector.update(value)
-        if detector.drift_detected:
-            found.append(k)
-    return np.array(found)
-
-
-def changed(args):
-    runs = 4 if args.quick else args.runs // 10
+    rates.unchanged(lines, args.data, runs, rows)
     table = []
-    for name, (mean, spread) in CHANGES.items():
-        found = {"fewlabels": []} | {rival: [] for rival in rivals()}
-        for run in range(runs):
-            rng = np.random.default_rng([run, 7])
-            calibration = rng.normal(size=200)
-            stream = rng.normal(size=BEFORE + AFTER)
-            stream[BEFORE:] = mean + spread * stream[BEFORE:]
-            log = evidence(calibration, stream, run)
-            found["fewlabels"].append(np.flatnonzero(log >= np.log(100.0))[:1])
-            for rival, make in rivals().items():
-                found[rival].append(first_alarms(make(), np.r_[calibration, stream]) - 200)
-        for method, alarms in found.items():
-            early = np.mean([np.any((a >= 0) & (a < BEFORE)) for a in alarms])
-            delays = [a[a >= BEFORE][0] - BEFORE for a in alarms if np.any(a >= BEFORE)]
-            median = f"{np.median(delays):.0f}" if delays else "-"
-            table.append([name, method, f"{early:.0%}", f"{len(delays) / runs:.0%}", median])
-            print(*table[-1], sep="  ", flush=True)
-    head = ["change", "method", "alarm before it", "alarm after it", "median delay, rows"]
-    return f"Changed streams, {runs} each", head, table
+    names = list(dict.fromkeys(row["source"] for row in lines.rows))
+    groups = {name: lines.where(source=name) for name in names}
+    for n in rates.CALIBRATION:
+        groups[f"all, {n} calibration rows"] = lines.where(calibration=n)
+    groups["all"] = lines.rows
+    for name, group in groups.items():
+        cells = []
+        for alpha in ALPHAS:
+            k = sum(row["highest"] >= -np.log(alpha) for row in group)
+            value, low, high = share(k, len(group))
+            cells += [value, f"{low:.2%} to {high:.2%}"]
+        table.append([name, len(group), *cells])
+    head = ["streams", "alarm at 0.01", "95 % interval", "alarm at 0.05", "95 % interval, 0.05"]
+    return entry(
+        "monitoring", head, table, label="unchanged streams", program=PROGRAM, hardware=HARDWARE,
+        unit=f"share of unchanged streams of {rows} rows that ever alarm",
+        formats=[",", ".2%", "", ".2%", ""],
+    )  # fmt: skip
+
+
+def lengths(args):
+    lines = lines_of(args, "lengths", "source", "setting", "chart")
+    rates.run_lengths(lines, args.data, args.quick)
+    table = []
+    for chart in rates.CHARTS:
+        for setting in rates.RUN_LENGTHS:
+            group = lines.where(chart=chart, setting=setting)
+            means = [row["rows"] / max(1, row["alarms"]) for row in group]
+            worst = group[int(np.argmin(means))]
+            total = sum(row["rows"] for row in group), sum(row["alarms"] for row in group)
+            mean, low, high = mean_length(*total)
+            table.append([
+                f"{chart}, {setting}", *total, mean if np.isfinite(mean) else None,
+                f"{low:,.0f} to {high:,.0f}" if np.isfinite(high) else f"above {low:,.0f}",
+                min(means), worst["source"],
+            ])  # fmt: skip
+    head = ["rows", "alarms", "rows per alarm", "95 % interval", "least of a source", "source"]
+    return entry(
+        "monitoring-lengths", head, table, label="chart, run_length", program=PROGRAM,
+        unit="rows between alarms on unchanged streams, all sources together",
+        hardware=HARDWARE, formats=[",", ",", ",.0f", "", ",.0f", ""],
+    )  # fmt: skip
+
+
+def changes(args):
+    tuning = lines_of(args, "tuning", "detector", "setting", "run")
+    lines = lines_of(args, "changed", "detector", "change", "run")
+    changed.run(tuning, lines, args.data, args.detectors, args.quick)
+    names = list(dict.fromkeys(row["detector"] for row in lines.rows))
+    entries = []
+    for rate in changed.RATES:
+        key, table = f"equal {rate:.0%}", []
+        for title in CHANGES:
+            found = [changed.summary(lines, name, title, key) for name in names]
+            if any(found):
+                table.append([title, *map(_seen, found)])
+        entries.append(entry(
+            f"monitoring-changed-{rate:.0%}".replace("%", ""), names, table, label="change",
+            unit=f"changed streams seen, and median delay in rows, where {rate:.0%} of unchanged "
+            "streams of 2000 rows alarm",
+            program=PROGRAM, hardware=HARDWARE,
+        ))  # fmt: skip
+    table = []
+    for name in names:
+        rows = [row for row in tuning.rows if row["detector"] == name]
+        keys = list(rows[0]["early"])
+        for key in keys:
+            early = np.mean([row["early"][key] for row in rows])
+            found = [changed.summary(lines, name, title, key) for title in CHANGES]
+            found = [one for one in found if one]
+            own = f"{name}, {key}"
+            seen = np.mean([one["detected"] for one in found])
+            delays = [one["delay"] for one in found if one["detected"] > 0.5]
+            delay = np.median(delays) if delays else None
+            mean = np.mean([row["seconds"] for row in lines.where(detector=name)])
+            table.append([own, len(rows), early, seen, delay, 1e6 * mean / 2000])
+    head = ["streams", "alarm in 1000 unchanged rows", "changes seen", "median delay", "µs/row"]
+    entries.append(entry(
+        "monitoring-own", head, table, label="at its own threshold", unit="see columns",
+        program=PROGRAM, hardware=HARDWARE, formats=[",", ".1%", ".0%", ".0f", ".0f"],
+        note="changes seen: mean over all changes; delay: median over changes that most streams "
+        "show",
+    ))  # fmt: skip
+    return entries
+
+
+def _seen(one):
+    if one is None:
+        return None
+    delay = "" if one["delay"] is None else f", {one['delay']:.0f}"
+    return f"{one['detected']:.0%}{delay}"
+
+
+def alerted(args):
+    lines = lines_of(args, "alerts", "set", "rule", "q", "run")
+    runs = 2 if args.quick else 20
+    alerts.run(lines, args.data, runs, args.quick)
+    table = []
+    groups = {name: (name,) for name in (*alerts.LOOKED_AT, *alerts.OTHERS)}
+    groups["sets not looked at before"] = alerts.OTHERS
+    for title, names in groups.items():
+        cells = []
+        for rule in alerts.RULES:
+            for q in alerts.LEVELS:
+                one = alerts.summary(lines, names, rule, q)
+                cells.append(f"{one['false']:.3f} ± {one['error']:.3f}, {one['found']:.2f}")
+        table.append([title, *cells])
+    head = [f"{rule}, {q:.0%}" for rule in alerts.RULES for q in alerts.LEVELS]
+    return entry(
+        "monitoring-alerts", head, table, label="1 % anomalies", program=PROGRAM,
+        unit="share of false alerts with its standard error, and share of anomalies found",
+        hardware=HARDWARE, note=f"{runs} streams of {alerts.ROWS} rows, 5000 calibration rows",
+    )  # fmt: skip
 
 
 def timing(args):
     rows = 20_000 if args.quick else 1_000_000
-    rng = np.random.default_rng(0)
-    monitor = Monitor(Given(), rng.normal(size=(1000, 1)))
-    start = time.perf_counter()
-    with PeakMemory() as memory:
-        for _ in range(rows // 1000):
-            monitor.update_scores(rng.normal(size=1000))
-    seconds = time.perf_counter() - start
-    line = [rows, f"{1e6 * seconds / rows:.1f}", f"{memory.extra / 1e6:.0f}"]
-    print(*line, sep="  ", flush=True)
-    return "Time", ["rows", "microseconds per row", "extra memory, MB"], [line]
+    table = []
+    for batch in (1, 1000, 100_000):
+        rng = np.random.default_rng(0)
+        monitor = rates.watch(rng.normal(size=1000), 0)
+        n = rows if batch > 1 else rows // 10
+        since = time.process_time()
+        with PeakMemory() as memory:
+            for _ in range(max(1, n // batch)):
+                monitor.update_scores(rng.normal(size=batch))
+        seconds = time.process_time() - since
+        table.append([f"batches of {batch:,}", n, 1e6 * seconds / n, memory.extra / 1e6])
+    return entry(
+        "monitoring-time", ["rows", "µs of CPU time per row", "extra memory, MB"], table,
+        unit="see columns", program=PROGRAM, hardware=HARDWARE, formats=[",", ".1f", ".0f"],
+        label="one stream",
+    )  # fmt: skip
 
 
-PARTS = {"unchanged": unchanged, "changed": changed, "time": timing}
+PARTS = {
+    "unchanged": unchanged, "lengths": lengths, "changed": changes, "alerts": alerted,
+    "time": timing,
+}  # fmt: skip
 
 
 def main():
     parser = options(__doc__)
-    parser.add_argument("--runs", type=int, default=1000, help="streams of every kind")
+    parser.add_argument("--runs", type=int, default=1000, help="unchanged streams of every kind")
     parser.add_argument("--rows", type=int, default=10_000, help="rows of an unchanged stream")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--detectors", nargs="+", help="names of detectors (part changed)")
     args = parser.parse_args()
-    info = machine()
-    found = {name: PARTS[name](args) for name in args.parts}
-    name = "monitoring-quick" if args.quick else "monitoring"
-    tables = [
-        f"## {title}\n\n{markdown_table(head, rows)}" for title, head, rows in found.values()
-    ]
-    write_text(args.out / f"{name}.md", "\n\n".join([machine_line(info), *tables]) + "\n")
-    write_json(args.out / f"{name}.json", {"machine": info, **found})
+    if args.data is None and "alerts" in args.parts:
+        parser.error("part alerts needs --data FOLDER or FEWLABELS_DATA")
+    info, entries = machine(), []
+    args.data = args.data and type(args.out)(args.data)
+    for part in args.parts:
+        found = PARTS[part](args)
+        entries += found if isinstance(found, list) else [found]
+        tables = [
+            f"## {one['name']}\n\n{one['unit']}\n\n"
+            + markdown_table(
+                [one["label"], *one["columns"]],
+                [["" if c is None else f"{c:.4g}" if isinstance(c, float) else str(c)
+                  for c in row] for row in one["rows"]],
+            )
+            for one in entries
+        ]  # fmt: skip
+        name = f"monitoring-{'-'.join(args.parts)}" + ("-quick" if args.quick else "")
+        write_text(args.out / f"{name}.md", "\n\n".join([machine_line(info), *tables]) + "\n")
+        write_json(args.out / f"{name}.json", {"machine": info, "entries": entries})
 
 
 if __name__ == "__main__":

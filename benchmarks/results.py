@@ -17,7 +17,7 @@ import json
 import platform
 import re
 import subprocess
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -62,9 +62,16 @@ def entry(name, columns, rows, *, unit, program, hardware, label="", formats=Non
         "name": name, "label": label, "unit": unit, "columns": list(columns),
         "formats": formats, "rows": [list(row) for row in rows], "commit": commit,
         "date": datetime.date.today().isoformat(), "hardware": hardware,
-        "versions": {"python": platform.python_version()} | {n: version(n) for n in libraries},
+        "versions": {"python": platform.python_version()} | {n: _version(n) for n in libraries},
         "program": program, "note": note,
     })  # fmt: skip
+
+
+def _version(library):
+    try:
+        return version(library)
+    except PackageNotFoundError:  # imported from its folder
+        return __import__(library).__version__
 
 
 def check(one):

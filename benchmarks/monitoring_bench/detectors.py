@@ -1,0 +1,192 @@
+"""Detectors of changes as one kind of object: a statistic per row that alarms when it is high.
+
+``path(stream, seed)`` gives the statistic after each row of a stream, without ever beginning anew.
+``tuning`` and ``streams`` say how many unchanged and changed streams it gets; ``defaults`` are the
+thresholds that the tool comes with, by name. Not every detector is
+installed everywhere: :func:`all_detectors` leaves out what can't be imported.
+"""
+
+import types
+import warnings
+
+import numpy as np
+from scipy import stats
+
+from .rates import watch
+
+
+class Ours:
+    """``Monitor``, which promises that at most a share alpha of unchanged streams ever alarms."""
+
+    name, streams, tuning = "fewlabels", 200, 500
+    defaults = (("1 %", np.log(100.0)), ("5 %", np.log(20.0)))
+
+    def path(self, stream, seed):
+        return watch(stream.first, seed).update_scores(stream.scores).log_evidence
+
+
+class Mapie:
+    """The jumper martingale of MAPIE, with its ranks among earlier scores; the same promise."""
+
+    name, streams, tuning = "MAPIE, jumper", 200, 500
+    defaults = Ours.defaults
+
+    def __init__(self):
+        from mapie.exchangeability_testing import OnlineMartingaleTest
+
+        self._make = OnlineMartingaleTest
+
+    def path(self, stream, seed):
+        test = self._make(test_method="jumper_martingale", warn=False, random_state=seed)
+        history = np.concatenate([-stream.first, -stream.scores])
+        found = np.empty(len(stream.scores))
+        for k in range(len(found)):
+            n = len(stream.first) + k
+            p = test.compute_p_value(history[n], history[:n])
+            found[k] = test.update_simple_jumper_martingale(p)
+        return np.log(np.maximum(found, 1e-300))
+
+
+class PageHinkley:
+    """river's; its default threshold promises no rate."""
+
+    name, streams, tuning = "Page-Hinkley", 200, 500
+    defaults = (("default", 50.0),)
+
+    def __init__(self):
+        from river.drift import PageHinkley as Rival
+
+        self._make = Rival
+
+    def path(self, stream, seed):
+        rival, found = self._make(threshold=np.inf), []
+        for value in np.concatenate([stream.first, stream.scores]).tolist():
+            rival.update(value)
+            up = rival._sum_increase - rival._min_increase
+            found.append(max(up, rival._max_decrease - rival._sum_decrease))
+        return np.array(found[len(stream.first) :])
+
+
+class Kswin:
+    """river's; its alpha of .005 is the level of each row's test. The statistic is -log10(p)."""
+
+    name, streams, tuning = "KSWIN", 100, 300
+    defaults = (("default", -np.log10(0.005)),)
+
+    def __init__(self):
+        from river.drift import kswin
+
+        # The same p-values as scipy computes, looked up: they depend on the statistic alone.
+        n = 30
+        table = [_exact(k, n) for k in range(n + 1)]
+        kswin.stats = types.SimpleNamespace(ks_2samp=lambda a, b, method: _looked_up(a, b, table))
+        self._make = kswin.KSWIN
+
+    def path(self, stream, seed):
+        rival, found = self._make(alpha=0.0, seed=seed), []
+        for value in np.concatenate([stream.first, stream.scores]).tolist():
+            rival.update(value)
+            p = rival.p_value
+            found.append(-np.log10(max(p, 1e-300)) if rival.n >= rival.window_size else 0.0)
+        return np.array(found[len(stream.first) :])
+
+
+def _exact(k, n):
+    """The p-value of two samples of n rows whose distributions are k / n apart."""
+    a, b = np.arange(float(n)), np.arange(float(n)) + k - 0.5
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it falls back to the asymptotic value, as for river
+        found = stats.ks_2samp(a, b, method="auto")
+    assert round(found.statistic * n) == k or k == 0
+    return 1.0 if k == 0 else found.pvalue
+
+
+def _looked_up(a, b, table):
+    a, b = np.sort(a), np.sort(b)
+    both = np.concatenate([a, b])
+    apart = np.searchsorted(a, both, "right") - np.searchsorted(b, both, "right")
+    k = int(np.abs(apart).max())
+    return k / len(a), table[k]
+
+
+class Adwin:
+    """river's; the statistic is -log10 of the smallest delta that has alarmed so far."""
+
+    name, streams, tuning = "ADWIN", 200, 500
+    defaults = (("default", -np.log10(0.002)),)
+    deltas = 10.0 ** np.arange(-0.5, -12.1, -0.25)
+
+    def __init__(self):
+        from river.drift import ADWIN
+
+        self._make = ADWIN
+
+    def path(self, stream, seed):
+        values = np.concatenate([stream.first, stream.scores]).tolist()
+        found, n = np.zeros(len(stream.scores)), len(stream.first)
+        for delta in (*self.deltas, 0.002):
+            rival = self._make(delta=delta)
+            for k, value in enumerate(values):
+                rival.update(value)
+                if rival.drift_detected and k >= n:
+                    found[k - n :] = np.maximum(found[k - n :], -np.log10(delta))
+                    break
+        return found
+
+
+class Mmd:
+    """alibi-detect's online MMD on the rows themselves, which promises a mean run length.
+
+    Its reference is a fixed set of 700 rows, as many as the model and the monitor have together.
+    Configuring one is slow, so there are two per setting, and streams take them in turn.
+    """
+
+    name, streams, tuning = "online MMD", 30, 100
+    defaults = (("default", 0.0),)
+    run_length, window, references, bootstraps = 1000, 50, 2, 2000
+
+    def __init__(self):
+        import logging
+
+        import torch
+        from alibi_detect.cd import MMDDriftOnline
+
+        logging.getLogger("alibi_detect").setLevel(logging.ERROR)
+        torch.set_num_threads(1)
+        self._make, self._ready = MMDDriftOnline, {}
+
+    def path(self, stream, seed):
+        import torch
+
+        k = seed % self.references
+        key = stream.setting.name, k
+        if key not in self._ready:
+            torch.manual_seed(k)
+            rng = np.random.default_rng([k, 99])
+            reference = stream.setting.draw(rng, 700).astype(np.float32)
+            self._ready[key] = self._make(
+                reference, ert=self.run_length, window_size=self.window, backend="pytorch",
+                n_bootstraps=self.bootstraps, verbose=False,
+            )  # fmt: skip
+        rival = self._ready[key]
+        torch.manual_seed(seed)
+        rival.reset_state()
+        found = []
+        for row in stream.rows.astype(np.float32):
+            # Relative to its own threshold, which varies over the first rows.
+            score = rival.score(row)
+            found.append(float(score - rival._detector.get_threshold(rival.t)))
+        return np.array(found)
+
+
+def all_detectors(names=None):
+    """Those that can be imported, and the names of those that can't."""
+    made, missing = [], []
+    for kind in (Ours, Mapie, Adwin, PageHinkley, Kswin, Mmd):
+        if names and kind.name not in names:
+            continue
+        try:
+            made.append(kind())
+        except ImportError:
+            missing.append(kind.name)
+    return made, missing
