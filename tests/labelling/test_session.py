@@ -50,7 +50,9 @@ def test_the_second_class_is_looked_for(session, person):
     raise AssertionError("the other class was not looked for")
 
 
-@pytest.mark.parametrize("ask", ["typical", "diverse", "positives", "random", "uncertain"])
+@pytest.mark.parametrize(
+    "ask", ["typical", "diverse", "positives", "anomalies", "random", "uncertain"]
+)
 def test_every_way_of_asking(table, ask):
     session = Session(table[0], classes=["spam", "ham"], ask=ask)
     try:
@@ -66,6 +68,25 @@ def test_every_way_of_asking(table, ask):
         assert len(set(asked)) == 10
         if ask == "positives":
             assert np.mean(table[1][asked[4:]] == "spam") > 0.6
+    finally:
+        session.close()
+
+
+def test_anomalies_are_hunted_with_a_ball_in_which_confirmed_ones_count(table):
+    session = Session(table[0], classes=["spam", "ham"], ask="anomalies")
+    learner, answers = session.learner, []
+    spam, ham = (np.flatnonzero(table[1] == label)[:20].tolist() for label in ("spam", "ham"))
+    try:
+        for row in [row for pair in zip(ham, spam, strict=True) for row in pair]:
+            session.catch_up(leave_out=False)
+            assert learner.kind == "svdd"
+            held = np.flatnonzero(learner.machine.training_rows_.label == -1)
+            assert held.tolist() == sorted(set(answers) & set(spam))
+            answers.append(row)
+            label = str(table[1][row])
+            session.answer(id=f"{row}", annotator="me", row=row, kind="label", label=label)
+        session.catch_up(leave_out=False)
+        assert learner.kind == "s3vm"  # twenty are known
     finally:
         session.close()
 

@@ -12,7 +12,9 @@ from .options import Quiet, ReadingOptions, argument, grouped, plain_option, val
 from .terminal.help import OUTPUT_PANEL, PARAMETERS_PANEL
 from .terminal.say import say
 
-Ask = StrEnum("Ask", ["mixed", "uncertain", "typical", "diverse", "positives", "random"])
+Ask = StrEnum(
+    "Ask", ["mixed", "uncertain", "typical", "diverse", "positives", "anomalies", "random"]
+)
 Kernel = StrEnum("Kernel", ["rbf", "linear"])
 
 
@@ -26,7 +28,8 @@ class RowOptions(NamedTuple):
     ask: Ask = typer.Option(
         Ask.mixed,
         help="How to choose the next row: mixed combines uncertain rows with 25 % random rows, "
-        "which the estimates need; positives looks for the first class.",
+        "which the estimates need; positives looks for the first class, anomalies for a rare "
+        "one unlike most rows.",
     )
     kernel: Kernel | None = plain_option(
         None,

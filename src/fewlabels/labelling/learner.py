@@ -22,6 +22,8 @@ _ENOUGH = 8
 _LEFT_OUT, _FOLDS = 150, 5
 # Share of positives that a PUSVM takes until this many are known, from which it can be estimated.
 _PRIOR, _FEW_POSITIVES = 0.1, 10
+# Anomalies are hunted with a ball until this many are confirmed; then classifiers are better.
+_HUNTED = 20
 UNKNOWN = -1
 # Rows to learn from before anybody waits.
 _WARMING = 300
@@ -41,10 +43,13 @@ class Learner:
     ``decisions`` are those of all rows, for each of the ``classes`` (codes), or (n,) where there
     is one number a row: of two classes positive for the second, of one for it, of none for rows
     that are like most.
+
+    ``hunts``: rows of the first class are anomalies and wanted. Until some are known, the model is
+    an ``SVDD`` of all rows, in which they are confirmed anomalies.
     """
 
-    def __init__(self, X, codes, kernel=None):
-        self.X, self.codes = X, np.array(codes)
+    def __init__(self, X, codes, kernel=None, hunts=False):
+        self.X, self.codes, self.hunts = X, np.array(codes), hunts
         self.kernel = kernel or ("linear" if sp.issparse(X) else "rbf")
         self.machine = self.decisions = self._function = None
         self.classes = ()
@@ -171,7 +176,8 @@ class Learner:
         """
         codes, n_told, shares = self.codes.copy(), self.n_told, self._shares
         if self._due == "fit":
-            return lambda: ("fit", codes, fitted(self.X, codes, self.kernel, shares))
+            hunts = self.hunts
+            return lambda: ("fit", codes, fitted(self.X, codes, self.kernel, shares, hunts))
         if leave_out and not self._due and self._due_left_out and self._follows():
             rows = self._to_leave_out()
             then = n_told, np.sum(codes >= 0) - len(rows) / _FOLDS
@@ -245,13 +251,17 @@ class Learnt(NamedTuple):
     anchor: bytes | None = None
 
 
-def fitted(X, codes, kernel, shares=None):
+def fitted(X, codes, kernel, shares=None, hunts=False):
     """The machine that labels ask for, fitted; decisions of all rows; codes of its classes."""
     known = np.unique(codes[codes >= 0])
+    odd = codes == 0
+    if hunts and odd.sum() < _HUNTED:
+        known = known[:0]  # rows of other classes are like most rows
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # limits and ties: the page says what it is sure of
         if len(known) == 0:
-            machine = SVDD(slack="linear", nu=0.05, n_jobs=_JOBS).fit(X)
+            machine = SVDD(slack="linear", nu=0.05, n_jobs=_JOBS)
+            machine.fit(X, anomalies=odd if odd.any() else None)
         elif len(known) == 1:
             few = np.sum(codes >= 0) < _FEW_POSITIVES
             prior = _PRIOR if few else "estimate"

@@ -9,7 +9,7 @@ from .estimates import advice_on, positives_at, share_of, shares_of
 _SHOWN = 20
 MACHINES = {
     "": "nothing yet: the first rows are drawn at random",
-    "svdd": "a ball around all rows (SVDD), as no row has a label",
+    "svdd": "a ball around all rows (SVDD)",
     "pusvm": "an SVM of positive and unlabelled rows (PUSVM), as one class has labels",
     "s3vm": "a semi-supervised SVM (S3VM), as two classes or more have labels",
 }

@@ -18,7 +18,7 @@ from .learner import UNKNOWN, Learner, warm_up
 from .overview import overview
 from .rows import Rows
 
-ASK = ("mixed", "uncertain", "typical", "diverse", "positives", "random")
+ASK = ("mixed", "uncertain", "typical", "diverse", "positives", "anomalies", "random")
 TARGET = "label"
 _BACK = 20
 _LONGEST_NAME = 80
@@ -93,7 +93,7 @@ class Session:
         self._place = {key: row for row, key in enumerate(self.rows.keys)}
         self._leases, self._closing, self._workers = {}, False, []
         self._read(classes)
-        self.learner = Learner(self.rows.X, self._codes(), kernel)
+        self.learner = Learner(self.rows.X, self._codes(), kernel, hunts=ask == "anomalies")
         self._strategy = self._strategies()
         self._past = deque(maxlen=_BACK)
         self.curve = []
@@ -141,7 +141,7 @@ class Session:
         told = dict(missing_label=UNKNOWN, random_state=int(self.file.about["seed"][:8], 16))
         if self.ask == "mixed":
             return Mixed(**told)
-        if self.ask == "positives":
+        if self.ask in ("positives", "anomalies"):
             hunted = [(Random(**told), 0.2), (Positives(positive=0, **told), 0.8)]
             return Mixed(hunted, **told)
         kind = {"uncertain": Uncertain, "typical": Typical, "diverse": Diverse, "random": Random}

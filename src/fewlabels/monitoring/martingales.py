@@ -24,7 +24,6 @@ _KEEP = 0.5 ** (1.0 / _HALF_LIFE)
 _ADD = (1.0 - _KEEP) * _PRIOR
 
 
-
 class Mixture:
     """A bettor that spreads its capital over several densities; ``weights`` say how."""
 
