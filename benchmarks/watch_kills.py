@@ -104,6 +104,7 @@ def main():
                 assert now >= last, (now, last)
                 last = now
                 moments.append(now)
+                print(f"kill {done} at row {now}", flush=True)
             subprocess.run(command(*arguments), stderr=subprocess.DEVNULL)
             found = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
             assert found == expected, f"watch {watches}: rows were lost, repeated or changed"
