@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
-from fewlabels.estimators.semi_supervised import consolidation
+from fewlabels.estimators.semi_supervised.updater import Updater
 from fewlabels.inspection import explain
 from fewlabels.io.models.files import describe, load_model, save_model
 from fewlabels.io.tables.schema import Column, Schema
@@ -279,7 +279,7 @@ def test_a_graph_that_was_not_formed_anew_leaves_all_as_it_was(rng, monkeypatch)
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(consolidation, "train_afresh", interrupted)
+    monkeypatch.setattr(Updater, "train_afresh", interrupted)
     with pytest.raises(KeyboardInterrupt):
         machine.consolidate(["batch"])
     monkeypatch.undo()

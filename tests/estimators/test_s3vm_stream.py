@@ -168,7 +168,7 @@ def test_memory_of_rows_that_have_gone_is_freed(rng):
     X, y, _ = clouds(rng, n=400)
     label = np.where(np.isnan(y), 0.0, 2 * y - 1)
     stream = S3VMStream(
-        RBF(0.3), SemiSupervised(10.0, 5.0, True), "keep", X[:60], label[:60], None
+        RBF(0.3), [SemiSupervised(10.0, 5.0, True)], "keep", X[:60], label[:60], None
     )
     for i in range(60, 400, 2):
         stream.add(X[i : i + 2], label[i : i + 2])

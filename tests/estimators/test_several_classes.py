@@ -16,7 +16,7 @@ from tests.reference.s3vm_streams import judge
 
 from fewlabels import S3VM
 from fewlabels.model_selection import LabeledKFold
-from fewlabels.streams.classes import ClassStreams
+from fewlabels.streams.semi_supervised import S3VMStream
 
 NAMES = np.array(["ant", "bee", "cat", "dog"], dtype=object)
 
@@ -355,11 +355,11 @@ def test_rows_are_held_once_and_those_gone_are_freed(rng):
     for i in range(60, 600, 20):
         model.partial_fit(X[i : i + 20]).forget(np.arange(12, 32))
     stream = model._stream
-    assert isinstance(stream, ClassStreams) and len(stream) == 60
+    assert isinstance(stream, S3VMStream) and len(stream) == 60
     assert stream.places.max() < 200
     held = stream.held.X
-    for part in stream.parts:
-        assert np.shares_memory(part.held.X, held)
+    for path in stream.paths:
+        assert np.shares_memory(path.rows.X, held)
     assert np.all(model.kkt_violation_ < 1e-9) and np.mean(model.predict(X) == truth) > 0.8
 
 

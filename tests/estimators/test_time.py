@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
 from fewlabels._deadline import Deadline
-from fewlabels.estimators.semi_supervised import solution
 from fewlabels.solvers import Status
+from fewlabels.training.semi_supervised import left_out, trainer
 
 AT_ONCE = 1e-9
 
@@ -229,7 +229,7 @@ def three_clusters(n, n_labels):
 
 def test_probabilities_in_time_stand_on_fewer_rows(monkeypatch):
     """Many rows: machines without some of the labels take about the seconds that there are."""
-    monkeypatch.setattr(solution, "_PILOT_ROWS", 40)
+    monkeypatch.setattr(left_out, "_PILOT_ROWS", 40)
     X, y, truth = three_clusters(600, 18)
     sizes, fit = [], S3VM.fit
 
@@ -253,13 +253,13 @@ def test_probabilities_in_time_stand_on_fewer_rows(monkeypatch):
 @pytest.mark.parametrize("status, same", [(Status.STALLED, True), (Status.MAX_TIME, False)])
 def test_a_class_that_rounding_ends_leaves_the_others_their_time(monkeypatch, status, same):
     X, y, _ = three_clusters(90, 18)
-    expected, train = S3VM().fit(X, y).decision_function(X), solution.train
+    expected, train = S3VM().fit(X, y).decision_function(X), trainer.train
 
     def stalls(data, settings, signs_before=None):
         found = train(data, settings, signs_before)
         return replace(found, result=replace(found.result, status=status))
 
-    monkeypatch.setattr(solution, "train", stalls)
+    monkeypatch.setattr(trainer, "train", stalls)
     with pytest.warns(ConvergenceWarning):
         found = S3VM().fit(X, y).decision_function(X)
     assert np.array_equal(found, expected) is same

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fewlabels import S3VM
-from fewlabels.estimators.semi_supervised.solution import one_sided
+from fewlabels.estimators.semi_supervised.updater import one_sided
 
 
 def drifted(seed=0, n=200, n_operations=300, **options):
@@ -119,7 +119,8 @@ def test_by_itself_soon_after_a_fit_and_from_one_side():
 
 def test_one_sided_begins_where_most_labels_are():
     model, _, y, _ = drifted(seed=1, n_operations=60)
-    signs, rows = one_sided(model._stream), model.training_rows_
+    rows = model.training_rows_
+    signs = one_sided(rows.label.astype(float), rows.weight)
     free = np.isnan(y)
     assert np.all(signs[~free] == 0.0)
     most = 1.0 if np.sum(rows.label > 0) > np.sum(rows.label < 0) else -1.0

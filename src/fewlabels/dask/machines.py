@@ -14,7 +14,7 @@ from ..estimators.calls import fitting
 from ..estimators.elsewhere.one_class import fit_elsewhere
 from ..estimators.elsewhere.positive_unlabelled import fit_pu_elsewhere, read_positive
 from ..estimators.elsewhere.semi_supervised import fit_semi_elsewhere, label_of
-from ..estimators.semi_supervised.solution import read_labels, refuse_no_labels
+from ..estimators.semi_supervised.reading import read_labels, refuse_no_labels
 from ..labels.arrays import with_missing
 from . import lazy
 from .place import ClusterPlace
@@ -290,13 +290,13 @@ class DaskS3VM(OnCluster, S3VM):
         -------
         self : estimator
         """
-        refuse_no_labels(self, y)
+        refuse_no_labels(type(self).__name__, y)
         classes = None
 
         def read_classes(parts):
             nonlocal classes
             values = labels_of(parts)
-            codes, classes = read_labels(self, values)
+            codes, classes = read_labels(values, self.unlabeled)
             values, missing = with_missing(values)
             known, first = np.unique(values[~missing], return_index=True)
             return partial(coded_rows, known=known, codes=codes[~missing][first])

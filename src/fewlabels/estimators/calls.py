@@ -11,7 +11,6 @@ import threading
 from contextlib import contextmanager
 from copy import copy
 from functools import wraps
-from math import isnan
 from weakref import WeakKeyDictionary
 
 from sklearn import get_config
@@ -19,15 +18,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._deadline import ENDLESS, Deadline
 from .._warn import warn
-from ..problem.convexity import STATIONARY
-from ..solvers import Status
-
-_ADVICE = {
-    Status.MAX_ITER: "raise max_iter, or tol if this accuracy is enough",
-    Status.MAX_TIME: "raise max_time, or tol if this accuracy is enough",
-    Status.STALLED: "raise tol, or scale the columns: rounding prevents further progress",
-    Status.STOPPED: "fit again without the callback that stopped it",
-}
 
 # The lock of every machine that has been used.
 _LOCKS: WeakKeyDictionary = WeakKeyDictionary()
@@ -129,42 +119,3 @@ def fitted_or_not(machine, *, interrupted=False):
             machine._hold(None)
             machine._late = None
         raise
-
-
-def warnings_about(name, result, tol, gap, cut):
-    """What users should know of a result that a machine of that ``name`` came to."""
-    status = result.status
-    if status is Status.INTERRUPTED:
-        return [
-            f"fit was interrupted at a KKT violation of {result.violation:.3g} (tolerance "
-            f"{tol:.3g}); the estimator holds the feasible solution reached so far."
-        ]
-    messages = []
-    if not result.converged:
-        messages.append(
-            f"{name} stopped early ({status.value}) at a KKT violation "
-            f"of {result.violation:.3g} after {result.n_iter} iterations; {_ADVICE[status]}."
-            + "".join(f" Besides, {part}." for part in cut)
-        )
-    if isnan(gap):
-        messages.append(f"{name} {STATIONARY}")
-    return messages
-
-
-def reporter(name, callback, verbose):
-    """A callback that prints a line per round as well, if so ``verbose``."""
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback is {callback!r}; pass a function of an entry, or None.")
-    if not verbose:
-        return callback
-
-    def report(entry):
-        n = entry.get("kernel_values")
-        values = "" if n is None else f", {n:.3g} kernel values"
-        print(
-            f"[{name}] round {entry['round']}: violation "
-            f"{entry['violation']:.3g}{values}, {entry['seconds']:.1f} s"
-        )
-        return callback is not None and callback(entry)
-
-    return report

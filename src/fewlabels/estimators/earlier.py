@@ -23,6 +23,7 @@ from ..fitted.solution import ROUNDING, Certificate, edges_of_scores
 from ..kernels import Precomputed, make_kernel
 from ..problem.one_class import LinearSlackBall, OneClass, SquaredSlackBall
 from ..problem.positive_unlabelled import DoubleHinge
+from ..streams.classes import ClassStreams  # noqa: F401 - model files name it
 from ..streams.convex import ConvexStream
 from ..streams.positive_unlabelled import PUStream
 from ..streams.rows import HeldRows

@@ -32,12 +32,13 @@ from ..kernels import (
     make_kernel,
 )
 from ..kernels.width import resolve_gamma
-from ..solvers import Settings, Status, solve_decomposition
+from ..solvers import Settings, solve_decomposition
 from ..streams.rows import read_indices
 from ..training.grams import gram_over
 from . import earlier
-from .calls import consistent, lock_of, one_at_a_time, reporter, warnings_about
+from .calls import consistent, lock_of, one_at_a_time
 from .elsewhere.places import in_pieces, is_in_pieces
+from .machine.status import report_status, reporter
 from .rows import check_powers, check_rows, check_values, check_width, fit_rows
 
 # What parameters that machines have in common may be.
@@ -146,17 +147,20 @@ class KernelMachine(BaseEstimator):
 
     def _set_kernel(self, X, weight=None):
         """The kernel; one that is made of the rows of the fit is made of these."""
-        self._deformed = None
-        self._deformed = self._make_kernel(X, weight) if self._learns_kernel else None
+        self._deformed = self._kernel_over(X, weight) if self._learns_kernel else None
         return self._make_kernel()
 
     _kernel_used = property(lambda self: self.kernel)  # what ``kernel`` stands for
     _learns_kernel = property(lambda self: isinstance(kind_of(self._kernel_used), LEARNED))
 
-    def _make_kernel(self, X=None, weight=None):
+    def _make_kernel(self):
         if self._deformed is not None:
             return self._deformed
-        numbers, seed = (self.gamma_, self.degree, self.coef0), 0 if X is None else self._seed()
+        return make_kernel(self._kernel_used, self.gamma_, self.degree, self.coef0)
+
+    def _kernel_over(self, X, weight=None):
+        """The kernel that is made of these rows."""
+        numbers, seed = (self.gamma_, self.degree, self.coef0), self._seed()
         return make_kernel(self._kernel_used, *numbers, X, weight, seed)
 
     def _gram(self, X, fewest=1.0):
@@ -193,12 +197,7 @@ class KernelMachine(BaseEstimator):
 
     def _report_status(self, result, tol, gap):
         """Warn when the tolerance was not reached, or ``gap`` is NaN; pass Ctrl-C on."""
-        for message in warnings_about(type(self).__name__, result, tol, gap, self._deadline.cut):
-            warn(message, ConvergenceWarning)
-        if result.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        if not result.converged:
-            self._deadline.cut.clear()
+        report_status(type(self).__name__, result, tol, gap, self._deadline)
 
     # -- what a fit has found -------------------------------------------------------------------
 

@@ -1,16 +1,19 @@
 """What the machines of positive and unlabelled rows share, and searches for their settings."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_consistent_length
 
+from .._deadline import Deadline
 from .._threads import resolve_n_jobs
 from .._warn import warn
 from ..class_prior.finding import check_prior, counted_prior, find_prior
 from ..fitted import PUSVMFit
 from ..fitted.solution import ROUNDING, function_of, largest_value, run_by
 from ..gram import row_products
-from ..kernels import MIXTURE, Trees, centered, kind_of
+from ..kernels import MIXTURE, Precomputed, Trees, centered, kind_of
 from ..labels.positive_unlabelled import are_ambiguous, read_labels
 from ..labels.propensity import read_propensity
 from ..training.grams import shift_of
@@ -20,6 +23,7 @@ from ..training.positive_unlabelled.propensity import propensity_weights
 from ..training.positive_unlabelled.scores import quantile_cut
 from ..training.row_order import value_order
 from .calls import within_time
+from .two_classes import TwoClassMachine
 
 # Rounding errors of kernel values are independent; a sum of them rarely is larger by this.
 _ROOM = 8.0
@@ -27,76 +31,191 @@ _ROOM = 8.0
 SAMPLING = [StrOptions({"two-sample", "one-sample"})]
 # Share of max_time that estimating the prior may take.
 _FOR_PRIOR = 0.4
-# Attributes that ``read`` sets.
+# Attributes that reading rows sets.
 _READ = (
     "classes_ shape_fit_ gamma_ n_features_in_ feature_names_in_ _deformed propensity_weights_"
 ).split()
 
 
-def read(self, X, y, sample_weight=None, propensity=None, *, gathered=False):
-    """``PURows``; sets the attributes that follow from rows alone."""
-    if y is None:
-        raise ValueError(
-            f"{type(self).__name__} requires y to be passed, but the target y is None: pass "
-            "a label per row that tells positive from unlabelled rows."
+class PUMachine(TwoClassMachine):
+    """What ``PUSVM`` and ``PUEnsemble`` share: reading rows, the prior, and a score."""
+
+    def _read(self, X, y, sample_weight=None, propensity=None, *, gathered=False):
+        """``PURows``; sets the attributes that follow from rows alone."""
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None: pass "
+                "a label per row that tells positive from unlabelled rows."
+            )
+        rows = self._read_rows(X, sample_weight)
+        check_consistent_length(np.empty(self.shape_fit_[0]), y)
+        positive, self.classes_ = read_labels(y, self.pos_label)
+        if self.pos_label is None and are_ambiguous(self.classes_):
+            mark, label = self.classes_.tolist()
+            warn(
+                f"y has two texts, {mark!r} and {label!r}: the later one in the alphabet, "
+                f"{label!r}, is taken for the positive class. Pass pos_label={label!r} to say so, "
+                f"or pos_label={mark!r}.",
+                UserWarning,
+            )
+        counted = positive[rows.indices]
+        if rows.kept is not None and (counted.all() or not counted.any()):
+            raise ValueError(
+                "sample_weight leaves one class only; give some positive rows and some "
+                "unlabelled rows a weight > 0."
+            )
+        kind = kind_of(self._kernel_used)
+        if isinstance(kind, Trees):
+            # In an order of their own and as often as they weigh: weights act as repetitions.
+            order = value_order(rows.X, counted, rows.weights)
+            self._deformed = kind.over(
+                rows.X[order], counted[order], gamma=self.gamma_, random_state=self._seed()
+            )
+        kernel = self._make_kernel()
+        if isinstance(self._kernel_used, str) and self._kernel_used == MIXTURE:
+            kernel = kernel.base  # the prior is checked by similarities that labels didn't shape
+        shift = shift_of(kernel, rows.X)
+        centred = centered(rows.X, shift)
+        is_other = np.ones(len(positive), dtype=bool)
+        is_other[rows.indices] = False
+        others = np.flatnonzero(is_other)
+        options = {"n_jobs": resolve_n_jobs(self.n_jobs), "gathered": gathered}
+        data = PUData(centred, counted, rows.weight, kernel, **options)
+        held = {"X": rows.everything, "weight": rows.spread(rows.weights), "positive": positive}
+        self.propensity_weights_ = None
+        if propensity is not None:
+            propensity = read_propensity(propensity, positive)[positive & ~is_other]
+            self.propensity_weights_ = propensity_weights(
+                propensity, data.weight_positive, data.gram_positive, self.sampling == "one-sample"
+            )
+            factor = self.propensity_weights_(propensity)
+            data = PUData(centred, counted, rows.weight, kernel, factor=factor, **options)
+            held["factor"] = np.ones(len(positive))
+            held["factor"][rows.indices[data.positive]] = factor
+        return PURows(
+            data=data,
+            X=rows.X,
+            numbers=rows.indices,
+            n=len(positive),
+            shift=shift,
+            others=others,
+            X_others=rows.everything[others],
+            others_positive=positive[others],
+            held=held,
+            propensity=propensity,
         )
-    rows = self._read_rows(X, sample_weight)
-    check_consistent_length(np.empty(self.shape_fit_[0]), y)
-    positive, self.classes_ = read_labels(y, self.pos_label)
-    if self.pos_label is None and are_ambiguous(self.classes_):
-        mark, label = self.classes_.tolist()
-        warn(
-            f"y has two texts, {mark!r} and {label!r}: the later one in the alphabet, {label!r}, "
-            f"is taken for the positive class. Pass pos_label={label!r} to say so, or "
-            f"pos_label={mark!r}.",
-            UserWarning,
+
+    def _found_prior(self, rows):
+        """The prior that a fit to ``rows`` takes: given and checked, or estimated."""
+        deadline, data, weights = (
+            self._deadline.part(_FOR_PRIOR),
+            rows.data,
+            self.propensity_weights_,
         )
-    counted = positive[rows.indices]
-    if rows.kept is not None and (counted.all() or not counted.any()):
-        raise ValueError(
-            "sample_weight leaves one class only; give some positive rows and some "
-            "unlabelled rows a weight > 0."
+        if self.prior == "estimate" and weights is not None and weights.one_sample:
+            mass = float(data.weight_unlabeled.sum())
+            return counted_prior(rows.propensity, data.given_weight_positive, mass)
+        return find_prior(data, self.prior, self._seed(), self.n_jobs, deadline)
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """Area under the ROC curve of positive rows against all other rows.
+
+        Searches such as ``GridSearchCV(PUSVM(), ...)`` maximise it. Its ranking of decision
+        functions is that of the area against true negatives, see :func:`fewlabels.metrics.pu_auc`.
+        (Accuracy would take unlabelled rows for negatives.) It doesn't depend on the threshold
+        or on the prior: to choose these, pass ``scoring=make_pu_scorer(...)``. Where ``y`` holds
+        true classes, it is the ordinary area.
+
+        Parameters
+        ----------
+        X : {array-like, sparse} of shape (n_samples, n_features)
+            Rows that were not trained on.
+        y : array-like of shape (n_samples,)
+            Labels; rows of ``classes_[1]`` are positive.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        float
+            NaN, with a warning, without rows of both kinds.
+        """
+        from ..metrics.default_scores import positives_auc  # which takes its time
+
+        decision = self._decision_in_memory(X)
+        return positives_auc(y, decision, self.classes_[1], sample_weight)
+
+    @property
+    def transduction_(self):
+        """Labels of the training rows: the positives' own, predictions for the others."""
+        is_positive = self._found.is_positive
+        if is_positive is None:
+            raise AttributeError(
+                "transduction_ needs rows in memory; predict(X) gives the labels of rows in a "
+                "file."
+            )
+        return self.classes_[is_positive.astype(np.intp)]
+
+
+@dataclass(frozen=True)
+class PUDescriber:
+    """Describes what the training of a ``PUSVM`` came to, as values.
+
+    ``threshold`` and ``probability`` are its parameters, ``prior`` is the one it took.
+    """
+
+    threshold: str
+    probability: str | None
+    prior: float
+    deadline: Deadline
+    n_jobs: int | None = None
+
+    def solution(self, rows, found, lam, is_held):
+        """The function, cut where ``threshold`` says, and what follows from it."""
+        data, gram, left_out = rows.data, found.gram, None
+        has_curve = self.probability is not None
+        if self.threshold == "leave-one-out" or (has_curve and not is_held):
+            left_out = unlabeled_left_out(found, data, self.deadline)
+        largest = largest_value(gram)
+        rounding = ROUNDING * float(np.abs(found.coef).sum()) * largest
+        bias = float(found.bias)
+        if self.threshold != "risk":
+            noise = (
+                _ROOM * min(1.0, gram.value_error) * largest * float(np.linalg.norm(found.coef))
+            )
+            f = found.f if self.threshold == "prior" else left_out
+            bias = -quantile_cut(f, data.weight_unlabeled, self.prior, max(rounding, noise))
+        function, places, support = function_of(
+            data.kernel, gram, rows.X, found.coef, rows.numbers,
+            bias=float(bias), shift=rows.shift, rounding=rounding,
+        )  # fmt: skip
+        held_out = None
+        if has_curve and left_out is not None:
+            held_out = self.scores_left_out(rows, found, function, left_out)
+        moved = 0.0 if rows.shift is None else float(function.weights @ rows.shift)
+        counts, run = rows.number_of_support(places), found.result
+        return PUSVMFit(
+            function=function,
+            **run_by(support, counts, run.n_iter, run.history, run.converged),
+            objective=found.objective,
+            duality_gap=found.gap,
+            is_positive=rows.predicted(function, found.f + bias),
+            lam=lam,
+            risk_intercept=float(found.bias) - moved,
+            objectives=found.objectives,
+            held_out=held_out,
         )
-    kind = kind_of(self._kernel_used)
-    if isinstance(kind, Trees):
-        # In an order of their own and as often as they weigh: weights act as repetitions.
-        order = value_order(rows.X, counted, rows.weights)
-        self._deformed = kind.over(
-            rows.X[order], counted[order], gamma=self.gamma_, random_state=self._seed()
-        )
-    kernel = self._make_kernel()
-    if isinstance(self._kernel_used, str) and self._kernel_used == MIXTURE:
-        kernel = kernel.base  # the prior is checked by similarities that labels didn't shape
-    shift = shift_of(kernel, rows.X)
-    centred = centered(rows.X, shift)
-    is_other = np.ones(len(positive), dtype=bool)
-    is_other[rows.indices] = False
-    others = np.flatnonzero(is_other)
-    options = {"n_jobs": resolve_n_jobs(self.n_jobs), "gathered": gathered}
-    data = PUData(centred, counted, rows.weight, kernel, **options)
-    held = {"X": rows.everything, "weight": rows.spread(rows.weights), "positive": positive}
-    self.propensity_weights_ = None
-    if propensity is not None:
-        propensity = read_propensity(propensity, positive)[positive & ~is_other]
-        self.propensity_weights_ = propensity_weights(
-            propensity, data.weight_positive, data.gram_positive, self.sampling == "one-sample"
-        )
-        factor = self.propensity_weights_(propensity)
-        data = PUData(centred, counted, rows.weight, kernel, factor=factor, **options)
-        held["factor"] = np.ones(len(positive))
-        held["factor"][rows.indices[data.positive]] = factor
-    return PURows(
-        data=data,
-        X=rows.X,
-        numbers=rows.indices,
-        n=len(positive),
-        shift=shift,
-        others=others,
-        X_others=rows.everything[others],
-        others_positive=positive[others],
-        held=held,
-        propensity=propensity,
-    )
+
+    def scores_left_out(self, rows, found, function, left_out):
+        """What the curve is fitted to; ``left_out`` are the unlabelled rows' scores."""
+        data = rows.data
+        if isinstance(data.kernel, Precomputed):
+            decision = row_products(data.X[data.positive], found.coef) + function.bias
+        else:
+            decision = function(rows.X[data.positive], n_jobs=self.n_jobs)
+        decision = decision + positives_left_out(found, data)
+        unlabeled = left_out + function.bias
+        return (decision, data.weight_positive), (unlabeled, data.weight_unlabeled)
 
 
 def refuse_propensity(propensity):
@@ -108,72 +227,6 @@ def refuse_propensity(propensity):
         )
 
 
-def found_prior(self, rows):
-    """The prior that a fit to ``rows`` takes: given and checked, or estimated."""
-    deadline, data, weights = self._deadline.part(_FOR_PRIOR), rows.data, self.propensity_weights_
-    if self.prior == "estimate" and weights is not None and weights.one_sample:
-        mass = float(data.weight_unlabeled.sum())
-        return counted_prior(rows.propensity, data.given_weight_positive, mass)
-    return find_prior(data, self.prior, self._seed(), self.n_jobs, deadline)
-
-
-def transduction(self):
-    """Labels of the training rows: the positives' own, predictions for the others."""
-    is_positive = self._found.is_positive
-    if is_positive is None:
-        raise AttributeError(
-            "transduction_ needs rows in memory; predict(X) gives the labels of rows in a file."
-        )
-    return self.classes_[is_positive.astype(np.intp)]
-
-
-def described(self, rows, found, lam, is_held):
-    """What a PUSVM found: the function, cut where ``threshold`` says, and what follows from it."""
-    data, gram, left_out = rows.data, found.gram, None
-    has_curve = self.probability is not None
-    if self.threshold == "leave-one-out" or (has_curve and not is_held):
-        left_out = unlabeled_left_out(found, data, self._deadline)
-    largest = largest_value(gram)
-    rounding = ROUNDING * float(np.abs(found.coef).sum()) * largest
-    bias = float(found.bias)
-    if self.threshold != "risk":
-        noise = _ROOM * min(1.0, gram.value_error) * largest * float(np.linalg.norm(found.coef))
-        f = found.f if self.threshold == "prior" else left_out
-        bias = -quantile_cut(f, data.weight_unlabeled, self.prior_, max(rounding, noise))
-    function, places, support = function_of(
-        data.kernel, gram, rows.X, found.coef, rows.numbers,
-        bias=float(bias), shift=rows.shift, rounding=rounding,
-    )  # fmt: skip
-    held_out = None
-    if has_curve and left_out is not None:
-        held_out = scores_left_out(self, rows, found, function, left_out)
-    moved = 0.0 if rows.shift is None else float(function.weights @ rows.shift)
-    counts, run = rows.number_of_support(places), found.result
-    return PUSVMFit(
-        function=function,
-        **run_by(support, counts, run.n_iter, run.history, run.converged),
-        objective=found.objective,
-        duality_gap=found.gap,
-        is_positive=rows.predicted(function, found.f + bias),
-        lam=lam,
-        risk_intercept=float(found.bias) - moved,
-        objectives=found.objectives,
-        held_out=held_out,
-    )
-
-
-def scores_left_out(self, rows, found, function, left_out):
-    """What the curve is fitted to; ``left_out`` are the unlabelled rows' scores."""
-    data = rows.data
-    if self.kernel == "precomputed":
-        decision = row_products(data.X[data.positive], found.coef) + function.bias
-    else:
-        decision = function(rows.X[data.positive], n_jobs=self.n_jobs)
-    decision = decision + positives_left_out(found, data)
-    unlabeled = left_out + function.bias
-    return (decision, data.weight_positive), (unlabeled, data.weight_unlabeled)
-
-
 # -- for searches --------------------------------------------------------------------------------
 
 
@@ -181,13 +234,12 @@ def prior_of(machine, X, y, sample_weight=None, propensity=None):
     """The Prior that ``fit`` of a new machine would take, and the classes."""
     machine._validate_params()
     check_prior(machine.prior)
-    rows = read(machine, X, y, sample_weight, propensity)
-    return found_prior(machine, rows), machine.classes_
+    rows = machine._read(X, y, sample_weight, propensity)
+    return machine._found_prior(rows), machine.classes_
 
 
-def factors_of_new(self, propensity, positive):
-    """The argument "factor" of new rows for the stream of a model with propensities."""
-    weights = getattr(self, "propensity_weights_", None)
+def factors_of_new(weights, propensity, positive):
+    """The argument "factor" of new rows for the stream of a model with propensity weights."""
     if weights is None:
         if propensity is not None:
             raise ValueError(
@@ -217,13 +269,13 @@ def fit_settings(
         machine._validate_params()
         machine._check_settings()
     first, before, estimate = machines[0], None, prior
-    rows = read(first, X, y, sample_weight, propensity, gathered=gathered)
+    rows = first._read(X, y, sample_weight, propensity, gathered=gathered)
     for machine in machines:
         for name in _READ:
             if hasattr(first, name):
                 setattr(machine, name, getattr(first, name))
         known = prior if machine.prior != "estimate" else estimate
-        known = found_prior(machine, rows) if known is None else known
+        known = machine._found_prior(rows) if known is None else known
         if machine.prior == "estimate":
             estimate = known
         found = within_time(machine, machine._fit_rows, rows, known, before)

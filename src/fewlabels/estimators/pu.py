@@ -32,7 +32,7 @@ from .calls import consistent, fitting
 from .elsewhere.places import place_of
 from .kernel_machine import COMMON, KernelMachine, shown
 from .rows import FitRows, check_weight, warn_of_lost_digits
-from .two_classes import PROBABILITY, TwoClassMachine
+from .two_classes import PROBABILITY
 
 CONSTRAINTS: dict = {
     **COMMON,
@@ -58,7 +58,7 @@ def _refuse_ramp(machine):
 
 
 @dataclass(eq=False, repr=False)
-class PUSVM(TwoClassMachine):
+class PUSVM(positive_unlabelled.PUMachine):
     r"""Support vector machine for positive and unlabelled rows.
 
     Use it if some rows of one class are labelled and the other rows may belong to it too: known
@@ -261,8 +261,8 @@ class PUSVM(TwoClassMachine):
 
             positive, classes = read_positive(self, y, X.shape[0])
             return fit_pu_elsewhere(self, place.marked(positive=positive), classes, callback)
-        rows = positive_unlabelled.read(self, X, y, sample_weight, propensity)
-        prior = positive_unlabelled.found_prior(self, rows)
+        rows = self._read(X, y, sample_weight, propensity)
+        prior = self._found_prior(rows)
         self._fit_rows(rows, prior, callback=callback)
         return self
 
@@ -312,7 +312,7 @@ class PUSVM(TwoClassMachine):
         else:
             found = solve_double_hinge(data, settings, before)
         is_held = not is_ramp and self.kernel != "precomputed"
-        solution = positive_unlabelled.described(self, rows, found, lam, is_held)
+        solution = self._describer().solution(rows, found, lam, is_held)
         self._hold(self._stream_of(rows, found.result, solution) if is_held else None)
         self._keep(solution)
         # USMO without iterations is asked for its start: a classifier of its own.
@@ -321,6 +321,11 @@ class PUSVM(TwoClassMachine):
             self._report_status(found.result, self.tol, found.gap)
             warn_of_lost_digits(found.gram, found.result.a, 1.0, self.tol)
         return found
+
+    def _describer(self):
+        return positive_unlabelled.PUDescriber(
+            self.threshold, self.probability, self.prior_, self._deadline, self.n_jobs
+        )
 
     def _stream_of(self, rows, result, solution):
         """The rows of a fit, and its solution."""
@@ -332,37 +337,8 @@ class PUSVM(TwoClassMachine):
             shift=rows.shift, n_steps=solution.n_iter, history=solution.history,
         )  # fmt: skip
 
-    def score(self, X, y, sample_weight=None) -> float:
-        """Area under the ROC curve of positive rows against all other rows.
-
-        Searches such as ``GridSearchCV(PUSVM(), ...)`` maximise it. Its ranking of decision
-        functions is that of the area against true negatives, see :func:`fewlabels.metrics.pu_auc`.
-        (Accuracy would take unlabelled rows for negatives.) It doesn't depend on the threshold
-        or on the prior: to choose these, pass ``scoring=make_pu_scorer(...)``. Where ``y`` holds
-        true classes, it is the ordinary area.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows that were not trained on.
-        y : array-like of shape (n_samples,)
-            Labels; rows of ``classes_[1]`` are positive.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
-
-        Returns
-        -------
-        float
-            NaN, with a warning, without rows of both kinds.
-        """
-        from ..metrics.default_scores import positives_auc  # which takes its time
-
-        decision = self._decision_in_memory(X)
-        return positives_auc(y, decision, self.classes_[1], sample_weight)
-
     # -- what a fit has found ------------------------------------------------------
 
-    transduction_ = property(positive_unlabelled.transduction)
     lam_ = shown("lam")
     risk_intercept_ = shown("risk_intercept")
     objectives_ = shown("objectives")
@@ -445,13 +421,14 @@ class PUSVM(TwoClassMachine):
         X = self._rows_to_score(X)
         new = FitRows(X, *check_weight(sample_weight, X))
         positive = read_more_labels(y, X.shape[0], self.classes_)
-        factor = positive_unlabelled.factors_of_new(self, propensity, positive)
+        weights = getattr(self, "propensity_weights_", None)
+        factor = positive_unlabelled.factors_of_new(weights, propensity, positive)
         return {"X": X, "weight": new.spread(new.weights), "positive": positive, **factor}
 
     def _describe(self):
         rows, found, lam = self._trained_now()
         warn_of_lost_digits(found.gram, found.result.a, 1.0, self.tol)
-        return positive_unlabelled.described(self, rows, found, lam, True)
+        return self._describer().solution(rows, found, lam, True)
 
     def _trained_now(self):
         """Rows, solution and lambda where the stream stands."""
@@ -471,9 +448,8 @@ class PUSVM(TwoClassMachine):
                 )
             rows, found, _ = self._trained_now()
             left_out = unlabeled_left_out(found, rows.data, self._deadline)
-            held_out = positive_unlabelled.scores_left_out(
-                self, rows, found, self.function_, left_out
-            )
+            describer, function = self._describer(), self.function_
+            held_out = describer.scores_left_out(rows, found, function, left_out)
         curve = curve_with_prior(*held_out, self.prior_, self.probability)
         return replace(curve, agrees=True)
 

@@ -44,7 +44,6 @@ from ..training.units import common_unit
 from . import positive_unlabelled
 from .calls import fitting
 from .kernel_machine import COMMON, shown
-from .two_classes import TwoClassMachine
 
 # The grid: gamma times these, each twice the one before.
 _FACTORS = np.array([0.125, 0.25, 0.5, 1.0, 2.0])
@@ -71,7 +70,7 @@ def _is_far(X):
 
 
 @dataclass(eq=False, repr=False)
-class PUEnsemble(TwoClassMachine):
+class PUEnsemble(positive_unlabelled.PUMachine):
     """Ensemble for positive and unlabelled rows.
 
     Use it if some rows of one class are labelled and the other rows may belong to it too. It is
@@ -262,8 +261,8 @@ class PUEnsemble(TwoClassMachine):
             As in :meth:`PUSVM.fit`.
         """
         check_prior(self.prior)
-        rows = positive_unlabelled.read(self, X, y, sample_weight, propensity)
-        self.prior_, self.prior_interval_ = positive_unlabelled.found_prior(self, rows)
+        rows = self._read(X, y, sample_weight, propensity)
+        self.prior_, self.prior_interval_ = self._found_prior(rows)
         distinct = DistinctRows(rows.data, rows.X)
         engine = Settings(
             tol=self.tol,
@@ -348,37 +347,8 @@ class PUEnsemble(TwoClassMachine):
             curve=two_sided_curve(scores, cut, found.posterior[unlabeled], weight),
         )
 
-    def score(self, X, y, sample_weight=None) -> float:
-        """Area under the ROC curve of positive rows against all other rows.
-
-        Searches such as ``GridSearchCV(PUEnsemble(), ...)`` maximise it. Its ranking of decision
-        functions is that of the area against true negatives, see :func:`fewlabels.metrics.pu_auc`.
-        (Accuracy would take unlabelled rows for negatives.) It doesn't depend on the threshold
-        or on the prior: to choose these, pass ``scoring=make_pu_scorer(...)``. Where ``y`` holds
-        true classes, it is the ordinary area.
-
-        Parameters
-        ----------
-        X : {array-like, sparse} of shape (n_samples, n_features)
-            Rows that were not trained on.
-        y : array-like of shape (n_samples,)
-            Labels; rows of ``classes_[1]`` are positive.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
-
-        Returns
-        -------
-        float
-            NaN, with a warning, without rows of both kinds.
-        """
-        from ..metrics.default_scores import positives_auc  # which takes its time
-
-        decision = self._decision_in_memory(X)
-        return positives_auc(y, decision, self.classes_[1], sample_weight)
-
     # -- what a fit has found ------------------------------------------------------
 
-    transduction_ = property(positive_unlabelled.transduction)
     curve_ = shown("curve")
     has_curve_ = True
     probability = "logistic"

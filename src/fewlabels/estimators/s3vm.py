@@ -1,45 +1,41 @@
 """Semi-supervised support vector machine."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length
 
-from ..kernels import SharedLeaves, Trees, centered
-from ..labels.semi_supervised import sides
+from .._threads import resolve_n_jobs
+from ..fitted import Late
+from ..kernels import Deformed, SharedLeaves, Trees, centered
+from ..labels.semi_supervised import read_shares, sides
 from ..training.cross_fitting import Sample
 from ..training.grams import shift_of
-from ..training.semi_supervised.branching import PROVEN
 from ..training.semi_supervised.data import S3VMData
-from .calls import consistent, fitting
+from ..training.semi_supervised.left_out import LeftOutCurves
+from ..training.semi_supervised.record import TrainingRecord
+from ..training.semi_supervised.trainer import Trainer
+from .calls import fitting
 from .elsewhere.places import place_of
 from .kernel_machine import COMMON, KernelMachine
-from .semi_supervised import before_training, changes, consolidation, labels_alone, thresholds
-from .semi_supervised import solution as solutions
-from .two_classes import PROBABILITY, TwoClassMachine
+from .semi_supervised import before_training, labels_alone, reading
+from .semi_supervised.certifier import Certifier
+from .semi_supervised.updater import warn_of_training
+from .semi_supervised.updates import UpdatableS3VM
+from .two_classes import PROBABILITY
 
-
-def _of_stream(name):
-    """An attribute that only a machine with a stream has."""
-
-    @consistent
-    def value(machine):
-        if machine._stream is None:
-            raise AttributeError(
-                f"this {type(machine).__name__} has no stream: fit it on rows of weight > 0, with "
-                "a kernel that is not precomputed, or call partial_fit."
-            )
-        return getattr(machine._stream, name)
-
-    return property(value)
+# The name of decisions by models trained without the rows among the late values.
+_LEFT_OUT = "left-out decisions"
 
 
 @dataclass(eq=False, repr=False)
-class S3VM(TwoClassMachine):
+class S3VM(UpdatableS3VM):
     r"""Semi-supervised support vector machine: a few labels, many unlabelled rows.
 
     Use it if a few rows of two or more classes are labelled and most are not. It keeps its
@@ -295,29 +291,7 @@ class S3VM(TwoClassMachine):
     # Of models saved before these were there.
     class_ratio_ = None
     class_ratio_interval_ = None
-    # What the class ratio has added to f, if anything.
-    _offset = None
-    # Lower bound of a search over all signs, while rows and labels are those of the search.
-    _lower_bound = None
-    # Where there is no stream: what a curve is fitted to, and which rows these are.
-    _sample = None
-    _kept = None
     _FIXED = ("C", "C_star", "balance", "class_ratio", "balance_update", *KernelMachine._FIXED)
-
-    # What it does besides fitting: see the folder semi_supervised.
-    partial_fit = changes.partial_fit
-    relabel = changes.relabel
-    reprice = changes.reprice
-    widen = changes.widen
-    consolidate = consolidation.consolidate
-    _read_new = changes.read_new
-    _ready_stream = changes.ready_stream
-    _follow = changes.follow
-    _catch_up = changes.catch_up
-    _describe = solutions.describe
-    _certify = solutions.certify_stream
-    _fit_curve = solutions.fit_curve
-    left_out_decisions_ = property(solutions.left_out_known)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -366,53 +340,55 @@ class S3VM(TwoClassMachine):
             Called with the newest entry of ``history_`` after every round; returning
             True stops the fit.
         """
-        solutions.refuse_no_labels(self, y)
+        reading.refuse_no_labels(type(self).__name__, y)
         place = place_of(self, X, sample_weight)
         if place is not None:
             from .elsewhere.semi_supervised import fit_semi_elsewhere
 
             check_consistent_length(X, y)
-            label, classes = solutions.read_labels(self, y)
+            label, classes = reading.read_labels(y, self.unlabeled)
             return fit_semi_elsewhere(self, place, label, classes, callback)
         rows = self._read_rows(X, sample_weight)
         check_consistent_length(rows.everything, y)
-        given, classes = solutions.read_labels(self, y)
+        given, classes = reading.read_labels(y, self.unlabeled)
         label = given[rows.indices]
-        solutions.check_each_has_labels(label, classes)
+        reading.check_each_has_labels(label, classes)
         self.classes_ = classes
         self._prepare(rows, label)
-        problems = solutions.problems_of(self, classes)
-        shift, stream = shift_of(self._make_kernel(), rows.X), None
+        problems, shift = self._problems(), shift_of(self._make_kernel(), rows.X)
+        stream: Any = None
         if self.solver == "path" or (rows.kept is None and self.kernel != "precomputed"):
-            changes.refuse_what_has_no_path(self, rows.kept is not None)
-            stream = changes.make_stream(self, rows, label, shift)
+            reading.refuse_what_has_no_path(self.kernel, rows.kept is not None)
+            stream = self._make_stream(problems, rows, label, shift)
         if self.solver == "path":
-            return thresholds.move_path(changes.open_stream(self, "fit", stream))
-        weight = rows.weights
-        if labels_alone.is_enough(self, rows):
+            self._open_stream("fit", stream)
+            if self._moves_intercept and stream.ready and stream.done:
+                self._with_intercept(self._found, self._sample_of_stream())
+                self._late = Late()
+            return self
+        self._offset = None
+        trainer, certifier = self._trainer(), self._certifier()
+        if self.C_star == 0 and self.balance is False and not rows.is_matrix:
             found, data, ran, solution = labels_alone.trained(
-                self, rows, given, problems, shift, callback
+                trainer, certifier, rows, given, problems, shift, callback
             )
         else:
-            gram = solutions.held_gram(self, centered(rows.X, shift))
-            data = S3VMData.each(gram, problems, sides(label, len(classes)), weight)
-            found = ran = solutions.train_each(self, data, callback)
-            solution = solutions.solution_of_fit(self, found, data, rows, label, shift)
+            gram = trainer.gram(certifier.kernel, centered(rows.X, shift))
+            data = S3VMData.each(gram, problems, sides(label, len(self.classes_)), rows.weights)
+            found = ran = trainer.train(data, callback)
+            solution = certifier.trained(found, data, rows, label, shift)
         if stream is not None:
-            for part, one in zip(stream.parts, found, strict=True):
-                part.start_from(one)
+            for path, one in zip(stream.paths, found, strict=True):
+                path.start_from(one)
         self._hold(stream)
-        sample = Sample(rows.X, label, weight, self.kernel == "precomputed")
+        sample = Sample(rows.X, label, rows.weights, self.kernel == "precomputed")
         self._sample, self._kept = sample if stream is None else None, rows.kept
-        self.objectives_ = solutions.one_or_all(self, [one.objectives for one in found])
-        solutions.keep_bound(self, found)
-        solution = thresholds.moved(self, solution, sample)
-        certificate = solutions.certificate_of(self, found, solution.function, rows, given)
+        self._record = TrainingRecord.of(found)
+        solution = self._with_intercept(solution, sample)
+        certificate = self._certifier().certificate_of(found, solution.function, rows, given)
         self._keep(solution, certificate=certificate)
-        solutions.warn_of_training(self, ran, data[0].gram)
+        warn_of_training(type(self).__name__, ran, data[0].gram, self.tol, self._deadline)
         return self
-
-    # -- what a fit has found ------------------------------------------------------------------
 
     def _prepare(self, rows, label):
         """Take from the labels of ``FitRows`` what training begins with."""
@@ -424,65 +400,98 @@ class S3VM(TwoClassMachine):
                 self.kernel, rows, label, len(self.classes_), self.gamma_, self._seed()
             )
 
-    @property
-    def _certified(self):
-        return self._computed("certificate", self._certify)
+    def _problems(self, classes=None):
+        """What the function of two classes minimises, or each of several."""
+        classes = self.classes_ if classes is None else classes
+        return reading.problems_of(self.C, self.C_star, self.balance, self.class_ratio_, classes)
 
-    objective_ = property(lambda self: self._certified.objective)
-    kkt_violation_ = property(lambda self: self._certified.violation)
+    def _trainer(self, place=None):
+        return Trainer(
+            partial(self._settings, self.tol, 0.0), 1e6 * self.cache_size,
+            resolve_n_jobs(self.n_jobs), annealing=self.annealing,
+            branching=self.solver == "branch-and-bound", max_nodes=self.max_nodes, place=place,
+        )  # fmt: skip
 
-    @property
-    def duality_gap_(self):
-        raise AttributeError(f"{type(self).__name__} has no duality gap: (1) is not convex.")
+    def _certifier(self):
+        kernel = self._make_kernel()
+        return Certifier(kernel, len(self.classes_), self._offset, self.tol, self.n_jobs)
 
-    @property
-    @consistent
-    def transduction_(self):
-        return self.classes_[self._certified.positive.astype(np.intp)]
-
-    @property
-    @consistent
-    def training_decisions_(self):
-        check_is_fitted(self)
-        if self._stream is None:
-            raise AttributeError("training_decisions_ needs the training rows, which are gone.")
-        each = [part.standing().f[part.places] for part in self._stream.parts]
-        told = each[0] if len(each) == 1 else np.stack(each, axis=1)
-        told = solutions.moved_by(self, told)
-        ahead = np.isnan(told).reshape(len(told), -1).any(axis=1)  # the path has yet to reach them
-        if ahead.any():
-            told[ahead] = self.decision_function(self.training_rows_.X[ahead])
-        return told
+    # -- probabilities, and where the classes are equally probable -------------------------------
 
     @property
-    @consistent
-    def optimality_gap_(self):
-        if self._lower_bound is None or np.isnan(self._lower_bound).any():
-            raise AttributeError(
-                "optimality_gap_ is known after fit or consolidate with "
-                "solver='branch-and-bound', until rows or labels change."
+    def left_out_decisions_(self):
+        """What ``predict_proba`` was calibrated by, of shape (n_samples, n_functions), or None."""
+        return self._late.known(_LEFT_OUT, self._version)
+
+    def _fit_curve(self):
+        sample = self._sample if self._stream is None else self._sample_of_stream()
+        if sample is None:
+            raise ValueError(
+                f"this {type(self).__name__} holds neither its training rows nor a curve from "
+                "decisions to probabilities; call predict_proba once before the machine is "
+                "saved, or fit again."
             )
-        gap = self.objective_ - self._lower_bound
-        return gap * (gap > PROVEN * abs(self.objective_))
+        curves = self._curves()
+        scores = self._certifier().moved(curves.decisions(sample))
+        self._late.put(_LEFT_OUT, self._version, scores)
+        balances = [problem.balance for problem in self._problems()]
+        shares = None if self.class_ratio_ is None else self.class_ratio_[-len(balances) :]
+        if shares is None and not isinstance(balances[0], bool) and -1.0 < balances[0] < 1.0:
+            # The shares of classes that these means stand for.
+            shares = 0.5 * (1.0 + np.array(balances))
+        curve = curves.curve(scores, sample, self.probability, self.function_, shares)
+        return replace(curve, agrees=True)
 
-    consolidation_due_ = _of_stream("due")
-    n_steps_ = _of_stream("n_steps")
-    n_flips_ = _of_stream("n_flips")
+    def _sample_of_stream(self):
+        stream = self._stream
+        if not stream.ready:
+            raise ValueError(
+                "predict_proba needs labels of both classes, or of all, and so far there are not; "
+                "pass labels to partial_fit or relabel."
+            )
+        if stream.has_path and not stream.done:
+            raise ValueError("an operation is on its way; call resume() before predict_proba.")
+        places = stream.places
+        return Sample(stream.rows(places), stream.label(places), stream.held["weight"][places])
+
+    def _curves(self):
+        columns = None if self._kept is None else (self._kept, self.shape_fit_[0])
+        return LeftOutCurves(
+            self._of_fold, len(self.classes_), self._deadline, columns, self.n_jobs,
+            labels_alone=self.C_star == 0 and self.balance is False,
+        )  # fmt: skip
+
+    def _of_fold(self, numbers):
+        """An S3VM to fit to some rows, whose classes are ``numbers``."""
+        settings = {"solver": "auto", "unlabeled": None, "verbose": False}
+        if self.gamma_:
+            settings["gamma"] = self.gamma_
+        if isinstance(self.balance, Mapping):
+            shares = read_shares(self.balance, self.classes_)
+            settings["balance"] = dict(zip(numbers.tolist(), shares.tolist(), strict=True))
+        if self.class_ratio_ is not None:  # without a constraint it moves the intercept afterwards
+            settings["class_ratio"] = None if self.balance is False else self.class_ratio_
+        if isinstance(self._deformed, Deformed):  # a forest grows without the labels left out
+            settings["kernel"] = self._deformed
+        return clone(self).set_params(**settings)
 
     @property
-    def shape_fit_(self):
-        return self._shape if self._stream is None else (len(self._stream), self.n_features_in_)
+    def _moves_intercept(self):
+        """Whether the class ratio moves the intercept, instead of the mean of f."""
+        return self.class_ratio_ is not None and self.balance is False
 
-    @shape_fit_.setter
-    def shape_fit_(self, shape):
-        self._shape = shape
+    def _with_intercept(self, solution, sample):
+        """The ``Solution`` with its intercept where the classes are equally probable.
 
-    # -- saving --------------------------------------------------------------------------------
-
-    def _remembered(self):
-        _ = self._certified
-        return ["certificate", self._curve_name]
-
-    def _state(self):
-        """Without rows that only the curve is for."""
-        return {**super()._state(), "_sample": None}
+        Without a constraint f follows the labels' class ratio, and probabilities follow that of
+        the unlabelled rows, their mean. The intercept moves so that both agree on the classes.
+        """
+        if not self._moves_intercept or not np.any(sample.y == 0):
+            return solution
+        function, shares, curves = solution.function, self.class_ratio_, self._curves()
+        shares = shares[-1:] if len(shares) == 2 else shares
+        scores = curves.decisions(sample)
+        curve = curves.curve(scores, sample, "sigmoid", function, shares)
+        self._offset = curve.intercept / curve.slope
+        function = replace(function, bias=function.bias + self._offset)
+        return replace(solution, function=function)

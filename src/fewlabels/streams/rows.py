@@ -84,6 +84,11 @@ class HeldRows:
         """Places of the rows that are there, in their order."""
         return np.flatnonzero(self.alive)
 
+    @property
+    def are_all_there(self):
+        """Whether there is a row at every place."""
+        return self._n_alive == self.n_places
+
     def rows(self, places):
         """Rows at some places."""
         return self.X[places]
@@ -162,7 +167,7 @@ class HeldRows:
     def state(self):
         """The rows that are there and their numbers, as a dict of arrays with a key ``X``."""
         kept = self.places
-        everything = len(kept) == self.n_places
+        everything = self.are_all_there
         state = {"X": self.X if everything else self.X[kept]}
         for name, value in self._values.items():
             state[name] = value if everything else value[kept]

@@ -1,500 +1,324 @@
-"""Training rows of an S3VM that come, go and change their labels, and the path over them.
+"""Training rows of an S3VM that come, go and change their labels, and the paths over them.
 
-Rows change at once; the path may lag behind when its steps are limited. So rows have *places*
-that stay until the path is done with them, and operations wait in a queue.
+Rows are held once, at *places* that stay until all paths are done with them. Two classes have one
+path; several have one for each, against the rest, which sees the same rows with labels +1 and -1.
 """
 
-import json
-from dataclasses import replace
+from contextlib import suppress
 from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 
-from .._deadline import ENDLESS
 from ..fitted import TrainingRows
-from ..problem.semi_supervised import SemiSupervised
-from ..training.semi_supervised import beginning as begin
-from ..training.semi_supervised.data import S3VMData
-from .rows import HeldRows, PlainState, caught_up, labelled_rows
-from .state import NONE, Operation, State, arrivals, both_classes, check_weight
+from ..labels.semi_supervised import sides
+from .class_path import ClassPath, PathOptions
+from .rows import HeldRows, PlainState, labelled_rows
+from .state import ABSENT, NONE, PathState, both_classes, check_weight
 
-_HISTORY_KEPT = 1000
+# What rounding may do to a path.
+BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
+
+
+class _Now(NamedTuple):
+    """All that changes, replaced at once."""
+
+    version: int
+    held: HeldRows  # labels are +1, -1, or 1, 2, ... of several classes; 0 for none
+    paths: tuple  # the ClassPath of every function, over views of the same rows
 
 
 class S3VMStream(PlainState):
-    """Rows, labels and weights of an S3VM, and the path that follows them.
+    """Rows, labels and weights of an S3VM, and the paths of its functions, which follow them.
 
-    ``shift``, of shape (d,) or None, is taken from all rows before the kernel sees them;
-    ``cache_size`` is in bytes, and operations stop at the ``deadline``. ``X`` may be ``HeldRows``
-    that others hold too: then they say when places are numbered anew.
+    ``machines`` are the ``SemiSupervised`` of each; ``names`` are what messages call the classes,
+    where there are several. ``shift``, of shape (d,) or None, is taken from all rows before the
+    kernel sees them; ``cache_size`` is in bytes, for all paths together, and operations stop at
+    the ``deadline``.
     """
 
-    deadline = ENDLESS
-
     def __init__(
-        self, kernel, machine, balance_update, X, label=None, weight=None, shift=None,
-        cache_size=200e6, n_jobs=1,
+        self, kernel, machines, balance_update, X, label, weight=None, shift=None,
+        cache_size=200e6, n_jobs=1, names=None,
     ):  # fmt: skip
-        self.kernel, self.balance_update = kernel, balance_update
-        self.cache_size, self.n_jobs = cache_size, n_jobs
-        self.is_part = isinstance(X, HeldRows)
-        held = X if self.is_part else labelled_rows(X, label, weight)
-        self._now = State(0, machine, held, shift, n_rebuilt=len(held))
-
-    def _set(self, **changes):
-        now = self._now
-        self._now = now._replace(version=now.version + 1, **changes)
+        self.names = None if names is None else list(names)
+        self.options = PathOptions(balance_update, cache_size / len(machines), n_jobs)
+        held = labelled_rows(X, label, weight)
+        paths = tuple(
+            ClassPath(self.options, PathState(
+                0, machine, kernel, view, shift, n_rebuilt=len(view),
+                followed=np.full(view.n_places, ABSENT),
+            ))
+            for machine, view in zip(machines, _views(held, len(machines)), strict=True)
+        )  # fmt: skip
+        self._now = _Now(0, held, paths)
 
     # -- what others read -----------------------------------------------------------------------
 
     def __len__(self):
         return len(self._now.held)
 
-    version = property(attrgetter("_now.version"))  # goes up with every change
-    machine = property(attrgetter("_now.machine"))  # what is minimised
-    done = property(attrgetter("_now.done"))  # whether the path has caught up
-    shift = property(attrgetter("_now.shift"))
-    places = property(attrgetter("_now.held.places"))  # of the training rows, in their order
-    leaving = property(attrgetter("_now.leaving"))  # places of rows on their way out
-
     held = property(attrgetter("_now.held"))  # the rows; not to be changed
+    paths = property(attrgetter("_now.paths"))
+    places = property(attrgetter("_now.held.places"))  # of the training rows, in their order
+    kernel = property(lambda self: self.paths[0].kernel)
+    shift = property(lambda self: self.paths[0].state.shift)
 
     @property
-    def has_path(self):
-        return self._now.path is not None
+    def cache_size(self):
+        """Bytes for kernel columns of all paths together, from their next beginning on."""
+        return self.options.cache_size * len(self.paths)
+
+    @cache_size.setter
+    def cache_size(self, cache_size):
+        self.options.cache_size = cache_size / len(self.paths)
 
     @property
-    def has_start(self):
-        """Whether it is known where the next path begins."""
-        return self._now.start is not None
+    def n_jobs(self):
+        """Threads."""
+        return self.options.n_jobs
+
+    @n_jobs.setter
+    def n_jobs(self, n_jobs):
+        self.options.n_jobs = n_jobs
+
+    @property
+    def deadline(self):
+        """When operations of all paths stop."""
+        return self.options.deadline
+
+    @deadline.setter
+    def deadline(self, deadline):
+        self.options.deadline = deadline
+
+    @property
+    def version(self):
+        return self._now.version + sum(path.version for path in self.paths)
+
+    # Of all paths together.
+    done = property(lambda self: all(path.done for path in self.paths))
+    has_path = property(lambda self: all(path.has_path for path in self.paths))
+    ready = property(lambda self: all(path.ready for path in self.paths))
+    due = property(lambda self: any(path.ready and path.due for path in self.paths))
+    due_by_itself = property(lambda self: any(p.ready and p.due_by_itself for p in self.paths))
+    n_steps = property(lambda self: sum(path.n_steps for path in self.paths))
+    n_flips = property(lambda self: sum(path.n_flips for path in self.paths))
+    n_iter = property(lambda self: sum(path.n_iter for path in self.paths))
+
+    @property
+    def leaving(self):
+        """Places of rows on their way out of some path."""
+        leaving = [path.leaving for path in self.paths]
+        return leaving[0] if len(leaving) == 1 else np.unique(np.concatenate(leaving))
+
+    @property
+    def history(self):
+        """Entries of all paths, in the order of these; of several each with its number."""
+        histories = [path.history for path in self.paths]
+        return histories[0] if len(histories) == 1 else numbered(histories)
+
+    def lost_to_rounding(self, tol):
+        """The violation where rounding keeps a path above ``tol``, else 0."""
+        return max(path.lost_to_rounding(tol) for path in self.paths)
 
     def label(self, places):
-        return self._now.held["label"][places]
-
-    def weight(self, places):
-        return self._now.held["weight"][places]
+        """Labels of rows at some places."""
+        return self.held["label"][places]
 
     def rows(self, places):
         """Rows at some places, as the user gave them."""
-        return self._now.held.rows(places)
+        return self.held.rows(places)
 
     def kernel_rows(self, places):
         """Rows at some places, as the kernel sees them."""
-        return self._now.kernel_rows(places)
+        return self.paths[0].state.kernel_rows(places)
 
     def training_rows(self):
         """``TrainingRows``."""
-        held = self._now.held.state()
-        return TrainingRows(held["X"], held["weight"], held["label"].astype(np.int8))
+        held = self.held.state()
+        kind = np.int8 if len(self.paths) == 1 else np.int64
+        return TrainingRows(held["X"], held["weight"], held["label"].astype(kind))
+
+    # -- operations -----------------------------------------------------------------------------
 
     def check(self):
-        """Refuse weights that the path cannot hold."""
-        places = self.places
-        check_weight(self.machine, self.label(places), self.weight(places))
+        """Refuse weights that the paths cannot hold."""
+        check_weight(self.paths[0].machine, *self.paths[0].training_labels)
 
     def check_new(self, label, weight=None):
         """Refuse weights of rows to be added."""
-        held = self._now.held
+        held = self.held
         weight = np.ones(len(label)) if weight is None else weight
         unlabelled = held.alive & (held["label"] == 0)
         one = np.argmax(unlabelled) if unlabelled.any() else NONE  # all of them weigh the same
         check_weight(
-            self.machine, np.append(held["label"][one], label),
+            self.paths[0].machine, np.append(held["label"][one], label),
             np.append(held["weight"][one], weight),
         )  # fmt: skip
 
-    @property
-    def parts(self):
-        """The streams of two classes that this is made of."""
-        return (self,)
-
-    @property
-    def ready(self):
-        """Whether both classes have a label."""
-        return both_classes(self.label(self.places))
-
-    # Whether enough has changed since the last rebuild for another; or, by itself, for the first.
-    due = property(lambda self: self._now.is_due(self._value))
-    due_by_itself = property(lambda self: self._now.is_due(self._value, by_itself=True))
-
-    def _value(self):
-        """Value of (1) for a unit of price; NaN on the way."""
-        value, _ = self.certificate(self.standing())
-        places = self.places
-        return value / self.machine.cost(self.label(places), self.weight(places)).sum()
-
-    # Of this path and those before; iterations and history of batch trainings too.
-
-    @property
-    def n_steps(self):
-        return self._now.steps + (self._now.path.n_steps if self.has_path else 0)
-
-    @property
-    def n_flips(self):
-        return self._now.flips + (self._now.path.n_flips if self.has_path else 0)
-
-    @property
-    def n_iter(self):
-        return self._now.iterations + self.n_steps
-
-    @property
-    def history(self):
-        path = self._now.path.history if self.has_path else []
-        return [*self._now.history, *path][-_HISTORY_KEPT:]
-
-    def lost_to_rounding(self, tol):
-        """The violation at the end of the path where rounding keeps it above ``tol``, else 0."""
-        path = self._now.path
-        if path is None or not self.done or path.resolution <= tol:
-            return 0.0
-        violation = path.violation()
-        return violation if violation > tol else 0.0
-
-    # -- the function ---------------------------------------------------------------------------
-
-    def standing(self):
-        """The function at every place."""
-        return self._now.standing(self.kernel, self.n_jobs)
-
-    def certificate(self, standing):
-        """Value of (1) and the largest violation of its optimality conditions."""
-        places, machine = self.places, self.machine
-        label, weight = self.label(places), self.weight(places)
-        known = np.concatenate([places, self.leaving])
-        norm = float(standing.coef[known] @ (standing.f[known] + standing.multiplier))
-        f, free = standing.f[places], np.flatnonzero(label == 0)
-        worst = machine.violation(label, weight, standing.a[places], f)
-        target = self._now.target() if len(free) and both_classes(label) else None
-        if target is not None:
-            share = weight[free] / weight[free].sum()
-            worst = max(worst, abs(float(share @ f[free]) - target))
-        return machine.objective(label, weight, norm, f), worst
-
-    # -- operations -----------------------------------------------------------------------------
-
     def add(self, X, label, weight=None):
-        """Add rows, labelled ones first."""
+        """Add rows; labelled ones join the paths first."""
         weight = np.ones(len(label)) if weight is None else weight
         self.check_new(label, weight)
-        held = self._now.held.copy()
-        places = held.append(X, label=label, weight=weight)
-        self._register(held, len(label), *arrivals(places, self._now.moved(X), label))
+        held = self.held.copy()
+        held.append(X, label=label, weight=weight)
+        self._change(held, len(label))
 
     def remove(self, indices):
-        """Remove rows; both classes must keep a label once both have one."""
-        held = self._now.held.copy()
+        """Remove rows; every class must keep a label once it has one."""
+        held = self.held.copy()
         places = held.places[indices]
         held.drop(places)
         self._check_labels(held["label"][held.alive], "forget these rows")
-        self._register(held, len(places), Operation("remove", places))
+        self._change(held, len(places))
 
     def relabel(self, indices, label):
         """Give rows other labels, 0 for none."""
-        held, kept = self._now.held.copy(), self.places
+        held, kept = self.held.copy(), self.places
         places, before = kept[indices], held["label"]
         new = before.copy()
         new[places] = label
         self._check_labels(new[kept], "take back or change these labels")
-        check_weight(self.machine, new[kept], held["weight"][kept])
+        check_weight(self.paths[0].machine, new[kept], held["weight"][kept])
         held["label"] = new
-        changed = places[new[places] != before[places]]
-        self._register(held, len(changed), Operation("change", changed))
+        self._change(held, int(np.sum(new[places] != before[places])))
 
-    def reprice(self, C, C_star):
-        """Let costs move steadily to other values."""
-        machine = replace(self.machine, C=float(C), C_star=float(C_star))
-        queue = (*self._now.queue, Operation("move")) if self.has_path else ()
-        self._set(machine=machine, queue=queue)
-
-    def _register(self, held, n_changed, *operations):
-        """Rows have changed; the path will follow."""
-        queue = self._now.queue
-        if self.has_path:
-            queue += tuple(operation for operation in operations if len(operation.places))
-        self._set(held=held, queue=queue, n_changed=self._now.n_changed + n_changed)
-
-    def registered(self, held, n_changed, *operations):
-        """A stream of rows that have changed, in the place of this one."""
-        other = self._again(held)
-        other._now = self._now
-        other._register(held, n_changed, *operations)
-        return other
-
-    def renumbered(self, held, place):
-        """The same with rows at other places, which ``place`` tells, in the place of this one."""
-        other, now = self._again(held), self._now
-        start = now.start and now.start_at(np.flatnonzero(place >= 0))
-        other._now = now._replace(held=held, start=start, on_path=place[now.on_path])
-        return other
-
-    def _again(self, held):
-        return S3VMStream(
-            self.kernel, self.machine, self.balance_update, held, shift=self.shift,
-            cache_size=self.cache_size, n_jobs=self.n_jobs,
-        )  # fmt: skip
+    def _change(self, held, n_changed):
+        """Rows have changed; the paths will follow."""
+        views = zip(self.paths, _views(held, len(self.paths)), strict=True)
+        paths = tuple(path.over(view, n_changed) for path, view in views)
+        self._now = self._now._replace(held=held, paths=paths)
 
     def _check_labels(self, label, what):
         if not len(label):
             raise ValueError("no training row would be left; keep at least one.")
-        if not both_classes(label) and self.ready:
-            raise ValueError(
-                f"cannot {what}: labels of one class only would be left; label a row of the "
-                "other class first."
-            )
-
-    def run(self, max_steps=None):
-        """Let the path catch up. Returns whether it has, within ``max_steps``.
-
-        After an exception there is no path but a start for another one.
-        """
-        self._set()  # what was known of the function is no longer so
-        try:
-            if not self.has_path:
-                if not self.ready:
-                    return True
-                self.begin()
-            done = caught_up(self._now.path, self._next, max_steps, self.deadline)
-            self._notice()
-            self._set(done=done)
-            if done and np.isnan(self._now.value_rebuilt):
-                self._set(value_rebuilt=self._value())
-        except BaseException:
-            self._set(**self._without_path())
-            raise
-        return self.done
-
-    def _next(self, max_steps):
-        """Start the next operation that waits; None if there is none."""
-        self._notice()
-        if not self._now.queue:
-            return self._forget_places()
-        (what, places, rows), *queue = self._now.queue
-        path, on_path, queue = self._now.path, self._now.on_path, tuple(queue)
-        budget = {"target": self._now.target(), "max_steps": max_steps}
-        if what == "add":
-            self._set(queue=queue, joining=places)
-            return path.add(rows, self._penalties(places), **budget)
-        self._set(queue=queue, leaving=places if what == "remove" else NONE)
-        if what == "move":
-            # Rows whose label has changed since wait for their own turn.
-            same = np.flatnonzero((path.signs != 0) == (self.label(on_path) == 0))
-            return path.move(same, self._penalties(on_path[same]), **budget)
-        where = np.full(self._now.held.n_places, -1)
-        where[on_path] = np.arange(len(on_path))
-        if what == "remove":
-            return path.remove(where[places], **budget)
-        return path.change(where[places], self._penalties(places), **budget)
-
-    def _penalties(self, places):
-        return self.machine.penalties(self.label(places), self.weight(places))
-
-    def _notice(self):
-        """See whether rows that join or leave have done so: balance_update="paper" delays it."""
-        now = self._now
-        if len(now.path) == len(now.on_path):
+        if self.names is None:
+            if not both_classes(label) and self.ready:
+                raise ValueError(
+                    f"cannot {what}: labels of one class only would be left; label a row of the "
+                    "other class first."
+                )
             return
-        if len(now.joining):
-            joined = len(now.path) - len(now.on_path)
-            on_path = np.append(now.on_path, now.joining[:joined])
-            self._set(on_path=on_path, joining=now.joining[joined:], leaving=NONE)
-        else:
-            on_path = now.on_path[~np.isin(now.on_path, now.leaving)]
-            self._set(on_path=on_path, leaving=NONE)
+        before = self.label(self.places)
+        for number, name in enumerate(self.names, start=1):
+            if np.any(before == number) and not np.any(label == number):
+                raise ValueError(
+                    f"cannot {what}: no label of the class {name} would be left; label another "
+                    "row of it first, or fit without this class."
+                )
 
-    def _forget_places(self):
-        """Free the places of rows that are gone, once there are many."""
-        if self.is_part:
-            return
-        held = self._now.held.copy()
-        place = held.compact()
-        if place is not None:
-            self._set(held=held, on_path=place[self._now.on_path])
-
-    # -- where a path begins ----------------------------------------------------------------------
-
-    def begin(self, build=None):
-        """Begin the path where it is known to start, or build one, row by row if not told how."""
-        self.check()
-        places = self.places
-        rows = begin.PathRows(
-            self.kernel, self.kernel_rows(places), self.label(places), self.weight(places),
-            self.machine, self._options(),
-        )  # fmt: skip
-        if self.has_start:
-            path, order = begin.at_solution(rows, self._now.start_at(places))
-        else:
-            self.mark_rebuilt()
-            path, order = (build or begin.row_by_row)(rows)
-        # Rows that a deadline has kept out join later.
-        here, later = order[: len(path)], order[len(path) :]
-        self._set(
-            path=path, on_path=places[here], joining=places[later], start=None, done=path.finished
-        )
-
-    def _options(self):
-        balance = None if self.machine.balance is False else self.balance_update
-        limits = {"cache_size": self.cache_size, "n_jobs": self.n_jobs}
-        return {"balance": balance, "deadline": self.deadline, **limits}
-
-    def start_from(self, found, done=True):
-        """Let the path begin at the outcome of a batch training of the training rows."""
-        self._set(
-            start=self._start(found.result, found.sign),
-            iterations=self._now.iterations + found.result.n_iter,
-            history=(*self._now.history, *found.result.history),
-            done=done,
-        )
-
-    def _start(self, result, sign):
-        n, places, n_places = len(self), self.places, self._now.held.n_places
-        a, signs = np.zeros(n_places), np.ones(n_places)
-        a[places], signs[places] = result.a[:n], sign
-        virtual = float(result.a[n]) if len(result.a) > n else 0.0
-        return begin.Start(a, signs, virtual, float(result.multiplier))
-
-    def restart_at(self, solution):
-        """Begin another path of the same rows at a SignSolution."""
-        other = self.fresh()
-        other._set(start=other._start(solution, solution.sign))
-        other.begin()
-        now = self._now
-        other._set(
-            n_rebuilt=now.n_rebuilt, n_changed=now.n_changed, value_rebuilt=now.value_rebuilt
-        )
-        self.take_over(other)
-
-    def last_signs(self):
-        """Signs of the training rows where the path was given up; None without a start."""
-        return self._now.start_at(self.places).sign if self.has_start else None
-
-    def _without_path(self):
-        """What changes when the path is given up: where it stands is where the next one starts."""
-        if not self.has_path:
-            return {"done": False}
-        self._notice()
-        return {
-            "start": self._now.start_from_path(),
-            "path": None, "done": False, "queue": (),
-            "on_path": NONE, "joining": NONE, "leaving": NONE,
-            "steps": self.n_steps, "flips": self.n_flips, "history": tuple(self.history),
-        }  # fmt: skip
+    def reprice(self, C, C_star):
+        """Let costs move steadily to other values."""
+        for path in self.paths:
+            path.reprice(C, C_star)
 
     def widen(self, n_columns):
-        """Give all rows more columns, of zeros: the function stays the same."""
-        held = self._now.held.copy()
+        """Give all rows more columns, of zeros: the functions stay the same."""
+        held = self.held.copy()
         held.widen(n_columns)
-        self._now = self.widened(held, n_columns)._now
+        views = zip(self.paths, _views(held, len(self.paths)), strict=True)
+        paths = tuple(path.widened(view, n_columns) for path, view in views)
+        self._now = self._now._replace(held=held, paths=paths)
 
-    def widened(self, held, n_columns):
-        """The same with the wider rows ``held``, in the place of this one."""
-        other, shift = self._again(held), self._now.shift
-        if shift is not None:
-            shift = np.pad(shift, (0, n_columns - len(shift)))
-        other._now = self._now
-        other._set(**self._without_path(), held=held, shift=shift)
-        return other
+    def with_classes(self, names, before, machine):
+        """Another stream of the same rows, at rest, with those classes that are new in ``names``.
 
-    def fresh(self):
-        """A stream of the same rows without a path."""
-        now, held = self._now, self._now.held
-        other = self._again(held if self.is_part else labelled_rows(**held.state()))
-        other.is_part = self.is_part
-        other.deadline = self.deadline
-        other._set(
-            steps=self.n_steps, flips=self.n_flips, iterations=now.iterations,
-            history=tuple(self.history),
-        )  # fmt: skip
-        return other
-
-    def beginning(self, held, machine):
-        """A stream such as this one, over other rows, that has not begun."""
-        other = self._again(held)
-        other._set(machine=machine)
-        return other
-
-    def against(self, held, machine):
-        """The machine of the other class, over ``held``, where nothing is on its way."""
-        now, other, places = self._now, self._again(held), self.places
-        start = now.plain_start(self.standing)
-        if start is not None:
-            a, sign = np.zeros((2, held.n_places))
-            a[places], sign[places] = -start["a"], -start["sign"]
-            start = begin.Start(a, sign, -start["virtual"], -start["multiplier"])
-        other._set(
-            machine=machine, start=start, n_rebuilt=now.n_rebuilt, n_changed=now.n_changed,
-            value_rebuilt=now.value_rebuilt,
-        )  # fmt: skip
-        return other
-
-    def annealed(self):
-        """A stream of the same rows where C* went down along the path from here, and back.
-
-        Only one of the two may go on.
+        ``before`` are the places of the classes so far among the names; the functions of new ones
+        minimise ``machine``.
         """
-        if not self.has_path:
-            raise ArithmeticError("no path has begun")
-        other, path = self.fresh(), self._now.path.copy()
-        other._now = self._now._replace(path=path)
-        path.deadline = self.deadline
-        weight = self.weight(self._now.on_path[path.signs != 0])
-        other._set(done=begin.down_and_back(path, self.machine, weight))
+        place = np.asarray(before)
+        number, old = np.zeros(self.held.n_places), self.held["label"]
+        if len(place) == 2:
+            number[old < 0], number[old > 0] = place + 1
+        else:
+            number[old > 0] = (place + 1)[old[old > 0].astype(np.intp) - 1]
+        held = self.held.viewed(label=number, weight=self.held["weight"])
+        views = _views(held, len(names))
+        known = dict(zip(place.tolist(), self.paths, strict=False))
+        if len(place) == 2:
+            (path,) = self.paths
+            known = {place[0]: path.against(views[place[0]], machine), place[1]: path}
+        like = self.paths[0]
+        other = type(self).__new__(type(self))
+        other.names, other.options = list(names), self.options
+        self.options.cache_size *= len(self.paths) / len(names)
+        paths = tuple(
+            known[k].over(view) if k in known else like.beginning(view, machine)
+            for k, view in enumerate(views)
+        )
+        other._now = _Now(1 + self.version, held, paths)
         return other
 
-    def take_over(self, other):
-        """Stand where another stream of these rows does."""
-        self._now = other._now._replace(version=self._now.version + 1)
+    # -- the paths ------------------------------------------------------------------------------
+
+    def run(self, max_steps=None):
+        """Let all paths catch up; whether they have, within ``max_steps``."""
+        last = self.n_steps + (max_steps or 0)
+        for path in self.paths:
+            path.run(None if max_steps is None else max(0, last - self.n_steps))
+        self.settle()
+        return self.done
+
+    def begin_paths(self):
+        """Begin the paths whose start is known, where that is possible."""
+        for path in self.paths:
+            if path.has_start:
+                with suppress(*BREAKDOWNS):  # the operation will try again
+                    path.begin()
+
+    def settle(self):
+        """Free the places of rows that are gone, once there are many and nothing is on its way."""
+        if not self.done:
+            return
+        held = self.held.copy()
+        place = held.compact()
+        if place is not None:
+            views = zip(self.paths, _views(held, len(self.paths)), strict=True)
+            paths = tuple(path.renumbered(view, place) for path, view in views)
+            self._now = self._now._replace(held=held, paths=paths)
 
     def mark_rebuilt(self, consolidated=False):
         """Count changes from now on."""
-        self._set(
-            n_rebuilt=len(self), n_changed=0, value_rebuilt=np.nan, consolidated=consolidated
-        )
-
-    def training_data(self, make_gram):
-        """The training rows for batch training; ``make_gram`` makes an operator over rows."""
-        places = self.places
-        return S3VMData.over(
-            make_gram(self.kernel_rows(places)), self.machine, self.label(places),
-            self.weight(places),
-        )  # fmt: skip
+        for path in self.paths:
+            path.mark_rebuilt(consolidated)
 
     # -- saving ---------------------------------------------------------------------------------
 
     def __getstate__(self):
-        """Rows, counts and where the next path starts, as plain values; without the path."""
-        now, held = self._now, self._now.held.state()
-        unit = np.all(held["weight"] == 1.0)
-        machine = {name: getattr(now.machine, name) for name in ("C", "C_star", "balance")}
-        options = {name: getattr(self, name) for name in ("cache_size", "n_jobs")}
-        rows = {
-            "X": held["X"], "label": held["label"].astype(np.int8),
-            "weight": None if unit else held["weight"], "shift": now.shift,
-        }  # fmt: skip
+        """Rows once, and where each path stands, as plain values."""
+        rows = self.training_rows()
+        unit = np.all(rows.weight == 1.0)
         return {
-            "kernel": self.kernel,
-            "parameters": {**machine, "balance_update": self.balance_update, **options},
-            **({} if self.is_part else rows),
-            "start": now.plain_start(self.standing), "done": self.done, "version": self.version,
-            "steps": self.n_steps, "flips": self.n_flips, "iterations": int(now.iterations),
-            "rows_at_training": int(now.n_rebuilt), "changed_since": int(now.n_changed),
-            "value_at_training": float(now.value_rebuilt), "consolidated": now.consolidated,
-            "history": json.dumps(self.history, default=float),
+            "names": self.names, "X": rows.X, "label": rows.label,
+            "weight": None if unit else rows.weight, "shift": self.shift,
+            "version": self._now.version, "parts": [path.saved() for path in self.paths],
         }  # fmt: skip
 
     def __setstate__(self, state):
-        options = dict(state["parameters"])
-        machine = SemiSupervised(*(options.pop(name) for name in ("C", "C_star", "balance")))
-        self.__init__(
-            state["kernel"], machine, X=state["X"], label=state.get("label"),
-            weight=state.get("weight"), shift=state["shift"], **options,
-        )  # fmt: skip
-        start = state["start"]
-        self._now = self._now._replace(
-            start=None if start is None else begin.Start(**{**start, "sign": start["sign"] * 1.0}),
-            done=state["done"], version=state["version"], steps=state["steps"],
-            flips=state["flips"], iterations=state["iterations"],
-            n_rebuilt=state["rows_at_training"], n_changed=state["changed_since"],
-            value_rebuilt=state.get("value_at_training", np.nan),
-            consolidated=state.get("consolidated", False),
-            history=tuple(json.loads(state["history"])),
-        )  # fmt: skip
+        # Streams of two classes were saved without parts, those of several without options.
+        parts = state.get("parts", [state])
+        self.names = state.get("names")
+        parameters = parts[0]["parameters"]
+        self.options = PathOptions(
+            *(parameters[name] for name in ("balance_update", "cache_size", "n_jobs"))
+        )
+        held = labelled_rows(state["X"], state["label"], state.get("weight"))
+        views = zip(parts, _views(held, len(parts)), strict=True)
+        paths = tuple(
+            ClassPath.restored(saved, self.options, view, state["shift"]) for saved, view in views
+        )
+        self._now = _Now(state["version"] if "parts" in state else 0, held, paths)
+
+
+def numbered(histories):
+    """Histories of the functions of several classes as one, each entry with its function."""
+    return [{**entry, "machine": place} for place, one in enumerate(histories) for entry in one]
+
+
+def _views(held, n_paths):
+    """The rows as each path sees them, with labels +1 and -1."""
+    if n_paths == 1:
+        return [held]
+    _ = held.X  # sparse rows become one array, which all views hold
+    labels = sides(held["label"], n_paths)
+    return [held.viewed(label=label, weight=held["weight"]) for label in labels]

@@ -1,4 +1,4 @@
-"""What a stream of an S3VM stands at: rows, path, operations that wait, the function."""
+"""What a path of an S3VM stands at: rows, path, start, the function."""
 
 from typing import Any, NamedTuple
 
@@ -14,27 +14,15 @@ from .rows import HeldRows
 # Decisions of unlabelled rows this small may have either sign.
 _ZERO = 1e-9
 NONE = np.zeros(0, np.int64)
+# In place of the label of a row that is gone, or not on the path.
+ABSENT = 2.0
 # A rebuild is due when as many rows came, went or changed as this share of those at the last one,
 # or so many, and the value of (1) for a unit of price has grown by that factor.
 _DUE_SHARE, _GROWN_SHARE, _GROWN = 0.5, 0.05, 1.05
 
 
-class Operation(NamedTuple):
-    """What the path has yet to do: "add", "remove" or "change" rows, or "move" costs."""
-
-    what: str
-    places: np.ndarray = NONE
-    rows: Any = None
-
-
-def arrivals(places, rows, label):
-    """Operations for rows that arrive, labelled ones first."""
-    parts = (part for part in (np.flatnonzero(label), np.flatnonzero(label == 0)) if len(part))
-    return [Operation("add", places[part], rows[part]) for part in parts]
-
-
 class Standing(NamedTuple):
-    """The function that a stream stands at: values at places, shape (n_places,).
+    """The function that a path stands at: values at places, shape (n_places,).
 
     ``coef`` has the virtual row's part spread over the rows it is the mean of. ``f`` is NaN for
     rows that the path has not reached; on the boundary, where a row may be on either side, it has
@@ -52,25 +40,28 @@ class Standing(NamedTuple):
         return self._replace(a=self.a[places], coef=self.coef[places], f=self.f[places])
 
 
-class State(NamedTuple):
+class PathState(NamedTuple):
     """All that changes, replaced at once: an interruption leaves the old state or the new one.
 
-    Only ``path`` changes by itself. ``on_path`` are places in its order; rows that join or leave
-    it do so with a delay under ``balance_update="paper"``. ``start`` is where the next path
-    begins, at all places, while there is none.
+    Only ``path`` changes by itself. ``followed`` are labels at all places, those that the path
+    follows, ``ABSENT`` for rows that it doesn't have; ``on_path`` are places in the path's order.
+    Rows that join or leave it do so with a delay under ``balance_update="paper"``. ``start`` is
+    where the next path begins, at all places, while there is none.
     """
 
     version: int
     machine: SemiSupervised
-    held: HeldRows
+    kernel: Any
+    rows: HeldRows  # with labels +1, -1, and 0 for none
     shift: np.ndarray | None
     path: PathFollower | None = None
     start: Start | None = None
     done: bool = True
+    followed: np.ndarray = NONE
     on_path: np.ndarray = NONE
     joining: np.ndarray = NONE
     leaving: np.ndarray = NONE
-    queue: tuple = ()
+    stale: bool = False  # whether costs have yet to move
     n_rebuilt: int = 0
     n_changed: int = 0
     consolidated: bool = False  # whether a better minimum was looked for, at the last rebuild
@@ -80,15 +71,26 @@ class State(NamedTuple):
     iterations: int = 0  # of batch trainings
     history: tuple = ()
 
-    def standing(self, kernel, n_jobs):
+    def wanted(self):
+        """Labels at all places that a path has to follow; ``ABSENT`` where no row is."""
+        rows = self.rows
+        return rows["label"] if rows.are_all_there else np.where(rows.alive, rows["label"], ABSENT)
+
+    def following(self, places, label):
+        """``followed`` once the path follows other labels at some places."""
+        followed = self.followed.copy()
+        followed[places] = label
+        return followed
+
+    def standing(self, n_jobs):
         """The function at every place."""
-        path, held = self.path, self.held
+        path, rows = self.path, self.rows
         if self.start is not None:
-            return self._standing_at_start(kernel, n_jobs)
-        n = held.n_places
+            return self._standing_at_start(n_jobs)
+        n = rows.n_places
         a, coef, f = np.zeros(n), np.zeros(n), np.full(n, np.nan)
         if path is None:
-            labels = np.unique(held["label"][held.alive & (held["label"] != 0)])
+            labels = np.unique(rows["label"][rows.alive & (rows["label"] != 0)])
             multiplier = -float(labels[0]) if len(labels) else 0.0
             return Standing(a, coef, np.full(n, -multiplier), 0.0, multiplier)
         on_path, in_mean, h = self.on_path, path.signs != 0, path.h
@@ -99,13 +101,13 @@ class State(NamedTuple):
         f[on_path[at_zero]] = path.signs[at_zero] * np.finfo(float).tiny
         return Standing(a, coef, f, path.virtual, path.multiplier)
 
-    def _standing_at_start(self, kernel, n_jobs):
+    def _standing_at_start(self, n_jobs):
         """The function of the start."""
-        start, held = self.start, self.held
-        places, label, weight = held.places, held["label"], held["weight"]
-        a = np.zeros(held.n_places)
+        start, rows = self.start, self.rows
+        places, label, weight = rows.places, rows["label"], rows["weight"]
+        a = np.zeros(rows.n_places)
         a[: len(start.a)] = start.a
-        a[~held.alive] = 0.0
+        a[~rows.alive] = 0.0
         coef, f = a.copy(), np.full(len(a), np.nan)
         free = places[label[places] == 0]
         if self.target() is not None and len(free):
@@ -113,7 +115,9 @@ class State(NamedTuple):
         support = np.flatnonzero(coef)
         f[places] = -start.multiplier
         if len(support):
-            expansion = Expansion(kernel, self.kernel_rows(support), coef[support], n_jobs=n_jobs)
+            expansion = Expansion(
+                self.kernel, self.kernel_rows(support), coef[support], n_jobs=n_jobs
+            )
             f[places] += expansion(self.kernel_rows(places))
         return Standing(a, coef, f, start.virtual, start.multiplier)
 
@@ -130,21 +134,21 @@ class State(NamedTuple):
 
     def target(self):
         """Mean of f over the unlabelled rows; None for no constraint."""
-        held = self.held
-        known = np.flatnonzero(held.alive & (held["label"] != 0))
-        return self.machine.target(held["label"][known], held["weight"][known])
+        rows = self.rows
+        known = np.flatnonzero(rows.alive & (rows["label"] != 0))
+        return self.machine.target(rows["label"][known], rows["weight"][known])
 
-    def moved(self, X):
-        """Rows as the kernel sees them."""
-        return centered(X, self.shift)
+    def penalties(self, places):
+        """RowPenalties of the rows at some places."""
+        return self.machine.penalties(self.rows["label"][places], self.rows["weight"][places])
 
     def kernel_rows(self, places):
         """Rows at some places, as the kernel sees them."""
-        return self.moved(self.held.rows(places))
+        return centered(self.rows.rows(places), self.shift)
 
     def start_from_path(self):
         """A start where the path stands."""
-        path, n = self.path, self.held.n_places
+        path, n = self.path, self.rows.n_places
         a, sign = np.zeros(n), np.zeros(n)
         if len(path) == len(self.on_path):
             a[self.on_path], sign[self.on_path] = path.a, path.signs
@@ -152,12 +156,12 @@ class State(NamedTuple):
         numbers[~np.isfinite(numbers)] = 0.0
         return Start(numbers[:-2], sign, float(numbers[-2]), float(numbers[-1]))
 
-    def plain_start(self, standing):
+    def plain_start(self, n_jobs):
         """Where the path stands, or begins, as plain values; None before there is a label."""
         if self.start is not None:
-            start = self.start_at(self.held.places)
+            start = self.start_at(self.rows.places)
         elif self.path is not None:
-            at = standing().at(self.held.places)
+            at = self.standing(n_jobs).at(self.rows.places)
             start = Start(at.a, at.f, at.virtual, at.multiplier)
         else:
             return None
@@ -171,6 +175,22 @@ class State(NamedTuple):
         a, sign, known = np.zeros(len(places)), np.zeros(len(places)), places < len(start.a)
         a[known], sign[known] = start.a[places[known]], start.sign[places[known]]
         return Start(a, sign, start.virtual, start.multiplier)
+
+    def renumbered(self, rows, place):
+        """The same where rows have other places, which ``place`` tells; -1 for those gone."""
+        kept = np.flatnonzero(place >= 0)
+        return self._replace(
+            rows=rows, start=self.start and self.start_at(kept), on_path=place[self.on_path],
+            followed=self.followed[kept],
+        )  # fmt: skip
+
+    def over(self, rows, n_changed=0):
+        """The same where rows or labels have changed, which the path has yet to follow."""
+        new = np.full(rows.n_places - len(self.followed), ABSENT)
+        return self._replace(
+            version=self.version + 1, rows=rows, n_changed=self.n_changed + n_changed,
+            followed=np.append(self.followed, new),
+        )  # fmt: skip
 
 
 def both_classes(label):

@@ -5,12 +5,14 @@ import numpy as np
 from ...gram import LinearGram, LinearPlaceGram
 from ...kernels import centered
 from ...labels.semi_supervised import sides
-from ...streams.classes import histories
 from ...training.elsewhere.moments import center_at
 from ...training.elsewhere.place import stacked
 from ...training.semi_supervised.data import S3VMData
-from ..semi_supervised import solution as solutions
+from ...training.semi_supervised.record import TrainingRecord
+from ..semi_supervised import reading
 from ..semi_supervised.before_training import given_ratio
+from ..semi_supervised.certifier import run_of
+from ..semi_supervised.updater import warn_of_training
 from .places import read_place
 
 
@@ -37,31 +39,30 @@ def fit_semi_elsewhere(machine, place, label, classes, callback=None):
         raise ValueError(
             "an S3VM of rows that are not in memory takes sample_weight > 0; leave the others out."
         )
-    solutions.check_each_has_labels(label, classes)
+    reading.check_each_has_labels(label, classes)
     machine.classes_ = classes
     machine.class_ratio_ = given_ratio(machine.class_ratio, classes)
     machine.class_ratio_interval_ = None
-    problems = solutions.problems_of(machine, classes)
+    problems = machine._problems()
     shift = center_at(place, moments)
     gram = LinearPlaceGram(place, shift)
     data = S3VMData.each(gram, problems, sides(label, len(classes)), weight)
-    found = solutions.train_each(machine, data, callback, place=place)
+    found = machine._trainer(place).train(data, callback)
     machine._hold(None)
-    machine._sample = machine._kept = None
-    machine.objectives_ = solutions.one_or_all(machine, [one.objectives for one in found])
-    solutions.keep_bound(machine, found)
-    solution = _solution(machine, place, gram, (data, found), label, shift)
+    machine._sample = machine._kept = machine._offset = None
+    machine._record = TrainingRecord.of(found)
+    certifier = machine._certifier()
+    solution = _solution(certifier, place, gram, (data, found), label, shift)
     decision = np.column_stack([one.f for one in found])
     objectives, violations = [one.objective for one in found], [one.violation for one in found]
-    certificate = solutions.certified(
-        machine, objectives, violations, decision, solution.function, label
-    )
+    certificate = certifier.certificate(objectives, violations, decision, solution.function, label)
     machine._keep(solution, certificate=certificate)
-    solutions.warn_of_training(machine, found, data[0].gram)
+    name = type(machine).__name__
+    warn_of_training(name, found, data[0].gram, machine.tol, machine._deadline)
     return machine
 
 
-def _solution(machine, place, gram, trained, label, shift):
+def _solution(certifier, place, gram, trained, label, shift):
     data, found = trained
     results = [one.result for one in found]
     n = place.shape[0]
@@ -74,11 +75,7 @@ def _solution(machine, place, gram, trained, label, shift):
         X = stacked([X, type(X)(mean)]) if place.is_sparse else np.concatenate([X, mean])
         coefs = np.column_stack([coefs, [result.a[-1] for result in results]])
         numbers, label = np.append(ids, -1), np.append(label, 0)
-    history = results[0].history
-    if len(found) > 1:
-        history = histories(result.history for result in results)
-    run = sum(r.n_iter for r in results), history, all(r.converged for r in results)
-    return solutions.solution_of(
-        machine, LinearGram(centered(X, shift)), X, list(coefs),
-        [-float(result.multiplier) for result in results], numbers, label, run, shift,
+    return certifier.solution(
+        LinearGram(centered(X, shift)), X, list(coefs),
+        [-float(result.multiplier) for result in results], numbers, label, run_of(found), shift,
     )  # fmt: skip

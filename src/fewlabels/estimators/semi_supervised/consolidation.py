@@ -1,150 +1,116 @@
-"""Other minima of an S3VM that a stream may go to, and the graph of its kernel formed anew."""
+"""Other minima of an S3VM that its paths may go to, and the graph of its kernel formed anew."""
 
-import numpy as np
+from dataclasses import dataclass
 
-from ...kernels.manifold import Deformed
-from ...training.semi_supervised.beginning import by_C_star, row_by_row
-from ..calls import one_at_a_time
-from .changes import BREAKDOWNS, gram_once, keep_objectives, objectives_of, train_batch
-from .solution import one_sided
+from ...kernels import Deformed
+from ...streams.semi_supervised import BREAKDOWNS
+from .updater import Updater
 
 # Ways to another minimum. Which of them consolidate takes depends on the solver; row by row costs
 # too much with more rows than this.
 _FEW_ROWS = 2000
 STRATEGIES = ("anneal", "batch", "one-sided", "C_star", "row-by-row")
 _OF_SOLVER = {"auto": STRATEGIES, "path": ("anneal", "C_star", "row-by-row")}
-_BUILDS = {"C_star": by_C_star, "row-by-row": row_by_row}
+# By itself a stream takes a way to another minimum that costs little, and ones from scratch that
+# do not search.
+_BY_ITSELF = {"path": ("anneal", "C_star"), "branch-and-bound": ("anneal",)}
 # Relative: a lower objective.
 _LOWER = 1e-9
 
 
-@one_at_a_time
-def consolidate(self, strategies=None) -> bool:
-    """Look for a better minimum of (1) in several ways, and keep the best.
-
-    Where the kernel has a graph ("manifold") and rows have come or gone since it was formed, the
-    graph becomes that of the rows that there are now, and the machine is trained on all of them
-    under that kernel first; ``gamma_`` stays. Values of (1) under two kernels are not compared.
-
-    Parameters
-    ----------
-    strategies : sequence of str or None, default=None
-        "anneal" lets C* go down to an eighth of its value and back, along the exact path from
-        where the machine stands: what costs least. The others train on all rows from scratch:
-        "batch" as ``fit`` does. "one-sided" begins where all unlabelled rows are on the side of
-        the more frequent label, at full C*. "C_star" lets C* grow from ``C_star / 512`` to its
-        value along the exact path: some steps per row. "row-by-row" is the procedure of
-        ``solver="path"``: an operation per row, and thus the slowest with many rows.
-        None for all of them (``solver="auto"``; the last up to 2000 rows), all but "batch"
-        ("path") or "batch".
-
-    Returns
-    -------
-    bool
-        Whether a better minimum than the present one was found, and has replaced it, or the
-        graph was formed anew.
-    """
-    stream = self._ready_stream()
+def read_strategies(strategies, solver, n_rows):
+    """The strategies that ``consolidate`` was given, or those of a solver."""
     if strategies is None:
-        strategies = _OF_SOLVER.get(self.solver, ("batch",))
-        if self.solver == "auto" and len(stream) > _FEW_ROWS:
-            strategies = strategies[:-1]
-    elif isinstance(strategies, str) or not set(strategies) <= set(STRATEGIES):
+        strategies = _OF_SOLVER.get(solver, ("batch",))
+        return strategies[:-1] if solver == "auto" and n_rows > _FEW_ROWS else strategies
+    if isinstance(strategies, str) or not set(strategies) <= set(STRATEGIES):
         raise ValueError(
             f"strategies={strategies!r} are not known; pass some of {list(STRATEGIES)}."
         )
-    self._follow("resume", stream)
-    if not stream.ready:
-        return False
-    renewed = self._learns_kernel and renew_graph(self, stream)
-    values, make = np.atleast_1d(self.objective_), gram_once(self)
-    better = [
-        better_minimum(self, place, value, strategies, make)
-        for place, value in enumerate(values.tolist())
-    ]
-    stream.mark_rebuilt(consolidated=True)
-    return renewed or any(better)
+    return strategies
 
 
-def renew_graph(self, stream):
-    """Train under the kernel with the graph of the rows of now; whether that is another one."""
-    before, bound = self._deformed, self._lower_bound
-    self._lower_bound = None  # of another problem
-    try:
-        trained = trained_on_new_graph(self, stream)
-    except BREAKDOWNS:
-        trained = []
-    finally:  # as it was, until all machines have come to their end
-        kernel, self._deformed = self._deformed, before
-    if not trained:
-        self._lower_bound = bound
-        return False
-    self._deformed = kernel
-    for place, (part, (fresh, objectives)) in enumerate(zip(stream.parts, trained, strict=True)):
-        part.kernel = kernel
-        part.take_over(fresh)
-        keep_objectives(self, place, objectives)
-    return True
+def cheap_strategies(solver):
+    """Those that ``auto_consolidate`` takes."""
+    return _BY_ITSELF.get(solver, ("anneal", "batch", "one-sided"))
 
 
-def trained_on_new_graph(self, stream):
-    """Streams under the new kernel and their objectives; none if the kernel is the same."""
-    before, kernel = self._deformed, self._set_kernel(stream.rows(stream.places))
-    if not isinstance(kernel, Deformed) or kernel.is_equal(before):
-        return []
-    strategy, make = "row-by-row" if self.solver == "path" else "batch", gram_once(self)
-    trained = []
-    for place, part in enumerate(stream.parts):
-        fresh = part.fresh()
-        fresh.kernel = kernel
-        trained.append((fresh, train_afresh(self, fresh, place, strategy, make)))
-        if not fresh.done:
-            self._deadline.cut.append("the graph was not formed anew")
-            return []
-    return trained
+@dataclass
+class Consolidation:
+    """Looks for better minima of all paths of a stream, as its ``updater`` trains."""
 
+    updater: Updater
 
-def better_minimum(self, place, value, strategies, make_gram):
-    """Let one machine go to the best minimum that strategies find; whether that is better."""
-    part, kept = self._stream.parts[place], objectives_of(self, place)
-    best, lowest = None, value - _LOWER * abs(value)
-    for name in strategies:
-        if self._deadline.is_over():
-            self._deadline.cut.append(f"{name!r} was not tried for a better minimum")
-            continue
+    def improve(self, values, strategies):
+        """Let every path go to the best minimum that strategies find; whether one is better.
+
+        ``values`` are those of (1) for each path now.
+        """
+        better = [
+            self._improve(place, path, value, strategies)
+            for place, (path, value) in enumerate(
+                zip(self.updater.stream.paths, values, strict=True)
+            )
+        ]
+        self.updater.stream.mark_rebuilt(consolidated=True)
+        return any(better)
+
+    def _improve(self, place, path, value, strategies):
+        updater, cut = self.updater, self.updater.deadline.cut
+        best, lowest = None, value - _LOWER * abs(value)
+        for name in strategies:
+            if updater.deadline.is_over():
+                cut.append(f"{name!r} was not tried for a better minimum")
+                continue
+            try:
+                fresh, objectives = self._tried(place, path, name)
+            except BREAKDOWNS:
+                continue
+            if not fresh.done:
+                cut.append(f"{name!r} for a better minimum did not come to its end")
+                continue
+            value = fresh.certificate(fresh.standing())[0]
+            if value < lowest:
+                best, lowest = (fresh, objectives), value
+        if best is not None:
+            path.take_over(best[0])
+            updater.record = updater.record.with_objectives(place, best[1])
+        return best is not None
+
+    def _tried(self, place, path, name):
+        """Another path by one strategy, and the objectives of its training."""
+        updater, before = self.updater, self.updater.record
+        if name == "anneal":
+            return path.annealed(), before.objectives[place]
+        fresh = path.fresh()
+        found = updater.train_afresh(fresh, name)
+        if found is None:
+            return fresh, []
+        after = before.with_training(place, found).bounded_by(before.bound)
+        updater.record = after.with_objectives(place, before.objectives[place])
+        return fresh, found.objectives
+
+    def renew(self, kernel, strategy):
+        """Train all paths under another ``kernel``, if it is another one; whether it was done."""
+        updater, stream = self.updater, self.updater.stream
+        if not isinstance(kernel, Deformed) or kernel.is_equal(stream.kernel):
+            return False
+        record, trained = updater.record.without_bound(), []  # a bound of another problem
         try:
-            if name == "anneal":
-                fresh, objectives = part.annealed(), kept
-            else:
-                fresh, bound = part.fresh(), self._lower_bound
-                objectives = train_afresh(self, fresh, place, name, make_gram)
-                self._lower_bound = highest(bound, self._lower_bound)
+            for place, path in enumerate(stream.paths):
+                fresh = path.fresh(kernel)
+                found = updater.train_afresh(fresh, strategy)
+                if not fresh.done:
+                    updater.deadline.cut.append("the graph was not formed anew")
+                    return False
+                record = (
+                    record.with_objectives(place, []) if found is None
+                    else record.with_training(place, found)
+                )  # fmt: skip
+                trained.append(fresh)
         except BREAKDOWNS:
-            continue
-        if not fresh.done:
-            self._deadline.cut.append(f"{name!r} for a better minimum did not come to its end")
-            continue
-        value = fresh.certificate(fresh.standing())[0]
-        if value < lowest:
-            best, lowest = (fresh, objectives), value
-    if best is not None:
-        part.take_over(best[0])
-        keep_objectives(self, place, best[1])
-    return best is not None
-
-
-def train_afresh(self, fresh, place, strategy, make_gram):
-    """Begin a stream without a path; the objectives of its batch training."""
-    if strategy in ("batch", "one-sided"):
-        signs = None if strategy == "batch" else one_sided(fresh)
-        objectives = train_batch(self, fresh, place, make_gram, signs)
-        fresh.begin()
-        return objectives
-    fresh.begin(_BUILDS[strategy])
-    return []
-
-
-def highest(*bounds):
-    """The best of lower bounds of one problem, None for none; NaN where a machine has none."""
-    known = [bound for bound in bounds if bound is not None]
-    return None if not known else np.fmax.reduce(np.array(known, dtype=float))
+            return False
+        for path, fresh in zip(stream.paths, trained, strict=True):
+            path.take_over(fresh)
+        updater.record = record
+        return True

@@ -7,27 +7,21 @@ import numpy as np
 from ...kernels import centered
 from ...labels.semi_supervised import sides
 from ...training.semi_supervised.data import S3VMData
-from .solution import held_gram, solution_of_fit, train_each
 
 
-def is_enough(self, rows):
-    """Whether labelled ``FitRows`` decide everything."""
-    return self.C_star == 0 and self.balance is False and not rows.is_matrix
+def trained(trainer, certifier, rows, given, problems, shift, callback):
+    """The ``S3VMSolution`` of every function over all rows, the data, and the ``Solution``.
 
-
-def trained(self, rows, given, problems, shift, callback):
-    """The ``S3VMSolution`` of every machine over all rows, the data, and the ``Solution``.
-
-    ``given`` are labels of all rows, counted or not.
+    ``given`` are labels of all ``FitRows``, counted or not.
     """
     label = given[rows.indices]
     known, some = np.flatnonzero(label), rows.without(given == 0)
-    gram = held_gram(self, centered(some.X, shift))
-    several = sides(label[known], len(self.classes_))
+    gram = trainer.gram(certifier.kernel, centered(some.X, shift))
+    several = sides(label[known], certifier.n_classes)
     data = S3VMData.each(gram, problems, several, some.weights)
-    found = train_each(self, data, callback)
-    solution = solution_of_fit(self, found, data, some, label[known], shift)
-    values = solution.function(rows.X, n_jobs=self.n_jobs).reshape(len(label), -1)
+    found = trainer.train(data, callback)
+    solution = certifier.trained(found, data, some, label[known], shift)
+    values = solution.function(rows.X, n_jobs=certifier.n_jobs).reshape(len(label), -1)
     whole = [_of_all(one, known, f) for one, f in zip(found, values.T, strict=True)]
     return whole, data, found, solution
 

@@ -1,0 +1,1 @@
+"""Parts of every estimator with a kernel, one for each responsibility."""

@@ -1,0 +1,78 @@
+"""What an estimator says of how its training went: warnings, and lines on the way."""
+
+from math import isnan
+
+from sklearn.exceptions import ConvergenceWarning
+
+from ..._warn import warn
+from ...problem.convexity import STATIONARY
+from ...solvers import Status
+
+_ADVICE = {
+    Status.MAX_ITER: "raise max_iter, or tol if this accuracy is enough",
+    Status.MAX_TIME: "raise max_time, or tol if this accuracy is enough",
+    Status.STALLED: "raise tol, or scale the columns: rounding prevents further progress",
+    Status.STOPPED: "fit again without the callback that stopped it",
+}
+
+
+def report_status(name, result, tol, gap, deadline):
+    """Warn when the tolerance was not reached, or ``gap`` is NaN; pass Ctrl-C on.
+
+    Parameters
+    ----------
+    name : str
+        Name of the estimator's class.
+    result : Result
+        What a solver came to.
+    tol : float
+        The tolerance that was asked for.
+    gap : float
+        The duality gap; NaN where the kernel makes the problem not convex.
+    deadline : Deadline
+        That of the call, with what it has cut short.
+    """
+    for message in _warnings_about(name, result, tol, gap, deadline.cut):
+        warn(message, ConvergenceWarning)
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    if not result.converged:
+        deadline.cut.clear()
+
+
+def _warnings_about(name, result, tol, gap, cut):
+    status = result.status
+    if status is Status.INTERRUPTED:
+        return [
+            f"fit was interrupted at a KKT violation of {result.violation:.3g} (tolerance "
+            f"{tol:.3g}); the estimator holds the feasible solution reached so far."
+        ]
+    messages = []
+    if not result.converged:
+        messages.append(
+            f"{name} stopped early ({status.value}) at a KKT violation "
+            f"of {result.violation:.3g} after {result.n_iter} iterations; {_ADVICE[status]}."
+            + "".join(f" Besides, {part}." for part in cut)
+        )
+    if isnan(gap):
+        messages.append(f"{name} {STATIONARY}")
+    return messages
+
+
+def reporter(name, callback, verbose):
+    """A callback that prints a line per round as well, if so ``verbose``."""
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback is {callback!r}; pass a function of an entry, or None.")
+    if not verbose:
+        return callback
+
+    def report(entry):
+        n = entry.get("kernel_values")
+        values = "" if n is None else f", {n:.3g} kernel values"
+        print(
+            f"[{name}] round {entry['round']}: violation "
+            f"{entry['violation']:.3g}{values}, {entry['seconds']:.1f} s"
+        )
+        return callback is not None and callback(entry)
+
+    return report

@@ -1,0 +1,110 @@
+"""What an S3VM is given: labels, costs and shares, checked and as its problems take them."""
+
+from collections.abc import Mapping
+from numbers import Real
+
+import numpy as np
+
+from ..._warn import warn
+from ...labels.semi_supervised import places_of, read_semi_labels, read_shares
+from ...problem.semi_supervised import SemiSupervised
+
+
+def refuse_no_labels(name, y):
+    """Refuse to fit an estimator of some name without labels."""
+    if y is None:
+        raise ValueError(
+            f"{name} requires y to be passed, but the target y is None: pass "
+            "the classes of the labelled rows, missing for the others."
+        )
+
+
+def read_labels(y, unlabeled):
+    """Labels of rows by number, and the classes."""
+    given, classes, doubtful = read_semi_labels(y, unlabeled)
+    if doubtful:
+        warn(
+            f"y has two values only, {classes[0]} and {classes[1]}: both are taken for classes "
+            "and no row for unlabelled. Pass unlabeled=None to say so, or NaN for unlabelled "
+            "rows.",
+            UserWarning,
+        )
+    return given, classes
+
+
+def check_each_has_labels(label, classes):
+    """Refuse weights that leave a class without labels."""
+    missing = np.setdiff1d(np.arange(len(classes)), places_of(label, len(classes)))
+    if len(missing):
+        left = "labels of one class only"
+        if len(classes) > 2:
+            left = f"no label of the class {classes[missing[0]]}"
+        raise ValueError(
+            f"sample_weight leaves {left}; give some labelled rows of each class a weight > 0."
+        )
+
+
+def problems_of(C, C_star, balance, shares, classes):
+    """What the function of two classes minimises, or each of several.
+
+    ``balance`` is the parameter, and ``shares`` are those of the class ratio, or None.
+    """
+    n = 1 if len(classes) == 2 else len(classes)
+    means = [balance] * n
+    if shares is not None and not isinstance(balance, bool | np.bool_):
+        raise ValueError(
+            f"balance={balance!r} and class_ratio both say what the unlabelled rows are; leave "
+            "one of them at its default."
+        )
+    if isinstance(balance, Mapping):
+        shares = read_shares(balance, classes)
+    if shares is not None and balance is not False:
+        means = [float(2.0 * share - 1.0) for share in shares][-n:]
+    elif n > 1 and not isinstance(balance, bool | np.bool_):
+        raise ValueError(
+            f"balance={balance!r} is a mean of f, and of {n} classes each has its own; pass True "
+            "for the shares of the labels, False, or a dict {class: share}."
+        )
+    C_star = cost_of_unlabelled(C_star, len(classes))
+    return [SemiSupervised(float(C), C_star, mean) for mean in means]
+
+
+def cost_of_unlabelled(C_star, n_classes):
+    """C* of the function of each class: so many together charge a row as two do."""
+    return float(C_star) * min(1.0, 2.0 / n_classes)
+
+
+def read_costs(C, C_star):
+    """Refuse costs that ``reprice`` cannot take."""
+    for name, value, allowed in (("C", C, "> 0"), ("C_star", C_star, ">= 0")):
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if not is_number or not 0 <= value < np.inf or (value == 0 and name == "C"):
+            raise ValueError(f"{name}={value!r} is no price; pass a number {allowed}.")
+
+
+def refuse_what_has_no_path(kernel, some_left_out):
+    """Refuse rows that a path cannot hold."""
+    if kernel == "precomputed":
+        raise ValueError(
+            "kernel='precomputed' cannot follow rows that come and go, for want of their "
+            "kernel values; pass rows and a kernel or a callable, or use solver='cccp'."
+        )
+    if some_left_out:
+        raise ValueError(
+            "sample_weight leaves out rows of weight <= 0, which a path cannot hold; "
+            "leave these rows out of X."
+        )
+
+
+def check_new_classes(class_ratio, balance):
+    """Refuse to add classes where shares are given, which say nothing of these."""
+    if class_ratio is not None:
+        raise ValueError(
+            f"class_ratio={class_ratio!r} says nothing of a class that is new; fit again, "
+            "with a share for each class if they are given."
+        )
+    if not isinstance(balance, bool | np.bool_):
+        raise ValueError(
+            f"balance={balance!r} says nothing of a class that is new; fit again with a "
+            "share for each class, or with balance=True."
+        )

@@ -1,0 +1,147 @@
+"""How an S3VM follows its rows: paths where they lead on, batch training where they don't."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..._warn import warn
+from ...gram import make_gram
+from ...problem.convexity import curvature_missing
+from ...streams.semi_supervised import BREAKDOWNS, S3VMStream
+from ...training.semi_supervised.beginning import by_C_star, row_by_row
+from ...training.semi_supervised.branching import search_near_last, unproven
+from ...training.semi_supervised.record import TrainingRecord
+from ..machine.status import report_status
+from ..rows import warn_of_lost_digits
+
+# Strategies of ``consolidate`` that build a path, instead of training at once.
+_BUILDS = {"C_star": by_C_star, "row-by-row": row_by_row}
+
+
+@dataclass
+class Updater:
+    """Lets the paths of a stream follow their rows, and keeps the ``record`` of trainings.
+
+    ``begins_by_training`` tells whether paths begin at the outcome of batch training, else row by
+    row. It lives for one call, in which rows stay what they are.
+    """
+
+    name: str  # of the estimator
+    stream: S3VMStream
+    make_trainer: Callable
+    record: TrainingRecord
+    tol: float
+    deadline: Any
+    begins_by_training: bool = True
+
+    @cached_property
+    def trainer(self):
+        """The ``Trainer``, which most updates have no need of."""
+        return self.make_trainer()
+
+    def catch_up(self, name, max_steps=None):
+        """Let all paths follow their rows in an operation; whether they are at their end."""
+        stream, done = self.stream, True
+        last = stream.n_steps + (max_steps or 0)
+        for place, path in enumerate(stream.paths):
+            left = None if max_steps is None else max(0, last - stream.n_steps)
+            done &= self._follow(path, place, name, left)
+        if done:
+            stream.settle()
+        rough = stream.lost_to_rounding(self.tol) if done else 0.0
+        if rough:
+            warn(
+                f"{name} ended at a KKT violation of {rough:.3g}: kernel values are so large that "
+                "rounding hides the minimum. Scale the columns, and look for odd values.",
+                ConvergenceWarning,
+            )
+        return done
+
+    def _follow(self, path, place, name, max_steps):
+        try:
+            begun = path.has_path or path.has_start
+            if not begun and self.begins_by_training and path.ready:
+                found = self.train(path)
+                self.record = self.record.with_training(place, found)
+                path.mark_rebuilt()
+            return path.run(max_steps)
+        except BREAKDOWNS as error:
+            self._train_again(path, place, name, error)
+            return True
+
+    def _train_again(self, path, place, name, error):
+        """After a breakdown: a minimum from the last signs, or else from scratch.
+
+        Should no path begin there either, the batch solution stands until the next operation.
+        """
+        warn(
+            f"the path broke down during {name} ({error}); trained again from its last state, by "
+            f"batch training. Scaling the columns may prevent this.",
+            ConvergenceWarning,
+        )
+        signs = path.last_signs()
+        for sign in [None] if signs is None else [signs, None]:
+            found = self.train(path, sign)
+            self.record = self.record.with_training(place, found)
+            with suppress(*BREAKDOWNS):
+                path.begin()
+                break
+
+    def train(self, path, signs_before=None):
+        """The ``S3VMSolution`` of batch training, at which the path will begin."""
+        data = path.training_data(partial(self.trainer.shared_gram, path.kernel))
+        (found,) = self.trainer.train([data], signs_before=signs_before)
+        path.start_from(found, done=bool(found.result.converged))
+        warn_of_training(self.name, [found], data.gram, self.tol, self.deadline)
+        return found
+
+    def train_afresh(self, fresh, strategy):
+        """Begin a path that is ``fresh``; the ``S3VMSolution`` of its training, if any."""
+        if strategy not in ("batch", "one-sided"):
+            fresh.begin(_BUILDS[strategy])
+            return None
+        signs = None if strategy == "batch" else one_sided(*fresh.training_labels)
+        found = self.train(fresh, signs)
+        fresh.begin()
+        return found
+
+    def search_near_newest(self, path, n_neighbors):
+        """The ``Search`` of signs around the newest row; the path goes on from better ones."""
+        places = path.rows.places
+        gram = make_gram(
+            path.kernel, path.state.kernel_rows(places), dtype=np.float64,
+            n_jobs=self.stream.n_jobs,
+        )  # fmt: skip
+        search = search_near_last(
+            gram, path.machine, *path.training_labels, path.standing().at(places), n_neighbors,
+            self.trainer.settings(),
+        )  # fmt: skip
+        self.record = self.record.with_search(search.n_nodes)
+        if search.solution is not None:
+            path.restart_at(search.solution)
+        return search
+
+
+def one_sided(label, weight):
+    """Signs of rows, those without a label on the side of most labels; 0 for labelled ones."""
+    return np.where(label == 0, 1.0 if label @ weight > 0 else -1.0, 0.0)
+
+
+def warn_of_training(name, found, gram, tol, deadline):
+    """Warn when the tolerance was not reached, or the global minimum is not proven.
+
+    ``found`` are the ``S3VMSolution`` of every function, over the rows of ``gram``.
+    """
+    worst = next((one for one in found if not one.result.converged), found[0])
+    message = unproven(worst)
+    if message is None:
+        gaps = [curvature_missing(gram, one.result.a) for one in found]
+        report_status(name, worst.result, tol, float(np.sum(gaps)), deadline)
+        warn_of_lost_digits(gram, worst.result.a[: gram.n], 1.0, tol)
+    else:
+        warn(message, ConvergenceWarning)
