@@ -176,7 +176,7 @@ def table_with_labels(folder, name, seed, n_unlabeled):
         rows = rng.permutation(len(y))[: LABELS + n_unlabeled]
         if 0 < y[rows[:LABELS]].sum() < LABELS:
             break
-    X, _ = pu_data._scaled(source.scaling, X[rows].astype(float), X[:1].astype(float))
+    X, _ = pu_data.scaled(source.scaling, X[rows].astype(float), X[:1].astype(float))
     return X, np.where(np.arange(len(rows)) < LABELS, y[rows], -1), y[rows]
 
 

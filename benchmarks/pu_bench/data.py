@@ -90,7 +90,7 @@ def draw_real(folder, name, seed, n_positive=100, n_unlabeled=3000, n_test=5000)
     labelled, rest = label_some(y, n_positive, rng)
     unlabeled, test = np.split(rest[: n_unlabeled + n_test], [n_unlabeled])
     train = np.concatenate([labelled, unlabeled])
-    X_train, X_test = _scaled(source.scaling, X[train].astype(float), X[test].astype(float))
+    X_train, X_test = scaled(source.scaling, X[train].astype(float), X[test].astype(float))
     truth = y[unlabeled]
     return Draw(X_train, n_positive, truth, X_test, y[test], float(truth.mean()))
 
@@ -102,7 +102,9 @@ def label_some(positive, n_positive, rng):
     return labelled, rng.permutation(rest)
 
 
-def _scaled(scaling, train, test):
+def scaled(scaling, train, test=None):
+    """Rows as a set's ``scaling`` says, by the first ones."""
+    test = train if test is None else test
     if scaling == "pixels":
         return train / 255.0, test / 255.0
     if scaling == "none":

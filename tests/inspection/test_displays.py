@@ -8,6 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM
 from fewlabels.inspection import (
+    BiasSensitivityDisplay,
     BoundaryDisplay,
     ConvergenceDisplay,
     LatencyDisplay,
@@ -122,6 +123,17 @@ def test_prior_sensitivity_draws_its_table(rows):
     assert display.table["prior"].tolist() == [0.2, 0.3, 0.4]
     shares = display.ax_.lines[1].get_ydata()
     assert np.array_equal(shares, display.table["share_positive"])
+
+
+def test_bias_sensitivity_draws_its_table(rows):
+    X, truth = rows
+    y = (truth == 1) & (np.arange(120) % 2 == 0)
+    display = BiasSensitivityDisplay.from_estimator(PUSVM(prior=0.3), X, y, [1.5, 3.0])
+    assert display.table["bias"].tolist() == [1.0, 1.5, 3.0]
+    low, high = (line.get_ydata() for line in display.ax_.lines)
+    assert np.array_equal(low, display.table["prior_low"])
+    assert np.array_equal(high, display.table["prior_high"])
+    assert display.ax_.get_xlim() == (1.0, 3.0)
 
 
 @pytest.mark.parametrize(

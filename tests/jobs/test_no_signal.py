@@ -8,10 +8,15 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from fewlabels import fit_table, jobs
+from fewlabels import PUSVM, fit_table, jobs
 from fewlabels.cli import app
 from fewlabels.io.models.files import read_metadata
+from fewlabels.io.models.machines import cautions
+from fewlabels.jobs.training import testing
 from fewlabels.jobs.training.testing import _contradiction_words
+from fewlabels.model_selection import LabelledAtRandomTest
+from fewlabels.model_selection.permutation import PermutationTest
+from fewlabels.report.evidence import testing as evidence
 from fewlabels.report.evidence.testing import _contradiction
 
 HEADLINE = "No signal: the features do not separate "
@@ -150,6 +155,39 @@ def test_a_prior_that_contradicts_the_labels():
     assert "probability" not in findings.rankings[0].rows and not findings.rates
     given = fit_table(table, "t", prior=0.25, **FAST)
     assert given.metadata["training"]["prior_contradiction"] is None
+    # With a known prior, the labels themselves are found not to be random.
+    labels = given.metadata["training"]["labels_at_random"]
+    assert labels["rejected"] and labels["p_value"] <= 0.05 and labels["prior_is_known"]
+    start = "The labelled rows are not a random sample of 'yes' (p = 0.02): obvious ones were "
+    assert labels["caution"].startswith(start)
+    assert repr(given).startswith(start) and repr(given.report).startswith(start)
+    assert given.report.contents.findings.rates
+
+
+def test_random_labels_are_not_called_biased():
+    rng = np.random.default_rng(1)
+    positive = rng.random(600) < 0.3
+    X = rng.normal(size=(600, 3)) + 3.0 * positive[:, None]
+    labels = np.where(positive & (rng.random(600) < 0.3), "yes", "")
+    table = pd.DataFrame(X, columns=list("abc")).assign(t=labels)
+    found = fit_table(table, "t", prior=positive[labels == ""].mean(), **FAST)
+    told = found.metadata["training"]["labels_at_random"]
+    assert not told["rejected"] and "caution" not in told
+    assert "random sample of 'yes'" not in repr(found)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_what_a_rejected_test_says(known):
+    result = LabelledAtRandomTest(True, 0.02, 0.01, 0.5, 0.3, 0.2, known, 0.05, 50, 500, 99)
+    signal = PermutationTest(0.9, 0.8, 0.95, "signal", 50)
+    facts = testing.tests_facts(
+        evidence.Tests(signal, labels=result), PUSVM(), {"positive": "yes"}
+    )
+    told = facts["labels_at_random"].get("caution") or facts["prior_contradiction"]
+    assert "unusual ones were labelled more often" in told
+    assert (facts["prior_contradiction"] is None) == known
+    assert ("Pass --prior SHARE" in told) != known
+    assert cautions(facts) == [told]
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,54 @@ def smallest_risk(K, positive, prior, lam, weight=None):
     return float(lam * x[:r] @ x[:r] + prior * in_p @ composite + in_u @ double_hinge(-f))
 
 
+def bounded_risk(K, positive, coef, bias, prior, lam, bound, weight=None):
+    """(4) where each positive row has its worst weight within a factor of ``bound``."""
+    in_p, in_u = shares(positive, weight)
+    margin = K @ coef
+    f = margin + bias
+    worst = np.maximum(-f / bound, -f * bound)
+    return float(lam * coef @ margin + prior * in_p @ worst + in_u @ double_hinge(-f))
+
+
+def smallest_bounded_risk(K, positive, prior, lam, bound, weight=None):
+    """The smallest value of ``bounded_risk``, by an interior-point solver."""
+    in_p, in_u = shares(positive, weight)
+    ours, others = np.flatnonzero(positive), np.flatnonzero(~positive)
+    p, m = len(ours), len(others)
+    values, vectors = np.linalg.eigh(K)
+    used = values > 1e-12 * values.max()
+    L = vectors[:, used] * np.sqrt(values[used])
+    r = L.shape[1]
+    # Variables z, b, a slack per unlabelled and per positive row.
+    cost = np.concatenate([np.zeros(r + 1), in_u[others], prior * in_p[ours]])
+    F = np.hstack([L, np.ones((len(L), 1))])
+    at_u = np.hstack([-np.eye(m), np.zeros((m, p))])
+    at_p = np.hstack([np.zeros((p, m)), -np.eye(p)])
+    A = np.vstack(
+        [
+            np.hstack([np.zeros((m, r + 1)), at_u]),
+            np.hstack([F[others], at_u]),
+            np.hstack([F[others] / 2, at_u]),
+            np.hstack([-F[ours] / bound, at_p]),
+            np.hstack([-F[ours] * bound, at_p]),
+        ]
+    )
+    b = np.concatenate([np.zeros(2 * m), np.full(m, -0.5), np.zeros(2 * p)])
+    P = np.zeros((r + 1 + m + p,) * 2)
+    P[np.arange(r), np.arange(r)] = 2.0 * lam
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    solution = clarabel.DefaultSolver(
+        sp.csc_matrix(P), cost, sp.csc_matrix(A), b, [clarabel.NonnegativeConeT(len(b))], settings
+    ).solve()
+    assert str(solution.status) in ("Solved", "AlmostSolved", "InsufficientProgress")
+    z, intercept = np.array(solution.x)[:r], float(solution.x[r])
+    f = L @ z + intercept
+    worst = np.maximum(-f / bound, -f * bound)
+    return float(lam * z @ z + prior * in_p @ worst + in_u @ double_hinge(-f))
+
+
 def dual_value(K, positive, sigma, prior, lam, weight=None):
     """What (6) says of (4): a number below its optimum for every feasible sigma, delta.
 

@@ -1,6 +1,7 @@
 """Estimators of the class prior, and of class ratios among unlabelled rows."""
 
 from ..labels.positive_unlabelled import split_labels
+from .bounds import prior_bounds
 from .class_ratio import ClassRatio, label_shift, label_shift_em
 from .conventions import pooled_from_unlabeled, unlabeled_from_pooled
 from .estimate import METHODS, PriorEstimate, estimate_prior
@@ -17,6 +18,6 @@ from .methods.tice import TIcE
 __all__ = [
     "DEDPUL", "KM1", "KM2", "METHODS", "BestBin", "Blanchard", "ClassRatio", "LeeLiu", "PenL1",
     "PriorEstimate", "PriorEstimator", "SaturatedLogistic", "TIcE", "estimate_prior",
-    "label_shift", "label_shift_em", "pooled_from_unlabeled", "split_labels",
-    "unlabeled_from_pooled",
+    "label_shift", "label_shift_em", "pooled_from_unlabeled", "prior_bounds",
+    "split_labels", "unlabeled_from_pooled",
 ]  # fmt: skip

@@ -218,12 +218,42 @@ class PUDescriber:
         return (decision, data.weight_positive), (unlabeled, data.weight_unlabeled)
 
 
-def refuse_propensity(propensity):
-    """Refuse propensities of rows that aren't in memory."""
-    if propensity is not None:
+def check_loss(machine):
+    """Refuse a loss, solver and bias that don't go together."""
+    if machine.loss == "ramp" and machine.solver == "usmo":
         raise ValueError(
-            "propensity needs rows in memory as a NumPy array, a sparse matrix or a data frame; "
-            "pass a sample of the rows in one of these forms, or leave propensity out."
+            "solver='usmo' is for loss='double-hinge'; with loss='ramp' pass "
+            "solver='decomposition' or 'qp'."
+        )
+    if machine.bias > 1.0 and (machine.loss == "ramp" or machine.solver == "usmo"):
+        raise ValueError(
+            f"bias={machine.bias:g} is for loss='double-hinge' and solver='decomposition' or "
+            "'qp'; pass these, or bias=1."
+        )
+
+
+def can_be_updated(machine):
+    """Whether the solution of a PUSVM can follow its rows; refuses if not."""
+    if machine.loss == "ramp":
+        raise ValueError(
+            "loss='ramp' has many local minima, and updates are for machines with one; fit again, "
+            "or use loss='double-hinge'."
+        )
+    if machine.bias > 1.0:
+        raise ValueError(
+            f"a model with bias={machine.bias:g} doesn't follow rows that come and go; fit again, "
+            "or use bias=1."
+        )
+    return True
+
+
+def check_stored(machine, propensity):
+    """Refuse what needs rows in memory."""
+    given = ["propensity"] * (propensity is not None) + ["bias"] * (machine.bias > 1.0)
+    if given:
+        raise ValueError(
+            f"{' and '.join(given)} needs rows in memory as a NumPy array, a sparse matrix or a "
+            "data frame; pass a sample of the rows in one of these forms, or leave it out."
         )
 
 
@@ -279,7 +309,7 @@ def fit_settings(
         if machine.prior == "estimate":
             estimate = known
         found = within_time(machine, machine._fit_rows, rows, known, before)
-        before = machine.lam_, found
+        before = None if machine.bias > 1.0 else (machine.lam_, found)
     return machines
 
 

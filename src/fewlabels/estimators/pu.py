@@ -24,6 +24,7 @@ from ..training.positive_unlabelled.data import PUSettings
 from ..training.positive_unlabelled.leave_one_out import unlabeled_left_out
 from ..training.positive_unlabelled.losses import (
     double_hinge_solution,
+    solve_bounded,
     solve_double_hinge,
     solve_ramp,
 )
@@ -42,19 +43,11 @@ CONSTRAINTS: dict = {
     "loss": [StrOptions({"double-hinge", "ramp"})],
     "threshold": [StrOptions({"leave-one-out", "prior", "risk"})],
     "sampling": positive_unlabelled.SAMPLING,
+    "bias": [Interval(Real, 1.0, None, closed="left")],
     "solver": [StrOptions({"auto", "decomposition", "usmo", "qp"})],
     "pos_label": "no_validation",
     "probability": PROBABILITY,
 }
-
-
-def _refuse_ramp(machine):
-    if machine.loss == "ramp":
-        raise ValueError(
-            "loss='ramp' has many local minima, and updates are for machines with one; fit again, "
-            "or use loss='double-hinge'."
-        )
-    return True
 
 
 @dataclass(eq=False, repr=False)
@@ -104,6 +97,11 @@ class PUSVM(positive_unlabelled.PUMachine):
         left when some positives were labelled, so positives with large propensities are rare.
         A labelled row of propensity e then has weight (1 - e) / e instead of 1 / e, and an
         estimated prior follows from the propensities alone.
+    bias : float, default=1.0
+        Bound on selection bias, >= 1. The weight of each labelled row may be off by this factor
+        either way, and the worst weights count: a labelled row with f > 0 weighs 1 / ``bias``, one
+        with f < 0 weighs ``bias``. The problem stays convex. With ``bias > 1`` the model can't be
+        updated. See :func:`fewlabels.model_selection.bias_sensitivity`.
     loss : {"double-hinge", "ramp"}, default="double-hinge"
         "double-hinge" is ``max(-z, max(0, (1 - z) / 2))``, a convex problem. "ramp" is
         ``min(1, max(0, (1 - z) / 2))``, which limits the loss of wrong labels. It isn't convex:
@@ -226,6 +224,7 @@ class PUSVM(positive_unlabelled.PUMachine):
     verbose: bool = False
     probability: str | None = None
     sampling: str = "two-sample"
+    bias: float = 1.0
 
     # -- fitting -------------------------------------------------------------------
 
@@ -256,7 +255,7 @@ class PUSVM(positive_unlabelled.PUMachine):
         self._check_settings()
         place = place_of(self, X, sample_weight)
         if place is not None:
-            positive_unlabelled.refuse_propensity(propensity)
+            positive_unlabelled.check_stored(self, propensity)
             from .elsewhere.positive_unlabelled import fit_pu_elsewhere, read_positive
 
             positive, classes = read_positive(self, y, X.shape[0])
@@ -294,11 +293,7 @@ class PUSVM(positive_unlabelled.PUMachine):
 
     def _check_settings(self):
         check_prior(self.prior)
-        if self.loss == "ramp" and self.solver == "usmo":
-            raise ValueError(
-                "solver='usmo' is for loss='double-hinge'; with loss='ramp' pass "
-                "solver='decomposition' or 'qp'."
-            )
+        positive_unlabelled.check_loss(self)
 
     def _fit_rows(self, rows, prior, before=None, callback=None):
         """Solve; ``before`` is None or lambda and solution of a machine over the same rows."""
@@ -306,12 +301,15 @@ class PUSVM(positive_unlabelled.PUMachine):
         data, is_ramp = rows.data, self.loss == "ramp"
         lam = weight_of_norm(self.lam, float(data.weight_positive.sum()))
         engine = self._settings(self.tol, 0.0, callback)
-        settings = PUSettings(self.prior_, lam, self.solver, engine)
+        settings = PUSettings(self.prior_, lam, self.solver, engine, float(self.bias))
         if is_ramp:
             found = solve_ramp(data, settings)
+        elif self.bias > 1.0:
+            found, data = solve_bounded(data, settings)
+            rows = replace(rows, data=data)
         else:
             found = solve_double_hinge(data, settings, before)
-        is_held = not is_ramp and self.kernel != "precomputed"
+        is_held = not is_ramp and self.bias == 1.0 and self.kernel != "precomputed"
         solution = self._describer().solution(rows, found, lam, is_held)
         self._hold(self._stream_of(rows, found.result, solution) if is_held else None)
         self._keep(solution)
@@ -352,9 +350,9 @@ class PUSVM(positive_unlabelled.PUMachine):
 
     # -- updates -------------------------------------------------------------------
 
-    _FIXED = ("prior", "lam", "loss", "sampling", *KernelMachine._FIXED)
+    _FIXED = ("prior", "lam", "loss", "sampling", "bias", *KernelMachine._FIXED)
 
-    @available_if(_refuse_ramp)
+    @available_if(positive_unlabelled.can_be_updated)
     @fitting
     def partial_fit(
         self, X, y=None, classes=None, sample_weight=None, *, propensity=None
@@ -414,7 +412,7 @@ class PUSVM(positive_unlabelled.PUMachine):
 
     def _ready_stream(self):
         check_is_fitted(self)
-        _refuse_ramp(self)
+        positive_unlabelled.can_be_updated(self)
         return super()._ready_stream()
 
     def _read_new(self, X, y, sample_weight, propensity):

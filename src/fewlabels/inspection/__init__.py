@@ -9,10 +9,11 @@ from .convergence import ConvergenceDisplay
 from .explain import explain
 from .explanation import Explanation
 from .latency import LatencyDisplay
-from .paths import PriorSensitivityDisplay, RegularizationPathDisplay
+from .paths import BiasSensitivityDisplay, PriorSensitivityDisplay, RegularizationPathDisplay
 from .scores import ScoreDisplay
 
 __all__ = [
-    "BoundaryDisplay", "ConvergenceDisplay", "Explanation", "LatencyDisplay",
-    "PriorSensitivityDisplay", "RegularizationPathDisplay", "ScoreDisplay", "explain",
+    "BiasSensitivityDisplay", "BoundaryDisplay", "ConvergenceDisplay", "Explanation",
+    "LatencyDisplay", "PriorSensitivityDisplay", "RegularizationPathDisplay", "ScoreDisplay",
+    "explain",
 ]  # fmt: skip

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from ..model_selection import prior_sensitivity
+from ..model_selection import bias_sensitivity, prior_sensitivity
 from ._display import BLUE, GREY, ORANGE, Display, machine_of, name_of
 
 
@@ -44,6 +44,44 @@ class PriorSensitivityDisplay(Display):
         ax.plot(base["prior"], base["share_positive"], "o", markersize=12, fillstyle="none",
                 color=ORANGE, label="as fitted")  # fmt: skip
         ax.set(xlabel="class prior", ylabel="share of the rows compared")
+        ax.legend(fontsize="small")
+
+
+class BiasSensitivityDisplay(Display):
+    """How many decisions depend on the assumption that labels are random.
+
+    Made by :meth:`from_estimator`. ``table`` comes from
+    :func:`fewlabels.model_selection.bias_sensitivity`.
+    """
+
+    def __init__(self, table):
+        self.table = table
+
+    @classmethod
+    def from_estimator(cls, estimator, X, y, bias, *, ax=None):
+        """Refit with each bound and draw.
+
+        Parameters
+        ----------
+        estimator, X, y, bias
+            As in :func:`fewlabels.model_selection.bias_sensitivity`.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; None makes a new figure.
+        """
+        return cls(bias_sensitivity(estimator, X, y, bias).table).plot(ax=ax)
+
+    def _draw(self, ax):
+        table, n = self.table, float(self.table.iloc[0][["positive", "negative"]].sum())
+        positive, negative = table["positive"] / n, table["negative"] / n
+        x = table["bias"]
+        ax.fill_between(x, 0.0, positive, color=ORANGE, label="positive whatever the weights")
+        ax.fill_between(x, positive, 1.0 - negative, color=GREY, alpha=0.4, label="undecided")
+        ax.fill_between(x, 1.0 - negative, 1.0, color=BLUE, label="negative whatever the weights")
+        for side in ("prior_low", "prior_high"):
+            ax.plot(x, table[side], ":", color="black",
+                    label="range of the prior" if side == "prior_low" else None)  # fmt: skip
+        ax.set(xlabel="bound on selection bias", ylabel="share of the rows", ylim=(0.0, 1.0))
+        ax.set(xlim=(float(x.min()), float(x.max())))
         ax.legend(fontsize="small")
 
 

@@ -102,15 +102,23 @@ class DoubleHingeOverAll(DoubleHinge):
     ``min_s s'Ks/2 - sum_u min(s_u, c2_u - s_u)``, ``sum s = 0``, ``s_i = -c1 p w_i / W`` for
     positive rows, which weigh ``weight_positive``, W, together. The mass is that of the others.
     No mean kernel value has to be known first.
+
+    With a ``bias`` of B, each positive row has the worst weight between w_i / B and B w_i. Its
+    loss is ``max(-f / B, -B f)``, and its variable may be anywhere in that range.
     """
 
     weight_positive: float = 1.0
+    bias: float = 1.0
 
     def stated(self, rows, mass):
         weight, fixed = rows["weight"], np.asarray(rows["positive"], dtype=bool)
         half = weight / (4.0 * self.lam * mass)
         at = -self.prior / (2.0 * self.lam) * weight / self.weight_positive
-        ends = (np.where(fixed, at, end) for end in (0.0, half, 2.0 * half))
+        factors = self.bias, 1.0, 1.0 / self.bias
+        ends = (
+            np.where(fixed, factor * at, end)
+            for factor, end in zip(factors, (0.0, half, 2.0 * half), strict=True)
+        )
         bend = np.where(fixed, 0.0, 1.0)
         return Penalty.kinked(*ends, -bend, bend, len(weight)), 0.0
 

@@ -114,11 +114,17 @@ class Curves:
         other.weight_p = weight * (weight.sum() / (weight @ weight))
         return other
 
+    def _of_all(self):
+        return self.priors([(np.arange(len(self.bin_p)), np.arange(len(self.bin_u)))], _POWER)
+
+    def prior(self):
+        """The estimate from all rows."""
+        prior, weight = self._of_all()
+        return float(np.sum(weight * prior))
+
     def posterior(self):
         """P(positive | score) of the unlabelled rows, shape (n_unlabelled,)."""
-        everything = np.arange(len(self.bin_p)), np.arange(len(self.bin_u))
-        _, weight = self.priors([everything], _POWER)
-        return (weight[0] @ self.curve)[self.bin_u]
+        return (self._of_all()[1][0] @ self.curve)[self.bin_u]
 
     def _counts(self, bins, weights):
         pairs = zip(bins, weights, strict=True)

@@ -81,7 +81,11 @@ def no_signal(training):
 def cautions(training):
     """What to say of a training before anything else: sentences without their full stops."""
     signal = training.get("signal") or {}
-    told = (training.get("prior_contradiction"), signal.get("headline"), signal.get("caution"))
+    labels = training.get("labels_at_random") or {}
+    told = (
+        training.get("prior_contradiction"), signal.get("headline"), labels.get("caution"),
+        signal.get("caution"),
+    )  # fmt: skip
     return [sentence for sentence in told if sentence]
 
 

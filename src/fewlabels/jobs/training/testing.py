@@ -34,11 +34,38 @@ def test_model(fitted, X, y, deadline):
 def tests_facts(tests, estimator, facts):
     """What a model keeps of its ``Tests``."""
     if tests is None:
-        return {"signal": None, "prior_contradiction": None}
+        return {"signal": None, "prior_contradiction": None, "labels_at_random": None}
+    contradiction = _contradiction_words(tests.contradiction, estimator, facts)
+    labels = tests.labels
+    told = None if labels is None else labels._asdict()
+    if labels is not None and labels.rejected:
+        told["caution"] = _selection_words(labels, facts)
+        if not labels.prior_is_known:
+            contradiction = contradiction or told.pop("caution")
     return {
         "signal": _signal_facts(tests, facts),
-        "prior_contradiction": _contradiction_words(tests.contradiction, estimator, facts),
+        "prior_contradiction": contradiction,
+        "labels_at_random": told,
     }
+
+
+def _selection_words(labels, facts):
+    """The sentence on labelled rows that aren't a random sample."""
+    name = quoted(facts["positive"])
+    which = "obvious" if labels.shift > 0.5 else "unusual"
+    found = (
+        f"The labelled rows are not a random sample of {name} (p = {labels.p_value:.2g}): {which} "
+        "ones were labelled more often"
+    )
+    if labels.prior_is_known:
+        return (
+            f"{found}, if {labels.prior:.2g} of the unlabelled rows are {name}. Counts and error "
+            "rates may be wrong, the ranking hardly; see the guide on labels that aren't random"
+        )
+    return (
+        f"{found}. Pass --prior SHARE if you know the share of {name}, or review the top-ranked "
+        "rows. The report omits everything that depends on the estimated share"
+    )
 
 
 def _signal_facts(tests, facts):

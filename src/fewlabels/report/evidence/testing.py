@@ -1,9 +1,11 @@
 """Whether a fitted model beats chance, and whether its prior agrees with its labels."""
 
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...model_selection import labelled_at_random_test
 from ...model_selection.comparison.run import sample
 from ...model_selection.permutation import NO_SIGNAL, permutation_test
 from .held_out import cross_fit_classes, cross_fit_positive
@@ -14,6 +16,9 @@ _MOST_LABELLED, MOST_ASKED = 1500, 20_000
 # An estimated prior contradicts labels if its threshold misses most of the held-out labelled rows
 # although these rank this high.
 _FOUND, _HIGH = 0.5, 0.75
+# The test of the labels: rows of either kind that it needs, its draws, seconds per row and those
+# of the largest sample.
+_FEWEST_LABELS, _DRAWS, _SECONDS_PER_ROW, _MOST_SECONDS = 20, 99, 1.5e-3, 3.0
 # Fewer positive unlabelled rows than this are none.
 _NONE = 0.75
 # So does one whose interval reaches from none to a small share, if the threshold finds no more
@@ -27,13 +32,15 @@ class Tests(NamedTuple):
 
     ``signal`` is a ``PermutationTest``, or None, and ``reason`` says why. ``contradiction`` is how
     many held-out labelled rows lie above the threshold, of how many, where an estimated prior
-    contradicts them. ``held`` are the ``HeldOut`` scores, if they are of all rows.
+    contradicts them. ``held`` are the ``HeldOut`` scores, if they are of all rows. ``labels`` is a
+    ``LabelledAtRandomTest``, or None.
     """
 
     signal: Any = None
     contradiction: tuple[int, int] | None = None
     held: Any = None
     reason: str = ""
+    labels: Any = None
 
     @property
     def silences(self):
@@ -65,8 +72,27 @@ def tested(estimator, X, y, deadline, seconds=0.0):
     signal = permutation_test(held.scores, kinds, parts, held.planned, int(np.sum(labelled)))
     if signal is None:
         return Tests(reason="no labelled row could be held out together with one of another kind")
-    contradiction = None if of_classes else _contradiction(estimator, held, kinds, signal)
-    return Tests(signal, contradiction, held if held.is_complete and not is_sample else None)
+    all_held = held if held.is_complete and not is_sample else None
+    if of_classes:
+        return Tests(signal, None, all_held)
+    labels = labels_test(estimator, X, y, deadline) if signal.found else None
+    contradiction = _contradiction(estimator, held, kinds, signal)
+    return Tests(signal, contradiction, all_held, labels=labels)
+
+
+def labels_test(estimator, X, y, deadline):
+    """The ``LabelledAtRandomTest`` of a model's rows; None without time, or with few labels.
+
+    A prior that was given counts as known. A model with propensities needs no random labels.
+    """
+    labelled = y == 1
+    few = min(np.sum(labelled), np.sum(~labelled)) < _FEWEST_LABELS
+    weighed = getattr(estimator, "propensity_weights_", None) is not None
+    seconds = min(_MOST_SECONDS, _SECONDS_PER_ROW * len(y))
+    if few or weighed or deadline.left() < seconds:
+        return None
+    prior = estimator.prior if isinstance(estimator.prior, Real) else "estimate"
+    return labelled_at_random_test(X, labelled, prior=prior, n_draws=_DRAWS)
 
 
 def _contradiction(estimator, held, kinds, signal):

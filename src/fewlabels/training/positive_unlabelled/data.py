@@ -44,6 +44,13 @@ class PUData:
         self.weight_unlabeled = weight[self.unlabeled]
         self.share_positive = self.weight_positive / self.weight_positive.sum()
 
+    def weighed(self, factor):
+        """The same, with other factors of the positive rows."""
+        options = {"float64": self.float64, "gathered": self.gathered, "factor": factor}
+        positive = np.zeros(self.X.shape[0], dtype=bool)
+        positive[self.positive] = True
+        return PUData(self.X, positive, self.weight, self.kernel, self.n_jobs, **options)
+
     @cached_property
     def gram(self):
         """K over the unlabelled rows."""
@@ -191,12 +198,16 @@ class PURows:
 
 @dataclass(frozen=True)
 class PUSettings:
-    """Parameters of a fit as numbers; ``engine`` has tolerance, limits, callback and seed."""
+    """Parameters of a fit as numbers; ``engine`` has tolerance, limits, callback and seed.
+
+    Weights of positive rows may be off by a factor of ``bias``.
+    """
 
     prior: float
     lam: float
     solver: str = "auto"
     engine: Settings = field(default_factory=Settings)
+    bias: float = 1.0
 
 
 @dataclass

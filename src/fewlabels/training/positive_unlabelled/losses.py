@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...problem import Penalty, one_class, pu_ramp_step
+from ...problem import DualProblem, Penalty, one_class, pu_ramp_step
 from ...problem.convexity import supported_gap
-from ...problem.positive_unlabelled import DoubleHinge
+from ...problem.positive_unlabelled import DoubleHinge, DoubleHingeOverAll
 from ...solvers import REFERENCE_SOLVERS, solve_decomposition
 from ...solvers.cccp import solve_cccp
 from ...solvers.warm import warm_start
@@ -39,6 +39,39 @@ def solve_double_hinge(data, settings, before=None):
             start = warm_start(problem, factor * earlier.a, factor * earlier.gradient)
         result = solve_decomposition(problem, start, settings.engine)
     return double_hinge_solution(problem, result, data, settings.lam)
+
+
+def solve_bounded(data, settings):
+    """Minimise (4) where each positive row has its worst weight within a factor of ``bias``.
+
+    Returns a PUSolution, and the data with the weights of the solution.
+    """
+    lam, mass = settings.lam, float(data.weight_unlabeled.sum())
+    weight, positive = np.empty(data.X.shape[0]), np.zeros(data.X.shape[0], dtype=bool)
+    weight[data.unlabeled], weight[data.positive] = data.weight_unlabeled, data.weight_positive
+    positive[data.positive] = True
+    total = float(data.weight_positive.sum())
+    stated = DoubleHingeOverAll(
+        settings.prior, lam, weight_positive=total, bias=settings.bias
+    ).stated({"weight": weight, "positive": positive}, mass)
+    problem = DualProblem(data.gram_all, *stated)
+    if settings.solver == "qp":
+        result = _by_qp(problem, settings.engine)
+    else:
+        result = solve_decomposition(problem, settings=settings.engine)
+    # The weights that the variables of positive rows stand for.
+    used = -result.a[data.positive] * (2.0 * lam / settings.prior) * total
+    found = PUSolution(
+        coef=-result.a,
+        f=-result.gradient[data.unlabeled],
+        penalty=problem.penalty.take(data.unlabeled),
+        bias=result.multiplier,
+        objective=-2.0 * lam * (result.objective - result.duality_gap),
+        gap=float(np.maximum(0.0, 2.0 * lam * supported_gap(problem, result))),
+        result=result,
+        gram=data.gram_all,
+    )
+    return found, data.weighed(used / data.given_weight_positive)
 
 
 def double_hinge_solution(problem, result, data, lam):

@@ -1,0 +1,343 @@
+"""Positive-unlabelled learning where labelled positives aren't a random sample.
+
+    python benchmarks/selection_bias.py --data FOLDER [--parts methods test coverage]
+
+methods   16 real sets, about 100 labelled positives, 1000 unlabelled and up to 1500 test rows.
+          Accuracy, F1 and ROC AUC on test rows, and the error of the prior.
+test      How often labelled_at_random_test rejects, with the prior estimated and known.
+coverage  How often 90 % intervals of the prior hold the truth if labels are random.
+
+Positives of a pool are labelled independently with their propensity: proportional to the first,
+5th or 10th power of the true score (k = 1, 5, 10), falling with it, or depending on the two
+columns of largest variance. "top" labels the 100 with the greatest scores. The true score is
+P(positive | x) by a forest of 200 trees with all true labels, out of bag. The unlabelled rows are
+a random sample of their own, so their prior is that of the set.
+
+Sets are taken in turn for choosing rules ("chosen on") and for reporting ("shown on"): the rule
+that shrinks weights and the statistics of the test were chosen on the former. Each figure is
+written as soon as it is known, and a program that is started again goes on. Methods of pulearn and
+pu-toolbox run where these are installed.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from common import data_folder, machine, options
+from pu_bench.data import REAL_SETS, read, scaled
+from pu_bench.methods import METHODS, Task
+from results import entry
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.metrics import f1_score, roc_auc_score
+
+from fewlabels import PUSVM, PUEnsemble
+from fewlabels.baselines import PUBaseline
+from fewlabels.class_prior import estimate_prior
+from fewlabels.model_selection import estimate_propensity, labelled_at_random_test
+
+PARTS = ["methods", "test", "coverage"]
+MECHANISMS = ["random", "k = 1", "k = 5", "k = 10", "falling", "two features", "top"]
+N_POSITIVE, N_UNLABELLED, N_TEST, N_ROWS = 100, 1000, 1500, 6000
+SETS = list(REAL_SETS)
+CHOSEN_ON, SHOWN_ON = SETS[0::2], SETS[1::2]
+
+
+# -- data ----------------------------------------------------------------------------------------
+
+
+def loaded(folder, name, seed):
+    """Rows, which are positive, and their true scores."""
+    source = REAL_SETS[name]
+    X, y = read(folder, source.file, "X", "y")
+    y = np.isin(y, source.positive)
+    kept = np.random.default_rng(seed).permutation(len(y))[:N_ROWS]
+    X, y = scaled(source.scaling, X[kept].astype(float))[0], y[kept]
+    forest = ExtraTreesClassifier(
+        200, min_samples_leaf=2, bootstrap=True, oob_score=True, random_state=seed
+    ).fit(X, y)
+    return X, y, np.clip(np.nan_to_num(forest.oob_decision_function_[:, 1], nan=0.5), 1e-3, 0.999)
+
+
+def relative_propensity(mechanism, score, X):
+    if mechanism == "random":
+        return np.ones(len(score))
+    if mechanism == "falling":
+        return 1.05 - score
+    if mechanism == "two features":
+        Z = X[:, np.argsort(-X.var(axis=0))[:2]]
+        Z = (Z - Z.mean(axis=0)) / np.maximum(Z.std(axis=0), 1e-9)
+        return 1.0 / (1.0 + np.exp(-2.0 * Z.sum(axis=1)))
+    return score ** int(mechanism.split()[-1])
+
+
+def drawn(data, mechanism, seed):
+    """Training rows and labels, propensities (None: not known), truth, and test rows."""
+    X, y, score = data
+    rng = np.random.default_rng((seed, MECHANISMS.index(mechanism)))
+    n_u = min(N_UNLABELLED, len(y) // 3)
+    n_t = min(N_TEST, len(y) // 3)
+    order = np.random.default_rng(seed).permutation(len(y))
+    unlabelled, test, pool = np.split(order, [n_u, n_u + n_t])
+    pool = pool[y[pool]]
+    n = min(N_POSITIVE, len(pool) // 2)
+    if mechanism == "top":
+        labelled, propensity = pool[np.argsort(-score[pool], kind="stable")[:n]], None
+    else:
+        relative = relative_propensity(mechanism, score[pool], X[pool])
+        low, high = 0.0, 2.0 * n / relative.min()
+        for _ in range(100):
+            middle = 0.5 * (low + high)
+            is_low = np.minimum(1.0, middle * relative).sum() < n
+            low, high = (middle, high) if is_low else (low, middle)
+        chance = np.minimum(1.0, high * relative)
+        taken = rng.random(len(pool)) < chance
+        labelled, propensity = pool[taken], chance[taken]
+    rows = np.concatenate([labelled, unlabelled])
+    label = np.repeat([1.0, 0.0], [len(labelled), n_u])
+    if propensity is not None:
+        propensity = np.concatenate([propensity, np.full(n_u, np.nan)])
+    return X[rows], label, propensity, y[rows], X[test], y[test]
+
+
+# -- methods -------------------------------------------------------------------------------------
+
+
+def _fit(model, X, y, **options):
+    model.fit(X, y, **options)
+    return model.decision_function, lambda Z: model.decision_function(Z) > 0, model.prior_
+
+
+def _ensemble():
+    return PUEnsemble(kernel="rbf", n_bags=15, n_jobs=1)
+
+
+def _two_columns(X, y, propensity, prior):
+    """Propensities estimated from the two columns of largest variance."""
+    columns = X[:, np.argsort(-X.var(axis=0))[:2]]
+    return _fit(PUSVM(n_jobs=1), X, y, propensity=estimate_propensity(X, y, columns).propensity)
+
+
+def _peer(name):
+    def fit(X, y, propensity, prior):
+        gamma, truth = 1.0 / (X.shape[1] * X.var()), np.zeros(len(y), bool)
+        learned = METHODS[name].fit(Task(X, y, prior, gamma, truth))
+        return learned.score, learned.decide, None
+
+    return fit
+
+
+def _lbe(X, y, propensity, prior):
+    from pu_toolbox.estimators.bias_aware.lbe import LBEClassifier
+
+    model = LBEClassifier().fit(X, y.astype(int))
+    return lambda Z: model.predict_proba(Z)[:, 1], lambda Z: np.ravel(model.predict(Z)) > 0, None
+
+
+# Each takes rows, labels, propensities and the true prior. Those that need propensities are left
+# out where these are unknown.
+OURS = {
+    "PUSVM": lambda X, y, e, prior: _fit(PUSVM(n_jobs=1), X, y),
+    "PUSVM, true propensities": lambda X, y, e, prior: _fit(PUSVM(n_jobs=1), X, y, propensity=e),
+    "PUSVM, true prior": lambda X, y, e, prior: _fit(PUSVM(prior, n_jobs=1), X, y),
+    "PUSVM, true propensities and prior": lambda X, y, e, prior: _fit(
+        PUSVM(prior, n_jobs=1), X, y, propensity=e
+    ),
+    "PUSVM, bias=2": lambda X, y, e, prior: _fit(PUSVM(bias=2.0, n_jobs=1), X, y),
+    "PUSVM, propensities from two columns": _two_columns,
+    "PUEnsemble": lambda X, y, e, prior: _fit(_ensemble(), X, y),
+    "PUEnsemble, true propensities": lambda X, y, e, prior: _fit(_ensemble(), X, y, propensity=e),
+    "forest": lambda X, y, e, prior: _fit(
+        PUBaseline("random-forest", random_state=0, n_jobs=1), X, y
+    ),
+}
+PEERS = {
+    "nnPU, true prior (pulearn)": _peer("nnPU 200 bases, pulearn"),
+    "LBE (pu-toolbox)": _lbe,
+}
+ALL = {**OURS, **PEERS}
+
+
+def measured(name, X, y, propensity, truth, X_test, y_test):
+    prior = float(truth[y == 0].mean())
+    if "true propensities" in name and propensity is None:
+        return None
+    started = time.process_time()
+    score, decide, found = ALL[name](X, y, propensity, prior)
+    found = None if "prior" in name else found
+    decided = decide(X_test)
+    return {
+        "accuracy": float(np.mean(decided == y_test)),
+        "f1": float(f1_score(y_test, decided)),
+        "auc": float(roc_auc_score(y_test, score(X_test))),
+        "prior": prior,
+        "error": None if found is None else abs(float(found) - prior),
+        "cpu": time.process_time() - started,
+    }
+
+
+# -- the run ------------------------------------------------------------------------------------
+
+
+class Cells:
+    """Figures by key, in a file that grows."""
+
+    def __init__(self, path):
+        self.path, self.known = path, {}
+        if path.exists():
+            for line in path.read_text().splitlines():
+                key, value = json.loads(line)
+                self.known[tuple(key)] = value
+
+    def __call__(self, key, measure):
+        if key not in self.known:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.known[key] = measure()
+            with self.path.open("a") as file:
+                file.write(json.dumps([key, self.known[key]]) + "\n")
+        return self.known[key]
+
+
+def keys_of(args, name):
+    """Keys of the figures of one set."""
+    for part in args.parts:
+        if part == "methods":
+            for seed in range(args.draws):
+                for mechanism in MECHANISMS:
+                    yield from ((part, name, mechanism, seed, method) for method in args.methods)
+        if part == "test":
+            for mechanism in MECHANISMS:
+                n = args.random_draws if mechanism == "random" else args.draws
+                for seed, known in product(range(n), ("estimated", "known")):
+                    yield part, name, mechanism, seed, known
+        if part == "coverage":
+            yield from ((part, name, "random", seed, "") for seed in range(args.random_draws))
+
+
+def measure(key, draw):
+    part, _, _, seed, what = key
+    X, y, _, truth, *_ = draw
+    prior = float(truth[y == 0].mean())
+    if part == "methods":
+        try:
+            return measured(what, *draw)
+        except ImportError:
+            return None
+    if part == "test":
+        given = prior if what == "known" else "estimate"
+        return labelled_at_random_test(
+            X, y, prior=given, n_draws=99, random_state=seed
+        )._asdict() | {"true_prior": prior}
+    found = estimate_prior(X, y, random_state=seed, n_jobs=1)
+    return {"prior": prior, "estimate": found.prior, "low": found.low, "high": found.high}
+
+
+def run(args, cells, folder):
+    for name in args.sets:
+        kept = {}
+        for key in keys_of(args, name):
+            if key in cells.known:
+                continue
+            seed, mechanism = key[3], key[2]
+            if seed % args.draws not in kept:
+                kept[seed % args.draws] = loaded(folder, name, seed % args.draws)
+            draw = drawn(kept[seed % args.draws], mechanism, seed)
+            cells(key, lambda key=key, draw=draw: measure(key, draw))
+        print(name, f"{time.process_time():.0f} s", flush=True)
+
+
+# -- tables -------------------------------------------------------------------------------------
+
+
+def mean_of(cells, method, mechanism, figure, sets):
+    values = [
+        value[figure]
+        for key, value in cells.known.items()
+        if key[0] == "methods" and key[4] == method and key[2] == mechanism and key[1] in sets
+        and value is not None and value[figure] is not None
+    ]  # fmt: skip
+    return float(np.mean(values)) if values else None
+
+
+def cell_of(cells, method, mechanism, figures, sets):
+    values = [mean_of(cells, method, mechanism, figure, sets) for figure in figures]
+    return None if values[0] is None else " / ".join(f"{v:.3f}" for v in values if v is not None)
+
+
+def entries(cells, program):
+    info = machine()
+    hardware = f"{info['cores']} cores, {info['processor']}"
+    told = {"program": program, "hardware": hardware, "label": "method"}
+    found = []
+    methods = list(dict.fromkeys(key[4] for key in cells.known if key[0] == "methods"))
+    tables = (
+        ("selection-bias-thresholds", "accuracy / F1 on test rows", ("accuracy", "f1"), methods),
+        ("selection-bias-rankings", "ROC AUC on test rows", ("auc",), methods),
+        ("selection-bias-priors", "mean absolute error of the prior", ("error",), methods),
+    )
+    for name, unit, figures, methods in tables:
+        rows = [
+            [m, *(cell_of(cells, m, mechanism, figures, SHOWN_ON) for mechanism in MECHANISMS)]
+            for m in methods
+        ]
+        rows = [row for row in rows if any(cell is not None for cell in row[1:])]
+        if rows:
+            note = "means over the 8 sets on which no rule was chosen"
+            found.append(entry(name, MECHANISMS, rows, unit=unit, note=note, **told))
+    rows = []
+    for title, sets in (("sets to choose on", CHOSEN_ON), ("sets to report on", SHOWN_ON)):
+        for what in ("estimated", "known"):
+            line = [f"{title}, prior {what}"]
+            for mechanism in MECHANISMS:
+                values = [
+                    v["rejected"] for k, v in cells.known.items()
+                    if k[0] == "test" and k[1] in sets and k[2] == mechanism and k[4] == what
+                ]  # fmt: skip
+                line.append(f"{sum(values)} of {len(values)}" if values else None)
+            rows.append(line)
+    if any(row[1] for row in rows):
+        found.append(
+            entry("selection-bias-test", MECHANISMS, rows, unit="tests that reject at 5 %",
+                  note="random: level; others: power", **told | {"label": "sets"})
+        )  # fmt: skip
+    inside = {
+        half: [v["low"] <= v["prior"] <= v["high"] for k, v in cells.known.items()
+               if k[0] == "coverage" and k[1] in sets]
+        for half, sets in (("all 16 sets", SETS), ("sets to report on", SHOWN_ON))
+    }  # fmt: skip
+    if inside["all 16 sets"]:
+        rows = [[half, len(v), float(np.mean(v))] for half, v in inside.items()]
+        found.append(
+            entry("selection-bias-coverage", ["intervals", "hold the truth"], rows,
+                  formats=[",", ".1%"], unit="share of 90 % intervals under random labels",
+                  **told | {"label": "sets"})
+        )  # fmt: skip
+    return found
+
+
+def main():
+    parser = options(__doc__)
+    parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
+    parser.add_argument("--methods", nargs="*", default=list(ALL), choices=list(ALL))
+    parser.add_argument("--sets", nargs="*", default=SETS, choices=SETS)
+    parser.add_argument("--draws", type=int, default=2)
+    parser.add_argument("--random-draws", type=int, default=8)
+    parser.add_argument("--report-only", action="store_true")
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    cells = Cells(Path(args.out) / "selection-bias.jsonl")
+    if not args.report_only:
+        run(args, cells, data_folder(args))
+    found = entries(cells, "python benchmarks/selection_bias.py")
+    path = Path(args.out) / "selection-bias.json"
+    path.write_text(json.dumps({"entries": found}, indent=1))
+    print(f"wrote {path}; 'python benchmarks/results.py add {path}' keeps it")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""The test whether labelled positives are a random sample of all positives."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.stats import ks_2samp
+from sklearn.linear_model import Ridge
+from sklearn.metrics import roc_auc_score
+
+from fewlabels.model_selection import labelled_at_random_test, random_labels
+
+
+def table(seed, mechanism="random", n_labelled=80, distance=3.0):
+    """Rows, labels, and the share of positives among the unlabelled rows."""
+    rng = np.random.default_rng(seed)
+    pool = rng.normal(size=(2000, 4))
+    pool[:, 0] += distance
+    truth = rng.random(900) < 0.35
+    unlabelled = rng.normal(size=(900, 4))
+    unlabelled[truth, 0] += distance
+    weight = np.ones(2000) if mechanism == "random" else np.exp(2.0 * pool[:, 0])
+    labelled = rng.choice(2000, n_labelled, replace=False, p=weight / weight.sum())
+    X = np.concatenate([pool[labelled], unlabelled])
+    return X, np.repeat([1, 0], [n_labelled, 900]), truth.mean()
+
+
+def test_random_labels_pass_and_obvious_ones_fail():
+    # 20 tests at 5 %: more than 4 rejections have a probability of .003.
+    found = []
+    for seed in range(20):
+        X, y, prior = table(seed)
+        found.append(labelled_at_random_test(X, y, prior=prior, n_draws=59, random_state=seed))
+    assert sum(one.rejected for one in found) <= 4
+    assert np.mean([one.shift for one in found]) == pytest.approx(0.5, abs=0.05)
+    for seed in range(3):
+        X, y, prior = table(seed, "obvious")
+        one = labelled_at_random_test(X, y, prior=prior, n_draws=59, random_state=seed)
+        assert one.rejected
+        assert one.shift > 0.6
+        assert one.prior == pytest.approx(prior, abs=1e-6)
+        assert one.prior_is_known
+
+
+def test_p_values_are_corrected_for_two_tests():
+    X, y, _ = table(0)
+    found = labelled_at_random_test(X, y, n_draws=59)
+    assert found.p_value == pytest.approx(min(1.0, 2.0 * min(found.p_scores, found.p_features)))
+    assert found.rejected == (found.p_value <= 0.05)
+    assert min(found.p_scores, found.p_features) >= 1.0 / 60.0
+    assert not found.prior_is_known
+    assert (found.n_labelled, found.n_unlabelled, found.n_draws) == (80, 900, 59)
+
+
+def test_same_seed_same_result_and_large_tables_are_sampled():
+    X, y, _ = table(1)
+    one, other = (labelled_at_random_test(X, y, n_draws=39, random_state=3) for _ in range(2))
+    assert one == other
+    X, y = np.tile(X, (3, 1)), np.tile(y, 3)
+    X = X + 0.01 * np.random.default_rng(0).normal(size=X.shape)
+    found = labelled_at_random_test(X, y, n_draws=39)
+    assert (found.n_labelled, found.n_unlabelled) == (240, 1500)
+
+
+def test_sparse_rows_and_names():
+    X, y, prior = table(2)
+    labels = np.where(y == 1, "yes", "unknown")
+    found = labelled_at_random_test(
+        sp.csr_array(np.maximum(X, 0.0)), labels, prior=prior, pos_label="yes", n_draws=39
+    )
+    assert 0.0 < found.p_value <= 1.0
+
+
+def test_left_out_scores_by_fitting_without_the_row():
+    rng = np.random.default_rng(0)
+    F = rng.normal(size=(60, 5))
+    F -= F.mean(axis=0)
+    labelled = np.arange(60) < 20
+    compared = random_labels.Comparison(F, 20, None)
+    spread = np.linalg.svd(F, compute_uv=False) ** 2
+    ridge = random_labels.ridge_of(spread, 10.0)
+    found = compared.left_out(labelled.astype(float))
+    for row in (0, 30):
+        kept = np.delete(np.arange(60), row)
+        fitted = Ridge(ridge).fit(F[kept], labelled[kept].astype(float))
+        assert found[row] == pytest.approx(fitted.predict(F[[row]])[0], abs=1e-6)
+
+
+def test_statistics_without_weights_are_the_usual_ones():
+    rng = np.random.default_rng(0)
+    scores, labelled = rng.normal(size=100).round(1), rng.random(100) < 0.4
+    distance, shift = random_labels.distance_of(scores, labelled, np.ones(100))
+    assert distance == pytest.approx(ks_2samp(scores[labelled], scores[~labelled]).statistic)
+    assert shift == pytest.approx(roc_auc_score(labelled, scores))
+    weight = rng.random(100)
+    area = random_labels.area_of(scores, labelled, weight)
+    assert area == pytest.approx(roc_auc_score(labelled, scores, sample_weight=weight))
+
+
+def test_what_is_refused():
+    X, y, _ = table(0)
+    few = np.where(np.arange(len(y)) < 5, 1, 0)
+    for given, options, words in (
+        (few, {}, "5 labelled and 975 unlabelled rows are too few"),
+        (y, {"level": 0.0}, "level=0.0"),
+        (y, {"n_draws": 10}, "n_draws=10"),
+        (y, {"prior": 1.5}, "prior=1.5"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            labelled_at_random_test(X, given, **options)
