@@ -114,20 +114,35 @@ class BorderedGrowing:
         return out
 
     def apply(self, indices, coef, out, hold=True):
-        real = indices > 0
-        if not real.all():
-            out += self.border * coef[~real].sum()
-            indices, coef = indices[real], coef[real]
-        self.inner.apply(indices - 1, coef, out[1:], hold)
-        out[0] += self._border[indices] @ coef
+        indices, coef, share = _apart(indices, coef)
+        rows = indices - 1
+        if self._weights is None:
+            self.inner.apply(rows, coef, out[1:], hold)
+            if share:
+                out[1:] += self._border[1 : self.n] * share
+        else:
+            # The mean is a point like any other: one product with all rows instead of two.
+            self.inner.add_products(
+                self.inner.weights(rows, coef) + share * self._weights, out[1:]
+            )
+        out[0] += self._border.take(indices) @ coef + share * self._border[0]
 
     def product_at(self, rows, indices, coef):
-        real, weight = indices > 0, 0.0
-        if not real.all():
-            weight = coef[~real].sum()
-            indices, coef = indices[real], coef[real]
+        indices, coef, share = _apart(indices, coef)
         out = self.inner.product_at(np.maximum(rows - 1, 0), indices - 1, coef)
-        out[rows == 0] = self._border[indices] @ coef
-        if weight:
-            out += self._border[rows] * weight
+        out[rows == 0] = self._border.take(indices) @ coef
+        if share:
+            out += self._border.take(rows) * share
         return out
+
+
+def _apart(indices, coef):
+    """The real rows, their coefficients, and the coefficient of the virtual row.
+
+    Indices are distinct.
+    """
+    at = indices.argmin() if len(indices) else 0
+    if not len(indices) or indices[at]:
+        return indices, coef, 0.0
+    real = np.concatenate((indices[:at], indices[at + 1 :]))
+    return real, np.concatenate((coef[:at], coef[at + 1 :])), coef[at]

@@ -112,7 +112,11 @@ class GrowingLinear:
         return products(self.X[rows], self.X[columns])
 
     def apply(self, indices, coef, out, hold=True):
-        add_products(self.X, self.weights(indices, coef), out)
+        self.add_products(self.weights(indices, coef), out)
+
+    def add_products(self, w, out):
+        """``out += X @ w``."""
+        add_products(self.X, w, out)
 
     def product_at(self, rows, indices, coef):
         return self.at(rows, self.weights(indices, coef))

@@ -38,6 +38,7 @@ class State:
         self.shift = 0.0
         self.n_steps = self.n_flips = self.n_exchanges = 0
         self.rounding = 0.0
+        self._ridged = False  # whether a row ever had a ridge
         # Sizes that tolerances are relative to: of slopes, bounds, a, and the rounding in h.
         self.unit = self.largest_bound = self.largest_a = self._floor = self._weighted = 0.0
         if bordered:
@@ -99,6 +100,7 @@ class State:
         self.S[st.SIGN, rows] = penalties.symmetric
         more = penalties.ridge / self.scale - self.F[st.RIDGE, rows]
         if more.any():
+            self._ridged = True
             self.F[st.RIDGE, rows] = penalties.ridge / self.scale
             self.F[st.H, rows] += more * self.F[st.A, rows]
             self.F[st.ROOT, rows] = np.sqrt(np.maximum(0.0, self.F[st.ROOT, rows] ** 2 + more))
@@ -158,7 +160,8 @@ class State:
         """``out += Q[:, rows] D[rows]``."""
         d = self.F[st.D].take(rows)
         self.gram.apply(rows, d, out)
-        out[rows] += self.F[st.RIDGE].take(rows) * d
+        if self._ridged:
+            out[rows] += self.F[st.RIDGE].take(rows) * d
 
     def measure(self, total):
         """Find the sizes that tolerances are relative to, for variables that sum to ``total``."""
