@@ -48,6 +48,17 @@ def test_no_paths_of_a_machine(tracked, repository):
     assert not found, "\n".join(found)
 
 
+def test_no_merge_conflicts(tracked, repository):
+    """Marks of either side, as git writes them at the beginning of a line."""
+    mark = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
+    found = [
+        path.relative_to(repository)
+        for path in tracked
+        if path.suffix not in BINARY and mark.search(path.read_text(encoding="utf-8"))
+    ]
+    assert not found, found
+
+
 def test_no_large_files(tracked, repository):
     large = [p.relative_to(repository) for p in tracked if p.stat().st_size > 600_000]
     assert not large, large
