@@ -155,7 +155,7 @@ def test_a_third_class_comes(rng):
 def test_refusals_change_nothing():
     model = S3VMClassifier()
     refused = [
-        (lambda: model.learn_one({"a": "red"}, "yes"), "'a' is 'red', which is no number"),
+        (lambda: model.learn_one({"a": "red"}, "yes"), "'a' is 'red', which is not a number"),
         (lambda: model.learn_one({"a": float("nan")}, "yes"), "NaN"),
     ]
     for operation, words in refused:
@@ -166,7 +166,7 @@ def test_refusals_change_nothing():
     model.learn_one({"a": -1.0}, "no")
     refused += [
         (lambda: model.learn_one({"a": float("inf")}, "maybe"), "infinity"),
-        (lambda: model.predict_one({"b": "red"}), "no number"),
+        (lambda: model.predict_one({"b": "red"}), "not a number"),
     ]
     for operation, words in refused:
         with pytest.raises(ValueError, match=words):

@@ -214,9 +214,9 @@ def test_what_cannot_be_done_is_refused_in_a_sentence(rows, labelled, library):
         ),
         (PUSVM(loss="ramp"), (L, y), "loss='ramp' needs NumPy rows"),
         (PUSVM(probability="sigmoid"), (L, y), "probability='sigmoid' needs NumPy rows"),
-        (S3VM(), (L, y), "S3VM takes NumPy rows, not those of"),
-        (SVDDEnsemble(), (X,), "SVDDEnsemble takes NumPy rows here, not those of"),
-        (PUEnsemble(), (L, y), "PUEnsemble takes NumPy rows here, not those of"),
+        (S3VM(), (L, y), "S3VM takes NumPy rows, not rows of"),
+        (SVDDEnsemble(), (X,), "SVDDEnsemble takes NumPy rows here, not rows of"),
+        (PUEnsemble(), (L, y), "PUEnsemble takes NumPy rows here, not rows of"),
         (SVDD(), (library.there(np.ones(3)),), "X has 1 axes"),
         (SVDD(), (library.there(np.array([[1.0, np.nan]])),), "row 0 (counted from 0) holds nan"),
         (SVDD(), (library.there(np.array([[1.0 + 2j]])),), "Complex data not supported"),
@@ -224,7 +224,7 @@ def test_what_cannot_be_done_is_refused_in_a_sentence(rows, labelled, library):
         with pytest.raises(ValueError, match=re.escape(message)):
             machine.fit(*arguments)
     machine = SVDD().fit(X)
-    with pytest.raises(ValueError, match="does not hold its training rows"):
+    with pytest.raises(ValueError, match="doesn't store its training rows"):
         machine.partial_fit(X)
     with pytest.raises(ValueError, match="is expecting 3 features"):
         machine.predict(X[:, :2])
@@ -240,7 +240,7 @@ def test_a_device_without_float64_is_refused(strict, rows):
         X = strict.asarray(rows.astype(np.float32), device=strict.Device("no_float64"))
     except ValueError:
         pytest.skip("this array-api-strict has no such device")
-    with pytest.raises(ValueError, match="has no float64, which variables and sums take"):
+    with pytest.raises(ValueError, match="has no float64, which the solver needs"):
         SVDD().fit(X)
     with pytest.raises(ValueError, match="has no float64"):
         SVDD().fit(rows).predict(X)

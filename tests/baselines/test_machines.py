@@ -172,7 +172,7 @@ def test_one_label_of_a_class_gives_no_probabilities(rows):
 
 
 def test_a_method_or_rate_that_is_none(rows):
-    with pytest.raises(ValueError, match=r"method='knn' is not known; there are isolation-forest"):
+    with pytest.raises(ValueError, match=r"Unknown method='knn'; choose isolation-forest"):
         OneClassBaseline("knn").fit(rows[0])
     with pytest.raises(ValueError, match=r"target_fpr=None is not allowed"):
         OneClassBaseline(target_fpr=None).fit(rows[0])
@@ -188,5 +188,5 @@ def test_explained_and_not_exported(rows):
     assert told.method == "permutations"
     added = told.contributions.sum(axis=1)
     np.testing.assert_allclose(added, told.decision - told.base, atol=1e-9)
-    with pytest.raises(ValueError, match="takes a machine of fewlabels with a kernel"):
+    with pytest.raises(ValueError, match="takes a fewlabels estimator with a kernel"):
         to_onnx(machine)

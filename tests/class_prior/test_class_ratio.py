@@ -155,7 +155,7 @@ def test_known_ratios_pass_through(rng, ratio, shares):
         ({"class_ratio": [0.2, 0.3, 0.5]}, "a share for each of the classes"),
         ({"class_ratio": [0.2, 0.3]}, "sum to 1"),
         ({"class_ratio": {0: 0.5, 7: 0.5}}, "it lacks 1"),
-        ({"class_ratio": "guess"}, "'guess' is not known"),
+        ({"class_ratio": "guess"}, "'guess' is not valid"),
         ({"confidence": 1.0}, "confidence=1.0 is not a share"),
         ({"n_bootstrap": 1}, "n_bootstrap=1 is too few"),
         ({"y": np.r_[0, 1, np.full(58, -1)]}, "two different labelled rows"),

@@ -62,7 +62,7 @@ def test_the_positive_class_can_be_named():
         ([-1, -1, NAN], None, "usually marks negatives"),
         (np.array(["no", None], dtype=object), None, "usually marks negatives"),
         ([], None, "empty"),
-        (np.array([1, "a"], dtype=object), None, "cannot be compared"),
+        (np.array([1, "a"], dtype=object), None, "can't be compared"),
     ],
 )
 def test_refusals_say_what_to_do(y, pos_label, words):

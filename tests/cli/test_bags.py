@@ -59,7 +59,7 @@ def test_without_rows_and_cut_short(run, table, tmp_path):
     assert refused.code == 2 and "doesn't store its training rows" in refused.err
     whole = model.read_bytes()
     model.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(UserError, match="damaged or was cut short"):
+    with pytest.raises(UserError, match="damaged or truncated"):
         read_metadata(model)
 
 

@@ -51,7 +51,7 @@ def test_fit_predict_explain_and_inspect(run, tables, name):
     refused = run("update", model, table)
     assert refused.code == 2 and "can't be updated; fit a new model to all rows" in refused.err
     refused = run("export", model, "-o", tables / "m.onnx")
-    assert refused.code == 2 and "takes a machine of fewlabels with a kernel" in refused.err
+    assert refused.code == 2 and "takes a fewlabels estimator with a kernel" in refused.err
 
 
 @pytest.mark.parametrize(
@@ -85,10 +85,10 @@ def test_in_a_notebook_with_a_report(tables):
     )
     assert found.model[-1].method == "logistic" and found.model[-1].random_state == 3
     names = set(found.comparison.table["name"])
-    assert {"logistic regression, labels alone", "S3VM", "self-training"} <= names
+    assert {"logistic regression, labels only", "S3VM", "self-training"} <= names
     ours = found.comparison.table.set_index("name")["ours"]
-    assert ours.sum() == 1 and ours["logistic regression, labels alone"]
-    assert "logistic regression, labels alone" in found.report._repr_html_()
+    assert ours.sum() == 1 and ours["logistic regression, labels only"]
+    assert "logistic regression, labels only" in found.report._repr_html_()
 
 
 def test_a_baseline_that_is_clearly_ahead_is_offered(run, tmp_path, seed):

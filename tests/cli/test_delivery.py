@@ -16,7 +16,7 @@ from fewlabels.model_selection.comparison import few_labels
 from fewlabels.model_selection.comparison.measured import Measured
 from fewlabels.model_selection.comparison.run import Scores
 
-TREES = "extremely random trees, labels alone"
+TREES = "extremely random trees, labels only"
 NAME = "extra-trees"
 
 

@@ -33,7 +33,7 @@ FIT = {
     "unknown extension": (
         lambda f: (f / "d.ods").write_text("x"),
         ["d.ods"],
-        r"extension '.ods' .* is not known; data can be .csv, .tsv, .parquet",
+        r"Unknown extension '.ods' of .*; data can be .csv, .tsv, .parquet",
     ),
     "empty file": (_csv(""), ["d.csv"], "is empty"),
     "header only": (_csv("a,b\n"), ["d.csv"], "no rows"),
@@ -49,7 +49,7 @@ FIT = {
     "several classes for svdd": (
         _csv("a,t\n1,x\n2,y\n"),
         ["d.csv", "--target", "t", "--machine", "svdd"],
-        r"2 values: 'x' \(1\), 'y' \(1\); say which one is normal with --normal",
+        r"2 values: 'x' \(1\), 'y' \(1\); pass the normal one as --normal",
     ),
     "three classes": (
         _csv("a,t\n1,x\n2,y\n3,z\n4,\n"),
@@ -71,7 +71,7 @@ FIT = {
     "one class for s3vm": (
         _csv("a,t\n1,x\n2,\n"),
         ["d.csv", "--target", "t", "--machine", "s3vm"],
-        r"1 value: 'x' \(1\), but a semi-supervised machine tells two or more classes apart.*"
+        r"1 value: 'x' \(1\), but a semi-supervised model needs two or more classes.*"
         r"One class and blanks are for --machine pu-ensemble\.",
     ),
     "missing numbers leave one class": (
@@ -155,7 +155,7 @@ FIT = {
     "three marks": (
         _csv("a,t\n1,x\n2,y\n3,\n"),
         ["d.csv", "--target", "t", "--positive", "x"],
-        "beside 'x' there can be one mark of unlabelled rows only",
+        "only one other value can mark unlabelled rows",
     ),
     "positive without target": (
         _csv(GOOD),
@@ -228,7 +228,7 @@ FIT = {
     "identifiers": (
         _csv("n,a\n" + "".join(f"part {i},{i}\n" for i in range(99))),
         ["d.csv"],
-        r"no column to learn from: 'n' \(an identifier: another text in every row\), "
+        r"no column to learn from: 'n' \(an identifier: a different text in every row\), "
         r"'a' \(counts the rows\); keep one with --keep",
     ),
     "one row": (_csv("a,b\n1,2\n"), ["d.csv"], "1 training row .*at least 2"),
@@ -245,7 +245,7 @@ FIT = {
     "no columns": (
         _csv("t\nx\nx\n"),
         ["d.csv", "--target", "t"],
-        "no columns to learn from",
+        "no columns left to learn from",
     ),
     "too large": (
         _csv("a\n1e308\n-1e308\n3\n"),
@@ -335,8 +335,7 @@ FIT = {
     "columns of a matrix": (
         _array(np.zeros((3, 2))),
         ["d.npy", "--keep", "a"],
-        "--drop, --keep, --text, --dates and --categorical name columns, and those of .* have no "
-        "names",
+        "--drop, --keep, --text, --dates and --categorical need column names, and .* has none",
     ),
     "missing": (_csv(GOOD), ["d.csv", "--missing", "guess"], "'guess' is not one of"),
     "report and none": (
@@ -474,7 +473,7 @@ def test_outputs_of_fit(run, tmp_path, out, message):
     [
         (lambda path: path.unlink(), "model file .* does not exist"),
         (lambda path: path.write_text(TABLE), "is not a fewlabels model"),
-        (lambda path: path.write_bytes(path.read_bytes()[:-100]), "damaged or was cut short"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-100]), "damaged or truncated"),
     ],
 )
 def test_models(run, tmp_path, model, command, spoil, message):

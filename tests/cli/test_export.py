@@ -123,5 +123,5 @@ def test_a_model_of_an_odd_date_is_refused(run, model, tmp_path):
         for name, content in members.items():
             archive.writestr(name, content)
     result = run("export", tmp_path / "odd", "-o", tmp_path / "m.onnx")
-    assert result.code == 2 and "is damaged or was cut short" in result.err
+    assert result.code == 2 and "is damaged or truncated" in result.err
     assert not (tmp_path / "m.onnx").exists()

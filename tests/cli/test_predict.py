@@ -85,7 +85,7 @@ def test_unknown_and_blank_categories_are_no_error(run, tmp_path, table, model):
     table.assign(colour="ultraviolet", ok="").to_csv(data, index=False)
     result = run("predict", model, data, "-o", out, "--json")
     assert result.code == 0
-    assert "do not occur in the training rows" in result.err
+    assert "don't occur in the training rows" in result.err
     assert json.loads(result.out)["unseen_categories"] == {"colour": 120, "ok": 120}
     assert (read_csv(out)["label"] == "outside").all()
 

@@ -204,7 +204,7 @@ def test_a_prior_that_the_data_contradict(run, tmp_path):
     result = run("fit", tmp_path / "d.csv", "--target", "t", "--prior", 0.9, "-o", tmp_path / "m")
     assert result.code == 0
     told = " ".join((result.out + result.err).split())
-    assert "0.9 contradicts the data, and is used as it was given" in told
+    assert "0.9 contradicts the data but is used anyway" in told
     assert "or --prior estimate" in told
     assert load_model(tmp_path / "m")[0][-1].prior_ == 0.9
 
@@ -371,7 +371,7 @@ def test_level_of_the_interval_that_pusvm_gives():
 @pytest.mark.parametrize(
     ("status", "arguments", "message"),
     [
-        (("x", "y"), (), "say which one is positive with --positive VALUE"),
+        (("x", "y"), (), "pass the positive one as --positive VALUE"),
         (("x", "x"), (), "'x' in every row"),
         (("x", ""), ("--positive", "z"), "positive value 'z'"),
         (("x", ""), ("--confidence", "1"), "--confidence 1 is out of range"),

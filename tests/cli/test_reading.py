@@ -88,7 +88,7 @@ def test_a_model_takes_files_written_otherwise(run, model, tmp_path, name):
     # Cells come out as they are, in a file of commas.
     form = WRITTEN[name].get("form", german)
     assert [[row[n] for n in HEADER] for row in found] == [[*map(str, form(r))] for r in ROWS]
-    assert ("no unit, so the model's is supposed" in result.err) == (name == "without units")
+    assert ("no unit; assuming the model's unit" in result.err) == (name == "without units")
     told = run("explain", model, path, "--row", 2)
     assert told.code == 0, told.err
     assert f"{ROWS[1][1]:.1f}" in told.out
@@ -135,7 +135,7 @@ def test_prior_and_update(run, tmp_path):
 def test_without_a_header(run, tmp_path):
     path = write(tmp_path / "n.csv", header=None)
     said = run("fit", path, "-o", tmp_path / "x", "--C", "1")
-    assert "was taken for names of columns but looks like data; if it is, pass --no-h" in said.err
+    assert "is used as column names but looks like data; if it is data, pass --no-h" in said.err
     done = run("fit", path, "-o", tmp_path / "m", "--target", "column_6", "--no-header",
                "--prior", "0.2")  # fmt: skip
     assert done.code == 0, done.err
@@ -159,7 +159,7 @@ def test_classes_written_in_two_ways(run, tmp_path):
     fit = ["fit", path, "-o", tmp_path / "m", "--target", "status", "--prior", "0.2"]
     refused = run(*fit)
     assert refused.code == 2
-    assert "differ in capital letters or blanks only: " in refused.err
+    assert "differ only in case or spaces: " in refused.err
     assert "pass --merge-case if they are one class, or --no-merge-case" in refused.err
     merged = run(*fit, "--merge-case")
     assert "20 rows labelled 'betrug'" in merged.out
@@ -196,5 +196,5 @@ def test_from_a_notebook(tmp_path):
     one, other = found.predict(path, decimal=","), same.predict(path)
     assert one["score"].tolist() == other["score"].tolist()
     assert any("'gewicht' (in kg)" in note for note in same.notes)
-    with pytest.raises(UserError, match="sep: such options say how a file of text is read"):
+    with pytest.raises(UserError, match="sep: these options are for reading text files"):
         fit_table(pd.DataFrame({"a": [1, 2]}), sep=";")

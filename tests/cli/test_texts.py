@@ -40,7 +40,7 @@ def model(files, run):
     path = files / "m.fewlabels"
     result = run("fit", files / "few.csv", "--target", "kind", "-o", path)
     assert result.code == 0, result.err
-    assert "taken as text: 'review' (sentences); --drop COLUMN leaves one out" in result.err
+    assert "taken as text: 'review' (sentences); --drop COLUMN drops one" in result.err
     assert "1 of texts with " in result.out
     return path
 
@@ -82,7 +82,7 @@ def test_texts_without_a_known_word_are_counted(model, files, run, monkeypatch):
         told = json.loads(result.out)["texts_without_known_words"]
         # Blank texts are no such texts.
         assert told == ({"review": 2} if name == "odd.csv" else {})
-        words = "some texts hold no word that the model knows, so that they count as blank (rows: "
+        words = "some texts have no word from training and count as blank (rows: "
         assert (f"{words}2 in 'review')" in result.err) == (name == "odd.csv")
 
 
@@ -141,7 +141,7 @@ def test_columns_asked_for_as_texts(files, run):
     result = run("fit", files / "short.csv", "-o", out, "--text", "name", "--drop", "name")
     assert result.code == 2 and "--drop and --text both name the column 'name'" in result.err
     result = run("fit", files / "short.csv", "-o", out)
-    assert "--text COLUMN learns from its words" in result.err
+    assert "--text COLUMN uses its words" in result.err
 
 
 def test_the_report_of_short_texts_that_repeat(tmp_path, run):

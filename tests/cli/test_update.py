@@ -227,7 +227,7 @@ def test_missing_numbers_and_unknown_categories(run, model, tmp_path, frame):
     assert result.code == 0, result.err
     assert "48 rows added" in result.out
     assert "2 rows with missing numbers skipped" in result.err
-    assert "some categories do not occur in the training rows" in result.err
+    assert "some categories don't occur in the training rows" in result.err
     assert "48 in 'shop'" in result.err
     training = load_model(model)[2]["training"]
     assert (training["rows"], training["rows_read"]) == (148, 150)
@@ -359,7 +359,7 @@ def test_files(run, tmp_path, model, model_of, more):
     _refused(run("update", model), "There is nothing to do")
     _refused(run("update", tmp_path / "no", more), "model file")
     _refused(run("update", model, tmp_path / "no.csv"), "data file")
-    _refused(run("update", more, more), "is not a fewlabels model; name a file that")
+    _refused(run("update", more, more), "is not a fewlabels model; pass a file that")
     _refused(run("update", model, more, "-o", more), "is an input of this command")
     (tmp_path / "other").write_text("old")
     _refused(run("update", model, more, "-o", tmp_path / "other"), "is not a fewlabels model")
@@ -383,7 +383,7 @@ def test_two_updates_at_once(run, model, model_of, more, monkeypatch):
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (ArithmeticError("the path goes round in circles"), "goes round in circles), so no row"),
+        (ArithmeticError("the path is cycling"), "is cycling), so no row"),
         (MemoryError(), "not enough memory"),
         (ValueError("C=3 is wrong."), "--C 3 is wrong."),
     ],

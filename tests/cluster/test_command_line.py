@@ -110,7 +110,7 @@ def test_a_sample_of_all_files(address, files, tmp_path, monkeypatch):
     monkeypatch.setattr(large, "_SAMPLE", 500)
     options = ["--machine", "svdd", "--drop", "state", "--drop", "fraud", "--seed", 1]
     told = fit(files, tmp_path / "model", *options, "--scheduler", address)
-    assert "from 500 rows drawn at random" in told["notes"][0] and told["rows"] == N
+    assert "from 500 random rows" in told["notes"][0] and told["rows"] == N
 
 
 def test_candidates_are_tried_by_workers(address, files, tmp_path, monkeypatch):
@@ -165,7 +165,7 @@ def test_what_is_wrong_is_said(address, files, tmp_path, monkeypatch):
         told = run("fit", data, "-o", tmp_path / "model", *more, code=2)
         assert words in " ".join(told.output.split())
 
-    refused("is a pattern, which is read on a cluster only", files)
+    refused("is a pattern, which needs a cluster", files)
     refused("No file matches", tmp_path / "*.nothing", "--workers", 1)
     refused("pass one", files, "--workers", 1, "--scheduler", address)
     monkeypatch.setattr("fewlabels.jobs.cluster.files._PATIENCE", 0.5)

@@ -129,7 +129,7 @@ WRONG = {
     "rows in memory": (X, TypeError, "X is a ndarray; pass a Dask array"),
     "a file that is gone": (
         [delayed(X), delayed(broken)()], RuntimeError,
-        r"partition 1 \(counted from 0\) of X cannot be read \(FileNotFoundError: part-1.csv",
+        r"partition 1 \(counted from 0\) of X can't be read \(FileNotFoundError: part-1.csv",
     ),
     "a missing number": (
         [delayed(X), delayed(np.full((9, 3), np.nan))], ValueError,
@@ -153,7 +153,7 @@ def test_labels_and_weights_that_do_not_fit(client):
         DaskPUSVM().fit(cut(X), cut(Y[:399]))
     with pytest.raises(ValueError, match="y has 1 partitions and X has 2"):
         DaskPUSVM().fit([delayed(X), delayed(X)], [delayed(Y)])
-    with pytest.raises(RuntimeError, match=r"partition 1 .* of y cannot be read \(FileNotFound"):
+    with pytest.raises(RuntimeError, match=r"partition 1 .* of y can't be read \(FileNotFound"):
         DaskPUSVM().fit([delayed(X), delayed(X)], [delayed(Y), delayed(broken)()])
     with pytest.raises(ValueError, match="requires y to be passed"):
         DaskPUSVM().fit(cut(X), None)

@@ -109,5 +109,5 @@ def test_what_is_wrong_is_said(client):
         DaskS3VM().fit(cut(X), cut(np.full(N, -1.0) * np.nan))
     with pytest.raises(ValueError, match="takes kernel='linear'"):
         DaskS3VM(kernel="rbf").fit(cut(X), cut(y))
-    with pytest.raises(ValueError, match="takes sample_weight > 0"):
+    with pytest.raises(ValueError, match="needs sample_weight > 0"):
         DaskS3VM().fit(cut(X), cut(y), cut(np.where(y == 0, 0.0, weight)))

@@ -67,7 +67,7 @@ def test_time_and_warnings(client):
     with joblib.parallel_config("dask"):
         late = tune(PUSVM(prior=0.3), X, KNOWN, time_budget=1e-9)
         assert late.tuning_.stopped == "time budget" and late.tuning_.fits == 1
-        with pytest.warns(UserWarning, match="too few to compare settings by") as told:
+        with pytest.warns(UserWarning, match="too few to compare settings") as told:
             tune(S3VM(), X, FEWER, graph=False)
         assert len(told) == 1
         # What candidates warn of is told here, and not by workers.

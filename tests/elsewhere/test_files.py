@@ -264,7 +264,7 @@ def test_a_file_that_changes_under_way(harm, what, rows, stored, monkeypatch):
     def callback(entry):
         harm(path)
 
-    with pytest.raises(OSError, match=rf"{path.name} {what} since the fit began"):
+    with pytest.raises(OSError, match=rf"{path.name} {what} during the fit"):
         machine.fit(mapped, callback=callback)
     assert places[0].rows_read > 0 and not hasattr(machine, "support_")
 
@@ -278,7 +278,7 @@ def test_history_says_what_was_read(rows, stored, monkeypatch):
 
 def test_no_updates(rows, stored):
     machine = SVDD().fit(stored(rows))
-    with pytest.raises(ValueError, match="does not hold its training rows"):
+    with pytest.raises(ValueError, match="doesn't store its training rows"):
         machine.partial_fit(rows[:2])
 
 

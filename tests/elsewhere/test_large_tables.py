@@ -40,7 +40,7 @@ def test_the_machine_has_learnt_from_all_rows(form, frame, tmp_path, monkeypatch
     whole = train_file(path, tmp_path / "whole", memory="1G", **options)["training"]
     assert told["rows"] == told["rows_read"] == 3000
     assert told["notes"][0].startswith("the table does not fit in memory: settings, columns")
-    assert "500 rows drawn at random" in told["notes"][0]
+    assert "500 random rows" in told["notes"][0]
     assert not any("memory" in note for note in whole["notes"])
     # Scaled by a sample of the rows, the ball is nearly that of all.
     assert told["objective"] == pytest.approx(whole["objective"], rel=0.05)
@@ -84,7 +84,7 @@ def test_a_machine_of_samples_learns_from_the_sample(frame, tmp_path, monkeypatc
 
 def test_what_is_no_size_is_refused(frame, tmp_path):
     frame.to_csv(tmp_path / "table.csv", index=False)
-    with pytest.raises(UserError, match="half is no size; write it as 500M or 32G"):
+    with pytest.raises(UserError, match="half is not a size; write it like 500M or 32G"):
         train_file(tmp_path / "table.csv", tmp_path / "model", memory="half")
 
 
@@ -141,7 +141,7 @@ def test_labels_of_matrices(form, rng, tmp_path, monkeypatch):
         prior=0.05, cache_size=0.01,
     )["training"]  # fmt: skip
     assert told["rows"] == 3000 and told["rows_labeled"] == y.sum()
-    assert f"{200 + 200} rows drawn" in told["notes"][0]
+    assert f"{200 + 200} random rows" in told["notes"][0]
     found = score(tmp_path / "model", path)
     assert found["positive"][y].mean() > 0.5 > found["positive"].mean()
 
@@ -157,7 +157,9 @@ def test_mapped_rows_of_a_notebook(rng, tmp_path):
 
 def test_sparse_rows_by_columns_are_refused(rng, tmp_path):
     sp.save_npz(tmp_path / "rows.npz", sparse(rng.normal(size=(3000, 8))).tocsc())
-    with pytest.raises(UserError, match=r"by csc, which is not read in pieces; save it by rows"):
+    with pytest.raises(
+        UserError, match=r"in csc format, which can't be read in pieces; save it in CSR format"
+    ):
         train_file(tmp_path / "rows.npz", tmp_path / "model", memory="10K")
 
 
@@ -168,7 +170,7 @@ def test_a_disk_that_is_full(frame, tmp_path, monkeypatch):
         limits.shutil, "disk_usage", lambda place: usage(place)._replace(free=1000)
     )
     with pytest.raises(
-        UserError, match=r"temporary file of .*, and 0.001 MB are free in .*TMPDIR"
+        UserError, match=r"temporary file of .*, but only 0.001 MB are free in .*TMPDIR"
     ):
         train_file(
             tmp_path / "table.csv", tmp_path / "model", memory="10K", machine="svdd",

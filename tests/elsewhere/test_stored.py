@@ -86,8 +86,8 @@ def test_what_is_refused(table, tmp_path):
         ({"path": path}, "the column 'kind' holds string, not numbers"),
         ({"path": path, "columns": ["z"]}, "there is no column 'z'"),
         ({"path": tmp_path / "none.parquet"}, "does not exist"),
-        ({"path": tmp_path / "rows.csv"}, "cannot be read in pieces"),
-        ({"path": tmp_path / "rows.npy", "target": "a"}, "have no names"),
+        ({"path": tmp_path / "rows.csv"}, "can't be read in pieces"),
+        ({"path": tmp_path / "rows.npy", "target": "a"}, "has no column names"),
     ]
     for given, message in cases:
         with pytest.raises(UserError, match=message), stored_rows(**given):

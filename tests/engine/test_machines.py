@@ -55,7 +55,7 @@ def test_kernels(machine, kernel, rng):
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_many_rounds(machine, rng):
-    for _ in range(10):  # nu = 1, say, leaves nothing to choose
+    for _ in range(10):  # nu = 1, say, leaves no settings to choose
         case = make_case(machine, rows(rng, 400, 5), ("rbf", 0.2), rng)
         result = solve(case, tol=1e-7, block_size=8, polish=0)
         if len(result.history) > 5:

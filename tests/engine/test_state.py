@@ -27,7 +27,7 @@ TOL = 1e-6
 
 
 def a_case(machine, rng, n=120):
-    """A problem that needs some work (nu = 1, say, leaves nothing to choose)."""
+    """A problem that needs some work (nu = 1, say, leaves no settings to choose)."""
     while True:
         case = make_case(machine, rng.normal(size=(n, 3)), KERNELS["rbf"], rng)
         rounds = solve_decomposition(case.problem, tol=1e-5, block_size=4, polish=0).history

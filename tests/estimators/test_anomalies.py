@@ -519,8 +519,8 @@ def test_layouts_and_types(rng, model):
 def test_bad_masks_get_one_sentence(rng, model):
     X, anomaly = rows(rng, 20)
     cases = [
-        (np.ones(20, bool), "every row with a weight"),
-        (True, "every row with a weight"),
+        (np.ones(20, bool), "every weighted row"),
+        (True, "every weighted row"),
         (anomaly[:-1], r"shape \(19,\)"),
         ([1, 3, 5], r"shape \(3,\)"),
         (np.arange(20), "anomalies holds 2"),
@@ -533,7 +533,7 @@ def test_bad_masks_get_one_sentence(rng, model):
     for given, message in cases:
         with pytest.raises(ValueError, match=message):
             clone(model).fit(X, anomalies=given)
-    with pytest.raises(ValueError, match="every row with a weight"):
+    with pytest.raises(ValueError, match="every weighted row"):
         clone(model).fit(X, sample_weight=anomaly.astype(float), anomalies=anomaly)
     model = clone(model).fit(X, anomalies=anomaly)
     before = model.decision_function(X)
@@ -568,7 +568,7 @@ def test_a_precomputed_kernel_cannot_be_relabelled(rng):
     X, anomaly = rows(rng, 30)
     K = kernel_matrix(("rbf", 0.3), X)
     model = SVDD(kernel="precomputed").fit(K, anomalies=anomaly)
-    with pytest.raises(ValueError, match="cannot follow rows"):
+    with pytest.raises(ValueError, match="can't be updated"):
         model.relabel(0)
 
 
@@ -630,7 +630,7 @@ def test_pickles_and_copies_go_on(rng, name):
     model.relabel(5)
     assert not np.allclose(frozen.decision_function(X), model.decision_function(X), atol=1e-9)
     model.release_rows()
-    with pytest.raises(ValueError, match="does not hold its training rows"):
+    with pytest.raises(ValueError, match="doesn't store its training rows"):
         model.relabel(5)
 
 
@@ -685,7 +685,7 @@ def test_bags_refuse_anomalies(rng):
     X, anomaly = rows(rng, 40)
     fitted = SVDDEnsemble().fit(X)
     for call in (SVDDEnsemble().fit, SVDDEnsemble().partial_fit, fitted.partial_fit):
-        with pytest.raises(ValueError, match="leave these rows out of X"):
+        with pytest.raises(ValueError, match="drop these rows from X"):
             call(X, anomalies=anomaly)
     assert not hasattr(fitted, "relabel")
 

@@ -78,7 +78,7 @@ def test_several_classes(rng):
     p = model.predict_proba(X)
     np.testing.assert_allclose(p[30:].mean(axis=0), model.class_ratio_, atol=0.02)
     np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X))
-    with pytest.raises(ValueError, match="says nothing of a class that is new"):
+    with pytest.raises(ValueError, match="has no share for a new class"):
         model.partial_fit(X[:2] + 9, [3, 3], classes=[0, 1, 2, 3])
     model.partial_fit(X[:2] + 0.1).relabel([40], [int(truth[40])])
     assert np.all(model.kkt_violation_ < 1e-6)
@@ -194,7 +194,7 @@ def test_refusals_are_sentences(uneven, settings, message):
 
 def test_a_number_says_nothing_of_three_classes(rng):
     X, y, _ = several(rng)
-    with pytest.raises(ValueError, match="the share of the second of two classes"):
+    with pytest.raises(ValueError, match="is a single share, for two classes"):
         S3VM(class_ratio=0.3).fit(X, y)
 
 

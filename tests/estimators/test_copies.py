@@ -129,7 +129,7 @@ def test_a_snapshot_stays_as_it_is(name, rng):
     np.testing.assert_array_equal(now.decision_function(new), before[0])
     np.testing.assert_array_equal(now.predict(new), before[1])
     assert not np.array_equal(model.decision_function(new), before[0])
-    with pytest.raises(ValueError, match="does not hold its training rows"):
+    with pytest.raises(ValueError, match="doesn't store its training rows"):
         now.partial_fit(new)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(now)).predict(new), before[1])
 

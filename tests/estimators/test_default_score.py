@@ -44,7 +44,7 @@ def test_rows_without_a_label_do_not_count(missing, few):
 def test_a_mark_that_is_a_class_counts(rng):
     y = np.where(np.arange(60) % 2, 1, -1)
     X = rng.normal(size=(60, 2)) + 2.0 * y[:, None]
-    with pytest.warns(UserWarning, match="both are taken for classes"):
+    with pytest.warns(UserWarning, match="both count as classes"):
         machine = S3VM().fit(X, y)
     assert machine.score(X, y) == np.mean(machine.predict(X) == y)
     assert machine.score(X, -y) < 0.1

@@ -71,7 +71,7 @@ def test_updates_end_where_a_fit_does(rows, n_classes, balance):
 @pytest.mark.parametrize("C, C_star", [(0.0, 1.0), (1.0, -0.5), (1.0, np.inf)])
 def test_prices_out_of_range_are_refused(rows, C, C_star):
     model = S3VM().fit(rows[0], labelled(rows[1], 2))
-    with pytest.raises(ValueError, match="is no price; pass a number >"):
+    with pytest.raises(ValueError, match="is not a cost; pass a number >"):
         model.reprice(C=C, C_star=C_star)
 
 

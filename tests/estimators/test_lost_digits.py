@@ -24,7 +24,7 @@ def test_the_gap_of_groups_that_are_far_apart(machine, storage, rng):
     # Groups see nothing of each other: moved, they are the same problem.
     far = near + (2.0**23 - 2.0**7) * (near != 0)
     best = machine.fit(near).objective_
-    with pytest.warns(UserWarning, match="lost digits"):
+    with pytest.warns(UserWarning, match="lost precision"):
         machine.fit(storage(far))
     assert abs(machine.objective_ - best) > 1e-6 * abs(best)
     assert machine.duality_gap_ >= abs(machine.objective_ - best)
@@ -37,7 +37,7 @@ def test_machines_of_two_classes_warn(machine, rng):
     y = np.tile([1, 0, 0, 0], 30)
     if isinstance(machine, S3VM):
         y[1::12] = -1
-    with pytest.warns(UserWarning, match="lost digits"):
+    with pytest.warns(UserWarning, match="lost precision"):
         machine.fit(groups(rng, 2.0**23), y)
 
 
@@ -50,7 +50,7 @@ def test_updates_warn_as_fits_do(machine, rng):
     X, y = groups(rng, 2.0**23), np.tile([1, 0], 60)
     machine.fit(X[:60], y[:60])
     machine.partial_fit(X[60:], y[60:])
-    with pytest.warns(UserWarning, match="lost digits"):
+    with pytest.warns(UserWarning, match="lost precision"):
         machine.decision_function(X)
 
 

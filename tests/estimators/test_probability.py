@@ -247,7 +247,7 @@ def test_precomputed_matrix_is_cross_fitted_while_it_is_there(rng):
     loaded = pickle.loads(pickle.dumps(machine))
     p = machine.predict_proba(K)
     assert calibration_error(np.arange(200) % 2, p[:, 1], 5) < 0.2
-    with pytest.raises(ValueError, match="holds neither its training rows nor a curve"):
+    with pytest.raises(ValueError, match="has neither training rows nor calibrated"):
         loaded.predict_proba(K)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(machine)).predict_proba(K), p)
     weight = np.where(np.arange(200) % 9 == 8, 0.0, 1.0)
@@ -267,7 +267,7 @@ def test_rows_of_weight_zero_have_no_part(rng):
 def test_what_cannot_be_answered_yet_is_said(rng):
     X, y, truth = semi(rng)
     machine = S3VM(gamma=0.3).partial_fit(X[:50], classes=[0, 1])
-    with pytest.raises(ValueError, match="labels of both classes"):
+    with pytest.raises(ValueError, match="labels of every class"):
         machine.predict_proba(X)
     machine = S3VM(max_steps=1).fit(X, y)
     with pytest.warns(UserWarning, match="stopped after max_steps"):
@@ -312,7 +312,7 @@ def test_released_rows(rng):
     np.testing.assert_array_equal(released.predict_proba(X), machine.predict_proba(X))
     other = PUSVM(0.3, threshold="risk").fit(X, y)
     copied = pickle.loads(pickle.dumps(other)).release_rows()
-    with pytest.raises(ValueError, match="holds neither its training rows nor a curve"):
+    with pytest.raises(ValueError, match="has neither training rows nor calibrated"):
         copied.predict_proba(X)
     expected = other.predict_proba(X)
     np.testing.assert_array_equal(other.release_rows().predict_proba(X), expected)

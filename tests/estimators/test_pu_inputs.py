@@ -367,9 +367,7 @@ def test_wrong_rows(rng):
 def test_two_texts_are_told_apart_aloud(Machine, rng):
     X, y = clouds(rng, 40, 20)
     machine = Machine(0.4, **({} if Machine is PUSVM else {"n_bags": 2}))
-    with pytest.warns(
-        UserWarning, match=r"two texts.*'ok', is taken for the positive.*pos_label='f"
-    ):
+    with pytest.warns(UserWarning, match=r"two texts.*assumed to be 'ok'.*pos_label='f"):
         machine.fit(X, np.where(y == 1, "fraud", "ok"))
     assert machine.classes_.tolist() == ["fraud", "ok"]
     with warnings.catch_warnings():

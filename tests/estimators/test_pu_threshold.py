@@ -176,7 +176,7 @@ def test_true_prior_is_never_doubted(kind, kernel, rng):
 def test_impossible_prior_is_used_with_a_warning(kernel, rng):
     X, y = clouds(rng, 400, 200, 2, prior=0.1, distance=5.0)
     X = X @ X.T if kernel == "precomputed" else X
-    with pytest.warns(UserWarning, match=r"prior=0\.8 contradicts the data.*used as it was given"):
+    with pytest.warns(UserWarning, match=r"prior=0\.8 contradicts the data.*used anyway"):
         machine = PUSVM(0.8, kernel=kernel).fit(X, y)
     assert machine.prior_ == 0.8 and machine.prior_interval_ is None
     assert np.isfinite(machine.decision_function(X)).all() and machine.fit_status_ == 0

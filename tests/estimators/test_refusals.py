@@ -43,7 +43,7 @@ def test_sparse_rows_that_point_outside(fitting, X):
     broken.indices = broken.indices.copy()
     broken.indices[0] = 10**6
     for use in (fitting, good.predict):
-        with pytest.raises(ValueError, match="sparse X is broken"):
+        with pytest.raises(ValueError, match="sparse X is invalid"):
             use(broken)
 
 

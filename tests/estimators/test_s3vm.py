@@ -177,7 +177,7 @@ def test_hopeless_labels_are_refused(y, words):
 
 def test_two_values_are_two_classes(rng):
     X, _, truth = clouds(rng, n=30)
-    with pytest.warns(UserWarning, match="two values only"):
+    with pytest.warns(UserWarning, match="only two values"):
         model = S3VM().fit(X, np.where(truth > 0, 1, -1))
     assert model.classes_.tolist() == [-1, 1]
 

@@ -161,7 +161,7 @@ def test_limits_say_how_far_the_minimum_may_be(rng):
     smallest = S3VM(**BRANCHING).fit(X, y).objective_
     last = np.inf
     for max_nodes in (1, 40, 120):
-        with pytest.warns(ConvergenceWarning, match=r"not proven.*at most .* above.*max_nodes"):
+        with pytest.warns(ConvergenceWarning, match=r"not certified.*at most .* above.*max_nodes"):
             model = S3VM(max_nodes=max_nodes, **BRANCHING).fit(X, y)
         gap = model.optimality_gap_
         assert gap > 0.0 and model.fit_status_ == 1 and model.n_nodes_ <= max_nodes + 2

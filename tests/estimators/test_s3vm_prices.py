@@ -65,7 +65,7 @@ def test_prices_are_checked(rng):
     X, y, _ = clouds(rng)
     model = S3VM(gamma=0.3).fit(X, y)
     for value in (-1e-300, -1, np.inf, np.nan, True, "much"):
-        with pytest.raises(ValueError, match="is no price"):
+        with pytest.raises(ValueError, match="is not a cost"):
             model.reprice(C_star=value)
     assert model.C_star == 5.0
 
@@ -106,7 +106,7 @@ def test_the_best_of_all_ways_is_kept(rng):
     assert best.objective_ == pytest.approx(min(reached.values()))
     judge(best, X, y)
     assert best.consolidate() is False
-    with pytest.raises(ValueError, match="are not known"):
+    with pytest.raises(ValueError, match="are not valid"):
         best.consolidate("batch")
 
 

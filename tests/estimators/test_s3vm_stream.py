@@ -376,7 +376,10 @@ def test_refusals_are_sentences_and_change_nothing(rng):
     refused = [
         (lambda: model.partial_fit(X[:2], [1]), "1 labels for 2 rows"),
         (lambda: model.partial_fit(X[:1], [7]), "neither a class"),
-        (lambda: model.partial_fit(X[:1], classes=[3, 4]), "not those of the first rows"),
+        (
+            lambda: model.partial_fit(X[:1], classes=[3, 4]),
+            "differ from the classes of the first rows",
+        ),
         (lambda: model.partial_fit(X[:1, :2]), "2 features"),
         (lambda: model.partial_fit(X[:1] * np.nan), "NaN"),
         (lambda: model.partial_fit(X[:2], sample_weight=[1, 0]), "weight <= 0"),
@@ -387,8 +390,8 @@ def test_refusals_are_sentences_and_change_nothing(rng):
         (lambda: model.forget([0.5]), "whole numbers"),
         (lambda: model.forget(np.ones(3, bool)), "mask has 3"),
         (lambda: model.forget(range(n)), "at least one"),
-        (lambda: model.forget([0, 2]), "one class only"),
-        (lambda: model.relabel([0, 2], None), "one class only"),
+        (lambda: model.forget([0, 2]), "only one class"),
+        (lambda: model.relabel([0, 2], None), "only one class"),
         (lambda: model.relabel([0, 2], [1]), "1 labels for 2 rows"),
         (lambda: S3VM().partial_fit(X), "classes="),
         (lambda: S3VM().partial_fit(X[:1], [1]), "one class only .* pass classes"),

@@ -177,7 +177,7 @@ def test_probabilities_do_not_come_from_forests_that_know_the_label(rng):
 
 def test_streams_begin_with_labels_of_all_classes(table):
     X, y, _ = table
-    with pytest.raises(ValueError, match="grows its forest on labelled rows of all classes"):
+    with pytest.raises(ValueError, match="needs labelled rows of all classes for its forest"):
         S3VM(kernel="trees").partial_fit(X[:20], classes=[0, 1])
     model = S3VM(kernel=FEW, C=1.0, C_star=0.1, balance=False)
     model.partial_fit(X, y).partial_fit(X[:5] + 0.1)

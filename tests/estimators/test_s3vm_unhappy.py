@@ -212,7 +212,7 @@ def test_no_direction_is_a_breakdown(rng, monkeypatch):
         return step(events, *arguments)
 
     monkeypatch.setattr(Events, "step", without_direction)
-    with pytest.warns(ConvergenceWarning, match="broke down"):
+    with pytest.warns(ConvergenceWarning, match="failed"):
         model.partial_fit(X[80:], y[80:])
     judge(model, X, y)
 
@@ -228,7 +228,7 @@ def test_without_any_path_batch_training_goes_on(rng, monkeypatch):
             lambda: model.forget([99]),
             lambda: S3VM(gamma=0.3, solver="path").fit(X, y),
         ):
-            with pytest.warns(ConvergenceWarning, match="broke down"):
+            with pytest.warns(ConvergenceWarning, match="failed"):
                 last = operate()
             assert last.fit_status_ == 0 and last.kkt_violation_ < 2e-3
         assert "round" in model.history_[-1] and not model.consolidate()  # there is no path

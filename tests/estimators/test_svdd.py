@@ -288,7 +288,7 @@ def test_lagrangian_is_for_squared_slack(blob):
 
 
 def test_small_C_shrinks_the_ball_to_a_point(blob):
-    with pytest.warns(ConvergenceWarning, match="radius 0"):
+    with pytest.warns(ConvergenceWarning, match="radius is 0"):
         machine = SVDD(C=1e-7).fit(blob)
     assert machine.radius_ == 0.0
     # Scores still rank: the centre is the mean, the farthest rows score lowest.

@@ -149,7 +149,7 @@ def test_attributes(rows):
     np.testing.assert_array_equal(machine.support_vectors_, rows[machine.support_])
     assert machine.gamma_ == np.median([entry["gamma"] for entry in machine.history_])
     for name in ("objective_", "duality_gap_", "intercept_", "dual_coef_"):
-        with pytest.raises(AttributeError, match="bags_ has what each bag found"):
+        with pytest.raises(AttributeError, match="see bags_"):
             getattr(machine, name)
     with pytest.raises(AttributeError, match="calibration_scores_"):
         machine.leave_one_out_decisions()
@@ -221,7 +221,7 @@ def test_precomputed_matrices(rows, rng):
         )
         total += (level - bag.middle) / bag.spread
     np.testing.assert_allclose(machine.score_samples(matrix(new)), total / 6, atol=1e-3)
-    with pytest.raises(ValueError, match="cannot follow rows"):
+    with pytest.raises(ValueError, match="can't be updated"):
         machine.partial_fit(matrix(rows))
     with pytest.raises(ValueError, match="the isolation kernel needs rows"):
         SVDDEnsemble(kernel="precomputed", isolation=True).fit(matrix(rows))
@@ -312,7 +312,7 @@ def test_updates_that_are_refused(rows):
         machine.partial_fit(rows)
     machine.set_params(trim="auto").release_rows()
     assert not machine.holds_rows_
-    with pytest.raises(ValueError, match="does not hold its training rows"):
+    with pytest.raises(ValueError, match="doesn't store its training rows"):
         machine.forget([0])
 
 

@@ -44,7 +44,7 @@ def test_prior_from_fewer_rows():
         model = PUSVM(max_time=AT_ONCE).fit(X, y)
     (message,) = (str(one.message) for one in told)
     assert "prior was estimated from at most 300 positive and 300 unlabelled rows" in message
-    assert "bounds on what rows would score" in message
+    assert "bounds on leave-one-out scores" in message
     assert 0.0 < model.prior_ < 1.0 and model.prior_interval_[0] <= model.prior_
     assert np.isfinite(model.decision_function(X)).all() and len(set(model.predict(X))) == 2
     # Nothing is left of the deadline: the same machine without one is that of a fresh one.
@@ -81,7 +81,7 @@ def test_thresholds_of_as_many_rows_as_there_is_time_for(Machine):
     settings = {"target_fpr": 0.05, "calibration": "leave-one-out"}
     with pytest.warns(ConvergenceWarning) as told:
         model = Machine(max_time=AT_ONCE, **settings).fit(X)
-    assert any("scores to calibrate with are those of" in str(one.message) for one in told)
+    assert any("calibration scores are from training rows" in str(one.message) for one in told)
     assert 0.0 <= np.mean(model.predict(X) < 0) < 0.2
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -143,7 +143,7 @@ def test_a_path_from_scratch_stops_and_goes_on():
         assert model.objective_ == pytest.approx(whole.objective_, rel=1e-9)
         assert model.kkt_violation_ < 1e-8
     model.max_time = AT_ONCE
-    with pytest.warns(ConvergenceWarning, match="not tried for a better minimum"):
+    with pytest.warns(ConvergenceWarning, match="not tried as a search for a better minimum"):
         assert model.consolidate() is False
 
 

@@ -12,7 +12,7 @@ from fewlabels import PUSVM, S3VM, SVDD
 @pytest.mark.parametrize("method", ["predict_proba", "predict_log_proba"])
 def test_the_message_says_how_to_get_probabilities(method):
     for machine in (S3VM(probability=None), PUSVM(probability=None)):
-        with pytest.raises(AttributeError, match=r"gives decisions, not .* pass probability='iso"):
+        with pytest.raises(AttributeError, match=r"has no probabilities.* pass probability='iso"):
             getattr(machine, method)
         assert not hasattr(machine, method)
     assert hasattr(S3VM(probability="sigmoid"), method)

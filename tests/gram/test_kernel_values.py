@@ -254,7 +254,7 @@ def test_callable_of_the_wrong_shape_is_refused(rng):
     ("name", "word"), [("gauss", "gauss"), (None, "None"), ("RBF", "RBF")], ids=str
 )
 def test_unknown_kernel_is_refused(name, word):
-    with pytest.raises(ValueError, match=f"{word}.* is not known"):
+    with pytest.raises(ValueError, match=f"{word}.* is not valid"):
         make_kernel(name)
 
 

@@ -73,7 +73,7 @@ class Sequence:
         for w in heard:
             warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
         # Where scores may be off by a known amount, nothing exact can be compared.
-        self.lost_digits = any("lost digits" in str(w.message) for w in heard)
+        self.lost_digits = any("lost precision" in str(w.message) for w in heard)
         self._check_end()
 
     def _run(self):

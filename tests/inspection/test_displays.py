@@ -80,7 +80,7 @@ def test_boundary_refuses_a_threshold_that_is_none(rng):
     X = rng.normal(size=(20, 2))
     with pytest.warns(UserWarning, match="no row will be rejected"):
         model = SVDD(target_fpr=0.01).fit(X)
-    with pytest.raises(ValueError, match="has no boundary"):
+    with pytest.raises(ValueError, match="no boundary to draw"):
         BoundaryDisplay.from_estimator(model, X)
 
 

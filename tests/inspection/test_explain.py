@@ -329,7 +329,7 @@ def test_the_default_background_is_held_by_the_machine(name, rows, rng):
     assert not np.array_equal(told.contributions, other.contributions)
     if name != "S3VM":
         machine.release_rows()
-        with pytest.raises(ValueError, match="does not hold its training rows; pass background="):
+        with pytest.raises(ValueError, match="doesn't store its training rows; pass background="):
             explain(machine, rows[:2])
 
 
@@ -392,7 +392,7 @@ def test_bad_input(rows, rng):
     with pytest.raises(ValueError, match="precomputed"):
         explain(precomputed, rows @ rows.T)
     model = make_pipeline(StandardScaler(), SVDD()).fit(rows)
-    with pytest.raises(ValueError, match="holds are encoded; pass background="):
+    with pytest.raises(ValueError, match="in the model are encoded; pass background="):
         explain(model, rows[:2])
     frame = pd.DataFrame(rows, columns=list("abcde"))
     named = make_pipeline(StandardScaler(), SVDD()).fit(frame)

@@ -50,9 +50,9 @@ def test_pieces_have_their_rows_of_numbers(folder):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("short.npy", "short.npy has 119 rows but .*d.csv has more; give one row of numbers"),
+        ("short.npy", "short.npy has 119 rows but .*d.csv has more; it needs one row of numbers"),
         ("long.npy", "long.npy has 240 rows but .*d.csv has 120"),
-        ("d.csv", "--features takes an .npy file, and .*d.csv is none"),
+        ("d.csv", "--features needs an .npy file, and .*d.csv isn't one"),
         ("no.npy", "no.npy does not exist"),
     ],
 )
@@ -86,7 +86,7 @@ def test_a_model_takes_them_and_nothing_else(folder):
     assert roc_auc_score(hidden[unknown], without["score"][unknown]) < 0.75
     with pytest.raises(
         UserError,
-        match=r"with features of 6 columns, but .* comes without; "
+        match=r"with features of 6 columns, but .* comes without them; "
         r"pass features=FILE, an .npy file with 6 numbers .* made as 'e.npy' was",
     ):
         found.predict(folder / "d.csv")
@@ -95,7 +95,7 @@ def test_a_model_takes_them_and_nothing_else(folder):
     plain = fit(folder, features=None)
     with pytest.raises(UserError, match=r"without features, but .*d.csv comes with 6"):
         plain.predict(folder / "d.csv", features=folder / "e.npy")
-    with pytest.raises(UserError, match="features stand beside a table"):
+    with pytest.raises(UserError, match="features and labels need a table"):
         fit_table(np.zeros((4, 2)), features=np.zeros((4, 2)))
     assert fit_table(frame, "kind", features=np.load(folder / "e.npy"), prior=0.2, time_budget=0,
                      report=False).schema == found.schema  # fmt: skip
@@ -114,9 +114,9 @@ def test_parts_of_dates():
     typed = pa.array([datetime.datetime(2026, 11, 22, h) for h in range(24)])
     hours = with_dates(pa.table({"t": typed}), ["t"], "f")["t: hour"].to_pylist()
     assert hours == list(range(24))
-    with pytest.raises(UserError, match=r"Column 't' of f has 'x'|is to be taken as dates"):
+    with pytest.raises(UserError, match=r"Column 't' of f has 'x'|is declared as dates"):
         with_dates(pa.table({"t": ["x"]}), ["t"], "f")
-    with pytest.raises(UserError, match="holds int64 values, which are no dates"):
+    with pytest.raises(UserError, match="holds int64 values, not dates"):
         with_dates(pa.table({"t": [1]}), ["t"], "f")
 
 

@@ -68,7 +68,7 @@ def test_which_separator(tmp_path, content, sep):
 def test_what_is_said_is_done(tmp_path):
     path = written(tmp_path / "t.csv", delimiter=";")
     assert cells(source_of(path, sep=";", encoding="utf-8")) == ROWS
-    with pytest.raises(UserError, match="semicolons and not as --sep says; leave"):
+    with pytest.raises(UserError, match="semicolons, not as set with --sep; omit"):
         column_names(source_of(path, sep="|"), "csv")
     assert source_of(path, sep="tab").reading.sep == "\t"
     path = written(tmp_path / "r.csv", [["ж", "б"], ["1", "ж"]], "cp1251", delimiter="/")
@@ -95,7 +95,7 @@ def test_damaged_text_is_no_other_encoding(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes("a,b\n1,grün\n2,schön\n".encode() + b"3,\xff\n")
     assert source_of(path).dialect.encoding == "utf-8"
-    with pytest.raises(UserError, match="its text is not UTF-8; save it as UTF-8, or say"):
+    with pytest.raises(UserError, match="its text is not UTF-8; save it as UTF-8, or pass"):
         read_table(path, "csv")
 
 
@@ -118,7 +118,7 @@ def test_said_separators_cut_any_cells(tmp_path_factory, rows, sep):
 def test_rows_in_memory_have_no_separator():
     import pandas as pd
 
-    with pytest.raises(UserError, match="--sep, --header: such options say how a file of text"):
+    with pytest.raises(UserError, match="--sep, --header: these options are for reading text"):
         source_of(pd.DataFrame({"a": [1]}), sep=";", header=True)
 
 

@@ -23,7 +23,7 @@ from fewlabels.io.write import table_writer
 def test_a_link_that_leads_to_itself(tmp_path):
     (tmp_path / "a.csv").symlink_to(tmp_path / "b.csv")
     (tmp_path / "b.csv").symlink_to(tmp_path / "a.csv")
-    with pytest.raises(UserError, match=r"a.csv is a link that leads to itself; name another"):
+    with pytest.raises(UserError, match=r"a.csv is a link to itself; pass another"):
         check_output(tmp_path / "a.csv")
 
 
@@ -51,7 +51,7 @@ def test_names_longer_than_a_file_system_takes(tmp_path):
 
 def test_a_pipe(tmp_path):
     os.mkfifo(tmp_path / "d.csv")
-    with pytest.raises(UserError, match="is a pipe or a device; write what it gives into a data"):
+    with pytest.raises(UserError, match="is a pipe or a device; save its content to a data"):
         read_training(tmp_path / "d.csv")
 
 
@@ -159,5 +159,5 @@ def test_frames_of_other_libraries():
         taken = table.filter(pa.array([True, False, True])).column("c")
         assert taken.combine_chunks().cast(pa.string()).to_pylist() == ["x", None]
     for frame in (column, polars.DataFrame({"i": polars.Series([1], dtype=polars.Int128)})):
-        with pytest.raises(UserError, match=r"cannot be taken as a table .*; give a data frame"):
+        with pytest.raises(UserError, match=r"can't be used as a table .*; pass a data frame"):
             source_of(frame)

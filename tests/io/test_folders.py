@@ -21,7 +21,7 @@ def folder(tmp_path):
     return place
 
 
-OUT = "is a link to .*own.parquet, which is not in the folder; put the file itself into the fold"
+OUT = "links to .*own.parquet, which is outside the folder; move the file into the fold"
 
 
 def test_a_link_that_leads_out_of_a_folder_is_refused(folder):

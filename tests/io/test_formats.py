@@ -100,10 +100,10 @@ def test_a_folder_names_a_column(tmp_path):
     assert input_format(source) == "folder"
     table = read_table(source, "folder")
     assert table.column("part").to_pylist() == [k for k in range(4) for _ in range(13 + (k < 1))]
-    with pytest.raises(UserError, match="lies in a folder that is read; choose another"):
+    with pytest.raises(UserError, match="is in a folder that is an input; choose another"):
         check_output(tmp_path / "d" / "scores.parquet", inputs=[source])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match="is a folder; name the data file in it"):
+    with pytest.raises(UserError, match="is a folder; pass the data file in it"):
         input_format(tmp_path / "empty")
 
 
@@ -114,7 +114,7 @@ def test_files_of_a_folder_with_other_columns(tmp_path):
     table = read_table(tmp_path / "d", "folder")
     assert table.to_pydict() == {"a": [1.0, 2.0, 0.5], "b": [None, None, "x"]}
     pd.DataFrame({"a": ["x"]}).to_parquet(tmp_path / "d" / "3.parquet")
-    with pytest.raises(UserError, match=r"d cannot be read: .*(a|type)"):
+    with pytest.raises(UserError, match=r"d can't be read: .*(a|type)"):
         read_table(tmp_path / "d", "folder")
 
 
@@ -122,7 +122,7 @@ def test_sheets(tmp_path):
     path = write_excel(tmp_path)
     first = source_of(path)
     assert remark_on(first, "xlsx") == (
-        f"the sheet 'rows' of {path} was read; {path}::more rows names another ('more rows')"
+        f"reading the sheet 'rows' of {path}; select another with {path}::more rows ('more rows')"
     )
     other = source_of(f"{path}::more rows")
     assert str(other) == f"{path}::more rows"
@@ -153,7 +153,7 @@ def test_cells_of_sheets(tmp_path):
         "error": [2.5, None, 1.0], "5": ["x", "y", None],
     }  # fmt: skip
     (tmp_path / "no.xlsx").write_bytes(b"PK\3\4")
-    with pytest.raises(UserError, match=r"no.xlsx cannot be read: it is no .xlsx file"):
+    with pytest.raises(UserError, match=r"no.xlsx can't be read: it isn't an .xlsx file"):
         read_table(tmp_path / "no.xlsx", "xlsx")
     openpyxl.Workbook().save(tmp_path / "empty.xlsx")
     with pytest.raises(UserError, match="has no rows; it needs a row of column names"):
@@ -163,18 +163,18 @@ def test_cells_of_sheets(tmp_path):
 def test_a_sheet_that_is_too_large(tmp_path, monkeypatch):
     path = write_excel(tmp_path)
     monkeypatch.setenv("FEWLABELS_MEMORY", "10K")
-    with pytest.raises(UserError, match=r"of memory \(its sheets\), and 0.01 MB are"):
+    with pytest.raises(UserError, match=r"of memory \(its sheets\), but 0.01 MB are"):
         read_table(source_of(path), "xlsx")
 
 
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ('{"a": 1}\n{"a": \n', "row 2 is no JSON"),
-        ('{"a": 1}\n[1, 2]\n', "row 2 is no object; every line is one"),
-        ('[{"a": 1}]\n', "row 1 is no object"),
+        ('{"a": 1}\n{"a": \n', "row 2 is not JSON"),
+        ('{"a": 1}\n[1, 2]\n', "row 2 is not an object; every line must be one"),
+        ('[{"a": 1}]\n', "row 1 is not an object"),
         ("\n\n", "no rows"),
-        ('{"a": 1}\n' + "[" * 100_000 + "\n", "row 2 is no JSON"),
+        ('{"a": 1}\n' + "[" * 100_000 + "\n", "row 2 is not JSON"),
     ],
 )
 def test_broken_lines(tmp_path, lines, message):
@@ -215,13 +215,13 @@ def test_tables_of_a_database(tmp_path):
         )
     connection.close()
     with pytest.raises(
-        UserError, match=r"d.db has 2 tables, 'a \"view', 'rows'; say which one as"
+        UserError, match=r"d.db has 2 tables, 'a \"view', 'rows'; choose one, as in"
     ):
         read_table(path, "sqlite")
     found = read_table(f'{path}::a "view', "sqlite")
     assert found.slice(3, 1).to_pylist() == [{"n": "3", "m": None, "b": "2 bytes"}]
     (tmp_path / "no.sqlite").write_bytes(b"no database" * 100)
-    with pytest.raises(UserError, match=r"no.sqlite cannot be read: file is not a database"):
+    with pytest.raises(UserError, match=r"no.sqlite can't be read: file is not a database"):
         read_table(tmp_path / "no.sqlite", "sqlite")
     sqlite3.connect(tmp_path / "none.db").execute("VACUUM").connection.close()
     with pytest.raises(UserError, match=r"none.db has no tables"):
@@ -235,12 +235,12 @@ def test_schemas_of_duckdb(tmp_path):
     with duckdb.connect(str(path)) as connection:
         connection.execute("CREATE SCHEMA other; CREATE TABLE other.x AS SELECT 1.50 AS price")
     assert read_table(f"{path}::other.x", "duckdb").num_rows == 1
-    with pytest.raises(UserError, match=r"2 tables, 'rows', 'other.x'; say which"):
+    with pytest.raises(UserError, match=r"2 tables, 'rows', 'other.x'; choose one"):
         read_table(path, "duckdb")
     path.rename(tmp_path / "d.db")
     assert input_format(tmp_path / "d.db") == "duckdb"
     (tmp_path / "no.duckdb").write_bytes(b"no database" * 1000)
-    with pytest.raises(UserError, match=r"no.duckdb cannot be read: "):
+    with pytest.raises(UserError, match=r"no.duckdb can't be read: "):
         read_table(tmp_path / "no.duckdb", "duckdb")
 
 
@@ -270,5 +270,5 @@ def test_packages_that_are_not_installed(tmp_path, monkeypatch, write, package):
 def test_options_that_say_nothing(tmp_path, name, options, said):
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "d.parquet")
     np.save(tmp_path / "d.npy", np.zeros((2, 2)))
-    with pytest.raises(UserError, match=rf"is a file in which {said} says nothing; leave it out"):
+    with pytest.raises(UserError, match=rf"{said} has no effect on "):
         input_format(source_of(tmp_path / name, **options))

@@ -94,7 +94,7 @@ def test_truncated(model, kept):
     path, _ = model
     data = path.read_bytes()
     path.write_bytes(data[: int(kept * len(data)) if kept == 0.5 else kept])
-    with pytest.raises(UserError, match="damaged or was cut short"):
+    with pytest.raises(UserError, match="damaged or truncated"):
         read_metadata(path)
 
 
@@ -190,7 +190,7 @@ def test_attributes_of_another_version(model, name):
 def test_attributes_of_this_version_that_are_damaged(model, name):
     path, _ = model
     _rename(path, name, "another")
-    with pytest.raises(UserError, match="is damaged or was cut short; fit the model again"):
+    with pytest.raises(UserError, match="is damaged or truncated; fit the model again"):
         load_model(path)
 
 
@@ -218,14 +218,14 @@ def test_members_that_are_swapped(model):
         if content[one] == content[two]:
             continue
         _swapped(path, one, two, keep_digest=True)
-        with pytest.raises(UserError, match="is damaged or was cut short"):
+        with pytest.raises(UserError, match="is damaged or truncated"):
             load_model(path)
         path.write_bytes(whole)
         _swapped(path, one, two)
         try:  # without a digest what has the same shape cannot be told
             pipeline = load_model(path)[0]
         except UserError as error:
-            assert "is damaged or was cut short" in str(error)
+            assert "is damaged or truncated" in str(error)
             refused += 1
         else:
             assert pipeline.decision_function(X).shape == (len(X),)

@@ -89,5 +89,5 @@ def test_as_many_as_asked_for_within_bounds(tmp_path, monkeypatch):
     assert sizes[0] == [300, 300, 300, None] and sizes[1] == [100] * 9 + [None]
     assert set(sizes[2]) == {10} and len(sizes[2]) == 100
     files[1].path.write_bytes(b"PAR1 and no more")
-    with pytest.raises(UserError, match=r"1\.parquet cannot be read: it is no Parquet file"):
+    with pytest.raises(UserError, match=r"1\.parquet can't be read: it isn't a Parquet file"):
         cut_into_parts(files, "parquet", 4)

@@ -99,7 +99,7 @@ def test_without_rows(tmp_path):
     loaded = _round_trip(tmp_path, machine, held=False)
     np.testing.assert_array_equal(loaded.decision_function(X), machine.decision_function(X))
     assert not loaded.holds_rows_ and loaded.training_rows_ is None
-    with pytest.raises(ValueError, match="does not hold its training rows"):
+    with pytest.raises(ValueError, match="doesn't store its training rows"):
         loaded.partial_fit(X[:1])
     assert machine.partial_fit(X[:1]).n_steps_ > 0  # the one that was saved is as it was
 

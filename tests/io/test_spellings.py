@@ -38,15 +38,15 @@ def test_categories_in_several_spellings_are_one(frame, tmp_path):
     path = tmp_path / "d.csv"
     frame.to_csv(path, index=False)
     found = read_training(path).choose(every_row(90))
-    (note,) = [note for note in found.notes if "differ in capital" in note]
-    assert note.startswith("values that differ in capital letters or blanks only are taken as one")
+    (note,) = [note for note in found.notes if "differ only in case" in note]
+    assert note.startswith("merged values that differ only in case or spaces")
     assert "'country' ('DE', 'DE ', 'de'; " in note and "'clean'" not in note
     assert found.rows["country"].tolist() == frame["clean"].tolist()
     again = Schema.from_dict(json.loads(json.dumps(found.schema.to_dict())))
     assert again == found.schema
     apart = read_training(path, merge_case=False).choose(every_row(90))
     assert apart.rows["country"].nunique() > 3
-    assert not any("differ in capital" in note for note in apart.notes)
+    assert not any("differ only in case" in note for note in apart.notes)
 
 
 def test_new_rows_may_be_spelled_in_any_way(frame, tmp_path):
@@ -63,7 +63,7 @@ def test_columns_that_repeat_others_are_named(frame):
     rng = np.random.default_rng(1)
     frame = frame.assign(again=frame["size"], other=rng.normal(size=90), kind=frame["clean"])
     found = fit_table(frame, time_budget=0, report=False)
-    (note,) = [note for note in found.notes if "count twice" in note]
+    (note,) = [note for note in found.notes if "duplicate columns" in note]
     assert "'again' repeats 'size', 'kind' repeats 'clean'; drop=" in note
     assert "other" not in note
 

@@ -98,17 +98,21 @@ def test_positive_rows(values, positive, y, name, mark):
 @pytest.mark.parametrize(
     ("values", "positive", "message"),
     [
-        (["", "NA"], None, "blank in every row; name the rows in it that are known to be"),
+        (["", "NA"], None, "blank in every row; label the known"),
         (
             ["a", "a"],
             None,
             "'a' in every row, .* target blank, or pass --machine svdd",
         ),
-        (["a", "b"], None, r"2 values: 'a' \(1\), 'b' \(1\); say which one is positive"),
-        (["1", "x"], None, "say which one is positive"),
-        (["1", "2", "3"], None, "3 values: .* say which one is positive"),
-        (["1", "0", ""], "1", r"has '1' \(1\), '0' \(1\) and 1 blanks, but beside '1' .*one mark"),
-        (["1", "2", "3"], "1", "beside '1' there can be one mark"),
+        (["a", "b"], None, r"2 values: 'a' \(1\), 'b' \(1\); pass the positive one"),
+        (["1", "x"], None, "pass the positive one"),
+        (["1", "2", "3"], None, "3 values: .* pass the positive one"),
+        (
+            ["1", "0", ""],
+            "1",
+            r"has '1' \(1\), '0' \(1\) and 1 blanks, but only one other value can mark",
+        ),
+        (["1", "2", "3"], "1", "only one other value can mark"),
         (["a", ""], "b", r"positive value 'b' in the target column 't'; its values are 'a' \(1\)"),
         (["0", ""], None, "'0' usually marks negatives; pass --positive 0 .* or --normal 0"),
         (["-1.0", ""], None, "usually marks negatives"),

@@ -126,7 +126,7 @@ def test_what_is_asked_of_columns():
     for asked in ({"text": ["name"]}, {"keep": ["name"]}):
         found, *_, schema = _encoded(names, **asked)
         assert "name" in schema.names("text")
-        told = "'note' (sentences), 'name' (60 different texts); --drop COLUMN leaves one out"
+        told = "'note' (sentences), 'name' (60 different texts); --drop COLUMN drops one"
         assert (told in " ".join(found.notes)) == ("keep" in asked)
     assert "town" in _encoded(names, text=["town"])[3].names("text")
     assert "name" in _encoded(names, categorical=["name"])[3].names("category")
@@ -141,7 +141,7 @@ def test_what_is_asked_of_columns():
         read_training(source_of(names), text=["nam"])
     with pytest.raises(UserError, match="Column 'name' of the data frame is blank"):
         _encoded(names.assign(name=""), text=["name"])
-    with pytest.raises(UserError, match="--text, --dates and --categorical name columns"):
+    with pytest.raises(UserError, match="--text, --dates and --categorical need column names"):
         read_training(source_of(np.zeros((3, 2))), text=["x"])
 
 

@@ -51,7 +51,7 @@ def test_a_budget_that_ends_with_the_fit(monkeypatch):
     monkeypatch.setattr(S3VM, "fit", slowly)
     found = fit_table(frame, target="queue", time_budget=0.1)
     notes = found.metadata["training"]["notes"]
-    assert any("probabilities stand on 1 of 5 machines" in note for note in notes)
+    assert any("probabilities are based on 1 of 5 models" in note for note in notes)
     assert any(note.startswith("not compared with other methods: a fit takes") for note in notes)
     assert found.comparison is None and found.predict(frame)["probability refund"].notna().all()
     before = len(fits)
@@ -211,8 +211,8 @@ def test_explanations_add_up_for_each_class(rng, kernel):
     np.testing.assert_allclose(one.contributions.sum(axis=1), one.decision - one.base)
     assert one.method == ("permutations" if kernel == "poly" else "exact")
     assert one.reasons(0) and len(one.frame(3)) == 3 and "9 rows" in repr(one)
-    with pytest.raises(ValueError, match="none of the classes"):
+    with pytest.raises(ValueError, match="not one of the classes"):
         explain(model, X[:2], of="lost")
-    with pytest.raises(ValueError, match="one decision"):
+    with pytest.raises(ValueError, match="a single decision"):
         explain(S3VM().fit(X, np.where(y == "refund", 1, np.where(y == "billing", 0, -1))),
                 X[:2], of=1)  # fmt: skip

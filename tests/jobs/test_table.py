@@ -236,7 +236,7 @@ def test_columns_that_a_file_would_hold_as_text(seed):
         (lambda f: f, {"clean": True}, "^clean=True is for one-class models"),
         (lambda f: f.fillna({"state": "old"}), {}, "pass normal=VALUE for .*, or unlabeled=V"),
         (lambda f: f.iloc[:0], {}, "has column names but no rows"),
-        (lambda f: f[["state"]], {}, "no columns to learn from"),
+        (lambda f: f[["state"]], {}, "no columns left to learn from"),
         (lambda f: pd.concat([f, f["age"]], axis=1), {}, r"share a name \('age'\)"),
         (lambda f: f.to_dict(), {}, "not dict; pandas.DataFrame"),
         (lambda f: "there-is-none.csv", {}, "there-is-none.csv does not exist"),

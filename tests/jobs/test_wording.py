@@ -8,7 +8,7 @@ from fewlabels.jobs.wording import as_arguments, as_options
 @pytest.mark.parametrize(
     ("said", "read"),
     [
-        ("say which one is normal with --normal VALUE.", "... normal=VALUE."),
+        ("pass the normal one as --normal VALUE.", "... normal=VALUE."),
         ("'id' (counts the rows); --keep COLUMN keeps one", "...; keep=[COLUMN] keeps one"),
         ("leave it out with --drop 'a b', or keep", "... drop=['a b'], or keep"),
         ("leave it out with --drop \"''\".", "... drop=[\"''\"]."),

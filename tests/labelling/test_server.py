@@ -138,7 +138,7 @@ def test_finish(client, session, table, monkeypatch):
     session.options |= {"time_budget": 0}
     told = client.json("api/finish", {})
     assert told["state"] == "running" and told["n_labels"] == 6
-    assert "being made already" in client.json("api/finish", {}, status=400)["error"]
+    assert "already being fitted" in client.json("api/finish", {}, status=400)["error"]
     deadline = time.monotonic() + 600
     while told["state"] == "running" and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -160,7 +160,7 @@ def test_finish(client, session, table, monkeypatch):
 
 def test_nothing_is_less_sure_without_labels(client):
     words = client.json("api/state")["card"]["why"]
-    assert ("sure" not in words and "learnt yet" in words) or "at random" in words
+    assert ("sure" not in words and "no model yet" in words) or "at random" in words
 
 
 def test_every_answer_keeps_the_page_to_itself(client):
@@ -198,21 +198,21 @@ def test_strangers_are_refused(client, session):
 def test_bad_requests_are_refused(client, session):
     for body, status, words in (
         (b"x" * 70_000, 413, "larger than"),
-        (b"{", 400, "no JSON object"),
-        (b"[" * 60_000, 400, "no JSON object"),
-        (b"[]", 400, "no JSON object"),
+        (b"{", 400, "not a JSON object"),
+        (b"[" * 60_000, 400, "not a JSON object"),
+        (b"[]", 400, "not a JSON object"),
         (b"{}", 400, "has no 'id'"),
         ({**answer(1), "id": None}, 400, "'id' of the request is None, not text"),
-        ({**answer(1), "id": ""}, 400, "id '' is none"),
+        ({**answer(1), "id": ""}, 400, "'' is not a valid id"),
         ({**answer(1), "row": "1"}, 400, "'row' of the request is '1', not a whole number"),
         ({**answer(1), "row": True}, 400, "is True, not a whole number"),
         ({**answer(1), "row": 1.5}, 400, "is 1.5, not a whole number"),
         ({**answer(1), "label": ["ham"]}, 400, "not text or null"),
         ({**answer(1), "annotator": {}}, 400, "'annotator' of the request is {}, not text"),
-        (b'{"row": %s}' % (b"9" * 5000), 400, "no JSON object"),
+        (b'{"row": %s}' % (b"9" * 5000), 400, "not a JSON object"),
         (answer(10**9), 400, "There is no row"),
         (answer(1, label="eggs"), 400, "none of the classes"),
-        (answer(1, kind="undo"), 400, "not known"),
+        (answer(1, kind="undo"), 400, "not valid"),
     ):
         got, text, _ = client.call("api/answer", body)
         assert got == status and words in json.loads(text)["error"], text

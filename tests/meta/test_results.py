@@ -4,6 +4,7 @@ import importlib.util
 import re
 
 import pytest
+from tests.meta import prose
 
 
 @pytest.fixture(scope="module")
@@ -15,13 +16,38 @@ def program(repository):
     return module
 
 
+def test_tables_are_those_of_the_results_file(program, repository):
+    for document in program.DOCUMENTS:
+        text = (repository / document).read_text(encoding="utf-8")
+        assert program.filled(text, program.load()) == text, "run `make tables`"
+
+
 @pytest.mark.parametrize("document", ["README.md", "docs/benchmarks.md"])
-def test_tables_are_those_of_the_results_file(program, repository, document):
+def test_no_table_is_written_by_hand(repository, document):
     text = (repository / document).read_text(encoding="utf-8")
-    assert program.filled(text, program.load()) == text, "run `make tables`"
     # No table is written by hand: outside of the markers no line begins with a bar.
     rest = re.sub(r"<!-- table: .*?<!-- /table -->", "", text, flags=re.DOTALL)
     assert not re.search(r"^\|", rest, flags=re.MULTILINE)
+
+
+def test_other_pages_have_no_measurements_of_their_own(repository):
+    """Guides link to measurements: no scores in their tables, no figures in what was measured."""
+    cue = re.compile(
+        r"\b(?:took|mean (?:absolute )?error|in simulations|contained the truth)\b", re.I
+    )
+    found = []
+    for name, text in prose.documents():
+        if not name.startswith("docs/") or name == "docs/benchmarks.md":
+            continue
+        source = (prose.ROOT / name).read_text(encoding="utf-8")
+        rest = re.sub(r"<!-- table: .*?<!-- /table -->|^```.*?^```", "", source,
+                      flags=re.DOTALL | re.MULTILINE)  # fmt: skip
+        found += re.findall(r"^\|.*\|\s*0?\.\d{3}\s*\|.*$", rest, flags=re.MULTILINE)
+        measured = (s for s in prose.sentences(text) if cue.search(s))
+        found += [
+            f"{name}: {s}" for s in measured if re.search(r"\d ?(?:%|s|ms|GB|min)\b|\.\d", s)
+        ]
+    assert found == []
 
 
 def test_entries_say_where_they_come_from(program):

@@ -78,7 +78,7 @@ def test_codings_of_the_positive_class():
         ([0, 1], [0.1, 0.2], {"n_bins": 0}, "n_bins=0"),
         ([0, 1], [0.1, 0.2], {"norm": "max"}, "norm='max'"),
         (["a", "a"], [0.1, 0.2], {}, "pass pos_label"),
-        ([0, 1], [0.1, 0.2], {"pos_label": 7}, "pos_label=7 is none of the labels"),
+        ([0, 1], [0.1, 0.2], {"pos_label": 7}, "pos_label=7 is not one of the labels"),
         ([0, 1, 1], [0.1, 0.2], {}, "inconsistent"),
     ],
 )

@@ -182,11 +182,11 @@ def test_metadata_routing(pu_data):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: make_pu_scorer("f1"), "metric='f1' is not known.*pu-f1"),
+        (lambda: make_pu_scorer("f1"), "metric='f1' is not valid.*pu-f1"),
         (lambda: make_pu_scorer("pu-risk", prior=1.2), "prior=1.2 is not allowed"),
         (lambda: make_pu_scorer("pu-risk", loss="hinge"), "loss='hinge' is not allowed"),
         (lambda: make_pu_scorer("pu-auc", loss="ramp"), "loss='ramp' is not allowed with"),
-        (lambda: make_pu_scorer("pu-f1", convention="both"), "convention='both' is not known"),
+        (lambda: make_pu_scorer("pu-f1", convention="both"), "convention='both' is not valid"),
     ],
 )
 def test_refused_when_made(call, words):
@@ -199,7 +199,7 @@ def test_refused_when_used(pu_data):
     machine = LogisticRegression().fit(X, y)
     with pytest.raises(ValueError, match="needs the class prior, and LogisticRegression has no"):
         make_pu_scorer("pu-risk")(machine, X, y)
-    with pytest.raises(ValueError, match=r"pos_label=2 is none of the estimator's classes_"):
+    with pytest.raises(ValueError, match=r"pos_label=2 is not one of the estimator's classes_"):
         make_pu_scorer("pu-auc", pos_label=2)(machine, X, y)
     # A fold without positives is not taken for one of positives only.
     rest = y == 0

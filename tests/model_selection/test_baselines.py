@@ -245,9 +245,9 @@ def table_of(*lines):
         ),
         (
             [("a", -0.17, 0.4, -0.91, 0.57, True, False)],
-            "undecided", [], "0.97 against 0.80, from too few held-out rows to say",
+            "undecided", [], "0.97 against 0.80, but there are too few held-out rows to say",
         ),
-        ([], "unknown", [], "nothing is known"),
+        ([], "unknown", [], "No baseline could be compared"),
     ],
 )  # fmt: skip
 def test_verdicts(lines, outcome, worse_than, words):
@@ -298,7 +298,7 @@ def test_without_known_anomalies_nothing_is_ranked(rng):
     found = compare_with_baselines(SVDD(C=0.1, target_fpr=0.1), X)
     assert found.outcome == "unknown" and not found.worse_than
     assert found.table["score"].isna().all() and found.differences.empty
-    assert "nothing tells which detector is better" in found.verdict
+    assert "detectors can't be ranked" in found.verdict
     agreement = found.agreement.set_index("name")
     assert agreement.loc["SVDD", "rank_correlation"] == pytest.approx(1.0)
     assert (agreement["asked"] == 0.1).all()
@@ -319,7 +319,7 @@ def test_pipelines_tables_and_strings(few):
     model = make_pipeline(StandardScaler(), S3VM())
     found = compare_with_baselines(model, table, labels)
     scores = found.table.set_index("name")["score"]
-    assert scores["SVM, labels alone"] > 0.9  # it stands behind the scaler too
+    assert scores["SVM, labels only"] > 0.9  # it stands behind the scaler too
     assert scores["S3VM"] > 0.9
     bare = compare_with_baselines(S3VM(), table, labels)
     assert np.isfinite(bare.table["score"]).all()
@@ -416,7 +416,7 @@ def test_shares_that_labels_do_not_show_are_spoken_of(rng):
     y = np.full(150, -1)
     y[:18], y[120:138] = 0, 1
     found = compare_with_baselines(S3VM(balance=0.0, C_star=50.0), X, y)
-    assert "Caution: it calls" in found.verdict and "50 % are" in found.verdict
+    assert "Caution: it predicts" in found.verdict and "50 % are" in found.verdict
     assert found.table["note"].str.contains("of the unlabelled rows 1").all()
     found = compare_with_baselines(S3VM(balance=False), X, y, class_names=("'dull'", "'odd'"))
     assert "Caution" not in found.verdict
@@ -444,14 +444,14 @@ def test_pictures(few, rng):
 def test_bad_input(few):
     X, y = few
     for arguments, words in [
-        ((StandardScaler(), X), "compare_with_baselines knows SVDD"),
-        ((S3VM(), X), "S3VM learns from labels; pass y"),
+        ((StandardScaler(), X), "compare_with_baselines accepts SVDD"),
+        ((S3VM(), X), "S3VM needs labels; pass y"),
         ((S3VM(kernel="precomputed"), X @ X.T, y), "baselines need rows"),
         ((S3VM(), X, y[:-1]), "inconsistent numbers of samples"),
     ]:
         with pytest.raises(ValueError, match=words):
             compare_with_baselines(*arguments)
-    with pytest.raises(ValueError, match="known_other is for SVDD and OneClassSVM"):
+    with pytest.raises(ValueError, match="known_other is for SVDD, OneClassSVM"):
         compare_with_baselines(S3VM(), X, y, known_other=X[:3])
     with pytest.raises(ValueError, match="time_budget=0"):
         compare_with_baselines(SVDD(), X, time_budget=0)

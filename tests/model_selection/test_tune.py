@@ -142,13 +142,13 @@ def test_account_of_the_rule(rows):
     assert result.seconds >= result.fit_seconds > 0 and result.stopped == ""
     assert table["rank_correlation"][0] == pytest.approx(1.0)
     assert table["auc_shuffled"].between(0.3, 1.0).all()
-    assert "did not decide" in result.reason and "60 of 152 rows" in result.reason
+    assert "for information only" in result.reason and "60 of 152 rows" in result.reason
     assert result.reason in repr(result)
 
 
 def test_clean_rows_all_train(rows):
     model = tune(OneClassSVM(target_fpr=0.1), rows[:140], contaminated=False)
-    assert "no row is left out" in model.tuning_.reason
+    assert "all rows are used" in model.tuning_.reason
     assert model.tuning_.chosen.keys() == {"gamma", "nu"} and model.target_fpr == 0.1
     assert model.tuning_.candidates["dropped"][0] == 0
     assert model.gamma_ == pytest.approx(neighbor_gamma(rows[:140]))
@@ -246,7 +246,7 @@ def test_puensemble_searches_its_width(pu_data):
     assert table["gamma"].to_numpy() == pytest.approx(table["gamma"][0] * np.array([1, 0.25, 4]))
     assert model.gamma_ == pytest.approx(table.loc[table["chosen"], "gamma"].item())
     plain = tune(PUEnsemble(prior=0.4, n_bags=3, kernel="linear"), X, y)
-    assert "nothing to choose" in plain.tuning_.reason
+    assert "no settings to choose" in plain.tuning_.reason
 
 
 def test_a_budget_keeps_what_was_finished(pu_data, monkeypatch):
@@ -299,10 +299,10 @@ def test_s3vm_leaves_a_bad_width(semi_data):
     scaled = S3VM(gamma=300.0)
     model = tune(scaled, X, y, graph=False)
     result = model.tuning_
-    assert result.chosen and "above the settings given" in result.reason
+    assert result.chosen and "above the given settings" in result.reason
     taken = result.candidates[result.candidates["chosen"]].iloc[0]
     assert taken["gain"] > 1.5 * taken["gain_error"]
-    assert taken["clear"] and "chance may explain" not in result.reason
+    assert taken["clear"] and "perhaps by chance" not in result.reason
     # Best of so many: beyond what the best of as many worthless ones would be ahead by.
     beyond = 2.2 * result.candidates["gain_error"]
     assert (result.candidates["gain"] > beyond)[result.candidates["clear"]].all()
@@ -447,15 +447,15 @@ def test_same_seed_same_answer(pu_data):
 @pytest.mark.parametrize(
     ("estimator", "options", "message"),
     [
-        (LogisticRegression(), {}, "tune knows SVDD.*it is LogisticRegression"),
+        (LogisticRegression(), {}, "tune accepts SVDD.*it is LogisticRegression"),
         (
             make_pipeline(StandardScaler(), LogisticRegression()),
             {},
             "the last step of the pipeline is LogisticRegression",
         ),
         (SVDD(kernel="linear"), {}, "SVDD has kernel='linear'"),
-        (S3VM(), {}, "S3VM learns from labels; pass y"),
-        (PUSVM(), {}, "PUSVM learns from labels; pass y"),
+        (S3VM(), {}, "S3VM needs labels; pass y"),
+        (PUSVM(), {}, "PUSVM needs labels; pass y"),
         (S3VM(), {"y": np.zeros(9), "contaminated": False}, "contaminated=False is for SVDD"),
         (SVDD(), {"time_budget": 0}, "time_budget=0 is not allowed"),
         (SVDD(C=-1), {}, "'C' parameter"),

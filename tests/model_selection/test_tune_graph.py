@@ -127,9 +127,9 @@ def test_few_labels_are_left_out_one_by_one(rng):
             left_out.append(machine.transduction_[row] != y[row])
         wrong.append(np.sum(left_out))
     np.testing.assert_allclose(found["accuracy"], 1.0 - np.array(wrong) / 6)
-    assert kernel.share == 0.75 and "not sure" in told
+    assert kernel.share == 0.75 and "too few labels" in told
     tuned = tune(S3VM(), X, y)
-    assert tuned.kernel == kernel and "not sure" in tuned.tuning_.reason
+    assert tuned.kernel == kernel and "too few labels" in tuned.tuning_.reason
     assert tuned.tuning_.candidates["chosen"].tolist() == [False, True]
 
 
@@ -152,7 +152,7 @@ def test_a_question_that_will_not_be_answered_in_time_is_not_begun(rng, n_labels
     search = Search(1000.0, False, None)
     search.longest = 400.0  # as if a fit had taken so long
     kernel, told, _ = choose_graph(S3VM(), X, some(positive, rng, n_labels), None, search)
-    assert "No time was left" in told and search.fits == 0
+    assert "There was no time left" in told and search.fits == 0
     assert (kernel is None) == (n_labels == 40)
     search = Search(1000.0, False, None)
     search.seconds_in_all, search.fits_to_come, search.longest = 900.0, 6, 125.0
@@ -166,7 +166,7 @@ def test_where_no_label_can_be_left_out_the_average_is_taken(rng):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tuned = tune(S3VM(), X, y)
-    assert tuned.kernel.share == 0.75 and "not sure" in tuned.tuning_.reason
+    assert tuned.kernel.share == 0.75 and "too few labels" in tuned.tuning_.reason
     assert tuned.tuning_.candidates["chosen"].tolist() == [False, True]
     y = some(positive[:90], rng, 10)
     with pytest.warns(UserWarning, match="too few"):
@@ -199,7 +199,7 @@ def test_a_table_says_why(rng, tmp_path):
     from fewlabels.io.models.files import load_model
 
     loaded, _, metadata = load_model(path)
-    assert "too few to tell" in json.dumps(metadata["training"])
+    assert "too few labels" in json.dumps(metadata["training"])
     assert "the graph of the rows" in metadata["training"]["settings"]
     encoded = loaded[:-1].transform(frame[["a", "b"]])
     np.testing.assert_array_equal(

@@ -43,7 +43,9 @@ def test_columns_that_mean_nothing_beside_texts_are_left_out():
     encoder = TableEncoder().fit(frame, y)
     assert left_out(encoder) == {"a", "b", "town"}
     assert encoder.text_weight_ == np.inf
-    assert any("'a' (held-out labels are told better without)" in n for n in encoder.notes_)
+    assert any(
+        "'a' (held-out labels are predicted better without it)" in n for n in encoder.notes_
+    )
     # What is left out is not needed any more.
     assert encoder.transform(frame[["note"]]).shape[0] == N
     # What was asked for by name stays, with the others of its kind.

@@ -174,7 +174,7 @@ def test_what_cannot_be_watched_is_refused(model):
     with pytest.raises(ValueError, match="has no scores"):
         Monitor(StandardScaler().fit(normal(0, 9)))
     for rule in (LORD, SAFFRON):
-        with pytest.raises(ValueError, match="no false discovery rate"):
+        with pytest.raises(ValueError, match="not a false discovery rate"):
             rule(1.0)
     monitor = Monitor(model)
     with pytest.raises(ValueError, match="No alarm"):

@@ -270,7 +270,7 @@ def test_after_an_exception_a_path_is_broken_and_another_starts_from_it(rng, mon
         path.add(X[50:], rows.take(np.arange(50, 60)))
     assert path.broken and len(path) == 60
     for operation in (path.run, path.refresh, lambda: path.remove([0])):
-        with pytest.raises(ArithmeticError, match="ended in an exception"):
+        with pytest.raises(ArithmeticError, match="raised an exception"):
             operation()
     again = PathFollower(KERNEL, balance="keep")
     low, up = np.minimum(0.0, rows.penalty.lower), rows.penalty.upper

@@ -340,13 +340,15 @@ class Unknown(BaseEstimator):
 
 def test_what_cannot_be_exported(clouds):
     X, *_ = clouds
-    with pytest.raises(ValueError, match=r"SVDD has a function for a kernel.*fit it with kernel="):
+    with pytest.raises(
+        ValueError, match=r"SVDD has a function as its kernel.*fit it with kernel="
+    ):
         to_onnx(SVDD(kernel=lambda A, B: A @ B.T).fit(X))
-    with pytest.raises(ValueError, match="OneClassSVM has kernel='precomputed' for a kernel"):
+    with pytest.raises(ValueError, match="OneClassSVM has kernel='precomputed' as its kernel"):
         to_onnx(OneClassSVM(kernel="precomputed").fit(X @ X.T))
-    with pytest.raises(ValueError, match=r"takes a machine of fewlabels .* not SVC"):
+    with pytest.raises(ValueError, match=r"takes a fewlabels estimator .* not SVC"):
         to_onnx(SVC())
-    with pytest.raises(ValueError, match=r"takes a machine of fewlabels .* not Unknown"):
+    with pytest.raises(ValueError, match=r"takes a fewlabels estimator .* not Unknown"):
         to_onnx(Unknown())
     with pytest.raises(NotFittedError):
         to_onnx(SVDD())
@@ -363,7 +365,7 @@ def test_models_that_are_too_large(clouds, monkeypatch):
         to_onnx(machine)
     monkeypatch.setattr(blocks, "MOST_BYTES", 100)
     sparse = SVDD().fit(sp.csr_array(clouds[0]))
-    with pytest.raises(ValueError, match="more than 2 GB as a dense matrix"):
+    with pytest.raises(ValueError, match="more than 2 GB as a dense ONNX matrix"):
         to_onnx(sparse)
 
 

@@ -199,11 +199,11 @@ def test_texts_without_names(exported):
 def test_steps_without_a_form(clouds):
     X, *_ = clouds
     for step, said in [
-        (KNNImputer(), r"KNNImputer has no ONNX form here.*register_with_skl2onnx"),
-        (FunctionTransformer(np.abs), "FunctionTransformer holds a function of Python"),
-        (OneHotEncoder(max_categories=3), "OneHotEncoder that puts infrequent categories"),
-        (OrdinalEncoder(max_categories=3), "OrdinalEncoder that puts infrequent categories"),
-        (MissingIndicator(missing_values=0, features="all"), "mark missing numbers by NaN"),
+        (KNNImputer(), r"KNNImputer can't be exported.*register_with_skl2onnx"),
+        (FunctionTransformer(np.abs), "FunctionTransformer contains a Python function"),
+        (OneHotEncoder(max_categories=3), "OneHotEncoder with infrequent categories"),
+        (OrdinalEncoder(max_categories=3), "OrdinalEncoder with infrequent categories"),
+        (MissingIndicator(missing_values=0, features="all"), "mark missing numbers as NaN"),
     ]:
         with pytest.raises(ValueError, match=said):
             to_onnx(make_pipeline(step, SVDD()).fit(np.round(X)))

@@ -88,7 +88,7 @@ def test_positives_are_those_of_the_class(problem):
     for label in np.unique(truth):
         rows = Positives(label, missing_label=-1).query(X, y, machine, batch_size=10)
         assert np.mean(truth[rows] == label) > 0.7
-    with pytest.raises(ValueError, match="none of the machine's classes"):
+    with pytest.raises(ValueError, match="not one of the model's classes"):
         Positives(9, missing_label=-1).query(X, y, machine)
 
 
@@ -169,16 +169,16 @@ def test_bad_input_is_refused(problem):
     for given, words in (
         (dict(candidates=[999]), "from 0 to"),
         (dict(candidates=[[0.0, 1.0]]), "positions"),
-        (dict(candidates=np.array([], int)), "no row is left"),
+        (dict(candidates=np.array([], int)), "no candidate is left"),
         (dict(batch_size=0), "1 or more"),
-        (dict(batch_size=1.5), "batch_size=1.5 is no whole number"),
+        (dict(batch_size=1.5), "batch_size=1.5 is not a whole number"),
     ):
         with pytest.raises(ValueError, match=words):
             ask.query(X, y, machine, **given)
     with pytest.raises(ValueError, match="one per row"):
         ask.query(X, y[:-1], machine)
     for kind in (LikelyWrong, ExpectedError):
-        with pytest.raises(ValueError, match="needs a machine"):
+        with pytest.raises(ValueError, match="needs a model"):
             kind(missing_label=-1).query(X, y, object(), decisions=np.zeros(len(y)))
     with pytest.raises(ValueError, match="neither decision_function"):
         ask.query(X, y, object())

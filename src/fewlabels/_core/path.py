@@ -60,7 +60,7 @@ class Lines:
         return Lines, self._arrays
 
     def _rows(self, used):
-        """Number and address of the rows of a step, which several functions take one by one."""
+        """Number and address of the rows of a step, which several functions take one at a time."""
         if used is not self._used:
             self._used, self._used_at = used, (used.size, i64(used, used.size))
         return self._used_at
@@ -68,7 +68,7 @@ class Lines:
     # -- one row -----------------------------------------------------------------------------
 
     def hold(self, i):
-        """Hold row i at the breakpoint where it stands: its range of h."""
+        """Hold row i at the breakpoint where it is: its range of h."""
         lib.fl_path_hold(*self._at, i)
 
     def release(self, i, status):

@@ -87,7 +87,7 @@ def scan_non_bound(samples, count, rows, slot, tol, max_steps, tally, need):
 def scan_whole(
     position, last, critical, who, samples, count, rows, slot, tol, max_steps, tally, need
 ):
-    """Examine samples one by one: code, steps, count and the next sample to examine."""
+    """Examine samples one at a time: code, steps, count and the next sample to examine."""
     n, count, steps = samples.sigma.size, ctypes.c_int64(count), ctypes.c_int64()
     position = ctypes.c_int64(position)
     code = lib.fl_usmo_scan_whole(

@@ -16,12 +16,12 @@ _SPARE = 8
 
 
 class S3VMClassifier(Classifier or object):  # type: ignore[misc]
-    """Semi-supervised SVM for streams: rows come one by one, few of them with a label.
+    """Semi-supervised SVM for streams: rows come one at a time, few of them with a label.
 
     The model after n calls of ``learn_one`` is a local minimum of S3VM's problem over the rows
     it holds, followed exactly from row to row. Rows are dicts of numbers; a name that is missing
     counts as 0, and names may come at any time. Every label that comes is a class, two or more;
-    a third one begins a machine of its own, against the rest, on all rows held.
+    a third one begins a model of its own, against the rest, on all rows held.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class S3VMClassifier(Classifier or object):  # type: ignore[misc]
     Attributes
     ----------
     model : S3VM or None
-        The machine; its rows are those held, oldest first.
+        The model; its rows are those held, oldest first.
 
     Notes
     -----
@@ -196,6 +196,6 @@ def _number(name, value):
         return float(value)
     except (TypeError, ValueError):
         raise ValueError(
-            f"feature {name!r} is {value!r}, which is no number; encode it first, as by river's "
-            "OneHotEncoder."
+            f"feature {name!r} is {value!r}, which is not a number; encode it first, for example "
+            "with river's OneHotEncoder."
         ) from None

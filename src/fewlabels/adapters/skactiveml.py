@@ -1,4 +1,4 @@
-"""Strategies and machines between this library and scikit-activeml, in both directions."""
+"""Strategies and models between this library and scikit-activeml, in both directions."""
 
 import numpy as np
 
@@ -16,20 +16,20 @@ except ImportError:  # said when one is created
 class S3VMClassifier(SkactivemlClassifier or object):  # type: ignore[misc]
     """Semi-supervised SVM for the loops and strategies of scikit-activeml.
 
-    Rows without a label are learnt from, too. Until two classes have a label all are as likely.
+    Rows without a label are learned from, too. Until two classes have a label all are as likely.
 
     Parameters
     ----------
     machine : S3VM, default=None
-        The machine, not fitted; its ``unlabeled`` is set. None is ``S3VM(balance=False)``: labels
-        of rows that were asked for say nothing of the classes' shares.
+        The model, not fitted; its ``unlabeled`` is set. None is ``S3VM(balance=False)``: labels
+        of rows that were requested say nothing of the classes' shares.
     classes, missing_label, cost_matrix, random_state
         As of scikit-activeml's classifiers.
 
     Attributes
     ----------
     machine_ : S3VM or None
-        The machine of the labels so far; None before there are two classes of them.
+        The model of the labels so far; None before there are two classes of them.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class S3VMClassifier(SkactivemlClassifier or object):  # type: ignore[misc]
         self.machine = machine
 
     def fit(self, X, y, sample_weight=None):
-        """Fit the machine.
+        """Fit the model.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class Theirs(Strategy):
 
 
 class _Standing(SkactivemlClassifier or object):  # type: ignore[misc]
-    """What a fitted machine says, as a classifier that scikit-activeml does not fit again."""
+    """What a fitted model says, as a classifier that scikit-activeml does not fit again."""
 
     def __init__(self, question, names):
         super().__init__(list(range(len(names))), np.nan, None, None)
@@ -169,4 +169,4 @@ class _Standing(SkactivemlClassifier or object):  # type: ignore[misc]
 
 def _check_there():
     if SkactivemlClassifier is None:
-        raise ImportError("This needs scikit-activeml; pip install scikit-activeml.")
+        raise ImportError("This needs scikit-activeml; run pip install scikit-activeml.")

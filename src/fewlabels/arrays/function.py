@@ -1,4 +1,4 @@
-"""The function that a machine has learnt, at rows on a device."""
+"""The function that a model has learned, at rows on a device."""
 
 import numpy as np
 
@@ -12,14 +12,14 @@ from .values import add_products, columns_of, linear_products, own_values, prepa
 def values_at(home, name, function, X, n_features):
     """Values of a ``Function`` at rows of an array, in float64, where the rows are.
 
-    ``name`` is the machine's. Rows so far away that float32, or a kernel, has ended go to the
+    ``name`` is the model's. Rows so far away that float32, or a kernel, has ended go to the
     host.
     """
     is_mapped = all(isinstance(kernel, MappedKernel) for kernel in function.kernels)
     if isinstance(function, ClassFunctions) or not is_mapped:
         raise ValueError(
-            f"this {name} scores NumPy rows only: those of the array API take kernel='rbf', "
-            "'poly', 'sigmoid' or 'linear', and two classes at most; pass NumPy rows."
+            f"this {name} scores NumPy rows only; array API rows need kernel='rbf', 'poly', "
+            "'sigmoid' or 'linear' and at most two classes."
         )
     X, xp = plain_rows(home, X), home.xp
     if X.shape[1] != n_features:

@@ -13,7 +13,7 @@ _CHECKED, _MOST = 64, 16.0
 
 
 class ArrayGram:
-    """K at the rows ``X`` of an array, as a ``Recipe`` says; what is asked of it is on the host.
+    """K at the rows ``X`` of an array, as a ``Recipe`` says; what is queried of it is on the host.
 
     Values are of the precision of the recipe; sums are float64.
     """

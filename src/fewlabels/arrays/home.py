@@ -102,14 +102,14 @@ def home_of(X):
     home = Home(compat.array_namespace(X), compat.device(X))
     if compat.is_lazy_array(X) or not compat.is_writeable_array(X):
         raise ValueError(
-            f"arrays of {home.xp.__name__} cannot be written to, or are lazy; pass those of torch "
-            "or CuPy, or of NumPy."
+            f"arrays of {home.xp.__name__} are read-only or lazy; pass torch, CuPy or NumPy "
+            "arrays."
         )
     info = home.xp.__array_namespace_info__()
     if "float64" not in info.dtypes(device=home.device, kind="real floating"):
         raise ValueError(
-            f"{home} has no float64, which variables and sums take; pass X on another "
-            "device, such as the CPU."
+            f"{home} has no float64, which the solver needs; pass X on another device, such as "
+            "the CPU."
         )
     return home
 
@@ -118,12 +118,10 @@ def plain_rows(home, X):
     """Rows in float32 or float64, apart from what a library notes about gradients."""
     xp = home.xp
     if X.ndim != 2:
-        raise ValueError(
-            f"X has {X.ndim} axes; rows are an array of two, (n_samples, n_features)."
-        )
+        raise ValueError(f"X has {X.ndim} axes; it needs two, (n_samples, n_features).")
     if not X.shape[0] or not X.shape[1]:
         raise ValueError(
-            f"X has the shape {tuple(X.shape)}; it needs a row and a column at least."
+            f"X has shape {tuple(X.shape)}; it needs at least one row and one column."
         )
     if xp.isdtype(X.dtype, "complex floating"):
         raise ValueError("Complex data not supported: pass real numbers.")

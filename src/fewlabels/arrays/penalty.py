@@ -17,7 +17,7 @@ class ArrayPenalty:
 
     @classmethod
     def of(cls, home, penalty, n):
-        """From a ``Penalty`` in memory, of n variables, or of one that stands for all."""
+        """From a ``Penalty`` in memory, of n variables, or of one that means all."""
         return cls(home, n, [one_or_all(home, array) for array in penalty.arrays()])
 
     def arrays(self):

@@ -1,4 +1,4 @@
-"""Rows on a device, as a place that is asked."""
+"""Rows on a device, as a place that is queried."""
 
 from dataclasses import replace
 

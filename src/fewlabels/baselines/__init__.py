@@ -1,4 +1,4 @@
-"""Simple methods of scikit-learn as machines: with thresholds, a prior's cut and probabilities.
+"""Simple methods of scikit-learn as models: with thresholds, a prior's cut and probabilities.
 
 They are what comparisons compare with. ``fewlabels fit`` delivers one that is clearly better.
 """

@@ -1,4 +1,4 @@
-"""What simple methods have in common as machines."""
+"""What simple methods have in common as models."""
 
 import warnings
 
@@ -44,9 +44,7 @@ class Baseline(BaseEstimator):
     def _made(self):
         """A new estimator of the method; a ValueError where there is none of this name."""
         if self.method not in self._known:
-            raise ValueError(
-                f"method={self.method!r} is not known; there are {', '.join(self._known)}."
-            )
+            raise ValueError(f"Unknown method={self.method!r}; choose {', '.join(self._known)}.")
         estimator = self._known[self.method].make(self._seed())
         if "n_jobs" in estimator.get_params():
             estimator.set_params(n_jobs=self.n_jobs)

@@ -23,6 +23,8 @@ _FOLDS = 10
 class FewLabelsBaseline(ClassifierMixin, Baseline):
     """A simple classifier of a few labels, with or without the unlabelled rows.
 
+    Use it to compare :class:`fewlabels.S3VM` with an SVM, trees, self-training or label spreading.
+
     Probabilities are a curve of the decisions of labelled rows held out; where a class has one
     label there are none.
 
@@ -133,8 +135,8 @@ class FewLabelsBaseline(ClassifierMixin, Baseline):
         """The ``Curve`` from decisions to probabilities."""
         if not self.has_curve_:
             raise ValueError(
-                "there are no probabilities, as a class has one labelled row and none could be "
-                "held out; label a second one."
+                "there are no probabilities, because a class has only one labelled row and it "
+                "can't be held out; label a second one."
             )
         return self._curve
 

@@ -119,8 +119,8 @@ class Mahalanobis(LedoitWolf):
         """Fit mean and covariance."""
         if sp.issparse(X):
             raise ValueError(
-                "a covariance matrix of sparse rows is not computed; pass dense rows or take "
-                "another method."
+                "sparse rows have no covariance matrix here; pass dense rows, or choose another "
+                "method."
             )
         return super().fit(X)
 
@@ -133,7 +133,7 @@ class Method(NamedTuple):
     """A method by its name for people; ``learns_from`` "labels" trains on these rows only.
 
     ``machine`` is its name on the command line, "" where it has none, and ``settings`` are what
-    that machine has to be given. A model takes so many ``fits``, those for its threshold and
+    that model has to be given. A model takes so many ``fits``, those for its threshold and
     probabilities included.
     """
 
@@ -193,13 +193,13 @@ POSITIVE_UNLABELLED = {
 # ... and classifiers of the labels alone, and simple ones that use unlabelled rows.
 FEW_LABELS = {
     "logistic": Known(
-        "logistic regression, labels alone",
+        "logistic regression, labels only",
         lambda seed: LogisticRegression(max_iter=1000),
         "labels", _TENTHS,
     ),
-    "svm": Known("SVM, labels alone", lambda seed: SVC(random_state=seed), "labels", _TENTHS),
+    "svm": Known("SVM, labels only", lambda seed: SVC(random_state=seed), "labels", _TENTHS),
     "extra-trees": Known(
-        "extremely random trees, labels alone",
+        "extremely random trees, labels only",
         lambda seed: ExtraTreesClassifier(random_state=seed),
         "labels", _TENTHS,
     ),
@@ -233,7 +233,7 @@ def _methods(known, seed):
 
 
 def beside(machine, methods, rival):
-    """The methods to compare: the machine first, without itself; ``rival`` where it is one."""
+    """The methods to compare: the model first, without itself; ``rival`` where it is one."""
     machine = clone(machine)
     if not hasattr(machine, "method"):
         machine.set_params(verbose=False)

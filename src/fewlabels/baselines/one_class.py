@@ -21,6 +21,9 @@ _FOLDS = 10
 class OneClassBaseline(OutlierMixin, Baseline):
     """A simple detector that learns from rows of one class, with thresholds and p-values.
 
+    Use it to compare :class:`fewlabels.SVDD` and :class:`fewlabels.SVDDEnsemble` with an isolation
+    forest, neighbour distances and the like, under the same thresholds.
+
     Parameters
     ----------
     method : str, default="root-neighbours"
@@ -86,8 +89,8 @@ class OneClassBaseline(OutlierMixin, Baseline):
         rate = self.target_fpr
         if not (isinstance(rate, Real) and 0.0 < float(rate) < 1.0):
             raise ValueError(
-                f"target_fpr={rate!r} is not allowed; pass a share in (0, 1), as the methods have "
-                "no threshold of their own."
+                f"target_fpr={rate!r} is not allowed; pass a share in (0, 1), because these "
+                "methods have no threshold of their own."
             )
         estimator, X = self._made(), self._read(X)
         function = value_of(fitted_quietly(estimator, X), X)

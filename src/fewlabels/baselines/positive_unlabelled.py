@@ -24,7 +24,10 @@ _ROUNDING = 1e-12
 
 
 class PUBaseline(ClassifierMixin, Baseline):
-    """A classifier that takes unlabelled rows for negatives, cut where the prior says.
+    """A classifier that treats unlabelled rows as negatives, with a threshold from the prior.
+
+    Use it to compare :class:`fewlabels.PUEnsemble` with a random forest, an SVM or logistic
+    regression under the same threshold and probabilities.
 
     Rows are scored as if they were new: by the trees that a row did not train, or by five fits
     without a part of the rows each. The share ``prior`` of the unlabelled rows that scores highest
@@ -167,7 +170,7 @@ class PUBaseline(ClassifierMixin, Baseline):
         return self.classes_[class_of(decision)]
 
     def score(self, X, y, sample_weight=None) -> float:
-        """Area under the ROC curve of positive rows against all others, as of ``PUSVM``.
+        """ROC AUC of positive rows against all others, as of ``PUSVM``.
 
         Parameters
         ----------

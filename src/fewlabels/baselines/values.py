@@ -110,7 +110,7 @@ def _shares_of_classes(nodes):
 
 
 def _depths(estimator):
-    """A forest of the nodes' depths, and what rows in a leaf would take to be told apart."""
+    """A forest of the nodes' depths, and what rows in a leaf would take to be distinguished."""
     usual = _usual_depth(np.array([estimator.max_samples_]))[0] or 1.0
 
     def depths(nodes):

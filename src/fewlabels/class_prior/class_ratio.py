@@ -132,7 +132,7 @@ def label_shift(
     if not isinstance(class_ratio, str):
         return ClassRatio(classes, read_ratio(class_ratio, classes), None, confidence, None)
     if class_ratio != "estimate":
-        raise ValueError(f"class_ratio={class_ratio!r} is not known; pass 'estimate' or shares.")
+        raise ValueError(f"class_ratio={class_ratio!r} is not valid; pass 'estimate' or shares.")
     weight = np.ones(len(label))
     if sample_weight is not None:
         weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64)
@@ -227,8 +227,8 @@ def estimated_shares(X, place, weight, classes, confidence=0.9, n_bootstrap=200,
     """
     if not np.any(place < 0):
         raise ValueError(
-            "class_ratio='estimate' needs unlabelled rows, and every row has a label; leave "
-            "class_ratio out."
+            "class_ratio='estimate' needs unlabelled rows, and every row has a label; omit "
+            "class_ratio."
         )
     rng = np.random.default_rng(seed)
     rows = _sampled(value_order(X, place, weight), place, rng)

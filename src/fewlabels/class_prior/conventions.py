@@ -67,7 +67,7 @@ def unlabeled_from_pooled(prior, n_positive, n_unlabeled):
         raise ValueError(
             f"prior={prior:g} among all rows is impossible: the {n_positive} labelled positives "
             f"alone are {n_positive / total:.4g} of the {total} rows; pass at least that, or use "
-            "the prior among the unlabelled rows as it is."
+            "the prior among the unlabelled rows."
         )
     return min(max(share, 0.0), 1.0)
 

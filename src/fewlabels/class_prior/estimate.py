@@ -104,9 +104,9 @@ def estimate_prior(
     narrower than one for a share counted on the unlabelled rows. What is
     computed once (cross-fitted scores, kernel values) is not computed again for a
     bootstrap sample. For "auto" the replicates also vary the curve that the prior is read
-    from, so that the interval tells how well these data determine it; coverage on real sets
+    from, so that the interval shows how well these data determine it; coverage on real sets
     is in docs/class-prior.md. For the other methods, which are estimates from
-    above, it only tells how the estimate varies, not how far it is from the prior.
+    above, it only shows how the estimate varies, not how far it is from the prior.
 
     More than ``max_rows`` positive or unlabelled rows are subsampled (3000 for "auto").
 
@@ -139,7 +139,7 @@ def estimate_within(
         raise ValueError(f"confidence={confidence!r} is not a share; pass a number in (0, 1).")
     if convention not in ("unlabeled", "pooled"):
         raise ValueError(
-            f"convention={convention!r} is not known; pass 'unlabeled' (share among the "
+            f"convention={convention!r} is not valid; pass 'unlabeled' (share among the "
             "unlabelled rows) or 'pooled' (share among all rows)."
         )
     if n_bootstrap is not None and not (isinstance(n_bootstrap, Integral) and n_bootstrap >= 2):

@@ -42,11 +42,10 @@ def find_prior(data, prior, seed, n_jobs, deadline):
         largest = 1.0 if isinstance(data.kernel, SharedLeaves) else data.largest_prior()
         if prior > largest:
             warn(
-                f"prior={float(prior):g} contradicts the data, and is used as it was given: too "
-                "few unlabelled rows are as similar to the positive rows as these are to each "
-                f"other for more than {largest:.2g} of them to be positive. Pass a smaller prior "
-                "or prior='estimate', and check that the labelled positives are a random "
-                "sample of all positives.",
+                f"prior={float(prior):g} contradicts the data but is used anyway: judging by "
+                f"their similarity to the positive rows, at most {largest:.2g} of the "
+                "unlabelled rows are positive. Pass a smaller prior or prior='estimate', and "
+                "check that the labelled positives are a random sample of all positives.",
                 UserWarning,
             )
         return Prior(float(prior))
@@ -56,7 +55,7 @@ def find_prior(data, prior, seed, n_jobs, deadline):
 def counted_prior(propensity, weight, mass):
     """The Prior where labelled and unlabelled rows are one sample of known propensities.
 
-    A labelled row of propensity e stands for ``(1 - e) / e`` unlabelled positives (Horvitz and
+    A labelled row of propensity e means ``(1 - e) / e`` unlabelled positives (Horvitz and
     Thompson 1952). That sum misses their number by a variance of ``sum (1 - e) / e`` over all
     positives, which ``sum (1 - e) / e^2`` over the labelled ones estimates. ``mass`` is the weight
     of the unlabelled rows.
@@ -85,9 +84,9 @@ def _checked(found, n_unlabeled):
     if found.prior * n_unlabeled < _NONE < n_unlabeled / 20:
         message = (
             f"the class prior is estimated as {found.prior:.2g}, less than one row: no "
-            "unlabelled row looks like a random draw of the positive ones. If some should "
-            "be positive, the labelled positives are no random sample of all positives; "
-            "then pass prior=..."
+            "unlabelled row looks like a random draw of the positive ones. If some should be "
+            "positive, the labelled positives are not a random sample of all positives; pass "
+            "prior=..."
         )
     elif found.high - found.low > _WIDE:
         message = (
@@ -106,7 +105,7 @@ def _estimated(data, seed, n_jobs, deadline):
     Rows are put into an order that depends on their values alone, and a row of weight k is
     repeated k times, so that neither the order of rows nor weights in place of repetitions
     change the estimate. Under a precomputed kernel the similarities to the positive rows
-    stand for the columns. Factors from propensities weigh the positive rows' scores.
+    represent the columns. Factors from propensities weigh the positive rows' scores.
     """
     X = data.X
     if isinstance(data.kernel, Precomputed):

@@ -47,7 +47,7 @@ _report = partial(typer.Option, rich_help_panel=options.REPORT_PANEL, show_defau
 
 
 class RowOptions(NamedTuple):
-    """Which rows and columns are learnt from."""
+    """Which rows and columns are learned from."""
 
     target: str | None = _rows(
         None,
@@ -311,7 +311,7 @@ def fit(
     The target column decides what is trained. Rows of one class: an anomaly detector
     (svdd-ensemble). One class and blanks: a pu-ensemble, or a pusvm if that takes too long.
     Several classes and blanks: a semi-supervised classifier (s3vm). If a baseline is clearly
-    better on held-out labels, you get that instead, unless you pass --machine, settings or
+    better on held-out labels, you get that instead, unless you pass --model, settings or
     --rows.
     Preprocessing and settings are chosen from the data and stored in the model.
     """

@@ -19,7 +19,7 @@ Kernel = StrEnum("Kernel", ["rbf", "linear"])
 
 
 class RowOptions(NamedTuple):
-    """Columns, and what is asked."""
+    """Columns, and what is queried."""
 
     drop: list[str] | None = options.DROP
     keep: list[str] | None = options.KEEP

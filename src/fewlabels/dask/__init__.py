@@ -1,4 +1,4 @@
-"""Machines whose rows lie on a Dask cluster: ``pip install fewlabels[dask]``."""
+"""Models whose rows lie on a Dask cluster: ``pip install fewlabels[dask]``."""
 
 from .._extras import require
 

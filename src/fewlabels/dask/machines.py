@@ -1,4 +1,4 @@
-"""Machines whose rows lie on a Dask cluster."""
+"""Models whose rows lie on a Dask cluster."""
 
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from .reading import coded_rows, is_collection, labels_of, positive_rows
 
 
 class OnCluster:
-    """What machines on a cluster share: where rows are, ``to_local``, and lazy values."""
+    """What models on a cluster share: where rows are, ``to_local``, and lazy values."""
 
     client: Any
 
@@ -32,8 +32,7 @@ class OnCluster:
         client = default_client() if self.client is None else self.client
         if client.asynchronous:
             raise ValueError(
-                f"{type(self).__name__}.fit waits for its answers; pass a Client that is not "
-                "asynchronous."
+                f"{type(self).__name__}.fit needs a synchronous Client; this one is asynchronous."
             )
         place = ClusterPlace(self, client, read_labels, **collections)
         try:
@@ -46,7 +45,7 @@ class OnCluster:
             place.release()
 
     def to_local(self):
-        """The machine without its cluster: one to keep, save and export as any other.
+        """The model without its cluster: one to keep, save and export as any other.
 
         Returns
         -------
@@ -85,13 +84,13 @@ class OnCluster:
         return lazy.mapped(self._scorer(), method, X, dtype, columns, **options)
 
     def decision_function(self, X, *more, **options):
-        """As the local machine's; of a collection a collection, which is lazy."""
+        """As the local model's; of a collection a collection, which is lazy."""
         if is_collection(X):
             return self._mapped("decision_function", X, float, options)
         return super().decision_function(X, *more, **options)
 
     def predict(self, X, *more, **options):
-        """As the local machine's; of a collection a collection, which is lazy."""
+        """As the local model's; of a collection a collection, which is lazy."""
         if is_collection(X):
             classes = getattr(self, "classes_", np.empty(0, np.intp))
             return self._mapped("predict", X, classes.dtype, options)
@@ -99,11 +98,11 @@ class OnCluster:
 
 
 class NormalOnCluster(OnCluster):
-    """What machines of one class add."""
+    """What models of one class add."""
 
     @fitting
     def fit(self, X, y=None, sample_weight=None, callback=None, anomalies=None) -> Self:
-        """Fit the machine to rows on the cluster, to the optimum of the local machine.
+        """Fit the model to rows on the cluster, to the optimum of the local model.
 
         Parameters
         ----------
@@ -127,13 +126,13 @@ class NormalOnCluster(OnCluster):
             return fit_elsewhere(self, place, callback, anomalies)
 
     def score_samples(self, X, *more, **options):
-        """As the local machine's; of a collection a collection, which is lazy."""
+        """As the local model's; of a collection a collection, which is lazy."""
         if is_collection(X):
             return self._mapped("score_samples", X, float, options)
         return super().score_samples(X, *more, **options)
 
     def p_values(self, X, smoothed=False, **options):
-        """As the local machine's; of a collection a collection, which is lazy."""
+        """As the local model's; of a collection a collection, which is lazy."""
         if is_collection(X):
             self._calibrated()  # or says why not
             return self._mapped("p_values", X, float, {"smoothed": smoothed, **options})
@@ -215,7 +214,7 @@ class DaskPUSVM(OnCluster, PUSVM):
 
     @fitting
     def fit(self, X, y, sample_weight=None, callback=None) -> Self:
-        """Fit the machine to rows on the cluster, to the optimum of the local machine.
+        """Fit the model to rows on the cluster, to the optimum of the local model.
 
         Parameters
         ----------
@@ -272,7 +271,7 @@ class DaskS3VM(OnCluster, S3VM):
 
     @fitting
     def fit(self, X, y, sample_weight=None, callback=None) -> Self:
-        """Fit the machine to rows on the cluster, to the local minimum of one machine.
+        """Fit the model to rows on the cluster, to the local minimum of one model.
 
         Parameters
         ----------

@@ -90,7 +90,7 @@ class ClusterPlace(Place):
                     raise ValueError(
                         f"partition {slot.number} of X has other columns than partition "
                         f"{self.slots[0].number} ({fact.shape[1]}, {facts[0].shape[1]}, or other "
-                        "names, or one of them is sparse); make them alike."
+                        "names, or one of them is sparse); make them the same."
                     )
         self.n_jobs_of_part = self._threads()
         self.names, self.is_sparse = facts[0].names, facts[0].is_sparse
@@ -199,7 +199,7 @@ class ClusterPlace(Place):
             raise LostError(lost)
 
     def spent(self):
-        """What messages have cost since the last call: of a round, where it is asked in each."""
+        """What messages have cost since the last call: of a round, where it is queried in each."""
         found = {
             "bytes": self._bytes,
             "round_trips": self._trips,
@@ -252,7 +252,7 @@ class ClusterPlace(Place):
                 numbers = ", ".join(str(self.slots[k].number) for k in places)
                 raise RuntimeError(
                     f"the workers that hold partition {numbers} of X died {_ATTEMPTS} times in a "
-                    "row; look for what they say, such as too little memory, and fit again."
+                    "row; check their logs, for example for too little memory, and fit again."
                 )
             attempts += 1
             try:
@@ -309,8 +309,8 @@ class ClusterPlace(Place):
                 error = future.exception() if future.status == "error" else None
                 said = "its data are lost" if error is None else f"{type(error).__name__}: {error}"
                 raise RuntimeError(
-                    f"partition {slot.number} (counted from 0) of {what} cannot be read ({said}); "
-                    "compute it by itself to see why."
+                    f"partition {slot.number} (counted from 0) of {what} can't be read ({said}); "
+                    "compute it separately to see why."
                 ) from error
 
     def _placed(self, futures):

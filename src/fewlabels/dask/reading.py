@@ -59,8 +59,8 @@ def sources_of(machine, X, **others):
         parts = _partitions(machine, values, what)
         if len(parts) != len(rows):
             raise ValueError(
-                f"{what} has {len(parts)} partitions and X has {len(rows)}; {name} needs them cut "
-                "at the same rows: repartition one like the other."
+                f"{what} has {len(parts)} partitions and X has {len(rows)}; {name} needs the "
+                "same partitions in both; repartition one of them."
             )
         found.append(parts)
     return list(zip(*found, strict=True))
@@ -90,7 +90,7 @@ def _partitions(machine, values, what):
     local = type(machine).__name__.removeprefix("Dask")
     raise TypeError(
         f"{what} is a {type(values).__name__}; pass a Dask array, a Dask data frame or a list of "
-        f"delayed partitions, or rows that are in memory to {local}."
+        f"delayed partitions, or pass rows in memory to {local}."
     )
 
 

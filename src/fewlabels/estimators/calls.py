@@ -1,6 +1,6 @@
-"""Calls that change or read a machine: one at a time, and until its ``max_time`` is over.
+"""Calls that change or read a model: one at a time, and until its ``max_time`` is over.
 
-Every machine has one lock. Whatever changes the machine holds it from beginning to end, and so
+Every model has one lock. Whatever changes the model holds it from beginning to end, and so
 does whatever reads more than one of its values: copies, pickles, attributes that combine several.
 Rows are scored outside of it, by immutable values that were read together within. The lock is
 re-entrant. No pickle, copy or forked process inherits it.
@@ -24,14 +24,14 @@ _LOCKS: WeakKeyDictionary = WeakKeyDictionary()
 
 
 def lock_of(machine):
-    """The lock of a machine, as a context."""
+    """The lock of a model, as a context."""
     lock = _LOCKS.get(machine)
     # One step for Python, so that no second lock is left behind by Ctrl-C.
     return _LOCKS.setdefault(machine, threading.RLock()) if lock is None else lock
 
 
 def _free_locks():
-    """In a forked process, give a new lock to each machine whose lock another thread held."""
+    """In a forked process, give a new lock to each model whose lock another thread held."""
     for machine, lock in list(_LOCKS.items()):
         if lock.acquire(blocking=False):
             lock.release()
@@ -57,7 +57,7 @@ def snapshot_of(model):
 
 
 def one_at_a_time(method):
-    """A method that changes its machine: other threads wait, those that read it too."""
+    """A method that changes its model: other threads wait, those that read it too."""
 
     @wraps(method)
     def alone(machine, *args, **kwargs):
@@ -68,7 +68,7 @@ def one_at_a_time(method):
 
 
 def consistent(method):
-    """A method or getter that reads several values of its machine, all of one moment."""
+    """A method or getter that reads several values of its model, all of one moment."""
 
     @wraps(method)
     def unchanged(machine, *args, **kwargs):
@@ -79,7 +79,7 @@ def consistent(method):
 
 
 def within_time(machine, method, *args, **kwargs):
-    """Call a function that has until the machine's ``max_time`` is over, and say what it cut."""
+    """Call a function that has until the model's ``max_time`` is over, and say what it cut."""
     if machine._deadline is not ENDLESS:  # part of a longer call
         return method(*args, **kwargs)
     machine._deadline = Deadline(machine.max_time)
@@ -89,12 +89,15 @@ def within_time(machine, method, *args, **kwargs):
     finally:
         del machine._deadline
     if cut:
-        warn(f"{type(machine).__name__} ended by max_time: {'; '.join(cut)}.", ConvergenceWarning)
+        warn(
+            f"{type(machine).__name__} stopped after max_time: {'; '.join(cut)}.",
+            ConvergenceWarning,
+        )
     return result
 
 
 def fitting(method):
-    """The same, once parameters have been checked; not anew with every ``partial_fit``."""
+    """The same, once parameters have been checked; not again with every ``partial_fit``."""
     alone, is_update = one_at_a_time(method), method.__name__ == "partial_fit"
 
     @wraps(method)
@@ -111,7 +114,7 @@ def fitting(method):
 
 @contextmanager
 def fitted_or_not(machine, *, interrupted=False):
-    """What is refused within leaves no machine; nor does Ctrl-C, if so ``interrupted``."""
+    """What is refused within leaves no model; nor does Ctrl-C, if so ``interrupted``."""
     try:
         yield
     except BaseException as error:

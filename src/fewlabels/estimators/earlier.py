@@ -1,6 +1,6 @@
-"""States of machines that earlier versions saved, in the form that machines have now.
+"""States of models that earlier versions saved, in the form that models have now.
 
-Before there were values, a machine kept what it had found in many attributes, and its rows as a
+Before there were values, a model kept what it had found in many attributes, and its rows as a
 dict. Pickles and model files of formats 1 to 4 hold these.
 """
 
@@ -37,7 +37,7 @@ _KEPT = (
 
 
 def upgraded(machine, state):
-    """Attributes from a pickle or a model file, as this version of the machine has them."""
+    """Attributes from a pickle or a model file, as this version of the model has them."""
     # With the parameters that did not exist then.
     state = {**{field.name: field.default for field in fields(machine)}, **state}
     if "_late" in state or "dual_coef_" not in state:
@@ -84,7 +84,7 @@ def kernel_before(state):
 
 
 def solution_before(state):
-    """The part of a ``Solution`` that was the same for all machines."""
+    """The part of a ``Solution`` that was the same for all models."""
     return {
         "support": state["support_"],
         "n_support": state["n_support_"],
@@ -107,7 +107,7 @@ def curve_before(state):
 
 
 def stream_before(state, stream, formulation, solution, rows, variables):
-    """A ``ConvexStream`` or a PUStream over the rows that were held, where the machine stood."""
+    """A ``ConvexStream`` or a PUStream over the rows that were held, where the model stood."""
     held, there = state["_stream"], state["support_"] >= 0
     X, a = held["X"], np.zeros(held["X"].shape[0])
     a[state["support_"][there]] = variables[there]

@@ -1,4 +1,4 @@
-"""What every kernel machine is: parameters and rows in, the engine run, values out, updates."""
+"""What every kernel model is: parameters and rows in, the engine run, values out, updates."""
 
 from copy import deepcopy
 from dataclasses import replace
@@ -59,7 +59,7 @@ COMMON: dict = {
 
 
 def shown(name):
-    """An attribute that shows one of the values in the machine's ``Solution``."""
+    """An attribute that shows one of the values in the model's ``Solution``."""
     return property(lambda machine: getattr(machine._found, name))
 
 
@@ -73,14 +73,14 @@ def _is_updatable(machine):
 
 
 class KernelMachine(BaseEstimator):
-    """A machine whose fit leaves a ``Solution``, which its attributes show.
+    """A model whose fit leaves a ``Solution``, which its attributes show.
 
-    ``fit`` of a machine reads rows (``_read_rows``), states its problem over ``_gram``, has it
-    solved (``_solve``), and hands a ``Solution``, or a machine's own kind of it, to ``_keep``.
-    Whatever else follows from a fit is kept in ``_late``, by name, and computed when asked for.
-    Threads may use one machine together: what that takes is in ``calls.py``.
+    ``fit`` of a model reads rows (``_read_rows``), states its problem over ``_gram``, has it
+    solved (``_solve``), and hands a ``Solution``, or a model's own kind of it, to ``_keep``.
+    Whatever else follows from a fit is kept in ``_late``, by name, and computed when requested.
+    Threads may use one model together: what that takes is in ``calls.py``.
 
-    A machine that can be updated also hands a stream of its rows (see ``fewlabels.streams``) to
+    A model that can be updated also hands a stream of its rows (see ``fewlabels.streams``) to
     ``_hold``, which does nothing until the first operation. It has a ``_read_new``, the arguments
     of ``stream.add`` for rows that users pass, and a ``_describe``, its ``Solution`` where the
     stream stands.
@@ -191,7 +191,7 @@ class KernelMachine(BaseEstimator):
         return reporter(type(self).__name__, callback, self.verbose)
 
     def _keep(self, solution, **values):
-        """Make a ``Solution`` what the machine shows, and other values known from the start."""
+        """Make a ``Solution`` what the model shows, and other values known from the start."""
         values = {"solution": solution, **values}
         self._late = Late({name: (self._version, value) for name, value in values.items()})
 
@@ -215,7 +215,7 @@ class KernelMachine(BaseEstimator):
 
     @property
     def _found(self):
-        """The machine's ``Solution``, as of now."""
+        """The model's ``Solution``, as of now."""
         late = self._late
         found = None if late is None else late.known("solution", self._version)
         return self._computed("solution", self._describe) if found is None else found
@@ -237,7 +237,7 @@ class KernelMachine(BaseEstimator):
         return values if self._home is None else self._home.array(values)
 
     def to_local(self) -> Self:
-        """The machine in NumPy, as of rows in memory: a copy to keep, save and export.
+        """The model in NumPy, as of rows in memory: a copy to keep, save and export.
 
         Returns
         -------
@@ -355,13 +355,13 @@ class KernelMachine(BaseEstimator):
         check_is_fitted(self)
         if self.kernel == "precomputed":
             raise ValueError(
-                "kernel='precomputed' cannot follow rows that come and go, for want of their "
-                "kernel values; pass rows and a kernel or a callable."
+                "kernel='precomputed' can't be updated, because the kernel values of new rows "
+                "are missing; pass rows and a kernel or a callable."
             )
         if self._stream is None:
             raise ValueError(
-                f"this {type(self).__name__} does not hold its training rows, as one that was "
-                "saved without them; fit it again."
+                f"this {type(self).__name__} doesn't store its training rows (it was saved or "
+                "released without them); fit it again."
             )
         for name, then in self._fixed.items():
             value = getattr(self, name)
@@ -387,8 +387,8 @@ class KernelMachine(BaseEstimator):
             over = self._deadline.is_over()
             limit = f"max_time={self.max_time:g} s" if over else f"max_steps={max_steps} steps"
             warn(
-                f"{name} stopped after {limit} of the path; predictions are those of the way so "
-                f"far. Call resume() to go on, or raise {limit.split('=')[0]}.",
+                f"{name} stopped after {limit}; predictions use the intermediate solution. Call "
+                f"resume() to continue, or raise {limit.split('=')[0]}.",
                 ConvergenceWarning,
             )
         return self
@@ -403,7 +403,7 @@ class KernelMachine(BaseEstimator):
         return stream, stream.rows.places[indices]
 
     def _add(self, X, y, sample_weight, *more):
-        """What ``partial_fit`` does on a machine that has been fitted."""
+        """What ``partial_fit`` does on a model that has been fitted."""
         stream = self._ready_stream()
         new = self._read_new(X, y, sample_weight, *more)
         return self._follow("partial_fit", stream, self.max_steps, lambda: stream.add(**new))
@@ -416,7 +416,7 @@ class KernelMachine(BaseEstimator):
         Parameters
         ----------
         indices : array-like of int, or mask of shape (n_samples,)
-            Training rows. The others keep their order and are numbered anew.
+            Training rows. The others keep their order and are numbered again.
         """
         stream = self._ready_stream()
         indices = read_indices(indices, len(stream))
@@ -431,7 +431,7 @@ class KernelMachine(BaseEstimator):
     @available_if(_is_updatable)
     @one_at_a_time
     def resume(self, max_steps=None) -> Self:
-        """Go on with operations that ``max_steps`` or ``max_time`` cut short.
+        """Continue with operations that ``max_steps`` or ``max_time`` cut short.
 
         Parameters
         ----------
@@ -450,12 +450,12 @@ class KernelMachine(BaseEstimator):
     def release_rows(self) -> Self:
         """Let go of the training rows: no more updates, and pickles without them.
 
-        A fitted machine holds a copy of its rows, and so does its pickle, as an update needs
+        A fitted model holds a copy of its rows, and so does its pickle, as an update needs
         them. Without them a pickle is about as large as the support vectors.
         """
         check_is_fitted(self)
         if self._stream is not None and not self._stream.done:
-            raise ValueError("an operation is on its way; call resume() before release_rows().")
+            raise ValueError("an update is unfinished; call resume() before release_rows().")
         values = self._values_to_keep()
         self._stream = None
         self._keep(**values)
@@ -470,7 +470,7 @@ class KernelMachine(BaseEstimator):
     # -- saving ----------------------------------------------------------------------------------
 
     def __getstate__(self):
-        """Values and rows of one moment, which later changes of the machine don't reach."""
+        """Values and rows of one moment, which later changes of the model don't reach."""
         with lock_of(self):
             return self._state()
 

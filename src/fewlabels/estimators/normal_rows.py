@@ -1,4 +1,4 @@
-"""What machines of one class share: a threshold that may be calibrated, p-values, updates.
+"""What models of one class share: a threshold that may be calibrated, p-values, updates.
 
 P-values and decisions compare the same numbers, and so they agree to the last bit. Rows that a
 split holds out are rows of weight 0, with the mark "calibrates".
@@ -46,7 +46,7 @@ CALIBRATION = {
 
 
 class OneClassMachine(OutlierMixin, KernelMachine):
-    """A machine of one class: it says how rows are fitted (``_fit_rows``) and what they give.
+    """A model of one class: it says how rows are fitted (``_fit_rows``) and what they give.
 
     ``_fit_rows(rows, callback, held_out)`` ends in ``_settle`` and ``_tell``, and
     ``_solution(X, numbers, problem, result, shift, unit)`` describes what was found. For rows
@@ -65,7 +65,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
 
     @fitting
     def fit(self, X, y=None, sample_weight=None, callback=None, anomalies=None) -> Self:
-        """Fit the machine.
+        """Fit the model.
 
         Parameters
         ----------
@@ -120,9 +120,9 @@ class OneClassMachine(OutlierMixin, KernelMachine):
     def _refuse_graph(self, what):
         if self._learns_kernel:
             raise ValueError(
-                f"{what}: rows left out one by one remain in the kernel that is made of all rows, "
-                "unlike new ones, so that rates of false alarms would not hold; fit with "
-                "target_fpr and calibration='split' (or 'auto')."
+                f"{what}: leave-one-out scores don't give valid false alarm rates with a kernel "
+                "that depends on all rows; fit with target_fpr and calibration='split' (or "
+                "'auto')."
             )
 
     def _with_threshold(self):
@@ -174,7 +174,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
     # -- calibration ---------------------------------------------------------------------------
 
     def _calibrated(self):
-        """The machine's ``Conformal``. What it takes is computed now, if need be."""
+        """The model's ``Conformal``. What it takes is computed now, if need be."""
         with lock_of(self):
             found = self._late.known("conformal", self._version)
             if found is None:
@@ -197,13 +197,13 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         stream = self._stream
         if stream is None:
             raise ValueError(
-                f"this {type(self).__name__} was fitted without target_fpr and does not hold "
-                "rows to leave out; pass target_fpr and fit it again."
+                f"this {type(self).__name__} was fitted without target_fpr and doesn't store its "
+                "training rows; pass target_fpr and fit it again."
             )
         if not stream.done:
             last = self._late.last("conformal")
             if last is None:
-                raise ValueError("an operation is on its way; call resume() first.")
+                raise ValueError("an update is unfinished; call resume() first.")
             return last.scores, last.keys
         marks = held_out_marks(stream)
         if marks is None:
@@ -212,9 +212,9 @@ class OneClassMachine(OutlierMixin, KernelMachine):
             n, n_support = self.shape_fit_[0], int(self.n_support_.sum())
             if self.target_fpr is None and is_split(self.calibration, False, n, n_support):
                 raise ValueError(
-                    f"p-values of {n} rows with {n_support} support vectors need each of these "
-                    "to be left out in turn, as no rows were held out; pass target_fpr and fit "
-                    "again, or calibration='leave-one-out' if that may take its time."
+                    f"p-values of {n} rows with {n_support} support vectors need leave-one-out "
+                    "scores, which takes long; pass target_fpr and fit again, or "
+                    "calibration='leave-one-out' to compute them anyway."
                 )
             stream = self._ready_stream()
             self._follow("fit", stream)
@@ -229,8 +229,8 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         own, deadline = solution.function.self_weight, self._deadline
         if not stream.done:
             deadline.cut.append(
-                "scores to calibrate with are those of rows that were trained on, so that more "
-                "rows than target_fpr may be rejected (resume() goes on)"
+                "calibration scores are from training rows, so more rows than target_fpr may be "
+                "rejected (resume() continues)"
             )
             return (np.sort(score(held_rows(stream, normal_places(stream)))),)
         fewest = 1 if solution.rate is None else int(np.ceil(1.0 / solution.rate))
@@ -242,7 +242,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
 
     @property
     def _threshold(self):
-        """The score below which rows are rejected: calibrated, or the machine's own boundary."""
+        """The score below which rows are rejected: calibrated, or the model's own boundary."""
         solution = self._found
         if solution.rate is None:
             return solution.function.boundary
@@ -265,7 +265,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
     @property
     @consistent
     def conformal_(self):
-        """The ``Conformal`` of a machine with ``target_fpr``, or whose p-values are known."""
+        """The ``Conformal`` of a model with ``target_fpr``, or whose p-values are known."""
         if not self.is_calibrated_:
             raise AttributeError(
                 f"this {type(self).__name__} is not calibrated: pass target_fpr and fit it again, "
@@ -342,7 +342,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         normal as it: ``(#{calibration_scores_ <= score} + 1) / (n_calibration + 1)``. If the
         training rows are normal, a new normal row has a p-value of at most t with a probability
         of at most t, for every t; see ``calibration`` for what is proven. With ``target_fpr``,
-        ``predict`` gives -1 exactly where the p-value is at most ``target_fpr``. A machine
+        ``predict`` gives -1 exactly where the p-value is at most ``target_fpr``. A model
         fitted without it is calibrated by leaving out each of its rows, on the first call.
 
         Parameters
@@ -369,7 +369,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
 
         The k-th row since ``fit`` takes the k-th random number of a generator seeded by
         ``random_state`` (None means 0; a RandomState is drawn from directly). The same calls give
-        the same p-values again, rows scored one by one get those of a single call, and updates
+        the same p-values again, rows scored one at a time get those of a single call, and updates
         don't restart the sequence; another ``random_state`` does. Copies and loaded models
         continue where the original was: give copies that score different rows other seeds if
         their p-values are to be combined.
@@ -416,7 +416,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
     def partial_fit(self, X, y=None, sample_weight=None, anomalies=None) -> Self:
         """Add rows and follow the solution: what ``fit`` on all rows would give.
 
-        The first call on a new machine is ``fit``. ``gamma_`` stays what it is.
+        The first call on a new model is ``fit``. ``gamma_`` stays what it is.
 
         Parameters
         ----------
@@ -482,9 +482,9 @@ class OneClassMachine(OutlierMixin, KernelMachine):
 
     @consistent
     def leave_one_out_decisions(self, indices=None) -> np.ndarray:
-        """``decision_function`` of training rows by the machines trained without them, exactly.
+        """``decision_function`` of training rows by the models trained without them, exactly.
 
-        Every value belongs to the machine of all rows but one. Nothing is trained: a support
+        Every value belongs to the model of all rows but one. Nothing is trained: a support
         vector is forgotten and put back, and any other row is as it is.
 
         Parameters

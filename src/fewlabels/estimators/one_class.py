@@ -190,8 +190,8 @@ class OneClassSVM(OneClassMachine):
     def _formulation(self, n, mass):
         if not 1e-140 < self.nu * mass < 1e140:
             raise ValueError(
-                f"nu times the sum of weights is {self.nu * mass:.3g}, and its square no number; "
-                "scale the weights, or raise nu."
+                f"nu times the sum of weights is {self.nu * mass:.3g}, whose square is out of "
+                "range; scale the weights, or raise nu."
             )
         return OneClass(float(self.nu), float(self.C_anomaly))
 

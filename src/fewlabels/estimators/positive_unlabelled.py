@@ -1,4 +1,4 @@
-"""What the machines of positive and unlabelled rows share, and searches for their settings."""
+"""What the models of positive and unlabelled rows share, and searches for their settings."""
 
 from dataclasses import dataclass
 
@@ -45,7 +45,7 @@ class PUMachine(TwoClassMachine):
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: pass "
-                "a label per row that tells positive from unlabelled rows."
+                "one label per row, for positive and unlabelled rows."
             )
         rows = self._read_rows(X, sample_weight)
         check_consistent_length(np.empty(self.shape_fit_[0]), y)
@@ -53,9 +53,9 @@ class PUMachine(TwoClassMachine):
         if self.pos_label is None and are_ambiguous(self.classes_):
             mark, label = self.classes_.tolist()
             warn(
-                f"y has two texts, {mark!r} and {label!r}: the later one in the alphabet, "
-                f"{label!r}, is taken for the positive class. Pass pos_label={label!r} to say so, "
-                f"or pos_label={mark!r}.",
+                f"y has two texts, {mark!r} and {label!r}; the positive class is assumed to be "
+                f"{label!r}, the later one in the alphabet. Pass pos_label={label!r} to "
+                f"confirm, or pos_label={mark!r}.",
                 UserWarning,
             )
         counted = positive[rows.indices]
@@ -118,7 +118,7 @@ class PUMachine(TwoClassMachine):
         return find_prior(data, self.prior, self._seed(), self.n_jobs, deadline)
 
     def score(self, X, y, sample_weight=None) -> float:
-        """Area under the ROC curve of positive rows against all other rows.
+        """ROC AUC of positive rows against all other rows.
 
         Searches such as ``GridSearchCV(PUSVM(), ...)`` maximise it. Its ranking of decision
         functions is that of the area against true negatives, see :func:`fewlabels.metrics.pu_auc`.
@@ -236,8 +236,8 @@ def can_be_updated(machine):
     """Whether the solution of a PUSVM can follow its rows; refuses if not."""
     if machine.loss == "ramp":
         raise ValueError(
-            "loss='ramp' has many local minima, and updates are for machines with one; fit again, "
-            "or use loss='double-hinge'."
+            "loss='ramp' has many local minima and can't be updated; fit again, or use "
+            "loss='double-hinge'."
         )
     if machine.bias > 1.0:
         raise ValueError(
@@ -261,7 +261,7 @@ def check_stored(machine, propensity):
 
 
 def prior_of(machine, X, y, sample_weight=None, propensity=None):
-    """The Prior that ``fit`` of a new machine would take, and the classes."""
+    """The Prior that ``fit`` of a new model would take, and the classes."""
     machine._validate_params()
     check_prior(machine.prior)
     rows = machine._read(X, y, sample_weight, propensity)
@@ -290,9 +290,9 @@ def factors_of_new(weights, propensity, positive):
 def fit_settings(
     machines, X, y, sample_weight=None, *, propensity=None, prior=None, gathered=False
 ):  # fmt: skip
-    """Fit machines that differ in lambda, prior, loss or solver to rows that are read once.
+    """Fit models that differ in lambda, prior, loss or solver to rows that are read once.
 
-    Each starts from the one before. With ``prior`` that one holds for all machines, unchecked,
+    Each starts from the one before. With ``prior`` that one holds for all models, unchecked,
     in place of what each was given or of one estimate. ``gathered`` as in PUData.
     """
     for machine in machines:

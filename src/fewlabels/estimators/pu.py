@@ -230,7 +230,7 @@ class PUSVM(positive_unlabelled.PUMachine):
 
     @fitting
     def fit(self, X, y, sample_weight=None, callback=None, *, propensity=None) -> Self:
-        """Fit the machine.
+        """Fit the model.
 
         Parameters
         ----------
@@ -266,7 +266,7 @@ class PUSVM(positive_unlabelled.PUMachine):
         return self
 
     def path(self, X, y, *, lam=None, prior=None, sample_weight=None, propensity=None):
-        """Fitted machines along a sequence of settings, each started from the one before.
+        """Fitted models along a sequence of settings, each started from the one before.
 
         Changing lambda alone needs no new kernel value to start from; changing the prior
         needs few.
@@ -276,13 +276,13 @@ class PUSVM(positive_unlabelled.PUMachine):
         X, y, sample_weight, propensity
             As in :meth:`fit`.
         lam, prior : array-like of float, default=None
-            The settings, of equal length when both are given; None keeps this machine's
+            The settings, of equal length when both are given; None keeps this model's
             own. Lambdas from large to small are fastest.
 
         Returns
         -------
         list of PUSVM
-            One fitted machine per setting, in the order given.
+            One fitted model per setting, in the order given.
         """
         machines = [
             clone(self).set_params(**setting) for setting in positive_unlabelled.zipped(lam, prior)
@@ -296,7 +296,7 @@ class PUSVM(positive_unlabelled.PUMachine):
         positive_unlabelled.check_loss(self)
 
     def _fit_rows(self, rows, prior, before=None, callback=None):
-        """Solve; ``before`` is None or lambda and solution of a machine over the same rows."""
+        """Solve; ``before`` is None or lambda and solution of a model over the same rows."""
         self.prior_, self.prior_interval_ = prior
         data, is_ramp = rows.data, self.loss == "ramp"
         lam = weight_of_norm(self.lam, float(data.weight_positive.sum()))
@@ -344,7 +344,7 @@ class PUSVM(positive_unlabelled.PUMachine):
     @property
     @consistent
     def has_curve_(self):
-        """Whether probabilities are asked for, and known without training again."""
+        """Whether probabilities are requested, and known without training again."""
         asked = self.probability is not None
         return super().has_curve_ or (asked and self._found.held_out is not None)
 
@@ -359,7 +359,7 @@ class PUSVM(positive_unlabelled.PUMachine):
     ) -> Self:  # fmt: skip
         """Add rows and follow the solution: what ``fit`` on all rows would give.
 
-        The first call on a new machine is ``fit``. ``gamma_``, ``prior_`` and, under the linear
+        The first call on a new model is ``fit``. ``gamma_``, ``prior_`` and, under the linear
         kernel, the centre stay what they are; with ``lam="auto"`` lambda follows the number of
         positive rows.
 
@@ -387,11 +387,11 @@ class PUSVM(positive_unlabelled.PUMachine):
 
     @consistent
     def leave_one_out_decisions(self, indices=None) -> np.ndarray:
-        """f of training rows by the machines trained without them, exactly.
+        """f of training rows by the models trained without them, exactly.
 
         With the bias of least risk (``risk_intercept_``), whatever ``threshold`` is, and the
         prior that all rows have. Nothing is trained: a row between breakpoints is forgotten and
-        put back, and so is a positive one, which moves the whole machine and takes longer.
+        put back, and so is a positive one, which moves the whole model and takes longer.
 
         Parameters
         ----------
@@ -440,9 +440,9 @@ class PUSVM(positive_unlabelled.PUMachine):
         if held_out is None:
             if self._stream is None:
                 raise ValueError(
-                    f"this {type(self).__name__} holds neither its training rows nor a curve from "
-                    "decisions to probabilities; call predict_proba once before the machine is "
-                    "saved or its rows are released, or fit again."
+                    f"this {type(self).__name__} has neither training rows nor calibrated "
+                    "probabilities; call predict_proba once before you save the model or release "
+                    "its rows, or fit again."
                 )
             rows, found, _ = self._trained_now()
             left_out = unlabeled_left_out(found, rows.data, self._deadline)
@@ -462,7 +462,7 @@ class PUSVM(positive_unlabelled.PUMachine):
         return [self._curve_name]
 
     def _state(self):
-        """With the curve that was asked for in place of the scores that it is fitted to."""
+        """With the curve that was requested in place of the scores that it is fitted to."""
         if self._late is None or self.probability is None:
             return super()._state()
         self._remembered()

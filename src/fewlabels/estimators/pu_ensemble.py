@@ -56,7 +56,7 @@ _FEWEST = 300
 
 
 def kernels_for(X):
-    """Kernels that suit rows, the one that ``kernel="auto"`` stands for first."""
+    """Kernels that suit rows, the one that ``kernel="auto"`` means first."""
     if sp.issparse(X) or X.shape[0] < _FEWEST or _is_far(X):
         return ["rbf"]
     if common_unit(X) is not None:
@@ -133,7 +133,7 @@ class PUEnsemble(positive_unlabelled.PUMachine):
     propensity_weights_ : PropensityWeights or None
         As of :class:`PUSVM`. Bags draw labelled rows with these weights.
     kernel_ : str or kernel
-        The kernel of the fit: ``kernel``, or what "auto" stood for.
+        The kernel of the fit: ``kernel``, or what "auto" meant.
     gammas_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels; 0 for kernels without one. With "mixture" the last one
         belongs to the kernel of trees.
@@ -354,6 +354,8 @@ class PUEnsemble(positive_unlabelled.PUMachine):
     probability = "logistic"
 
     def _no_certificate(self):
-        raise AttributeError("PUEnsemble solves many problems: it has no objective and no gap.")
+        raise AttributeError(
+            "PUEnsemble solves many problems, so it has no single objective or gap."
+        )
 
     objective_ = duality_gap_ = property(_no_certificate)

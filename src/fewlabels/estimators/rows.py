@@ -77,8 +77,8 @@ class FitRows:
         mask = self.anomalies if self.kept is None else self.anomalies[self.kept]
         if mask.all():
             raise ValueError(
-                "anomalies marks every row with a weight as a confirmed anomaly, and a model of "
-                "one class learns from normal rows; pass at least one."
+                "anomalies marks every weighted row as a confirmed anomaly, but a one-class "
+                "model needs normal rows; pass at least one."
             )
         return mask if mask.any() else None
 
@@ -144,8 +144,8 @@ def check_rows(estimator, X, *, reset):
     else:
         if (home := home_of(X)) is not None:
             raise ValueError(
-                f"{type(estimator).__name__} takes NumPy rows here, not those of {home}: pass "
-                "these as NumPy arrays."
+                f"{type(estimator).__name__} takes NumPy rows here, not rows of {home}; convert "
+                "them to NumPy arrays."
             )
         _refuse_what_is_no_number(X)
         X = validate_data(
@@ -164,12 +164,13 @@ def check_rows(estimator, X, *, reset):
         )
     if largest > _LARGEST:
         raise ValueError(
-            f"X has numbers of {largest:.3g}, and beyond {_LARGEST:g} their squares end in double "
-            "precision; scale the columns, and look for odd values."
+            f"X has numbers up to {largest:.3g}, and beyond {_LARGEST:g} their squares overflow; "
+            "scale the columns, and check for outliers."
         )
     if reset and not precomputed and 0.0 < largest < _SMALLEST:
         raise ValueError(
-            f"X has numbers of at most {largest:.3g}, whose squares are 0; scale the columns."
+            f"X has only numbers up to {largest:.3g}, whose squares underflow to 0; scale the "
+            "columns."
         )
     return X.astype(np.float64) if X.dtype != float and largest > _LARGEST_FLOAT32 else X
 
@@ -236,15 +237,15 @@ def _refuse_what_is_no_number(X):
     odd = [str(t) for t in types if any(word in str(t).lower() for word in _OF_TIME)]
     if odd:
         raise TypeError(
-            f"X has dates or times ({odd[0]}), which are no measurements; leave them out, or turn "
-            "them into numbers, such as days since a date."
+            f"X has dates or times ({odd[0]}); drop them, or convert them to numbers, such as "
+            "days since a date."
         )
     if sp.issparse(X) and hasattr(X, "check_format"):
         try:
             X.check_format(full_check=True)
         except ValueError as error:
             raise ValueError(
-                f"the sparse X is broken ({error}); make it anew from rows, columns and values."
+                f"the sparse X is invalid ({error}); rebuild it from rows, columns and values."
             ) from error
 
 
@@ -285,9 +286,9 @@ def warn_of_lost_digits(gram, coef, unit, tol):
     lost = unit * gram.lost(coef)
     if lost > max(tol, _LOST * unit * np.abs(coef).sum()):
         warn(
-            f"kernel values of these rows lost digits: scores may be off by {lost:.2g}. Groups of "
-            "rows lie very far apart for this gamma; look for odd values, scale the columns or "
-            "pass a smaller gamma.",
+            f"kernel values of these rows lost precision: scores may be off by {lost:.2g}. "
+            "Groups of rows are very far apart for this gamma; check for outliers, scale the "
+            "columns or pass a smaller gamma.",
             ConvergenceWarning,
         )
 

@@ -324,7 +324,7 @@ class S3VM(UpdatableS3VM):
 
     @fitting
     def fit(self, X, y, sample_weight=None, callback=None) -> Self:
-        """Fit the machine.
+        """Fit the model.
 
         Parameters
         ----------
@@ -427,9 +427,8 @@ class S3VM(UpdatableS3VM):
         sample = self._sample if self._stream is None else self._sample_of_stream()
         if sample is None:
             raise ValueError(
-                f"this {type(self).__name__} holds neither its training rows nor a curve from "
-                "decisions to probabilities; call predict_proba once before the machine is "
-                "saved, or fit again."
+                f"this {type(self).__name__} has neither training rows nor calibrated "
+                "probabilities; call predict_proba once before you save the model, or fit again."
             )
         curves = self._curves()
         scores = self._certifier().moved(curves.decisions(sample))
@@ -446,11 +445,11 @@ class S3VM(UpdatableS3VM):
         stream = self._stream
         if not stream.ready:
             raise ValueError(
-                "predict_proba needs labels of both classes, or of all, and so far there are not; "
-                "pass labels to partial_fit or relabel."
+                "predict_proba needs labels of every class, which are missing so far; pass "
+                "labels to partial_fit or relabel."
             )
         if stream.has_path and not stream.done:
-            raise ValueError("an operation is on its way; call resume() before predict_proba.")
+            raise ValueError("an update is unfinished; call resume() before predict_proba.")
         places = stream.places
         return Sample(stream.rows(places), stream.label(places), stream.held["weight"][places])
 

@@ -226,8 +226,8 @@ class SVDD(OneClassMachine):
         kernel, X = self._make_kernel(), rows.X
         if isinstance(kernel, Deformed) and kernel.is_low_rank:
             raise ValueError(
-                f"a manifold kernel of {len(kernel.factor)} landmarks ends far from the rows, so "
-                "that a ball would hold what lies there; raise n_landmarks to the number of rows, "
+                f"a manifold kernel with {len(kernel.factor)} landmarks vanishes far from the "
+                "rows, so SVDD would accept rows there; raise n_landmarks to the number of rows, "
                 "pass kernel=Manifold().over(some of the rows), or use OneClassSVM."
             )
         # The ball moves with the rows: under the linear kernel too, centre them first.
@@ -256,9 +256,9 @@ class SVDD(OneClassMachine):
     def _tell(self, result, tol, solution):
         if result.converged and solution.is_point:
             warn(
-                f"the ball shrank to a point (radius 0): C={self.C:g} is so small that slack "
-                "is cheaper than a radius. Every row counts as outside, scores still rank "
-                "rows; raise C for a ball.",
+                f"the radius is 0, because C={self.C:g} is so small that slack costs less than "
+                "a larger radius. Every row counts as outside, but scores still rank rows; "
+                "raise C.",
                 ConvergenceWarning,
             )
         super()._tell(result, tol, solution)

@@ -287,7 +287,7 @@ class SVDDEnsemble(OneClassMachine):
         n, stopped = len(found.function.bags), found.stopped
         if stopped == Status.INTERRUPTED.value:
             warn(
-                f"fit was interrupted after {n} of {self.n_bags} bags; the estimator holds these.",
+                f"fit was interrupted after {n} of {self.n_bags} bags; the estimator uses these.",
                 ConvergenceWarning,
             )
             raise KeyboardInterrupt
@@ -349,8 +349,8 @@ class SVDDEnsemble(OneClassMachine):
 
     def _by_bag(self):
         raise AttributeError(
-            "SVDDEnsemble solves a problem for every bag: it has no objective, gap, intercept or "
-            "coefficients of its own; bags_ has what each bag found."
+            "SVDDEnsemble solves one problem per bag, so it has no objective, gap, intercept or "
+            "coefficients of its own; see bags_."
         )
 
     objective_ = duality_gap_ = intercept_ = dual_coef_ = property(_by_bag)
@@ -358,8 +358,7 @@ class SVDDEnsemble(OneClassMachine):
     @property
     def leave_one_out_decisions(self):
         raise AttributeError(
-            "SVDDEnsemble has no machines without single rows; calibration_scores_ are scores of "
-            "rows by the bags that they are not in."
+            "SVDDEnsemble has no leave-one-out scores; calibration_scores_ has out-of-bag scores."
         )
 
 
@@ -370,6 +369,6 @@ def _kernel(name, degree, coef0, gamma):
 def _refuse(anomalies):
     if anomalies is not None:
         raise ValueError(
-            "SVDDEnsemble doesn't learn from confirmed anomalies (anomalies=...): leave these "
-            "rows out of X, or use SVDD or OneClassSVM."
+            "SVDDEnsemble can't use confirmed anomalies (anomalies=...); drop these rows from X, "
+            "or use SVDD or OneClassSVM."
         )

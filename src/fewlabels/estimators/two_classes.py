@@ -1,4 +1,4 @@
-"""What machines that tell two classes apart share: decisions and probabilities."""
+"""What models that tell two classes apart share: decisions and probabilities."""
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -19,15 +19,14 @@ PROBABILITY = [StrOptions({"sigmoid", "isotonic"}), None]
 def _asked_for(machine):
     if machine.probability is None:
         raise AttributeError(
-            f"this {type(machine).__name__} gives decisions, not probabilities; pass "
-            "probability='isotonic' or 'sigmoid' (set_params will do for a fitted machine that "
-            "holds its rows)."
+            f"this {type(machine).__name__} has no probabilities; pass probability='isotonic' or "
+            "'sigmoid' (with set_params if the fitted model stores its rows)."
         )
     return True
 
 
 class TwoClassMachine(ClassifierMixin, KernelMachine):
-    """A machine with ``classes_``; with ``probability``, it says how its curve is fitted."""
+    """A model with ``classes_``; with ``probability``, it says how its curve is fitted."""
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -102,12 +101,12 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
 
     @property
     def _curve_name(self):
-        """The name of the curve that is asked for among the machine's late values."""
+        """The name of the curve that is requested among the model's late values."""
         return f"{self.probability} curve"
 
     @property
     def curve_(self):
-        """The ``Curve`` from decisions to probabilities, fitted when first asked for.
+        """The ``Curve`` from decisions to probabilities, fitted when first requested.
 
         It is another one for every version of the rows and for every kind of curve.
         """
@@ -119,7 +118,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
     def curve_within(self, seconds):
         """``curve_``, fitted in about so many seconds, and what that cut short, as sentences.
 
-        It may then stand on fewer labels, but on those that one machine was trained without at
+        It may then stand on fewer labels, but on those that one model was trained without at
         least.
         """
         if self._deadline is not ENDLESS:  # part of a longer call
@@ -133,7 +132,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
     @property
     @consistent
     def has_curve_(self):
-        """Whether probabilities are asked for, and known without training again."""
+        """Whether probabilities are requested, and known without training again."""
         check_is_fitted(self)
         is_known = self._late.known(self._curve_name, self._version) is not None
         return self.probability is not None and is_known
@@ -163,7 +162,7 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
         Raises
         ------
         ValueError
-            When the curve has to be fitted and the machine does not hold what that takes, as
+            When the curve has to be fitted and the model does not hold what that takes, as
             one that was saved without its rows before the first call.
         """
         home = home_of(X)

@@ -1,4 +1,4 @@
-"""What machines of several classes find: a function and a curve for each."""
+"""What models of several classes find: a function and a curve for each."""
 
 from dataclasses import dataclass, field
 

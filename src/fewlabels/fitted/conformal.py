@@ -1,4 +1,4 @@
-"""A threshold and p-values from the scores of rows that a machine was not trained on."""
+"""A threshold and p-values from the scores of rows that a model was not trained on."""
 
 from dataclasses import dataclass
 
@@ -22,14 +22,14 @@ def keys_of(X):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Conformal:
-    """The calibration of a machine of one class.
+    """The calibration of a model of one class.
 
-    Machines that were trained without a row differ in radius, norm of the centre and offset.
+    Models that were trained without a row differ in radius, norm of the centre and offset.
     ``scores``, ascending, therefore hold what is said about the row alone; ``scale * scores +
-    shift`` is on the scale of the machine's own scores.
+    shift`` is on the scale of the model's own scores.
 
-    Rows that were left out one by one have ``keys``. Each was scored without itself, while a new
-    row that equals it is scored by a machine that was trained on its copy. Among the new row and
+    Leave-one-out rows have ``keys``. Each was scored without itself, while a new
+    row that equals it is scored by a model that was trained on its copy. Among the new row and
     its equals none is special, so they count as ties.
     """
 
@@ -43,11 +43,11 @@ class Conformal:
     keys: np.ndarray | None = None  # of the rows that have the scores; None: no row was trained on
 
     def as_scored(self, scores):
-        """Scores such as ``scores``, on the machine's scale."""
+        """Scores such as ``scores``, on the model's scale."""
         return self.scale * scores + self.shift
 
     def tie_bounds(self, scores=None):
-        """Least and greatest of the machine's scores that count as equal to calibration scores."""
+        """Least and greatest of the model's scores that count as equal to calibration scores."""
         scores = self.scores if scores is None else scores
         if not self.relative:
             middle = self.as_scored(scores)

@@ -1,4 +1,4 @@
-"""The function that a machine has learnt."""
+"""The function that a model has learned."""
 
 from dataclasses import dataclass, field, replace
 
@@ -47,8 +47,8 @@ def continued(sums, tail, logs=None):
 class Function:
     """``f(x) = sum_k sum_j coef[k, j] K_k(x_j, x) - self_weight K(x, x) + bias``.
 
-    Below ``tail``, a sum of positive terms of a similarity goes on in log scale (``continued``):
-    it keeps telling which of two rows is farther where the kernel itself has ended.
+    Below ``tail``, a sum of positive terms of a similarity continues in log scale (``continued``):
+    it still ranks which of two rows is farther where the kernel itself has ended.
 
     Values within ``rounding`` of ``boundary`` are moved onto it: support vectors between their
     bounds lie exactly on the boundary, and the sign of a rounding error would decide on which
@@ -203,7 +203,7 @@ class Function:
             return self.kernel.diagonal(X)
         if self.diagonal is None:
             raise ValueError(
-                "the precomputed kernel matrix of training had a varying diagonal, so K(x, x) "
-                "of new rows is needed: pass diagonal=..."
+                "the precomputed training kernel has a varying diagonal, so K(x, x) of the new "
+                "rows is needed; pass diagonal=..."
             )
         return np.full(X.shape[0], self.diagonal)

@@ -1,4 +1,4 @@
-"""What machines of positive and unlabelled rows found."""
+"""What models of positive and unlabelled rows found."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from .solution import Solution
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PUFit(Solution):
-    """The function of a machine, and which training rows are labelled positive, or called so."""
+    """The function of a model, and which training rows are labelled positive, or called so."""
 
     is_positive: np.ndarray
 
@@ -21,7 +21,7 @@ class PUSVMFit(PUFit):
 
     ``objectives`` are those after each convex step of the ramp loss. ``held_out`` are scores and
     weights of the positive rows, as if these had not been trained on, and of the unlabelled
-    ones; None where nobody asked for them yet.
+    ones; None where nobody requested them yet.
     """
 
     lam: float

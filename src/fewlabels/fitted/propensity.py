@@ -56,7 +56,7 @@ class PropensityWeights:
         return (1.0 - self.strength) + self.strength * self.unit * self.inverse(propensity)
 
     def inverse(self, propensity):
-        """How many positives a labelled row stands for; in one sample, how many unlabelled ones.
+        """How many positives a labelled row means; in one sample, how many unlabelled ones.
 
         Parameters
         ----------

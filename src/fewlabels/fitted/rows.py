@@ -1,4 +1,4 @@
-"""The training rows of a machine, for whoever looks at them."""
+"""The training rows of a model, for whoever looks at them."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """Rows that a machine holds. Not to be written to."""
+    """Rows that a model holds. Not to be written to."""
 
     X: np.ndarray  # or CSR array, as they were given
     weight: np.ndarray  # 0 for rows that have no part in the fit

@@ -18,7 +18,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Solution:
-    """The function of a machine with its certificate."""
+    """The function of a model with its certificate."""
 
     function: Function
     support: np.ndarray  # training rows that are its vectors, int32; -1 for those leaving
@@ -56,7 +56,7 @@ class Solution:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OneClassSolution(Solution):
-    """The ``Solution`` of a machine of one class; its function gives ``score_samples``."""
+    """The ``Solution`` of a model of one class; its function gives ``score_samples``."""
 
     intercept: float  # decisions are the part of the score that depends on the row, plus this
     scale: float = 1.0  # scores by machines of other rows compare when divided by this
@@ -66,7 +66,7 @@ class OneClassSolution(Solution):
     is_point: bool = False  # the ball shrank to one, as slack is cheaper than a radius
 
     def comparable(self, score):
-        """Scores on no machine's scale, as ``Conformal.scores`` are."""
+        """Scores on no model's scale, as ``Conformal.scores`` are."""
         return (score - self.function.bias) / self.scale
 
     def calibrated(self, scores, keys=None):
@@ -91,7 +91,7 @@ class OneClassSolution(Solution):
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """How good the function of a semi-supervised machine is, and what it says of its rows.
+    """How good the function of a semi-supervised model is, and what it says of its rows.
 
     Of several classes the first two are arrays, and ``positive`` is the class by its number.
     """
@@ -114,7 +114,7 @@ def edges_of_scores(kernel, size, boundary, coef):
 
 
 def run_by(support, counts, n_iter, history, converged):
-    """The part of a ``Solution`` that is the same for all machines."""
+    """The part of a ``Solution`` that is the same for all models."""
     return {
         "support": support,
         "n_support": np.array(counts, dtype=np.int32),

@@ -86,7 +86,7 @@ class ColumnCache:
                 self.storage[slot, part] = column
 
     def keep(self, rows):
-        """Keep some rows, which are numbered anew, and the columns of these."""
+        """Keep some rows, which are numbered again, and the columns of these."""
         number = np.full(self.n, -1)
         number[rows] = np.arange(len(rows))
         used = self.used()

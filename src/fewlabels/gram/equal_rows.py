@@ -1,4 +1,4 @@
-"""Rows that are equal: found by their keys, told apart by their numbers."""
+"""Rows that are equal: found by their keys, distinguished by their numbers."""
 
 from dataclasses import dataclass
 from functools import cache

@@ -1,4 +1,4 @@
-"""f(x) = sum_j coef_j K(x_j, x) at new rows: what a fitted machine evaluates."""
+"""f(x) = sum_j coef_j K(x_j, x) at new rows: what a fitted model evaluates."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,8 +25,8 @@ class Expansion:
 
     With ``coef`` of shape (k, m) there are k of them, and every kernel value is evaluated once.
 
-    For a precomputed kernel ``columns`` tells which columns of the given matrix belong to the
-    vectors, which are not used. ``row_map`` tells how rows are prepared; it is made from
+    For a precomputed kernel ``columns`` says which columns of the given matrix belong to the
+    vectors, which are not used. ``row_map`` says how rows are prepared; it is made from
     ``vectors`` when missing. ``n_jobs`` threads. Under a deformed kernel it is evaluated as one of
     the base kernel; ``on_points`` are the coefficients of its points where they are known. Under a
     kernel of trees ``on_leaves`` are what its leaves add, where that is known.

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 class Columns:
     """Columns of a kernel matrix, not evaluated yet, for an operator over any rows.
 
-    ``ids`` tells which rows they belong to, for operators that store values; ``values`` are
+    ``ids`` says which rows they belong to, for operators that store values; ``values`` are
     arrays, CSR arrays or Columns of as many rows, from which they are evaluated.
     """
 

@@ -1,4 +1,4 @@
-"""Looking into fitted machines: what drives a score, and pictures."""
+"""Looking into fitted models: what drives a score, and pictures."""
 
 from .._extras import require
 

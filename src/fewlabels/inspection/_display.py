@@ -21,12 +21,12 @@ def axes_of(ax, figsize=None):
 
 
 def machine_of(estimator):
-    """The machine itself: the last step of a pipeline."""
+    """The model itself: the last step of a pipeline."""
     return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 
 
 def name_of(estimator):
-    """Class name of the machine."""
+    """Class name of the model."""
     return type(machine_of(estimator)).__name__
 
 

@@ -38,11 +38,11 @@ class BoundaryDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator, X, y=None, *, n_grid=150, ax=None):
-        """Draw a fitted machine.
+        """Draw a fitted model.
 
         Parameters
         ----------
-        estimator : fitted machine, or Pipeline that ends in one
+        estimator : fitted model, or Pipeline that ends in one
             Of two columns.
         X : array-like of shape (n_samples, 2)
             The rows it was fitted to, in that order; a ValueError says that these are others.
@@ -59,13 +59,13 @@ class BoundaryDisplay(Display):
         rows = np.asarray(X, dtype=float)
         if rows.ndim != 2 or rows.shape[1] != 2:
             raise ValueError(
-                f"X has shape {rows.shape}; a boundary is drawn in the plane of two columns, pass "
-                "a machine that was fitted to two."
+                f"X has shape {rows.shape}, but the plot needs exactly two columns; pass a model "
+                "fitted to two."
             )
         if len(rows) != machine.shape_fit_[0]:
             raise ValueError(
-                f"X has {len(rows)} rows and {name_of(estimator)} was fitted to "
-                f"{machine.shape_fit_[0]}; pass these."
+                f"X has {len(rows)} rows, but {name_of(estimator)} was fitted to "
+                f"{machine.shape_fit_[0]}; pass the training rows."
             )
         low, high = rows.min(axis=0), rows.max(axis=0)
         room = 0.08 * np.where(high > low, high - low, 1.0)
@@ -78,8 +78,8 @@ class BoundaryDisplay(Display):
         decision = estimator.decision_function(grid).reshape(first.shape)
         if not np.isfinite(decision).all():
             raise ValueError(
-                f"the threshold of this {name_of(estimator)} is infinite (target_fpr with too few "
-                "calibration rows), so that it has no boundary; pass a machine that has one."
+                f"the threshold of this {name_of(estimator)} is infinite (too few calibration "
+                "rows for target_fpr), so there is no boundary to draw."
             )
         names = ("", "") if columns is None else tuple(str(name) for name in columns)
         return cls(

@@ -30,11 +30,11 @@ class ConvergenceDisplay(Display):
 
     @classmethod
     def from_estimator(cls, *estimators, against="seconds", names=None, ax=None):
-        """Draw the history of fitted machines.
+        """Draw the history of fitted models.
 
         Parameters
         ----------
-        *estimators : fitted machines, or Pipelines that end in one
+        *estimators : fitted models, or Pipelines that end in one
             With rounds in their ``history_``.
         against : {"seconds", "kernel_values", "round"}, default="seconds"
             The horizontal axis.
@@ -44,7 +44,7 @@ class ConvergenceDisplay(Display):
             Where to draw; None makes a new figure.
         """
         if against not in _AGAINST:
-            raise ValueError(f"against={against!r} is not known; pass one of {list(_AGAINST)}.")
+            raise ValueError(f"against={against!r} is not valid; pass one of {list(_AGAINST)}.")
         names = [name_of(estimator) for estimator in estimators] if names is None else names
         curves = {}
         for name, estimator in zip(names, estimators, strict=True):
@@ -54,7 +54,7 @@ class ConvergenceDisplay(Display):
             if not entries:
                 raise ValueError(
                     f"{name} has no rounds in its history (path following and closed forms have "
-                    "none); pass a machine fitted by solver='decomposition' or 'cccp'."
+                    "none); pass a model fitted with solver='decomposition' or 'cccp'."
                 )
             curves[name if name not in curves else f"{name} ({len(curves)})"] = (
                 np.array([entry[against] for entry in entries], dtype=float),

@@ -39,7 +39,7 @@ def explain(
     Under the Gaussian and the linear kernel the values are exact, whatever the number of columns;
     pipelines too, as long as each encoded column comes from one input column (scaling, one-hot
     encoding). Otherwise orders are sampled, and standard errors tell how well. Where a decision
-    goes on in log scale, beyond a kernel's reach, what that adds to it is shared out in proportion
+    continues in log scale beyond a kernel's reach, what that adds to it is shared in proportion
     to the columns' parts in the squared distance to the nearest support vector.
 
     Parameters
@@ -50,12 +50,12 @@ def explain(
         Rows to explain, as ``model.predict`` takes them. Contributions are those of its columns.
     background : {array-like, sparse} of shape (n_background, n_columns), default=None
         Rows to compare with, such as a sample of the training rows. None takes 50 of the training
-        rows that the machine holds, fewer with more than 100 columns: time grows with both.
+        rows that the model holds, fewer with more than 100 columns: time grows with both.
     columns : sequence of str, default=None
         Names of the columns of X; None for those of the DataFrame or the model, else x0, x1, ...
     groups : dict of str to list of columns, default=None
         Columns that count as one, such as those of a category that was encoded beforehand.
-        Columns by name or position. The others stand for themselves.
+        Columns by name or position. The others count separately.
     n_samples : int, default=100
         Orders per row, each also taken backwards, where values are sampled; >= 2. At least two
         for each background row, of which at most half of ``n_samples`` are taken.
@@ -110,8 +110,8 @@ def explain(
     check_is_fitted(machine)
     if getattr(machine, "kernel", None) == "precomputed":
         raise ValueError(
-            "kernel='precomputed' gives kernel values in place of columns, so there are none to "
-            "explain by; fit to rows, with a kernel or a callable."
+            "kernel='precomputed' has no columns to explain scores with; fit to rows, with a "
+            "kernel or a callable."
         )
     model = getattr(model, "best_estimator_", model)
     rows = as_rows(X, "X", missing=steps is not None)
@@ -210,14 +210,14 @@ def _places(model, machine, rows, of):
     if decision.ndim == 1:
         if of is not None:
             raise ValueError(
-                f"of={of!r} names a class, and this model has one decision for all; leave it out."
+                f"of={of!r} names a class, but this model has a single decision; omit it."
             )
         return None
     if of is None:
         return class_of(decision)
     known = list(machine.classes_)
     if of not in known:
-        raise ValueError(f"of={of!r} is none of the classes {known}; pass one of them.")
+        raise ValueError(f"of={of!r} is not one of the classes {known}.")
     return np.full(len(decision), known.index(of))
 
 
@@ -226,13 +226,13 @@ def _background(background, rows, steps, machine, random_state):
         held = held_rows(machine)
         if held is None or steps is not None:
             why = (
-                "the rows that its machine holds are encoded"
+                "the rows stored in the model are encoded"
                 if held is not None
-                else f"this {type(machine).__name__} does not hold its training rows"
+                else f"this {type(machine).__name__} doesn't store its training rows"
             )
             raise ValueError(
-                f"explain compares with other rows, and {why}; pass background=, such as a sample "
-                f"of {_BACKGROUND} training rows."
+                f"explain needs rows to compare with, but {why}; pass background=, such as a "
+                f"sample of {_BACKGROUND} training rows."
             )
         most = int(np.clip(_NUMBERS // held.shape[1], _FEWEST, _BACKGROUND))
         return drawn(held, most, random_state)

@@ -143,7 +143,7 @@ class Explanation:
         ax.set_yticks(places, labels)
         ax.axvline(0.0, color="black", linewidth=0.8)
         ax.set(
-            xlabel=f"contribution to the decision ({self.base_of(row):.3g} is usual)",
+            xlabel=f"contribution to the decision (usual value {self.base_of(row):.3g})",
             title=f"decision {self.decision[row]:.3g}",
         )
         return ax

@@ -10,7 +10,7 @@ def bin_edges(groups, bins, *, threshold=0.0, cut=0.0):
 
     ``groups`` are the scores of the rows of each kind; those that are not finite do not count. A
     share ``cut`` of the scores of a kind, on either side, may lie beyond. One or two more bins
-    than asked for reach past the least and the greatest score.
+    than requested reach past the least and the greatest score.
     """
     finite = [np.asarray(scores)[np.isfinite(scores)] - threshold for scores in groups]
     ends = [np.quantile(scores, [cut, 1.0 - cut]) for scores in finite if len(scores)]

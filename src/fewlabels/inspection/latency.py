@@ -33,11 +33,11 @@ class LatencyDisplay(Display):
 
     @classmethod
     def from_stream(cls, estimator, X, y=None, *, block=1, ax=None):
-        """Add rows to a machine and draw how long that took.
+        """Add rows to a model and draw how long that took.
 
         Parameters
         ----------
-        estimator : fitted machine with ``partial_fit``
+        estimator : fitted model with ``partial_fit``
             It has the rows afterwards.
         X : {array-like, sparse} of shape (n_samples, n_features)
             Rows to add, in this order.

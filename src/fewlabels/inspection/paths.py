@@ -112,12 +112,12 @@ class RegularizationPathDisplay(Display):
     def from_estimator(cls, estimator, X, y=None, *, parameter, values, ax=None):
         """Fit along the values and draw.
 
-        Each fit starts from the one before where the machine can: ``PUSVM.path`` for "lam",
+        Each fit starts from the one before where the model can: ``PUSVM.path`` for "lam",
         ``S3VM.reprice`` for "C" and "C_star", which follows one minimum.
 
         Parameters
         ----------
-        estimator : machine
+        estimator : model
             It is left as it is.
         X, y
             Training rows, and labels as in ``fit``.
@@ -130,7 +130,7 @@ class RegularizationPathDisplay(Display):
         """
         if parameter not in estimator.get_params():
             raise ValueError(
-                f"{name_of(estimator)} has no parameter {parameter!r}; pass a price that it has, "
+                f"{name_of(estimator)} has no parameter {parameter!r}; pass one of its costs, "
                 "such as 'C', 'C_star', 'nu' or 'lam'."
             )
         rows = []
@@ -157,7 +157,7 @@ class RegularizationPathDisplay(Display):
 
 
 def _along(estimator, X, y, parameter, values):
-    """A fitted machine at each value."""
+    """A fitted model at each value."""
     if parameter == "lam" and hasattr(estimator, "path"):
         yield from estimator.path(X, y, lam=values)
         return

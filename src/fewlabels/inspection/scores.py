@@ -36,7 +36,7 @@ class ScoreDisplay:
 
         Parameters
         ----------
-        estimator : fitted machine, or Pipeline that ends in one
+        estimator : fitted model, or Pipeline that ends in one
             Any with ``decision_function``.
         X : {array-like, sparse} of shape (n_samples, n_features)
             Rows, best such as it was not trained on: the scores of training rows flatter it.

@@ -69,9 +69,8 @@ def read_arrays(path, form, *, place=None):
         raise UserError(f"{path} holds no {lacking}.")
     if X.shape[1] > _MOST_COLUMNS:
         raise UserError(
-            f"{path} has {X.shape[1]} columns, and {_MOST_COLUMNS} are the most that can be used; "
-            "number those that are filled from 1 on, or hash them "
-            "(sklearn.feature_extraction.FeatureHasher)."
+            f"{path} has {X.shape[1]} columns, and {_MOST_COLUMNS} is the maximum; renumber the "
+            "non-empty ones, or hash them (sklearn.feature_extraction.FeatureHasher)."
         )
     return data
 
@@ -97,7 +96,7 @@ def _sound(X, path):
         return as_sparse(X)
     except ValueError as error:
         raise UserError(
-            f"The sparse matrix in {path} is broken ({error}); make it anew from rows, columns "
+            f"The sparse matrix in {path} is invalid ({error}); rebuild it from rows, columns "
             "and values, and save it with scipy.sparse.save_npz."
         ) from error
 
@@ -119,7 +118,7 @@ def _read_numpy(path, form, place):
             rows = "X" if "X" in names or len(names) != 1 else names[0]
             if rows not in names:
                 raise UserError(
-                    f"{path} has no array named 'X' but {listing(names)}; save the rows with "
+                    f"{path} has no array named 'X', only {listing(names)}; save the rows with "
                     "numpy.savez(file, X=..., y=...)."
                 )
             X = file[rows]
@@ -128,14 +127,14 @@ def _read_numpy(path, form, place):
             if y is not None and y.ndim == 1 and len(y) != len(X):
                 raise UserError(
                     f"{path} has {plural(len(X), 'row')} but {plural(len(y), 'label')} in 'y'; "
-                    "save as many labels as rows, or leave 'y' out."
+                    "save one label per row, or omit 'y'."
                 )
             return X, {k: a for k, a in others.items() if a.ndim == 1 and len(a) == len(X)}
     except _BROKEN as error:
         objects = "pickle" in str(error) or "Python objects" in str(error)
-        reason = "it holds Python objects" if objects else "it is damaged or cut"
+        reason = "it holds Python objects" if objects else "it is damaged or truncated"
         raise UserError(
-            f"{path} cannot be read as {form}: {reason}; write plain numbers with "
+            f"{path} can't be read as {form}: {reason}; write plain numbers with "
             f"numpy.{'save' if form == 'npy' else 'savez'}."
         ) from error
 
@@ -157,8 +156,8 @@ def _read_sparse(path, arrays, place):
     form = form.decode() if isinstance(form, bytes) else form
     if form != "csr":
         raise UserError(
-            f"{path} holds a sparse matrix by {form}, which is not read in pieces; save it by "
-            "rows with scipy.sparse.save_npz(file, X.tocsr())."
+            f"{path} has a sparse matrix in {form} format, which can't be read in pieces; save "
+            "it in CSR format with scipy.sparse.save_npz(file, X.tocsr())."
         )
     X = sp.csr_array(tuple(arrays["shape"].tolist()), dtype=arrays["data"].dtype)
     X.data, X.indices, X.indptr = (arrays[name] for name in ("data", "indices", "indptr"))

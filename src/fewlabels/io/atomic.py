@@ -29,7 +29,7 @@ def replacing(path):
         held = open(name, "xb")
         _lock(held)  # as long as this process lives
     except OSError as error:
-        raise UserError(f"{path} cannot be written: {error.strerror}.") from error
+        raise UserError(f"Can't write to {path}: {error.strerror}.") from error
     try:
         yield name
         if path.exists():
@@ -39,7 +39,7 @@ def replacing(path):
         os.replace(name, path)
     except OSError as error:
         raise UserError(
-            f"{path} could not be written: {error.strerror or error}; it was left as it was."
+            f"Can't write to {path}: {error.strerror or error}; it is unchanged."
         ) from error
     finally:
         held.close()

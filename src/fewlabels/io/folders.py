@@ -45,6 +45,6 @@ def _check_inside(path, folder):
     target = path.resolve()
     if not target.is_relative_to(folder.resolve()):
         raise UserError(
-            f"{path} is a link to {target}, which is not in the folder; put the file itself into "
-            "the folder, or read it by its own name."
+            f"{path} links to {target}, which is outside the folder; move the file into the "
+            "folder, or read it directly."
         )

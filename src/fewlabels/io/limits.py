@@ -24,14 +24,14 @@ _UNITS = {"": 1e0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
 def check_room(path, n_bytes, what, most=None):
-    """Refuse a file that would fill more memory than the machine has free, or than ``most``."""
+    """Refuse a file that would fill more memory than the model has free, or than ``most``."""
     allowed = allowed_bytes(most)
     if n_bytes > allowed:
         raise UserError(
-            f"{path} would fill {_size(n_bytes)} of memory ({what}), and {_size(allowed)} are "
-            f"allowed; give a smaller one, or set {VARIABLE}, such as "
-            f"{VARIABLE}={max(1, round(1.2e-9 * n_bytes))}G, if the file is to be trusted and "
-            "the machine has room."
+            f"{path} would need {_size(n_bytes)} of memory ({what}), but {_size(allowed)} are "
+            f"allowed; pass a smaller file, or set {VARIABLE}, such as "
+            f"{VARIABLE}={max(1, round(1.2e-09 * n_bytes))}G, if you trust the file and the "
+            "computer has enough memory."
         )
 
 
@@ -70,9 +70,9 @@ class Patient:
                     return future.result()  # the function itself ran into a limit of time
                 if time.monotonic() > until:
                     raise UserError(
-                        f"{self._path} gave no rows for {self._seconds:g} s, as a view without an "
-                        f"end does; name a table, or set {SECONDS}, such as "
-                        f"{SECONDS}={10 * self._seconds:g}, if the file can be trusted."
+                        f"{self._path} returned no rows for {self._seconds:g} s, like an endless "
+                        f"view; pass a table, or set {SECONDS}, such as "
+                        f"{SECONDS}={10 * self._seconds:g}, if you trust the file."
                     )
         except BaseException:
             while not future.done():  # once may come before the function has begun
@@ -97,12 +97,12 @@ def _seconds():
 @contextlib.contextmanager
 def writing(folder, n_bytes=0.0):
     """Say where a folder of temporary files, which are to take so many bytes, has no room."""
-    advice = "set TMPDIR to a folder on a disk with more room, or make some"
+    advice = "set TMPDIR to a folder on a larger disk, or free some space"
     free = shutil.disk_usage(folder).free
     if n_bytes > free:
         raise UserError(
-            f"The rows take a temporary file of {_size(n_bytes)}, and {_size(free)} are free in "
-            f"{Path(folder).parent}; {advice}."
+            f"The rows need a temporary file of {_size(n_bytes)}, but only {_size(free)} are "
+            f"free in {Path(folder).parent}; {advice}."
         )
     try:
         yield
@@ -120,15 +120,15 @@ def _given():
 
 
 def size_of(text, name="--memory "):
-    """Bytes that a text such as 500M or 32G stands for; ``name`` is what was given."""
+    """Bytes that a text such as 500M or 32G means; ``name`` is what was given."""
     found = re.fullmatch(r"(\d+\.?\d*) ?([KMGT]?)B?", text.strip().upper())
     if found is None:
-        raise UserError(f"{name}{text} is no size; write it as 500M or 32G.")
+        raise UserError(f"{name}{text} is not a size; write it like 500M or 32G.")
     return float(found[1]) * _UNITS[found[2]]
 
 
 def free_memory():
-    """Bytes that this process can still take: of the machine, its container, its own limit."""
+    """Bytes that this process can still take: of the model, its container, its own limit."""
     found = []
     with contextlib.suppress(OSError, AttributeError), open("/proc/meminfo") as file:
         found.append(1024.0 * int(re.search(r"MemAvailable:\s*(\d+)", file.read())[1]))

@@ -26,8 +26,8 @@ def source_of(data, **reading):
         return as_source(data, asked)
     if asked.given:
         raise UserError(
-            f"{', '.join(asked.given)}: such options say how a file of text is read, but these "
-            "rows are in memory; leave them out."
+            f"{', '.join(asked.given)}: these options are for reading text files, but the rows "
+            "are in memory; omit them."
         )
     if asked.labels is not None:
         from .answers.column import LabelColumn
@@ -58,8 +58,8 @@ def source_of(data, **reading):
             table = pa.table(data)
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise UserError(
-                f"The {type(data).__name__} given cannot be taken as a table ({error}); give a "
-                "data frame whose columns are numbers, texts, truth values or dates."
+                f"The {type(data).__name__} can't be used as a table ({error}); pass a data "
+                "frame with columns of numbers, texts, truth values or dates."
             ) from error
         columns = [_without_views(column) for column in table.columns]
         return InMemory("frame", pa.Table.from_arrays(columns, names=table.column_names))
@@ -70,11 +70,10 @@ def source_of(data, **reading):
 
 
 def _beside(data, beside):
-    """A data frame with what stands beside it."""
+    """A data frame with what stands next to it."""
     if data.form != "frame":
         raise UserError(
-            "--features stand beside a table, and so do --labels; give a matrix as one, with its "
-            "numbers in it."
+            "--features and --labels need a table; a matrix must contain all numbers itself."
         )
     table = beside.add(data.content)
     beside.check()

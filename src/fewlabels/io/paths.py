@@ -40,15 +40,14 @@ def input_format(path):
         return "folder"
     if has_magic(str(path)) and not path.exists():
         raise UserError(
-            f"{path} is a pattern, which is read on a cluster only (--workers N); name one file, "
-            "or a folder of Parquet files."
+            f"{path} is a pattern, which needs a cluster (--workers N); pass one file, or a "
+            "folder of Parquet files."
         )
     existing_file(path, "data")
     name, suffix = _format(path, INPUTS)
     if name is None:
         raise UserError(
-            f"The extension {quoted(suffix)} of {path} is not known; data can be "
-            f"{_extensions(INPUTS)}."
+            f"Unknown extension {quoted(suffix)} of {path}; data can be {_extensions(INPUTS)}."
         )
     if path.stat().st_size == 0:
         table = name in TABLES
@@ -74,9 +73,7 @@ def _check_fits(source, form):
         ("--labels", reading.labels is not None, TABLES),
     ):
         if given and form not in allowed:
-            raise UserError(
-                f"{source.path} is a file in which {option} says nothing; leave it out."
-            )
+            raise UserError(f"{option} has no effect on {source.path}; omit it.")
 
 
 def output_format(path):
@@ -84,8 +81,8 @@ def output_format(path):
     name, suffix = _format(Path(path), OUTPUTS)
     if name is None:
         raise UserError(
-            f"The extension {quoted(suffix)} of {path} is not one that scores can be written to; "
-            f"use {_extensions(OUTPUTS)}."
+            f"Scores can't be written with the extension {quoted(suffix)} of {path}; use "
+            f"{_extensions(OUTPUTS)}."
         )
     return name
 
@@ -106,11 +103,11 @@ def existing_file(path, what):
     if not path.exists():
         raise UserError(f"The {what} file {path} does not exist; check the name and the folder.")
     if path.is_dir():
-        raise UserError(f"{path} is a folder; name the {what} file in it.")
+        raise UserError(f"{path} is a folder; pass the {what} file in it.")
     if not path.is_file():
-        raise UserError(f"{path} is a pipe or a device; write what it gives into a {what} file.")
+        raise UserError(f"{path} is a pipe or a device; save its content to a {what} file.")
     if not os.access(path, os.R_OK):
-        raise UserError(f"The {what} file {path} cannot be read; check its permissions.")
+        raise UserError(f"The {what} file {path} can't be read; check its permissions.")
 
 
 def check_output(path, inputs=()):
@@ -126,23 +123,23 @@ def check_output(path, inputs=()):
     try:
         target = path.resolve()
     except (OSError, RuntimeError) as error:  # which of them depends on the version of Python
-        raise UserError(f"{path} is a link that leads to itself; name another file.") from error
+        raise UserError(f"{path} is a link to itself; pass another file.") from error
     folder = target.parent
     if not folder.is_dir():
         link = f"{path} is a link to {target}, and the" if path.is_symlink() else "The"
         missing = folder if path.is_symlink() else path.parent
         raise UserError(f"{link} folder {missing} does not exist; create it first.")
     if path.is_dir():
-        raise UserError(f"{path} is a folder; name the file to write in it.")
+        raise UserError(f"{path} is a folder; pass a file to write in it.")
     # Writing is by renaming, which would replace a device such as /dev/null.
     if path.exists() and not path.is_file():
-        raise UserError(f"{path} is not a regular file; name a file to write.")
+        raise UserError(f"{path} is not a regular file; pass a file to write.")
     if not os.access(folder, os.W_OK):
-        raise UserError(f"The folder {path.parent} cannot be written to; choose another.")
+        raise UserError(f"The folder {path.parent} is not writable; choose another.")
     for source in inputs:
         is_file = isinstance(source, str | os.PathLike) and os.path.exists(source)
         if is_file and os.path.isdir(source) and folder.is_relative_to(Path(source).resolve()):
-            raise UserError(f"{path} lies in a folder that is read; choose another output.")
+            raise UserError(f"{path} is in a folder that is an input; choose another output.")
         if is_file and path.exists() and os.path.samefile(path, source):
             raise UserError(f"{path} is an input of this command; choose another output.")
 

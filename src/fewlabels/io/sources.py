@@ -16,7 +16,7 @@ class Reading(NamedTuple):
 
     ``sep`` between cells and ``decimal`` before decimals are characters, ``encoding`` that of the
     text, ``header`` whether the first row names the columns; ``features`` is a file of numbers
-    that stand beside the table, ``labels`` one of labels that ``fewlabels label`` wrote.
+    that are next to the table, ``labels`` one of labels that ``fewlabels label`` wrote.
     """
 
     sep: str | None = None
@@ -30,20 +30,22 @@ class Reading(NamedTuple):
         """The same with names of characters replaced; what cannot be meant is refused."""
         sep = self.sep if self.sep is None else _NAMED.get(self.sep, self.sep)
         if sep is not None and (len(sep) != 1 or not sep.isascii() or sep.isalnum()):
-            raise UserError(f"--sep {quoted(sep)} is no separator; give one character, or 'tab'.")
+            raise UserError(
+                f"--sep {quoted(sep)} is not a separator; pass one character, or 'tab'."
+            )
         if sep is not None and sep in "\"'\r\n":
-            raise UserError("--sep cannot be a quote or a line break; give another character.")
+            raise UserError("--sep can't be a quote or a line break; pass another character.")
         if self.decimal not in (None, ".", ","):
             raise UserError(
-                f"--decimal {quoted(self.decimal)} is not known; it can be '.' or ','."
+                f"--decimal {quoted(self.decimal)} is not valid; it can be '.' or ','."
             )
         if self.encoding is not None:
             try:
                 b"a".decode(self.encoding, errors="replace")
             except LookupError as error:
                 raise UserError(
-                    f"--encoding {quoted(self.encoding)} is not known; it can be utf-8, cp1252, "
-                    "latin-1, utf-16 or another that Python knows."
+                    f"Unknown --encoding {quoted(self.encoding)}; it can be utf-8, cp1252, "
+                    "latin-1, utf-16 or another encoding of Python."
                 ) from error
         return self._replace(sep=sep)
 

@@ -32,7 +32,7 @@ class StoredRows(NamedTuple):
 
 @contextlib.contextmanager
 def stored_rows(path, columns=None, target=None, folder=None):
-    """Rows of a file, memory-mapped, for machines that read them in pieces.
+    """Rows of a file, memory-mapped, for models that read them in pieces.
 
     A ``.npy`` file is mapped as it is. Others are converted once, in pieces, into a temporary file
     that is removed at the end of the block (also after Ctrl-C; after a kill at the next call).
@@ -72,14 +72,14 @@ def stored_rows(path, columns=None, target=None, folder=None):
     suffix = path.suffix.lower()
     if suffix == ".npy":
         if columns is not None or target is not None:
-            raise UserError(f"columns of {path} have no names; leave columns and target out.")
+            raise UserError(f"{path} has no column names; omit columns and target.")
         yield StoredRows(np.load(path, mmap_mode="r"), None)
         return
     parts = sorted(files_below(path, _ARROW)) if path.is_dir() else [path]
     form = _ARROW.get(parts[0].suffix.lower()) if parts else None
     if form is None and suffix not in _SVMLIGHT:
         raise UserError(
-            f"rows of {path} cannot be read in pieces; give a .npy, .parquet, .arrow, .feather or "
+            f"{path} can't be read in pieces; pass a .npy, .parquet, .arrow, .feather or "
             "svmlight file, or a folder of Parquet files. ('fewlabels fit' reads others.)"
         )
     with temporary_folder(folder) as place:
@@ -179,7 +179,7 @@ def _from_arrow(parts, form, columns, target, place):
         kind = table.schema.field(name).type
         if not (pa.types.is_boolean(kind) or pa.types.is_integer(kind) or _is_real(kind)):
             raise UserError(
-                f"the column {quoted(name)} holds {kind}, not numbers; name columns of numbers "
+                f"the column {quoted(name)} holds {kind}, not numbers; select numeric columns "
                 "with columns=[...], or let 'fewlabels fit' encode the table."
             )
         if pa.types.is_decimal(kind) or kind.bit_width > (16 if _is_whole(kind) else 32):

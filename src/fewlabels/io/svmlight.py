@@ -19,7 +19,7 @@ def readable(path):
     except (ValueError, OSError, OverflowError) as error:
         reason = str(error).strip().rstrip(".") or "a line is malformed"
         raise UserError(
-            f"{path} cannot be read as svmlight ({reason}); each line is 'label column:value "
+            f"{path} can't be read as svmlight ({reason}); each line is 'label column:value "
             "column:value ...', and tables need the extension .csv or .tsv."
         ) from error
 

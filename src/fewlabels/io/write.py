@@ -93,7 +93,7 @@ def _cells(column, name, separator, safe):
         column = pc.fill_null(column.cast(pa.large_string()), "")
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
         raise UserError(
-            f"Column {quoted(name)} holds {column.type} values, which cannot be written as text; "
+            f"Column {quoted(name)} holds {column.type} values, which can't be written as text; "
             "write to a .parquet file."
         ) from error
     return _quoted(column, separator, safe) if text else column

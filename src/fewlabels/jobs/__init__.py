@@ -2,7 +2,7 @@
 
 ``data`` are files, data frames of pandas or polars, or matrices; a ``model`` is a file or what
 ``fit_table`` gave; ``n_jobs`` are threads. Nothing is printed: an ``observer``, an
-:class:`Observer`, hears how a job goes on, and what cannot be done is a :class:`UserError` that
+:class:`Observer`, hears how a job continues, and what cannot be done is a :class:`UserError` that
 says why in a sentence.
 """
 

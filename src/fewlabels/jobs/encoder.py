@@ -25,11 +25,12 @@ from .training.texts import encode
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn a table of mixed columns into numbers: what ``fewlabels fit`` and ``fit_table`` do.
 
-    Numbers are standardised, categories become one 0/1 column each, yes and no in words one,
-    sentences become TF-IDF of their words and pairs of words. Missing numbers are filled in with
-    the median, and a further 0/1 column tells where. Identifiers, dates, names and constants are
-    left out; ``profile_`` and ``notes_`` say what was done with each column and why. With texts,
-    or many categories, the result is sparse.
+    Use it as the first step of a scikit-learn pipeline for data frames. Numbers are
+    standardised, categories become one 0/1 column each, yes and no in words one, sentences
+    become TF-IDF of their words and pairs of words. Missing numbers are filled in with the
+    median, and another 0/1 column marks them. Identifiers, dates, names and constants are left
+    out; ``profile_`` and ``notes_`` say what was done with each column and why. With texts, or
+    many categories, the result is sparse.
 
     Parameters
     ----------
@@ -50,8 +51,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         largest value.
     text_weight : "auto" or float, default="auto"
         Variance of all columns of texts together in terms of that of all other columns. "auto"
-        takes the one of six by which rows held out are told best from those of other classes, and
-        leaves out numbers, categories or texts without which they are told better; 1 without
+        takes the one of six by which rows held out are separated best from other classes, and
+        leaves out numbers, categories or texts without which they are separated better; 1 without
         ``y``.
     weigh_rare : {"auto", True, False}, default="auto"
         Whether 0/1 columns are multiplied by w = sqrt(10 p), at most 1, with p the share of ones,
@@ -78,7 +79,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    fewlabels.fit_table : The same encoder with the machine that suits the labels.
+    fewlabels.fit_table : The same encoder with the model that suits the labels.
 
     Examples
     --------
@@ -124,7 +125,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             The table.
         y : array-like of shape (n_rows,), default=None
             Classes of the rows, for the weight of texts; -1, NaN, None or "" where unknown. With
-            one class alone, its rows are told from those without.
+            one class alone, its rows are separated from the unlabelled ones.
 
         Returns
         -------

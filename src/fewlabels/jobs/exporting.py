@@ -66,7 +66,7 @@ def export(model, out, *, dtype="float64", observer=None):
 
 
 def _value(value, kind=None):
-    """Name, type and shape of an input or output; None stands for any number of rows."""
+    """Name, type and shape of an input or output; None means any number of rows."""
     from onnx import TensorProto
 
     tensor = value.type.tensor_type

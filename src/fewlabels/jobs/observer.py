@@ -9,19 +9,19 @@ from .wording import as_arguments
 
 
 class Observer:
-    """Hears what a job is doing; this one keeps it to itself."""
+    """Receives the progress of a job; this one ignores it."""
 
     def step(self, text):
-        """Hear what is done next."""
+        """Receive what is done next."""
 
     def round(self, entry):
-        """Hear the newest entry of ``history_``."""
+        """Receive the newest entry of ``history_``."""
 
     def rows(self, done, share, total=None, what="scored"):
-        """Hear how many rows are done, what share of them all, from 0 to 1, and what was done."""
+        """Receive the number of rows done, their share from 0 to 1, and what was done."""
 
     def passes(self, done):
-        """Hear how often all rows were read, a number that is not whole during a pass."""
+        """Receive how often all rows were read, a number that is not whole during a pass."""
 
     @contextlib.contextmanager
     def handed_over(self, text):

@@ -46,7 +46,7 @@ class Pieces:
 
 
 def written_as(data, form):
-    """Whether rows of delimited text stand in a file as they would be written in this format."""
+    """Whether rows of delimited text are in a file as they would be written in this format."""
     if not is_delimited(data):
         return False
     return data.dialect.header and data.dialect.sep == SEPARATORS.get(form)

@@ -35,7 +35,7 @@ class ClassAnswer(NamedTuple):
 
     @property
     def in_order(self):
-        """Labels in the order of the machine's classes."""
+        """Labels in the order of the model's classes."""
         return self.labels
 
     @property
@@ -203,14 +203,14 @@ class Scorer:
 
 
 def _more(machine):
-    """What a machine says beside scores, by name of its column; None for nothing.
+    """What a model says next to scores, by name of its column; None for nothing.
 
-    It depends on what was asked for, not on what the fit found: the column is blank where nothing
+    It depends on what was requested, not on what the fit found: the column is blank where nothing
     is known.
     """
     if hasattr(machine, "p_values"):
         return None if machine.target_fpr is None else "p_value"
-    return None if getattr(machine, "probability", "asked for") is None else "probability"
+    return None if getattr(machine, "probability", "requested") is None else "probability"
 
 
 def _with_p_values(machine, X):

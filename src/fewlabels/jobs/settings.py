@@ -1,4 +1,4 @@
-"""Settings that a caller may give: their ranges, their machines, and their options."""
+"""Settings that a caller may give: their ranges, their models, and their options."""
 
 from collections.abc import Callable
 from numbers import Real
@@ -23,9 +23,9 @@ _COST = "greater than 0 (at least 1e-100)"
 
 
 class Setting(NamedTuple):
-    """A setting: the machines that have it (all if empty), its range, its name as an option.
+    """A setting: the models that have it (all if empty), its range, its name as an option.
 
-    ``allowed`` tells whether a number is in the range, ``words`` say what the range is.
+    ``allowed`` says whether a number is in the range, ``words`` say what the range is.
     """
 
     machines: tuple[str, ...] = ()

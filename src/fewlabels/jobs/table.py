@@ -49,15 +49,15 @@ class Report:
 
 @dataclass(frozen=True, eq=False)
 class TableFit:
-    """What was learnt from a table. A notebook shows the report.
+    """What was learned from a table. A notebook shows the report.
 
     Attributes
     ----------
     model : Pipeline
-        What turns columns into numbers ("columns"), and the machine ("machine"), fitted. Its input
+        What turns columns into numbers ("columns"), and the model ("machine"), fitted. Its input
         are rows in the types that the table was read in; :meth:`predict` takes tables as they are.
     choice : Choice
-        ``machine``, the name of the machine that is delivered, and ``why`` it is this one.
+        ``machine``, the name of the model that is delivered, and ``why`` it is this one.
     profile : DataFrame
         The columns of the table and how they were taken; empty for a matrix.
     comparison : BaselineComparison or None
@@ -238,7 +238,7 @@ def fit_table(
     Raises
     ------
     UserError
-        The table cannot be learnt from as asked; the message says why, and what to do.
+        The table can't be used as requested; the message says why, and what to do.
 
     Examples
     --------

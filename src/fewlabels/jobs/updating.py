@@ -53,7 +53,7 @@ def update(
     consolidate : bool
         Whether to look for a better solution afterwards.
     probability : bool
-        Whether probabilities are calibrated anew, where the model has them.
+        Whether probabilities are calibrated again, where the model has them.
     force : bool
         Whether a file that is no model may be replaced.
     new_classes : sequence of str
@@ -251,12 +251,12 @@ def _milliseconds(times):
 
 
 def _path(machine):
-    """Steps and sign changes so far, None for machines that count none."""
+    """Steps and sign changes so far, None for models that count none."""
     return getattr(machine, "n_steps_", None), getattr(machine, "n_flips_", None)
 
 
 def _figures(name, machine, training, more):
-    """Figures of the machine as it is now."""
+    """Figures of the model as it is now."""
     labeled = training.get("rows_labeled", {})
     if "positive" in training:
         labeled = {training["positive"]: labeled}
@@ -267,7 +267,7 @@ def _figures(name, machine, training, more):
 
 
 def _stamp(path):
-    """What changes when the file is written anew."""
+    """What changes when the file is written again."""
     found = Path(path).stat()
     return found.st_mtime_ns, found.st_size, found.st_ino
 

@@ -53,7 +53,7 @@ KERNEL_TYPES = (*LEARNED, Cells, Deformed, MappedKernel)
 
 
 def kind_of(kernel):
-    """What a parameter ``kernel`` stands for, to ask for ``takes`` and ``is_similarity``."""
+    """What a parameter ``kernel`` means, to ask for ``takes`` and ``is_similarity``."""
     if not isinstance(kernel, str):
         if isinstance(kernel, (Isolation, Manifold, Trees)):
             return kernel
@@ -63,7 +63,7 @@ def kind_of(kernel):
         return Trees()
     if kernel not in KERNELS:
         raise ValueError(
-            f"kernel={kernel!r} is not known; pass {', '.join(map(repr, KERNELS))}, a "
+            f"kernel={kernel!r} is not valid; pass {', '.join(map(repr, KERNELS))}, a "
             "fewlabels.kernels.Isolation or Manifold, or a function of two arrays."
         )
     kind = KERNELS[kernel]

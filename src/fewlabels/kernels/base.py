@@ -30,7 +30,7 @@ class Kernel(ABC):
     """A function of two rows, as an immutable value (a frozen dataclass).
 
     ``name`` is what users pass as ``kernel``, None for kernels without a name; ``takes`` are those
-    of "gamma", "degree", "coef0" that it has; ``is_similarity`` tells whether K(x, x) = 1 and
+    of "gamma", "degree", "coef0" that it has; ``is_similarity`` says whether K(x, x) = 1 and
     values fall from there to 0 as rows move apart; ``is_inner_product`` whether all its matrices
     are positive semi-definite (else they are checked before a duality gap is shown).
     """
@@ -53,7 +53,7 @@ class Kernel(ABC):
 class MappedKernel(Kernel):
     """A map of one inner product of prepared rows: evaluated on tiles, in compiled code.
 
-    ``of_distance`` tells whether the terms hold the squared norms, so that z is minus half the
+    ``of_distance`` says whether the terms hold the squared norms, so that z is minus half the
     squared distance of prepared rows; else the column term is ``coef0``. ``degree`` is that of
     ``Map.POWER``.
     """

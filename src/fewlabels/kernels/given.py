@@ -17,7 +17,7 @@ class Precomputed(Kernel):
     name: ClassVar = "precomputed"
 
     def diagonal(self, X):
-        raise TypeError("a precomputed kernel has no values but those of the matrix given.")
+        raise TypeError("a precomputed kernel has no values beyond the given matrix.")
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ class Manifold(BaseEstimator):
 
     scaled to a mean of 1 over the diagonal, so that costs mean what they do without. It takes new
     rows: the graph is that of the rows of ``fit``, and stays. ``gamma``, ``degree`` and ``coef0``
-    of the machine are those of the base kernel.
+    of the model are those of the base kernel.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class Manifold(BaseEstimator):
 
     @property
     def takes(self):
-        """Coefficients of the machine that the base kernel has."""
+        """Coefficients of the model that the base kernel has."""
         self._check()
         return _BASES[self.base].takes
 
@@ -178,9 +178,9 @@ class Manifold(BaseEstimator):
         )
 
     def over(self, X, *, gamma=1.0, degree=3, coef0=1.0) -> Kernel:
-        """The kernel deformed by the graph of the rows of ``X``: what a machine's ``fit`` makes.
+        """The kernel deformed by the graph of the rows of ``X``: what a model's ``fit`` makes.
 
-        A machine takes the outcome as ``kernel`` too, with the point cloud as it is here.
+        A model takes the outcome as ``kernel`` too, with the point cloud as it is here.
 
         Parameters
         ----------
@@ -201,8 +201,8 @@ class Manifold(BaseEstimator):
         )
         if not base.is_inner_product:
             raise ValueError(
-                f"coef0={coef0:g} < 0 makes the polynomial kernel no inner product, and only "
-                "those can be deformed; pass coef0 >= 0."
+                f"coef0={coef0:g} < 0 makes the polynomial kernel indefinite, and the manifold "
+                "kernel needs a positive semi-definite one; pass coef0 >= 0."
             )
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         X = X[_distinct(X)]

@@ -1,6 +1,6 @@
 """Rows moved towards the origin, so that products of large numbers don't cancel.
 
-Distances, and the linear kernel's machines, don't change when all rows move. Dense rows are moved
+Distances, and the linear kernel's models, don't change when all rows move. Dense rows are moved
 by their mean. Sparse rows keep their zeros: they only move in columns whose median is far from
 zero, compared with the distances between rows. More than half of such a column's entries are
 stored, so moved rows have at most twice as many entries.

@@ -95,7 +95,7 @@ class SharedLeaves(FormedKernel):
 
 @dataclass(repr=False)
 class Trees(BaseEstimator):
-    """A kernel of trees beside the Gaussian one.
+    """A kernel of trees next to the Gaussian one.
 
     The similarity of two rows is the share of trees in which they fall into the same leaf. That
     depends on the columns that matter for the labels, and not on their scale. By default it is
@@ -105,7 +105,7 @@ class Trees(BaseEstimator):
     labels that come or go don't change it.
     Sample weights act as repetitions; weights that aren't whole numbers are rounded.
 
-    The defaults suit ``PUSVM`` and ``PUEnsemble``. For ``S3VM``, ``kernel="trees"`` stands for
+    The defaults suit ``PUSVM`` and ``PUEnsemble``. For ``S3VM``, ``kernel="trees"`` means
     ``Trees(n_trees=300, min_samples_leaf=1, max_samples=1.0, splits="random")``: extremely
     randomized trees (Geurts, Ernst and Wehenkel 2006).
 
@@ -121,7 +121,7 @@ class Trees(BaseEstimator):
         ``splits="random"``, 1.0 means every row once.
     share : float, default=0.5
         Share of the leaves in the kernel's value, in (0, 1]; the rest is the Gaussian kernel's
-        with the machine's ``gamma``.
+        with the model's ``gamma``.
     splits : {"best", "random"}, default="best"
         "best" grows a random forest, "random" extremely randomized trees: of one random threshold
         per column they take the best.
@@ -153,7 +153,7 @@ class Trees(BaseEstimator):
     is_similarity: ClassVar = True  # the Gaussian kernel is, whose width follows from distances
 
     def over(self, X, positive, *, gamma=1.0, random_state=0) -> SharedLeaves:
-        """The kernel of a forest grown on rows: what a machine's ``fit`` makes.
+        """The kernel of a forest grown on rows: what a model's ``fit`` makes.
 
         Parameters
         ----------

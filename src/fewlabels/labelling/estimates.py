@@ -37,7 +37,7 @@ def share_of(hits, n, n_trained=np.inf):
 
     It holds for any share and any n: at least 95 of 100 such intervals hold the true share.
 
-    ``n_trained``: of errors by machines that were each fitted to so many labels. What another
+    ``n_trained``: of errors by models that were each fitted to so many labels. What another
     draw of these would change adds 1 / n_trained to 1 / n in the variance (Nadeau and Bengio
     2003), so the interval is that of as many rows less.
     """
@@ -63,7 +63,7 @@ def positives_at(scores, candidates, sample_scores, sample_positive, n_rows, rat
 
     The random sample tells how many rows of other classes lie above each score: its negatives
     there, and one more, so that few rows are no proof, times ``n_rows`` over the sample's size.
-    ``sample_scores`` are those of machines without the row.
+    ``sample_scores`` are those of models without the row.
     """
     order = candidates[np.argsort(-scores[candidates], kind="stable")]
     n = len(sample_scores)
@@ -75,7 +75,7 @@ def positives_at(scores, candidates, sample_scores, sample_positive, n_rows, rat
     found = np.flatnonzero(wrong / np.arange(1, len(order) + 1) <= rate)
     length = int(found[-1]) + 1 if len(found) else 0
     if not length:
-        return Found([], rate, f"{n} random rows are too few to promise this of any list")
+        return Found([], rate, f"{n} random rows are too few for such a bound")
     return Found(order[:length].tolist(), rate, "")
 
 
@@ -93,14 +93,14 @@ def advice_on(changed, n_random, error):
     not known), ``error`` a ``Share`` over random rows.
     """
     if changed is None or n_random < _NEEDED:
-        needed = f"{_NEEDED} random answers" if n_random < _NEEDED else f"{_BACK} answers"
-        return Advice(False, f"Too early to say: it takes {needed} with a machine of two classes.")
-    words = f"The last {_BACK} answers changed {100 * changed:.2g} % of the predictions"
+        needed = f"{_NEEDED} labels of random rows" if n_random < _NEEDED else f"{_BACK} labels"
+        return Advice(False, f"Too early to tell; this needs {needed} with two classes.")
+    words = f"The last {_BACK} labels changed {100 * changed:.2g} % of the predictions"
     if changed > _HARDLY:
-        return Advice(False, f"{words}: go on.")
+        return Advice(False, f"{words}: keep labelling.")
     at_most = 100 * min(changed, error.high)
     return Advice(
         True,
-        f"{words}, so the next {_BACK} would probably lower the error by {at_most:.2g} points at "
-        "most: a good moment to stop.",
+        f"{words}, so the next {_BACK} will probably lower the error by at most {at_most:.2g} "
+        "points. This is a good time to stop.",
     )

@@ -35,8 +35,8 @@ def command_of(session, model):
 class Finishing:
     """Fits to the answers of a session: ``fewlabels fit DATA --labels FILE``, in another process.
 
-    ``model`` and ``report`` are the files that it writes, beside the answers; ``state`` is "",
-    "running", "done" or "failed", and ``words`` are the machine's name, or why there is none.
+    ``model`` and ``report`` are the files that it writes, next to the answers; ``state`` is "",
+    "running", "done" or "failed", and ``words`` are the model's name, or why there is none.
     """
 
     def __init__(self, session):
@@ -49,15 +49,15 @@ class Finishing:
         """Begin; what cannot be begun is refused."""
         with self._lock:
             if self.state == "running":
-                raise UserError("The model is being made already; wait for it.")
+                raise UserError("The model is already being fitted; wait for it.")
             if isinstance(self.session.rows.source, InMemory):
                 raise UserError(
-                    "A data frame has no file that a model could be made from here; call "
+                    "A model can't be fitted here from a data frame without a file; call "
                     f"fewlabels.fit_table(frame, labels={str(self.session.file.path)!r})."
                 )
             self.n_labels = len(self.session.labels)
             if not self.n_labels:
-                raise UserError("No row has a label yet; answer for some first.")
+                raise UserError("No row has a label yet; label some rows first.")
             command = [sys.executable, "-m", "fewlabels.cli"]
             self._process = subprocess.Popen(
                 [*command, *arguments_of(self.session, self.model), "--json"], text=True,
@@ -72,7 +72,7 @@ class Finishing:
             if process.returncode in (0, _NOT_CONVERGED):
                 self.state, self.words = "done", json.loads(out)["machine"]
             else:
-                told = said.strip().splitlines() or [f"it ended with {process.returncode}"]
+                told = said.strip().splitlines() or [f"exit code {process.returncode}"]
                 self.state, self.words = "failed", told[-1]
 
     def stop(self):

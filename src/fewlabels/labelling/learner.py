@@ -1,4 +1,4 @@
-"""The machine behind the page: it follows every answer, and heavier work is given away."""
+"""The model behind the page: it follows every answer, and heavier work is given away."""
 
 import contextlib
 import pickle
@@ -32,13 +32,13 @@ _JOBS = max(1, resolve_n_jobs(None) - 1)
 
 
 class Learner:
-    """Rows, the codes of their labels (``UNKNOWN`` for none), and what has learnt from them.
+    """Rows, the codes of their labels (``UNKNOWN`` for none), and what has learned from them.
 
     What is told is noted at once. The work that follows from it is given as functions without
     arguments, which may run in other threads while more is told, and whose results ``take`` takes:
-    ``following`` brings the machine up to what was told, by exact updates, ``undoing`` to what was
+    ``following`` brings the model up to what was told, by exact updates, ``undoing`` to what was
     taken back, and ``plan`` is heavier. One of the first two may run at a time, and one of
-    ``plan`` beside it; all other calls are one at a time.
+    ``plan`` next to it; all other calls are one at a time.
 
     ``decisions`` are those of all rows, for each of the ``classes`` (codes), or (n,) where there
     is one number a row: of two classes positive for the second, of one for it, of none for rows
@@ -86,7 +86,7 @@ class Learner:
     def take_back(self, row, code):
         """The newest label of a row goes, and the one before it comes back.
 
-        The machine becomes the one that the other answers lead to, from the last fit on.
+        The model becomes the one that the other answers lead to, from the last fit on.
         """
         self._noted(row, code)
         told = [k for k, (one, _) in enumerate(self._since) if one == row]
@@ -107,7 +107,7 @@ class Learner:
         self._shares = shares
 
     def _follows(self):
-        """Whether the machine is one of exactly the classes that have labels."""
+        """Whether the model is one of exactly the classes that have labels."""
         present = np.unique(self.codes[self.codes >= 0])
         return isinstance(self.machine, S3VM) and np.array_equal(present, self.machine.classes_)
 
@@ -115,7 +115,7 @@ class Learner:
 
     @property
     def kind(self):
-        """What has learnt: "", "svdd", "pusvm" or "s3vm"."""
+        """What has learned: "", "svdd", "pusvm" or "s3vm"."""
         return "" if self.machine is None else type(self.machine).__name__.lower()
 
     @property
@@ -125,14 +125,14 @@ class Learner:
 
     @property
     def predictions(self):
-        """The code predicted for every row; None without a machine of two classes or more."""
+        """The code predicted for every row; None without a model of two classes or more."""
         return _codes(self.decisions, self.classes) if self.kind == "s3vm" else None
 
     def drivers(self, row, columns, most=3):
         """The columns that a row's score would change most without, greatest first.
 
         Each column in turn is set to its mean over all rows; ``columns`` names the column of every
-        feature. None of them where there is no machine.
+        feature. None of them where there is no model.
         """
         names = [name for name in dict.fromkeys(columns) if name]
         if self._function is None or not 1 < len(names) <= 100:
@@ -152,18 +152,18 @@ class Learner:
 
     @property
     def up_to_date(self):
-        """Whether the machine has followed all that it can follow."""
+        """Whether the model has followed all that it can follow."""
         return self.following() is None
 
     def following(self):
-        """What the machine was told and has not followed, as a function; None if nothing."""
+        """What the model was told and has not followed, as a function; None if nothing."""
         if self._due == "undoing" or self._followed >= len(self._since) or not self._follows():
             return None
         machine, since, first = self.machine, list(self._since), self._followed
         return lambda: ("followed", since, followed(machine, since[first:]))
 
     def undoing(self):
-        """A machine without what was taken back, as a function; None if that is not due."""
+        """A model without what was taken back, as a function; None if that is not due."""
         if self._due != "undoing":
             return None
         anchor, since = self._anchor, list(self._since)
@@ -187,7 +187,7 @@ class Learner:
         return None
 
     def _to_leave_out(self):
-        """Labelled rows that are left out: those asked for at random come first."""
+        """Labelled rows that are left out: those requested at random come first."""
         labelled = np.flatnonzero(self.codes >= 0)
         first = [row for row in self.first_left_out if self.codes[row] >= 0]
         rest = np.setdiff1d(labelled, first).tolist()
@@ -239,9 +239,9 @@ _ORDER = {type(None): 0, SVDD: 1, PUSVM: 2, S3VM: 3}
 
 
 class Learnt(NamedTuple):
-    """A machine, its decisions at all rows, codes of its classes, its function, itself pickled.
+    """A model, its decisions at all rows, codes of its classes, its function, itself pickled.
 
-    The function is a value: it may be asked while the machine is told more.
+    The function is a value: it may be asked while the model is told more.
     """
 
     machine: Any
@@ -252,7 +252,7 @@ class Learnt(NamedTuple):
 
 
 def fitted(X, codes, kernel, shares=None, hunts=False):
-    """The machine that labels ask for, fitted; decisions of all rows; codes of its classes."""
+    """The model that labels ask for, fitted; decisions of all rows; codes of its classes."""
     known = np.unique(codes[codes >= 0])
     odd = codes == 0
     if hunts and odd.sum() < _HUNTED:
@@ -292,7 +292,7 @@ def warm_up(X, kernel, columns):
 
 
 def followed(machine, since):
-    """The machine once it was told answers, one after the other."""
+    """The model once it was told answers, one after the other."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for row, code in since:
@@ -301,7 +301,7 @@ def followed(machine, since):
 
 
 def replayed(anchor, since):
-    """A pickled machine that was told answers."""
+    """A pickled model that was told answers."""
     machine = pickle.loads(anchor)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -315,7 +315,7 @@ def _learnt(machine):
 
 
 def left_out(X, codes, kernel, shares, rows):
-    """Row to (code, decisions): what machines say that were fitted without its label.
+    """Row to (code, decisions): what models say that were fitted without its label.
 
     A fifth of the rows lose their labels at a time. The fits are from scratch: an S3VM that
     forgets a label stays near the minimum that the label led to, and repeats it.

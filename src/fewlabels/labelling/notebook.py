@@ -21,7 +21,7 @@ class Labelling:
     Attributes
     ----------
     url : str
-        The address of the page, which a browser on this machine opens, too.
+        The address of the page, which a browser on this computer opens, too.
     session : Session
         What was answered, and what learns from it.
     """

@@ -8,15 +8,15 @@ from .estimates import advice_on, positives_at, share_of, shares_of
 
 _SHOWN = 20
 MACHINES = {
-    "": "nothing yet: the first rows are drawn at random",
-    "svdd": "a ball around all rows (SVDD)",
-    "pusvm": "an SVM of positive and unlabelled rows (PUSVM), as one class has labels",
-    "s3vm": "a semi-supervised SVM (S3VM), as two classes or more have labels",
+    "": "no model yet; the first rows are drawn at random",
+    "svdd": "support vector data description (SVDD) of all rows",
+    "pusvm": "a positive-unlabelled SVM (PUSVM), because one class has labels",
+    "s3vm": "a semi-supervised SVM (S3VM), because two or more classes have labels",
 }
 
 
 def overview(session, rate=0.1, lists=True):
-    """All figures and, if asked for, the lists of rows of a session."""
+    """All figures and, if requested, the lists of rows of a session."""
     learner, codes = session.learner, session.learner.codes
     sample = session.random_rows
     truth = [session.classes[codes[row]] for row in sample]
@@ -38,7 +38,7 @@ def overview(session, rate=0.1, lists=True):
 
 
 def _error(session, sample):
-    """Errors over the random rows, each by a machine without its label; None if not known."""
+    """Errors over the random rows, each by a model without its label; None if not known."""
     learner = session.learner
     if learner.kind != "s3vm" or not learner.left_out:
         return None
@@ -89,7 +89,7 @@ def _lists(session, sample, rate):
 
 
 def _of_class(f, place):
-    """Scores that are greater for rows of a machine's class at some place."""
+    """Scores that are greater for rows of a model's class at some place."""
     return -f if f.ndim == 1 else f[:, place]
 
 

@@ -21,7 +21,7 @@ class Request:
         except (ValueError, RecursionError):
             given = None
         if not isinstance(given, dict):
-            raise UserError("The request is no JSON object.")
+            raise UserError("The request is not a JSON object.")
         kinds, found = get_type_hints(cls), {}
         for field in fields(cls):
             if field.name not in given and field.default is MISSING:

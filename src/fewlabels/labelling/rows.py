@@ -1,4 +1,4 @@
-"""The table that is labelled: its cells for people, its numbers for machines, its keys."""
+"""The table that is labelled: its cells for people, its numbers for models, its keys."""
 
 import hashlib
 from pathlib import Path
@@ -39,8 +39,8 @@ class Rows:
     def __init__(self, source, target, seed, *, drop=(), keep=(), text=(), categorical=()):
         if input_format(source) not in TABLES:
             raise UserError(
-                f"{source} is a matrix of numbers, which nobody can label by looking at it; give "
-                "a table (.csv, .parquet, ... or a data frame)."
+                f"{source} is a matrix of numbers, which people can't label by looking at it; "
+                "pass a table (.csv, .parquet, ... or a data frame)."
             )
         self.source, self.seed = source, seed
         table = read_table(source, input_format(source))
@@ -118,7 +118,7 @@ class Rows:
                 if some and all(self.picture(cell) is not None for cell in some)]  # fmt: skip
 
     def search(self, words):
-        """Rows in whose cells the words stand, the first hundred."""
+        """Rows whose cells contain the words, the first hundred."""
         hits = np.zeros(len(self), bool)
         for name in self.shown:
             column = pa.array(cells_of(self.table.column(name)), pa.large_string())
@@ -141,8 +141,8 @@ class Rows:
 
 def _unseen(pictures):
     return (
-        f"What the pictures in {listing(pictures)} show is not learnt from; pass --features with "
-        "an .npy file of numbers that describe them, such as embeddings, a row for each."
+        f"The model doesn't use the pictures in {listing(pictures)}; pass --features with an "
+        ".npy file of embeddings, one row per picture."
     )
 
 

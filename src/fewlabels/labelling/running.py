@@ -15,7 +15,7 @@ _SWITCH = 0.001
 
 
 class Running:
-    """The page of a session, served on this machine until :meth:`stop`.
+    """The page of a session, served on this computer until :meth:`stop`.
 
     ``url`` is the address of the page, with its token. ``port`` 0 takes any free one, ``public``
     is an address under which another server passes requests on, ``framed`` lets notebooks show the
@@ -73,6 +73,6 @@ def _listening(port):
         found.listen(128)  # a browser that is early waits, and is not sent away
     except (OSError, OverflowError) as error:
         found.close()
-        raise UserError(f"Port {port} cannot be used ({error}); pass another --port, or none."
+        raise UserError(f"Port {port} can't be used ({error}); pass another --port, or none."
                         ) from error  # fmt: skip
     return found

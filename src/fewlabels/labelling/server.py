@@ -1,4 +1,4 @@
-"""The page and its calls over HTTP, for this machine alone."""
+"""The page and its calls over HTTP, for this computer alone."""
 
 import base64
 import secrets
@@ -43,7 +43,7 @@ class _Stop(Exception):
 
 
 def check_extra():
-    """Refuse to go on without the libraries of the page."""
+    """Refuse to continue without the libraries of the page."""
     require("labelling in the browser", "starlette", "uvicorn")
     import starlette
     import uvicorn
@@ -55,7 +55,7 @@ def make_app(session, token, urls, framed=False, finishing=None):
     """The application for a session, which ``finishing`` ends.
 
     ``token`` is the first part of every path, ``urls`` the addresses under which the page is
-    reached; all others are refused. ``framed``: whether pages of this machine may show it in a
+    reached; all others are refused. ``framed``: whether pages of this computer may show it in a
     frame, as notebooks do.
     """
     check_extra()
@@ -81,7 +81,10 @@ def make_app(session, token, urls, framed=False, finishing=None):
             _Stop: lambda request, stop: _refused(stop),
             UserError: lambda request, error: _refused(_Stop(_UNUSABLE, str(error))),
             OSError: lambda request, error: _refused(
-                _Stop(_FULL, f"Nothing was saved: {error}. Make room, then answer again.")
+                _Stop(
+                    _FULL,
+                    f"Nothing was saved: {error}. Free some space, then label the row again.",
+                )
             ),
         },
     )
@@ -128,8 +131,8 @@ class _Guarded:
                         "'fewlabels label' printed.")  # fmt: skip
         host, origin = headers.get("host", ""), headers.get("origin")
         if host not in self._hosts:
-            raise _Stop(_FORBIDDEN, f"The page is not served as {host[:100]!r}; pass --url if it "
-                        "stands behind another server.")  # fmt: skip
+            said = f"The page is not served as {host[:100]!r}; pass --url if it is behind a proxy."
+            raise _Stop(_FORBIDDEN, said)
         crossed = headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
         if (origin is not None and origin not in self._origins) or (crossed and method != "GET"):
             raise _Stop(_FORBIDDEN, "Requests from other pages are refused.")
@@ -272,7 +275,7 @@ _HEADERS = {
 
 
 def state_of(session, annotator):
-    """All that the page shows beside its views, for somebody."""
+    """All that the page shows next to its views, for somebody."""
     from .session import check_text
 
     check_text("annotator", annotator)

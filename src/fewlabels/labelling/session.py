@@ -52,7 +52,7 @@ class Session:
     ask : str, default="mixed"
         Which rows come next, one of ``ASK``.
     kernel : {"linear", "rbf"}, default=None
-        Kernel of the machine; by default linear where there are texts, else rbf.
+        Kernel of the model; by default linear where there are texts, else rbf.
     drop, keep, text, categorical : sequence of str
         Columns, as in :func:`fewlabels.fit_table`.
     reading : dict, default=None
@@ -64,7 +64,7 @@ class Session:
         keep=(), text=(), categorical=(), reading=None,
     ):  # fmt: skip
         if ask not in ASK:
-            raise UserError(f"--ask '{ask}' is not known; it can be {', '.join(ASK)}.")
+            raise UserError(f"Unknown --ask '{ask}'; choose {', '.join(ASK)}.")
         columns = {"drop": drop, "keep": keep, "text": text, "categorical": categorical}
         # What a fit of the answers has to be told, too.
         self.options = {k: v for k, v in (reading or {}).items() if v is not None}
@@ -81,8 +81,8 @@ class Session:
             self.target = self.file.about["target"]
             if target is not None and target != self.target:
                 raise UserError(
-                    f"{path} holds labels of the column '{self.target}', not of '{target}'; leave "
-                    "--target out, or name another file with --labels."
+                    f"{path} holds labels of the column '{self.target}', not of '{target}'; omit "
+                    "--target, or pass another file as --labels."
                 )
             self.rows = Rows(source, self.target, self.file.about["seed"], **columns)
         except BaseException:
@@ -112,13 +112,13 @@ class Session:
         lost = [one for one in standing if one.row_key not in self._place]
         if lost:
             self.notes.append(
-                f"{len(lost)} of {len(standing)} answers belong to rows that are no longer in "
-                f"{self.rows.source}; they are kept, and not used"
+                f"{len(lost)} of {len(standing)} labels belong to rows that are no longer in "
+                f"{self.rows.source}; they are kept but not used"
             )
         before = about.get("fingerprint")
         if before not in (None, self.rows.fingerprint):
-            self.notes.append("the data have changed since they were labelled last; answers were "
-                              "matched to rows by what stands in these")  # fmt: skip
+            self.notes.append("the data have changed since the last labelling; labels were "
+                "matched to rows by their cells")  # fmt: skip
         if before != self.rows.fingerprint:
             self.file.describe(fingerprint=self.rows.fingerprint)
         self.standing = [one for one in standing if one.row_key in self._place]
@@ -223,8 +223,8 @@ class Session:
     def random_rows(self):
         """Rows with a label that are the first of the random order: a random sample of all rows.
 
-        It ends with the last row that was asked as a random one; rows in between may have been
-        asked for another reason.
+        It ends with the last row that was queried as a random one; rows in between may have been
+        requested another reason.
         """
         asked = [self._place[a.row_key] for a in self.standing if a.asked == Random.why]
         last = self._rank[asked].max(initial=-1)
@@ -281,7 +281,7 @@ class Session:
         return self.classes.index(labels[-1]) if labels else int(self._given[row])
 
     def _told(self):
-        """Note what is known by now, and let the machine follow; wait for it, if not for long."""
+        """Note what is known by now, and let the model follow; wait for it, if not for long."""
         random = self.random_rows
         self.learner.first_left_out = tuple(random)
         if len(random) >= 8:
@@ -306,13 +306,12 @@ class Session:
         if isinstance(row, bool) or not isinstance(row, int) or not 0 <= row < len(self.rows):
             raise Refused(f"There is no row {row!r:.40}; rows are 0 to {len(self.rows) - 1}.")
         if kind not in KINDS[:-1]:
-            raise Refused(f"An answer of the kind {kind!r:.40} is not known; it can be "
-                          f"{', '.join(KINDS[:-1])}.")  # fmt: skip
+            raise Refused(f"An answer of the kind {kind!r:.40} is not valid; choose "
+                f"{', '.join(KINDS[:-1])}.")  # fmt: skip
         if kind == "label" and label not in self.classes:
-            raise Refused(f"{label!r:.80} is none of the classes; they are "
-                          f"{listing(self.classes)}.")  # fmt: skip
+            raise Refused(f"{label!r:.80} is not one of the classes: {listing(self.classes)}.")
         if kind != "label" and label is not None:
-            raise Refused(f"An answer of the kind '{kind}' has no label; leave it out.")
+            raise Refused(f"An answer of the kind '{kind}' has no label; omit it.")
 
     def add_class(self, name):
         """Let there be one class more."""
@@ -346,7 +345,7 @@ class Session:
     # -- work beside ------------------------------------------------------------------------------
 
     def start(self):
-        """Let machines follow in a thread of their own, and heavier work run in another."""
+        """Let models follow in a thread of their own, and heavier work run in another."""
         learner = self.learner
         warm_up(self.rows.X, learner.kernel, self.rows.columns)
         for work in (lambda: learner.undoing() or learner.following(), learner.plan):
@@ -369,7 +368,7 @@ class Session:
         try:
             result, trouble = plan(), ""
         except (ValueError, ArithmeticError, MemoryError, np.linalg.LinAlgError) as error:
-            result, trouble = None, f"the machine could not learn from these labels: {error}"
+            result, trouble = None, f"the model could not be trained on these labels: {error}"
         with self.lock:
             self.trouble = trouble
             before = self.learner.predictions
@@ -419,10 +418,9 @@ def _one_number(decisions):
 
 
 def default_file(source):
-    """Where the answers to a table go: beside it."""
+    """Where the answers to a table go: next to it."""
     if isinstance(source, InMemory):
-        raise UserError("A data frame has no file beside which its labels could go; name one with "
-                        "labels=.")  # fmt: skip
+        raise UserError("A data frame needs a file for its labels; pass labels=.")  # fmt: skip
     table = "" if not source.table else "." + re.sub(r"[^\w.-]", "_", source.table)
     return Path(f"{os.fspath(source).rstrip('/')}{table}.labels")
 
@@ -433,8 +431,8 @@ def check_folder(path):
     if not folder.is_dir():
         raise UserError(f"The folder {path.parent} does not exist; create it first.")
     if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
-        raise UserError(f"Labels cannot be written to {path}; name another file with --labels, in "
-                        "a folder that can be written to.")  # fmt: skip
+        raise UserError(f"Labels can't be written to {path}; pass another file as --labels, in "
+            "a writable folder.")  # fmt: skip
 
 
 def check_names(names):
@@ -442,13 +440,14 @@ def check_names(names):
     names = [str(name).strip() for name in names]
     for name in names:
         if not name or len(name) > _LONGEST_NAME or not name.isprintable():
-            raise Refused(f"{name!r:.90} is no name of a class; it takes 1 to {_LONGEST_NAME} "
-                          "printable letters.")  # fmt: skip
+            raise Refused(f"{name!r:.90} is not a valid class name; use 1 to {_LONGEST_NAME} "
+                "printable characters.")  # fmt: skip
     return list(dict.fromkeys(names))
 
 
 def check_text(what, text):
     """Refuse names of people and answers that are none."""
     if not isinstance(text, str) or not 0 < len(text) <= _LONGEST_NAME or not text.isprintable():
-        raise Refused(f"The {what} {text!r:.90} is none; it takes 1 to {_LONGEST_NAME} printable "
-                      "letters.")  # fmt: skip
+        raise Refused(
+            f"{text!r:.90} is not a valid {what}; use 1 to {_LONGEST_NAME} printable characters."
+        )

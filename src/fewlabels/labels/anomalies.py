@@ -29,7 +29,7 @@ def read_marks(anomalies, n):
     if missing.any():
         raise ValueError(
             f"anomalies has a missing value at row {np.argmax(missing)}; it needs {_WHAT}: pass "
-            "False for rows that nobody has confirmed as anomalies."
+            "False for rows that aren't confirmed anomalies."
         )
     if mask.dtype != bool:
         try:

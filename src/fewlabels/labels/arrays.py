@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import column_or_1d
 
 _SCALARS = (str, bytes, Number, np.generic, date, time, timedelta)
-_NO_LABEL = "y holds lists or objects; pass one number, text or truth value per row."
+_NO_LABEL = "y contains lists or objects; pass one number, text or truth value per row."
 
 
 def with_missing(y):
@@ -25,7 +25,9 @@ def with_missing(y):
         raise ValueError(_NO_LABEL)
     numbers = y if y.dtype.kind == "f" else [v for v in y if isinstance(v, float)]
     if np.isinf(numbers).any():
-        raise ValueError("y holds infinity, which is no class; pass NaN for rows without a label.")
+        raise ValueError(
+            "y contains infinity, which isn't a class; pass NaN for rows without a label."
+        )
     return y, is_missing(y)
 
 
@@ -85,14 +87,14 @@ def distinct_values(y):
     except TypeError:
         types = ", ".join(sorted({type(label).__name__ for label in y}))
         raise ValueError(
-            f"the labels in y are of several types ({types}), which cannot be compared; make all "
-            "of them numbers, or all texts."
+            f"the labels in y are of several types ({types}), which can't be compared; make them "
+            "all numbers or all texts."
         ) from None
     return values, ", ".join(str(v) for v in values[:5]) + (", ..." if len(values) > 5 else "")
 
 
 def read_known(y, n, codes, expected):
-    """Numbers that stand for the labels of ``n`` rows, 0 where there is none.
+    """Numbers that represent the labels of ``n`` rows, 0 where there is none.
 
     ``codes`` are pairs of a label and its number, ``expected`` says in words which there are.
     """
@@ -116,8 +118,8 @@ def check_classes(given, classes):
     """Refuse classes that are not those of the first rows; None says nothing."""
     if given is not None and _plain(given) != _plain(classes):
         raise ValueError(
-            f"classes={list(given)} are not those of the first rows, "
-            f"{classes.tolist()}; leave classes away, or fit again."
+            f"classes={list(given)} differ from the classes of the first rows, "
+            f"{classes.tolist()}; omit classes, or fit again."
         )
 
 

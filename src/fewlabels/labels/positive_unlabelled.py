@@ -35,7 +35,7 @@ def split_labels(y, pos_label=None):
     ------
     ValueError
         ``y`` has three values or more (missing counts as one), no positive row, or no
-        unlabelled row; or a mark like 0 beside missing values, which can mean either.
+        unlabelled row; or a mark like 0 next to missing values, which can mean either.
 
     Examples
     --------

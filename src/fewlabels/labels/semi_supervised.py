@@ -82,13 +82,13 @@ def read_classes(classes, unlabeled):
         values = values[values != unlabeled]
     if len(values) < 2:
         raise ValueError(
-            f"classes={list(classes)} names {len(values)} classes; S3VM tells two or more apart."
+            f"classes={list(classes)} names {len(values)} classes; S3VM needs two or more."
         )
     return values
 
 
 def sides(label, n_classes):
-    """Labels +1, -1 and 0 of every machine: one for two classes, else each against the rest."""
+    """Labels +1, -1 and 0 of every model: one for two classes, else each against the rest."""
     if n_classes == 2:
         return [label]
     return [
@@ -111,7 +111,7 @@ def read_ratio(ratio, classes):
     if isinstance(ratio, Real):
         if len(classes) > 2:
             raise ValueError(
-                f"class_ratio={ratio!r} is the share of the second of two classes, and there are "
+                f"class_ratio={ratio!r} is a single share, for two classes, but there are "
                 f"{len(classes)}; pass a dict {{class: share}}."
             )
         ratio = [1.0 - float(ratio), float(ratio)]

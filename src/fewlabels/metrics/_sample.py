@@ -55,8 +55,8 @@ def is_label(values, label):
     """Where ``values`` equal ``label``; what is missing does not."""
     if np.asarray(values).dtype.kind == "f" and len(np.unique(values)) > 2:
         raise ValueError(
-            "there are more than two different numbers where predicted classes are needed; pass "
-            "what predict returns, not decisions."
+            "predicted classes have at most two different values; pass the output of predict, "
+            "not decisions."
         )
     values = column_or_1d(np.asarray(values, dtype=object))
     found = ~is_missing(values)
@@ -67,7 +67,7 @@ def is_label(values, label):
 def check_convention(convention):
     if convention not in CONVENTIONS:
         raise ValueError(
-            f"convention={convention!r} is not known; pass 'unlabeled' (the prior is a share of "
+            f"convention={convention!r} is not valid; pass 'unlabeled' (the prior is a share of "
             "the unlabelled rows) or 'pooled' (a share of all rows)."
         )
 

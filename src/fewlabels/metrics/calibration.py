@@ -17,7 +17,7 @@ def calibration_error(y_true, p, n_bins=15, *, pos_label=None, norm="l1", sample
     as ties allow) equal weight. With c_k the mean probability of a group, o_k its share of
     positive rows and w_k its share of the weight: ``sum_k w_k |c_k - o_k|`` (Naeini et al. 2015,
     eq. (3)), or ``sqrt(sum_k w_k (c_k - o_k)**2)`` (Kumar et al. 2019). Rows of equal probability
-    are never told apart. With few rows chance alone makes it positive: about
+    are never distinguished. With few rows chance alone makes it positive: about
     ``0.8 sqrt(n_bins p (1 - p) / n)``.
 
     Parameters
@@ -63,9 +63,9 @@ def calibration_error(y_true, p, n_bins=15, *, pos_label=None, norm="l1", sample
             "pass one column of predict_proba."
         )
     if isinstance(n_bins, bool) or not isinstance(n_bins, Integral) or n_bins < 1:
-        raise ValueError(f"n_bins={n_bins!r} is no number of bins; pass a whole number >= 1.")
+        raise ValueError(f"n_bins={n_bins!r} is not valid; pass a whole number >= 1.")
     if norm not in ("l1", "l2"):
-        raise ValueError(f"norm={norm!r} is not known; pass 'l1' or 'l2'.")
+        raise ValueError(f"norm={norm!r} is not valid; pass 'l1' or 'l2'.")
     positive = _positive(y_true, pos_label)
     check_consistent_length(positive, p)
     weight = checked_weight(sample_weight, len(p), slice(None))
@@ -84,12 +84,10 @@ def _positive(y_true, pos_label):
     if y.ndim != 1 or len(y) == 0:
         raise ValueError("y_true must be one-dimensional and hold at least one label.")
     if is_missing(y).any():
-        raise ValueError("y_true has missing labels; leave out the rows whose class is not known.")
+        raise ValueError("y_true has missing labels; drop the rows of unknown class.")
     values = np.unique(y)
     if len(values) > 2:
-        raise ValueError(
-            f"y_true has {len(values)} labels; probabilities of two classes can be judged."
-        )
+        raise ValueError(f"y_true has {len(values)} different labels, but it must have two.")
     if pos_label is None:
         if len(values) == 1 and values[0] not in (0, 1, -1):
             raise ValueError(
@@ -98,6 +96,6 @@ def _positive(y_true, pos_label):
         pos_label = values[-1] if len(values) == 2 else 1
     if len(values) == 2 and not np.any(values == pos_label):
         raise ValueError(
-            f"pos_label={pos_label!r} is none of the labels {values[0]!r} and {values[1]!r}."
+            f"pos_label={pos_label!r} is not one of the labels {values[0]!r} and {values[1]!r}."
         )
     return y == pos_label

@@ -24,18 +24,18 @@ def labelled_accuracy(y, prediction, unlabeled, classes, sample_weight=None):
 
 
 def positives_auc(y, decision, pos_label, sample_weight=None):
-    """Area under the ROC curve of positive rows against all others; NaN and a warning without."""
+    """ROC AUC of positive rows against all others; NaN and a warning without."""
     positive = is_label(y, pos_label)
     if positive.all() or not positive.any():
         which = "unlabelled" if positive.all() else "positive"
-        return _undefined(f"y has no {which} row, so there is no area under the ROC curve")
+        return _undefined(f"y has no {which} row, so there is no ROC AUC")
     return float(roc_auc_score(positive, np.asarray(decision), sample_weight=sample_weight))
 
 
 def _undefined(why):
     warn(
-        f"{why}; score with rows of every kind, as LabeledKFold and PUKFold of "
-        "fewlabels.model_selection split them.",
+        f"{why}; pass rows of every kind. LabeledKFold and PUKFold in fewlabels.model_selection "
+        "make such splits.",
         UndefinedMetricWarning,
     )
     return float("nan")

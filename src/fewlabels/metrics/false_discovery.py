@@ -47,7 +47,7 @@ def benjamini_hochberg(p_values, q=0.1):
     if p.ndim != 1 or p.min() < 0.0 or p.max() > 1.0:
         raise ValueError("p_values must be one-dimensional, with numbers from 0 to 1.")
     if not isinstance(q, Real) or not 0.0 < q < 1.0:
-        raise ValueError(f"q={q!r} is no false discovery rate; pass a number between 0 and 1.")
+        raise ValueError(f"q={q!r} is not a false discovery rate; pass a number between 0 and 1.")
     ascending = np.sort(p)
     allowed = q * np.arange(1, len(p) + 1) / len(p) * (1.0 + _DECIMALS)
     passing = np.flatnonzero(ascending <= allowed)

@@ -113,14 +113,14 @@ def make_pu_scorer(metric, *, prior=None, convention="unlabeled", pos_label=None
     array([1., 1.])
     """
     if metric not in _METRICS:
-        raise ValueError(f"metric={metric!r} is not known; pass one of {', '.join(_METRICS)}.")
+        raise ValueError(f"metric={metric!r} is not valid; pass one of {', '.join(_METRICS)}.")
     check_convention(convention)
     options = dict(_METRICS[metric].fixed)
     if loss is not None:
         if not metric.endswith("pu-risk") or loss not in LOSSES:
             raise ValueError(
-                f"loss={loss!r} is not allowed with metric={metric!r}; it is for the risks, and "
-                f"one of {', '.join(LOSSES)}."
+                f"loss={loss!r} is not allowed with metric={metric!r}; only the risks take a "
+                f"loss, one of {', '.join(LOSSES)}."
             )
         options["loss"] = loss
     if prior is not None:
@@ -182,8 +182,8 @@ def _decide(estimator, X, classes, pos_label, loss):
     """Decisions that are positive for ``pos_label``."""
     if pos_label not in classes:
         raise ValueError(
-            f"pos_label={pos_label!r} is none of the estimator's classes_ ({classes}); pass the "
-            "label that the estimator was fitted with."
+            f"pos_label={pos_label!r} is not one of the estimator's classes_ ({classes}); pass "
+            "the label that the estimator was fitted with."
         )
     column = classes.index(pos_label)
     if hasattr(estimator, "decision_function"):
@@ -191,8 +191,8 @@ def _decide(estimator, X, classes, pos_label, loss):
         return decision if column == len(classes) - 1 else -decision
     if not hasattr(estimator, "predict_proba"):
         raise ValueError(
-            f"{type(estimator).__name__} has neither decision_function nor predict_proba; score "
-            "it by a metric of predictions, such as 'lee-liu' or 'pu-f1'."
+            f"{type(estimator).__name__} has neither decision_function nor predict_proba; use a "
+            "metric of predictions, such as 'lee-liu' or 'pu-f1'."
         )
     p = np.asarray(estimator.predict_proba(X))[:, column]
     if loss == "logistic":

@@ -75,7 +75,7 @@ def pu_risk(
     sample = make_sample(y_true, convention, pos_label, sample_weight)
     prior = checked_prior(prior)
     if loss not in LOSSES:
-        raise ValueError(f"loss={loss!r} is not known; pass one of {', '.join(LOSSES)}.")
+        raise ValueError(f"loss={loss!r} is not valid; pass one of {', '.join(LOSSES)}.")
     f = checked_decision(decision, sample)
     if loss == "zero-one":
         if_positive, if_negative = (f <= 0).astype(float), (f > 0).astype(float)
@@ -90,7 +90,7 @@ def pu_risk(
 def pu_auc(
     y_true, decision, prior=None, *, convention="unlabeled", pos_label=None, sample_weight=None
 ):
-    r"""Area under the ROC curve: positive against unlabelled rows, or against negatives.
+    r"""ROC AUC: positive against unlabelled rows, or against negatives.
 
     A share :math:`\pi` of the rows that positives are compared with are positives themselves,
     against which they win half the time:
@@ -267,7 +267,7 @@ def pu_f1(
 def pu_accuracy(
     y_true, prediction, prior, *, convention="unlabeled", pos_label=None, sample_weight=None
 ):
-    """Share of right answers: one minus the unbiased zero-one risk.
+    """Accuracy: one minus the unbiased zero-one risk.
 
     Parameters
     ----------

@@ -82,9 +82,9 @@ def try_anomalies(estimator, X, anomalies, *, fixed, seconds, seed=0):
     """
     candidates, rivals = _candidates(estimator, X, fixed), []
     if anomalies.shape[0] < FEWEST:
-        return Trial(why_not=f"{FEWEST} are needed to tell whether they help")
+        return Trial(why_not=f"{FEWEST} are needed to test whether they help")
     if X.shape[0] < 2 * _FOLDS:
-        return Trial(why_not="the normal rows are too few to hold any out")
+        return Trial(why_not="there are too few normal rows to hold any out")
     if not fixed:
         rivals = [(method.name, method.estimator) for method in one_class_methods(seed)]
     rng, started, trim = np.random.default_rng(seed), time.perf_counter(), trim_of(estimator)
@@ -104,7 +104,7 @@ def try_anomalies(estimator, X, anomalies, *, fixed, seconds, seed=0):
         found.append(_by_forest(train, known, (held, new), seed))
         placements.append([_placements(*scores) for scores in found])
         if (time.perf_counter() - started) / (fold + 1) * _FOLDS > seconds:
-            return Trial(why_not="the time budget is too short to tell whether they help")
+            return Trial(why_not="the time budget is too short to test whether they help")
     return _best(candidates, [name for name, _ in rivals], placements)
 
 

@@ -210,7 +210,7 @@ class _Shared:
         return self.curves.weighed(np.minimum(weight, _MOST * np.median(weight))).prior()
 
     def _level(self, beta, prior):
-        """The constant with which labelled rows stand for as many others as the prior says."""
+        """The constant with which labelled rows represent as many others as the prior says."""
         z = self.Z[self.labelled, :-1] @ beta[:-1]
         return float(np.log(np.sum(np.exp(-z)) / (prior * self.n_hidden)))
 

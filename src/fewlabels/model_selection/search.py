@@ -54,6 +54,9 @@ SHARED = (
 class PUSVMCV(ClassifierMixin, BaseEstimator):
     """PUSVM with lambda and gamma chosen by cross-validation, without negatives.
 
+    Use it to search a grid of your own. :func:`fewlabels.tune` chooses a grid for you, within a
+    time budget.
+
     Every fold holds out positive and unlabelled rows, and candidates are compared by a
     score of such rows. All lambdas of a fold are fitted in one go, each started from the one
     before. Where kernel values are dear (many columns, a kernel of your own) and the matrix
@@ -86,7 +89,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     best_estimator_ : PUSVM
-        The machine with the best setting, fitted to all rows.
+        The model with the best setting, fitted to all rows.
     lam_, gamma_ : float
         Its setting; ``gamma_`` is 0 for kernels without one.
     best_score_, best_index_ : float, int
@@ -263,13 +266,13 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
     # -- evaluating ----------------------------------------------------------------
 
     def decision_function(self, X):
-        """f(x) of the best machine, of shape (n_samples,); positive for the positive class."""
+        """f(x) of the best model, of shape (n_samples,); positive for the positive class."""
         check_is_fitted(self)
         check_rows(self, X, reset=False)  # complains in this class's name
         return self.best_estimator_.decision_function(X)
 
     def predict(self, X):
-        """The class of each row by the best machine.
+        """The class of each row by the best model.
 
         Parameters
         ----------

@@ -38,7 +38,7 @@ def prior_sensitivity(estimator, X, y, priors, X_eval=None):
         One row per prior, the base among them, in increasing order, with the columns
         ``prior``; ``base``, whether it is the base; ``share_positive``, the share of rows
         predicted positive; ``n_changed``, how many rows have another class than under the
-        base; ``objective``, the machine's ``objective_`` (NaN where it has none);
+        base; ``objective``, the model's ``objective_`` (NaN where it has none);
         ``risk``, the unbiased zero-one risk of the training rows under this prior.
 
     Examples
@@ -66,8 +66,8 @@ def prior_sensitivity(estimator, X, y, priors, X_eval=None):
     machine = clone(estimator[-1] if is_pipeline else estimator)
     if "prior" not in machine.get_params():
         raise ValueError(
-            f"{type(machine).__name__} has no parameter prior; pass an estimator that has one, or "
-            "a Pipeline that ends in one."
+            f"{type(machine).__name__} has no parameter prior; pass an estimator with a prior, "
+            "or a Pipeline that ends in one."
         )
     rows = X
     if is_pipeline and len(estimator) > 1:

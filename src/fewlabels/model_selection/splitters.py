@@ -21,7 +21,8 @@ class _RepeatedFolds(BaseCrossValidator):
                 raise ValueError(f"{name}={value!r} is not allowed; pass an integer >= {least}.")
         if not shuffle and (n_repeats > 1 or random_state is not None):
             raise ValueError(
-                "n_repeats > 1 and random_state mean nothing without shuffling; pass shuffle=True."
+                "n_repeats > 1 and random_state have no effect without shuffling; pass "
+                "shuffle=True."
             )
         self.n_splits = n_splits
         self.shuffle = shuffle
@@ -34,7 +35,7 @@ class _RepeatedFolds(BaseCrossValidator):
 
     def _iter_test_indices(self, X=None, y=None, groups=None):
         if y is None:
-            raise ValueError(f"{type(self).__name__} needs y: it splits by what is labelled.")
+            raise ValueError(f"{type(self).__name__} needs y, because it splits by label.")
         rows, groups = self._groups_of_rows(y)
         rng = check_random_state(self.random_state)
         for _ in range(self.n_repeats):
@@ -132,7 +133,7 @@ class LabeledKFold(_RepeatedFolds):
         labelled[labelled] = y[labelled] != self.unlabeled
         rows = np.flatnonzero(labelled)
         if len(rows) == 0:
-            raise ValueError("y has no labelled row; there is nothing to score by.")
+            raise ValueError("y has no labelled row to score with.")
         classes = pd.unique(y[rows])
         codes = pd.Categorical(y[rows], categories=classes).codes
         for label, count in zip(classes, np.bincount(codes), strict=True):

@@ -1,4 +1,4 @@
-"""What columns of texts count beside the others, and which do not help, by labels held out."""
+"""What columns of texts count next to the others, and which do not help, by labels held out."""
 
 from itertools import combinations
 from typing import Any, NamedTuple

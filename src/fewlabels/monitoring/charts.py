@@ -7,7 +7,7 @@ therefore invested step by step: after n rows ``log 2 / log(2 + n / 100)`` of it
 back. Whenever the change comes, some capital begins to bet just then, and the loss compared with a
 bettor that knew the moment is a factor that grows only like ``n log(n)^2``.
 
-:class:`ShiryaevRoberts` and :class:`Cusum` begin anew after every alarm. Their statistics are sums
+:class:`ShiryaevRoberts` and :class:`Cusum` restart after every alarm. Their statistics are sums
 and maxima over all possible starting rows. The first one minus the number of rows is a martingale
 with mean 0, and the second one is never larger. So the expected number of rows before an alarm,
 on an unchanged stream, is at least the threshold (Vovk, Petej et al. 2021; Shin, Ramdas and

@@ -20,7 +20,9 @@ class _Rule:
 
     def __init__(self, q=0.1, horizon=1000):
         if not isinstance(q, Real) or not 0.0 < q < 1.0:
-            raise ValueError(f"q={q!r} is no false discovery rate; pass a number between 0 and 1.")
+            raise ValueError(
+                f"q={q!r} is not a false discovery rate; pass a number between 0 and 1."
+            )
         if isinstance(horizon, bool) or not isinstance(horizon, Integral) or horizon < 1:
             raise ValueError(f"horizon={horizon!r} is not allowed; pass a whole number of rows.")
         self.q, self.horizon = float(q), int(horizon)
@@ -76,6 +78,9 @@ class _Rule:
 class LORD(_Rule):
     """LORD++ (Ramdas et al. 2017): levels from the time since earlier alerts.
 
+    Use it to decide row by row which p-values are alerts, with a bounded false discovery rate
+    over the whole stream.
+
     Parameters
     ----------
     q : float, default=0.1
@@ -114,6 +119,8 @@ class LORD(_Rule):
 
 class SAFFRON(_Rule):
     """SAFFRON (Ramdas et al. 2018): like LORD, and large p-values cost nothing.
+
+    Use it in place of :class:`LORD` if many rows are anomalies.
 
     Parameters
     ----------

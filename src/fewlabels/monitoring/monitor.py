@@ -54,6 +54,11 @@ class Update:
 class Monitor:
     """Watch the rows that a fitted model scores, and raise an alarm when they change.
 
+    Use it if a model is deployed and nobody checks its inputs: sensors drift, customers change,
+    a table gets new units. No labels are needed. The probability of a false alarm, or the mean
+    number of rows between false alarms, is bounded. ``change()`` then reports when the change
+    began and which features changed.
+
     Every row gets a p-value: the rank of its score among the calibration rows and all earlier
     rows of the stream. While rows are exchangeable, these p-values are independent and uniform.
     Betting martingales turn them into evidence of a change.
@@ -70,8 +75,8 @@ class Monitor:
         model holds: exact for rows held out by ``calibration="split"``, approximate for
         leave-one-out scores. None starts without: the first rows of the stream are the reference.
     labels : array-like of shape (n_calibration,), default=None
-        Classes of the calibration rows, or marks of the positive ones; :meth:`change` then tells a
-        changed class ratio from changed features. Models of two classes only.
+        Classes of the calibration rows, or marks of the positive ones. :meth:`change` then
+        distinguishes a changed class ratio from changed features. Models of two classes only.
     score : str or callable, default=None
         The method of the model that scores rows, or a function of rows. None chooses one.
     alpha : float, default=0.01
@@ -220,7 +225,7 @@ class Monitor:
         return Update(first, scores, p_values, log_evidence, alarms, alerts, slots)
 
     def _bet(self, p_values, log_evidence, alarms, start, stop):
-        """Take p-values until the end, or until a chart has to begin anew; gives where."""
+        """Take p-values until the end, or until a chart has to begin again; gives where."""
         chart, growths = self._chart, [bettor.growth for bettor in self._bettors]
         silent = self.alarm_ is not None and not chart.restarts
         found = []
@@ -258,7 +263,7 @@ class Monitor:
     # -- the reference ---------------------------------------------------------------------------
 
     def refit(self, model, calibration=None, labels=None):
-        """Declare a new model: ranks begin anew, with its scores.
+        """Declare a new model: ranks begin again, with its scores.
 
         All scores compared come from one model, so a new stream begins here. With ``refits`` at
         most a share ``alpha`` of unchanged streams ever alarms, over all models together.
@@ -286,7 +291,7 @@ class Monitor:
     def accept(self):
         """Declare the present rows the new normal: the next row begins a new stream.
 
-        The model stays. Ranks and evidence begin anew, with the full ``alpha``. Rows since the
+        The model stays. Ranks and evidence begin again, with the full ``alpha``. Rows since the
         change began are what later rows are compared with in :meth:`change`.
 
         Returns
@@ -317,7 +322,7 @@ class Monitor:
             raise ValueError("No alarm was raised, so there is no change to explain.")
         if not self.explains_:
             raise ValueError(
-                "The chart began anew after the last alarm, and this monitor was resumed since: "
+                "The chart restarted after the last alarm, and this monitor was resumed since: "
                 "the rows that would explain the alarm are gone."
             )
         return self._last_change or self._explained()
@@ -351,7 +356,7 @@ class Monitor:
         }
 
     def resume(self, state, scores, reference, kept):
-        """Go on where another monitor with the same model and settings stopped.
+        """Continue where another monitor with the same model and settings stopped.
 
         Parameters
         ----------

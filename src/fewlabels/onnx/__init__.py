@@ -1,4 +1,4 @@
-"""Fitted machines and pipelines as ONNX graphs, which need neither Python nor this library."""
+"""Fitted models and pipelines as ONNX graphs, which need neither Python nor this library."""
 
 from .._extras import require
 

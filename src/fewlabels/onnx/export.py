@@ -1,4 +1,4 @@
-"""Fitted machines and pipelines to ONNX."""
+"""Fitted models and pipelines to ONNX."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def to_onnx(
     dtype: Literal["float32", "float64"] = "float64",
     labels: Sequence[str] | None = None,
 ) -> ModelProto:
-    """Write a fitted machine, or a pipeline that ends in one, as an ONNX graph.
+    """Write a fitted model, or a pipeline that ends in one, as an ONNX graph.
 
     The graph takes any number of rows, none included. Without names of columns its input is
     ``X`` of shape (n, n_features). A pipeline that begins with a ColumnTransformer fitted to a
@@ -42,7 +42,7 @@ def to_onnx(
     Parameters
     ----------
     model : estimator or Pipeline
-        A fitted machine of this library with kernel "rbf", "linear", "poly" or "sigmoid", or
+        A fitted model of this library with kernel "rbf", "linear", "poly" or "sigmoid", or
         a pipeline of it and scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler,
         RobustScaler, SimpleImputer, OneHotEncoder, OrdinalEncoder, ColumnTransformer, PCA,
         TruncatedSVD or selection of columns.
@@ -50,7 +50,7 @@ def to_onnx(
         File to write as well.
     dtype : {"float64", "float32"}, default="float64"
         Type of the numbers that go in and come out. With "float32", RBF kernel values are
-        float32 too where these keep 1e-5 of their size (the rule of the machines
+        float32 too where these keep 1e-5 of their size (the rule of the models
         themselves), all else stays float64. Columns far from zero compared to their spread,
         such as times in seconds, need "float64".
     labels : sequence of str, optional
@@ -61,8 +61,8 @@ def to_onnx(
     -------
     onnx.ModelProto
         With the outputs ``label`` (as ``predict``) and ``score`` (``decision_function``), shape
-        (n,), or (n, n_classes) of more than two; of one-class machines also ``score_samples``,
-        and ``p_value`` where the machine is calibrated; of the others ``probabilities``, shape
+        (n,), or (n, n_classes) of more than two; of one-class models also ``score_samples``,
+        and ``p_value`` where the model is calibrated; of the others ``probabilities``, shape
         (n, n_classes), where ``predict_proba`` needs no training (of S3VM, once it was called). A
         row with a NaN has the score NaN.
 
@@ -95,7 +95,7 @@ def to_onnx(
     known = hasattr(kind, "function_") and isinstance(machine, BaseEstimator)
     if not known or not hasattr(kind, "offset_" if is_outlier_detector(machine) else "has_curve_"):
         raise ValueError(
-            "to_onnx takes a machine of fewlabels with a kernel, or a pipeline that ends in one, "
+            "to_onnx takes a fewlabels estimator with a kernel, or a pipeline that ends in one, "
             f"not {kind.__name__}."
         )
     check_is_fitted(machine)
@@ -110,8 +110,8 @@ def to_onnx(
     size = sum(constant.ByteSize() for constant in graph.constants)
     if size > MOST_BYTES:
         raise ValueError(
-            f"the graph would take {size / 1e9:.1f} GB, and ONNX files end at 2 GB; pass "
-            "dtype='float32', or fit a machine with fewer support vectors."
+            f"the graph would take {size / 1000000000.0:.1f} GB, but ONNX files are limited to 2 "
+            "GB; pass dtype='float32', or fit a model with fewer support vectors."
         )
     proto = onnx.helper.make_model(
         onnx.helper.make_graph(graph.nodes, "fewlabels", inputs, outputs, graph.constants),
@@ -134,9 +134,9 @@ def _check_texts(model):
     texts = [columns for _, step, columns in first.transformers_ if isinstance(step, TextEncoder)]
     if texts:
         raise ValueError(
-            f"it learns from the words of {', '.join(map(repr, texts))}, and no operator of a "
-            "graph takes texts apart exactly as the model does; score with 'fewlabels predict', "
-            "or fit a model without this column (--drop)."
+            f"it learns from the words of {', '.join(map(repr, texts))}, but ONNX has no "
+            "operator that splits texts exactly as the model does; score with 'fewlabels "
+            "predict', or fit a model without this column (--drop)."
         )
 
 

@@ -1,4 +1,4 @@
-"""The function that a machine has learnt, as nodes: kernel values block by block."""
+"""The function that a model has learned, as nodes: kernel values block by block."""
 
 from dataclasses import replace
 
@@ -25,12 +25,12 @@ MOST_BYTES = 2_000_000_000
 
 
 def check_kernel(name, kernel):
-    """Refuse a kernel that no graph can hold; ``name`` of the machine that has it."""
+    """Refuse a kernel that no graph can hold; ``name`` of the model that has it."""
     if type(kernel) not in _WRITERS:
         what = f"kernel={kernel.name!r}" if kernel.name else "a function"
         *first, last = (repr(known.name) for known in _WRITERS)
         raise ValueError(
-            f"this {name} has {what} for a kernel, which no graph can hold; fit it with "
+            f"this {name} has {what} as its kernel, which ONNX can't express; fit it with "
             f"kernel={', '.join(first)} or {last}."
         )
 
@@ -242,7 +242,7 @@ def _sums_over_leaves(graph, forest, weights, x):
 def _deformed(graph, function, x, exact):
     if function.self_weight:
         raise ValueError(
-            "an SVDD with a manifold kernel has no ONNX form here, for its K(x, x); fit a "
+            "an SVDD with a manifold kernel can't be exported, because of its K(x, x); fit a "
             "OneClassSVM with that kernel, or an SVDD with kernel='rbf'."
         )
     plain = function.in_base()  # whose large coefficients take each other's values away
@@ -262,9 +262,9 @@ def _dense(vectors):
     if sp.issparse(vectors):
         if 8 * np.prod(vectors.shape, dtype=float) > MOST_BYTES:
             raise ValueError(
-                f"the {vectors.shape[0]} support vectors of {vectors.shape[1]} columns are sparse "
-                "and would fill more than 2 GB as a dense matrix, which is what ONNX has; reduce "
-                "the columns, or use kernel='linear', which needs only one weight per column."
+                f"the {vectors.shape[0]} support vectors of {vectors.shape[1]} columns are "
+                "sparse and would need more than 2 GB as a dense ONNX matrix; reduce the "
+                "columns, or use kernel='linear', which needs only one weight per column."
             )
         vectors = vectors.toarray()
     return np.asarray(vectors, dtype=np.float64)
@@ -286,7 +286,7 @@ def _rbf(graph, function, x, exact):
 
     With a column for its own norm, a row's exponents come from one product of matrices: ``<x, z> -
     ||x||^2 / 2 - ||z||^2 / 2`` of rows around the mean x_j, scaled by sqrt(2 gamma). Sums below
-    the function's ``tail`` go on in log scale.
+    the function's ``tail`` continue in log scale.
     """
     vectors, coef = _dense(function.vectors), function.coef
     gammas = np.array([kernel.gamma for kernel in function.kernels])

@@ -1,4 +1,4 @@
-"""What the machines answer, as nodes: places among sorted values give p-values and curves."""
+"""What the models answer, as nodes: places among sorted values give p-values and curves."""
 
 import numpy as np
 from sklearn.base import is_outlier_detector
@@ -10,9 +10,9 @@ from .transformers import is_missing
 
 
 def answers(graph, machine, x, labels=None):
-    """Nodes for what a fitted machine says about rows x, float64 of shape (n, d), by name.
+    """Nodes for what a fitted model says about rows x, float64 of shape (n, d), by name.
 
-    ``labels`` stand for the classes at or below the threshold, and above.
+    ``labels`` represent the classes at or below the threshold, and above.
     """
     function = machine.function_
     check_kernel(type(machine).__name__, function.kernels[0])
@@ -41,7 +41,7 @@ def answers(graph, machine, x, labels=None):
 
 
 def _answers_of_classes(graph, machine, x, labels):
-    """The same for a machine of several classes."""
+    """The same for a model of several classes."""
     decision = class_values(graph, machine.function_, x)
     first = graph.add("ArgMax", decision, axis=1, keepdims=0)
     found = {"label": graph.add("Gather", label_values(machine, labels), first)}
@@ -117,8 +117,8 @@ def label_values(machine, labels=None):
     if all(isinstance(value, str) for value in values):
         return np.array(values, dtype=object)
     raise ValueError(
-        f"the classes {values} are neither numbers nor text; pass labels=, a text for each: of "
-        "two classes for the rows below and above the threshold."
+        f"the classes {values} are neither numbers nor text; pass labels=, one text per class "
+        "(with two classes: for rows below and above the threshold)."
     )
 
 

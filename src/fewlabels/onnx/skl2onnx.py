@@ -1,4 +1,4 @@
-"""The machines as steps that skl2onnx converts, in pipelines with any of its transformers."""
+"""The models as steps that skl2onnx converts, in pipelines with any of its transformers."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from .machines import answers, label_values, names_of_answers, shape_of
 
 
 def register_with_skl2onnx() -> None:
-    """Tell skl2onnx how to convert the machines of this library.
+    """Tell skl2onnx how to convert the models of this library.
 
     Needed for pipelines with transformers that :func:`to_onnx` has no form for; after it
     ``skl2onnx.to_onnx(pipeline, X[:1])`` works. The outputs are those of :func:`to_onnx`.

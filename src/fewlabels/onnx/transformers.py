@@ -29,15 +29,15 @@ def transform(graph, transformer, rows):
     if hasattr(transformer, "infrequent_categories_"):
         what = "an OrdinalEncoder" if kind is OrdinalEncoder else "a OneHotEncoder"
         raise ValueError(
-            f"{what} that puts infrequent categories together (min_frequency, max_categories) has "
-            "no ONNX form here; rename these categories before."
+            f"{what} with infrequent categories (min_frequency, max_categories) can't be "
+            "exported; merge these categories before encoding."
         )
     if kind in _WRITERS:
         return _WRITERS[kind](graph, transformer, rows)
     if isinstance(transformer, SelectorMixin):
         return rows.take(graph, transformer.get_support(indices=True))
     raise ValueError(
-        f"{kind.__name__} has no ONNX form here; there is one for "
+        f"{kind.__name__} can't be exported; supported are "
         f"{', '.join(sorted(known.__name__ for known in _WRITERS))} and selections of columns. "
         "For others install skl2onnx, call fewlabels.onnx.register_with_skl2onnx() and then "
         "skl2onnx.to_onnx."
@@ -87,8 +87,8 @@ def _affine(graph, rows, center, scale):
 def _function(graph, transformer, rows):
     if transformer.func is not None:
         raise ValueError(
-            "a FunctionTransformer holds a function of Python, which no graph can hold; apply the "
-            "function to the rows before, or take a transformer that states what it does."
+            "a FunctionTransformer contains a Python function, which ONNX can't express; apply "
+            "the function before, or use another transformer."
         )
     return rows
 
@@ -124,8 +124,8 @@ def _missing(graph, indicator, rows):
     """A column of zeros and ones for each column that had missing values, or for all."""
     if not is_missing(indicator.missing_values):
         raise ValueError(
-            f"a MissingIndicator of missing_values={indicator.missing_values!r} has no ONNX form "
-            "here; mark missing numbers by NaN."
+            f"a MissingIndicator of missing_values={indicator.missing_values!r} can't be "
+            "exported; mark missing numbers as NaN."
         )
     gaps = (_gap(graph, *rows.column(graph, place)) for place in indicator.features_)
     return joined(graph, [Matrix(graph.cast(gap, np.float64), 1) for gap in gaps])
@@ -216,7 +216,7 @@ def _is_text(categories):
         return True
     raise ValueError(
         f"a column has the categories {categories.tolist()[:5]}, which are neither texts nor "
-        "numbers, and a graph has no other types; convert the column to texts before."
+        "numbers; convert the column to text before."
     )
 
 

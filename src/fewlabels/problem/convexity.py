@@ -18,9 +18,8 @@ _ROUNDINGS = 1e-14, 3e-7, 1e-5
 
 # What to tell of a machine where nothing supports a gap.
 STATIONARY = (
-    "found a stationary point, and perhaps not the optimum: the kernel matrix is not positive "
-    "semi-definite, so that no duality gap bounds what is left to gain. Take another kernel for a "
-    "certificate."
+    "the solution is a stationary point but may not be the optimum: the kernel matrix is not "
+    "positive semi-definite, so there is no duality gap. Use another kernel to get a certificate."
 )
 
 

@@ -1,4 +1,4 @@
-"""The one optimisation problem behind every machine, and what certifies a solution.
+"""The one optimisation problem behind every model, and what certifies a solution.
 
     minimise_a   1/2 a' Q a  +  sum_i phi_i(a_i)     subject to   sum_i a_i = total     (P)
 

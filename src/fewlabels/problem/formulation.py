@@ -1,4 +1,4 @@
-"""What a machine has to state once: its problem, for the engine, the path and all others."""
+"""What a model has to state once: its problem, for the engine, the path and all others."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ Rows = Mapping[str, np.ndarray]
 
 
 class Formulation(ABC):
-    """A convex machine as problem (P), stated in variables that suit rows that come and go.
+    """A convex model as problem (P), stated in variables that suit rows that come and go.
 
-    A machine's own variables are ``a``, which for most machines have the number of rows in their
+    A model's own variables are ``a``, which for most models have the number of rows in their
     bounds. The statement is in ``b = unit(mass) a``, with ``mass`` the sum of the weights, chosen
     such that as few numbers as possible move when rows do. A path follows it as it stands
     (``penalty``, ``total``); ``problem`` divides by the unit, and is what an engine solves.
 
-    Subclasses are frozen dataclasses that hold the machine's parameters.
+    Subclasses are frozen dataclasses that hold the model's parameters.
     """
 
     #: Factor of K in Q.
@@ -38,7 +38,7 @@ class Formulation(ABC):
 
     @abstractmethod
     def unit(self, mass):
-        """What the machine's variables are multiplied by, > 0."""
+        """What the model's variables are multiplied by, > 0."""
 
     @abstractmethod
     def total(self, mass):
@@ -61,14 +61,14 @@ class Formulation(ABC):
         return 0.0
 
     def stated(self, rows: Rows, mass):
-        """Penalties and the sum of the machine's own variables ``a``."""
+        """Penalties and the sum of the model's own variables ``a``."""
         unit, penalty = self.unit(mass), self.penalty(rows, mass)
         if unit != 1.0:
             penalty = penalty.scaled(1.0 / unit, 1.0 / unit)
         return penalty, self.total(mass) / unit
 
     def problem(self, gram, rows: Rows, mass=None) -> DualProblem:
-        """The machine's problem over rows, in its own variables ``a``."""
+        """The model's problem over rows, in its own variables ``a``."""
         mass = float(np.sum(self.masses(rows))) if mass is None else mass
         penalty, total = self.stated(rows, mass)
         return DualProblem(gram, penalty, total, scale=self.scale, ridge=self.ridge(rows))
@@ -88,17 +88,17 @@ class Formulation(ABC):
         return self
 
     def path_multiplier(self, multiplier, mass):
-        """The path's multiplier from the machine's."""
+        """The path's multiplier from the model's."""
         return self.unit(mass) * multiplier + self.total(mass) * self.origin
 
     def check_left(self, rows: Rows):
-        """Refuse rows that leave no machine."""
+        """Refuse rows that leave no model."""
         if not np.any(self.takes(rows)):
             raise ValueError("no training row would be left; keep at least one.")
 
     @abstractmethod
     def decision(self, rows: Rows, k, a, h, multiplier, mass):
-        """What the machine of the other rows decides about the k-th row of a path.
+        """What the model of the other rows decides about the k-th row of a path.
 
         From a path on which that row has no part: variables, h and multiplier (such as a fit
         would choose), and the mass of the others.

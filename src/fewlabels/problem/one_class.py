@@ -1,4 +1,4 @@
-"""Machines of one class as problem (P): the ball and the one-class SVM.
+"""Models of one class as problem (P): the ball and the one-class SVM.
 
 Rows may have the mark "anomaly": confirmed anomalies (Tax & Duin 2004, section 2.2). Their
 variables lie in ``[-C_anomaly w_i, 0]``. With squared slack there is no lower end, but the ridge
@@ -24,7 +24,7 @@ def anomalies_of(rows):
 
 
 class OneClassFormulation(Formulation):
-    """What machines of one class share: normal rows, and confirmed anomalies."""
+    """What models of one class share: normal rows, and confirmed anomalies."""
 
     def masses(self, rows):
         anomaly = anomalies_of(rows)
@@ -160,9 +160,9 @@ class LinearSlackBall(Ball):
         mass = float(self.masses(rows).sum())
         if not self.has_solution(mass):
             raise ValueError(
-                f"C={self.C:g} with slack='linear' leaves no solution for rows that weigh "
-                f"{mass:g} together: C times the sum of weights must be at least 1; keep more "
-                "rows, or fit again with a larger C, or nu."
+                f"C={self.C:g} with slack='linear' has no solution for rows with a total weight "
+                f"of {mass:g}: C times the sum of weights must be at least 1; keep more rows, or "
+                "fit again with a larger C, or nu."
             )
 
 

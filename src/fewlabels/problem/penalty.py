@@ -297,7 +297,7 @@ def check_costs(penalty, kernel_value=np.inf, reach=np.inf):
     """Refuse what grows with costs and weights where steps could not square it.
 
     Those are breakpoints (of sizes that sum to no more than ``reach`` where they are finite), and
-    slopes beside the largest kernel value (inf: not looked at).
+    slopes next to the largest kernel value (inf: not looked at).
     """
     largest = reach
     if not reach <= _LARGEST:
@@ -306,8 +306,8 @@ def check_costs(penalty, kernel_value=np.inf, reach=np.inf):
     largest = max(largest, slope / max(1.0, kernel_value))
     if not largest <= _LARGEST:  # also refuses NaN
         raise ValueError(
-            f"costs times weights reach {largest:.3g}, where double precision leaves nothing to "
-            "compare; take a smaller C or C_star, a larger lam, or smaller sample weights."
+            f"costs times weights reach {largest:.3g}, which double precision can't resolve; "
+            "pass a smaller C or C_star, a larger lam, or smaller sample weights."
         )
 
 

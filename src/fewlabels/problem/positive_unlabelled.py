@@ -1,4 +1,4 @@
-"""Positive-unlabelled machines as problem (P)."""
+"""Positive-unlabelled models as problem (P)."""
 
 from dataclasses import dataclass, replace
 
@@ -14,7 +14,7 @@ _COST = 0.15
 
 
 def weight_of_norm(lam, weight_positive):
-    """The number that ``lam`` stands for; ``weight_positive`` is the positive rows' weight."""
+    """The number that ``lam`` means; ``weight_positive`` is the positive rows' weight."""
     return _COST / weight_positive if lam == "auto" else float(lam)
 
 
@@ -39,9 +39,9 @@ class DoubleHinge(Formulation):
     prior : float
         Share of positives among the unlabelled rows, in (0, 1).
     lam : float
-        Weight of ``||f||^2`` beside the risk, > 0.
+        Weight of ``||f||^2`` next to the risk, > 0.
     follows : bool
-        Whether lam is what "auto" stands for, and moves with the positive rows.
+        Whether lam is what "auto" means, and moves with the positive rows.
     origin : float
         What a path takes from all m_u, which are large and nearly the same.
     """
@@ -135,7 +135,7 @@ def pu_double_hinge(gram, similarity, prior, lam, weight=None):
     prior : float
         Share of positives among the unlabelled rows, in (0, 1).
     lam : float
-        Weight of ``||f||^2`` beside the risk, > 0.
+        Weight of ``||f||^2`` next to the risk, > 0.
     weight : ndarray of shape (n,), optional
         Weights w, > 0.
     """

@@ -36,7 +36,7 @@ class RowPenalties:
 
     @classmethod
     def unlabelled(cls, C_star, n):
-        """``n`` unlabelled rows of a semi-supervised machine at the cost ``C_star``."""
+        """``n`` unlabelled rows of a semi-supervised model at the cost ``C_star``."""
         return cls.semi_supervised(np.zeros(n), C_star)
 
     @classmethod

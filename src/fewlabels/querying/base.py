@@ -1,4 +1,4 @@
-"""What all strategies share: which rows may be asked, what a machine says, and the call."""
+"""What all strategies share: which rows may be asked, what a model says, and the call."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Question:
     """Rows, their labels, what a fitted ``clf`` says of them, and the candidates (positions).
 
     ``decisions`` has shape (n,), positive for the second class, or (n, n_classes); None before
-    there is a machine. ``classes`` are those of its columns.
+    there is a model. ``classes`` are those of its columns.
     """
 
     X: Any
@@ -28,7 +28,7 @@ class Question:
 
     @property
     def margins(self):
-        """How sure the machine is: |f|, or by how much the best class is ahead; 0 without any."""
+        """How sure the model is: |f|, or by how much the best class is ahead; 0 without any."""
         f = self.decisions
         if f is None:
             return np.zeros(len(self.y))
@@ -71,9 +71,9 @@ class Strategy(ABC):
         y : array-like of shape (n_samples,)
             Labels, missing or ``missing_label`` where there is none.
         clf : estimator, default=None
-            A machine fitted to X and y, with ``decision_function`` or ``predict_proba``.
+            A model fitted to X and y, with ``decision_function`` or ``predict_proba``.
         candidates : array-like of int, default=None
-            Rows that may be asked; by default those without a label.
+            Rows that may be chosen; by default those without a label.
         batch_size : int, default=1
             How many.
         return_utilities : bool, default=False
@@ -81,16 +81,16 @@ class Strategy(ABC):
         decisions : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
             What ``clf`` says of X, if that is known.
         return_reasons : bool, default=False
-            Whether to return why each row is asked, in half a sentence.
+            Whether to return why each row is queried, in half a sentence.
 
         Returns
         -------
         indices : ndarray of shape (batch_size,)
             Rows, the best first; fewer where there are fewer candidates.
         utilities : ndarray of shape (batch_size, n_samples)
-            The utility of every candidate when each row was chosen, NaN of others. If asked for.
+            The utility of every candidate when each row was chosen, NaN of others. If requested.
         reasons : list of str
-            If asked for.
+            If requested.
         """
         question = self._question(X, y, clf, candidates, decisions)
         batch_size = min(whole_number("batch_size", batch_size), len(question.candidates))
@@ -124,7 +124,7 @@ class Strategy(ABC):
         if len(candidates) and not 0 <= candidates.min() <= candidates.max() < n:
             raise ValueError(f"candidates must be from 0 to {n - 1}, the rows of X.")
         if not len(candidates):
-            raise ValueError("no row is left to be asked: pass other candidates.")
+            raise ValueError("no candidate is left; pass other candidates.")
         if decisions is None and clf is not None:
             decisions = decisions_of(clf, X)
         decisions = None if decisions is None else np.asarray(decisions)
@@ -135,7 +135,7 @@ class Strategy(ABC):
         return ~labeled
 
     def reason(self, question):
-        """Why a row is asked, in half a sentence."""
+        """Why a row is queried, in half a sentence."""
         if question.decisions is None and self.why_without_model:
             return self.why_without_model
         return self.why
@@ -143,7 +143,7 @@ class Strategy(ABC):
     def choose(self, question, batch_size):
         """Give (row, utilities of all rows, why) again and again; the best row first.
 
-        Chance decides between equal ones: a table may be sorted by what is asked.
+        Chance decides between equal ones: a table may be sorted by what is queried.
         """
         values, candidates = self.utilities(question), question.candidates
         order = values[candidates]
@@ -160,13 +160,13 @@ class Strategy(ABC):
 
 
 def decisions_of(clf, X):
-    """What a fitted machine says of rows, as decisions."""
+    """What a fitted model says of rows, as decisions."""
     if hasattr(clf, "decision_function"):
         return np.asarray(clf.decision_function(X))
     if not hasattr(clf, "predict_proba"):
         raise ValueError(
-            f"{type(clf).__name__} has neither decision_function nor predict_proba; pass a "
-            "machine that says how sure it is, or decisions=."
+            f"{type(clf).__name__} has neither decision_function nor predict_proba; pass another "
+            "model, or decisions=."
         )
     shares = np.asarray(clf.predict_proba(X))
     return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
@@ -182,7 +182,7 @@ def shares_of(f):
 def whole_number(name, value):
     """A parameter that is a whole number >= 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise ValueError(f"{name}={value!r} is no whole number; pass one.")
+        raise ValueError(f"{name}={value!r} is not a whole number.")
     if value < 1:
         raise ValueError(f"{name}={value} must be 1 or more.")
     return int(value)

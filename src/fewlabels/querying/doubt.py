@@ -1,4 +1,4 @@
-"""Rows that the machine is not sure of."""
+"""Rows that the model is not sure of."""
 
 import numpy as np
 from sklearn.metrics import pairwise_distances
@@ -14,20 +14,20 @@ class Random(Strategy):
     Parameters as :class:`Strategy`.
     """
 
-    why = "drawn at random, for an honest estimate"
+    why = "drawn at random, for unbiased estimates"
 
     def utilities(self, question):
         return self._rng.random_sample(len(question.y))
 
 
 class Uncertain(Strategy):
-    """The rows that the machine is least sure of.
+    """The rows that the model is least sure of.
 
     Parameters as :class:`Strategy`.
     """
 
-    why = "the model is least sure of it"
-    why_without_model = "nothing has been learnt yet, so any row will do"
+    why = "the model is least certain about it"
+    why_without_model = "there is no model yet, so any row will do"
 
     def utilities(self, question):
         if question.decisions is None:
@@ -36,7 +36,7 @@ class Uncertain(Strategy):
 
 
 class Typical(Strategy):
-    """Rows that the machine is not sure of and that are like many others.
+    """Rows that the model is not sure of and that are like many others.
 
     The utility is ``density / (1 + margin)``, the density being the mean similarity to a sample of
     rows, relative to its greatest value.
@@ -44,8 +44,8 @@ class Typical(Strategy):
     Parameters as :class:`Strategy`.
     """
 
-    why = "the model is not sure of it, and many rows are like it"
-    why_without_model = "nothing has been learnt yet, and many rows are like it"
+    why = "the model is uncertain about it, and many rows are similar"
+    why_without_model = "there is no model yet, and many rows are similar"
 
     def __init__(self, missing_label=np.nan, random_state=None):
         super().__init__(missing_label, random_state)
@@ -65,16 +65,16 @@ class Typical(Strategy):
 
 
 class Diverse(Strategy):
-    """A batch of rows that the machine is not sure of, far from labelled rows and each other.
+    """A batch of rows that the model is not sure of, far from labelled rows and each other.
 
-    Among the least sure candidates, ten for every row asked, the one farthest from the labelled
+    Among the least sure candidates, ten for every row chosen, the one farthest from the labelled
     rows and from those chosen already comes next.
 
     Parameters as :class:`Strategy`.
     """
 
-    why = "the model is not sure of it, and it is unlike the rows asked before"
-    why_without_model = "nothing has been learnt yet, and it is unlike the rows asked before"
+    why = "the model is uncertain about it, and it differs from earlier rows"
+    why_without_model = "there is no model yet, and it differs from earlier rows"
 
     def choose(self, question, batch_size):
         X, candidates = question.X, question.candidates

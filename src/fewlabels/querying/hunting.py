@@ -14,13 +14,13 @@ class Positives(Strategy):
     Parameters
     ----------
     positive : label, default=None
-        The class; by default the second one (of a machine of one class: that).
+        The class; by default the second one (of a model of one class: that).
     missing_label, random_state
         As of all strategies.
     """
 
-    why = "it looks most like the class you hunt for"
-    why_without_model = "nothing has been learnt yet, so any row will do"
+    why = "it looks most like the class that you look for"
+    why_without_model = "there is no model yet, so any row will do"
 
     def __init__(self, positive=None, missing_label=np.nan, random_state=None):
         super().__init__(missing_label, random_state)
@@ -36,7 +36,7 @@ class Positives(Strategy):
         place = np.flatnonzero(np.asarray(classes) == self.positive)
         if not len(place):
             raise ValueError(
-                f"positive={self.positive!r} is none of the machine's classes, {list(classes)}."
+                f"positive={self.positive!r} is not one of the model's classes, {list(classes)}."
             )
         if f.ndim == 1:
             return f if place[0] else -f
@@ -44,17 +44,17 @@ class Positives(Strategy):
 
 
 class LikelyWrong(Strategy):
-    """Labels that machines without them contradict most: rows to look at again.
+    """Labels that models without them contradict most: rows to look at again.
 
-    Candidates are labelled rows. ``clf`` is a machine fitted to X and y, with missing labels there
+    Candidates are labelled rows. ``clf`` is a model fitted to X and y, with missing labels there
     as it takes them.
 
     Parameters
     ----------
     n_folds : int or None, default=None
-        None: a copy of the machine forgets each candidate exactly, is asked, and gets it back, by
+        None: a copy of the model forgets each candidate exactly, is queried, and gets it back, by
         ``forget`` and ``partial_fit``. Its ranking is as good as that of fits, but it contradicts
-        fewer wrong labels: a semi-supervised machine stays near the minimum that the label led
+        fewer wrong labels: a semi-supervised model stays near the minimum that the label led
         to. A number: that many fits from scratch, each without its share of the labels, which
         contradict more of them (utility > 0).
     missing_label, random_state
@@ -77,7 +77,7 @@ class LikelyWrong(Strategy):
         needed = "forget" if self.n_folds is None else "fit"
         if not (hasattr(clf, needed) and hasattr(clf, "classes_")):
             raise ValueError(
-                f"LikelyWrong needs a machine fitted to X and y, such as S3VM, with {needed}; got "
+                f"LikelyWrong needs a model fitted to X and y, such as S3VM, with {needed}; got "
                 f"{clf!r}."
             )
         told = [row for row in question.candidates
@@ -119,10 +119,10 @@ class LikelyWrong(Strategy):
 
 
 class ExpectedError(Strategy):
-    """The row after whose label the machine is expected to err least, by trying every label.
+    """The row after whose label the model is expected to err least, by trying every label.
 
-    Of the candidates that the machine is least sure of, ``n_candidates``, each gets each class in
-    turn, on a copy of the machine, by an exact update that is then taken back; what is expected is
+    Of the candidates that the model is least sure of, ``n_candidates``, each gets each class in
+    turn, on a copy of the model, by an exact update that is then taken back; what is expected is
     ``sum(1 - max(p))`` over the rows without a label, with p logistic in the decisions.
 
     Parameters
@@ -133,7 +133,7 @@ class ExpectedError(Strategy):
         As of all strategies.
     """
 
-    why = "its label is expected to settle most other rows"
+    why = "its label is expected to reduce the error most"
 
     def __init__(self, n_candidates=16, missing_label=np.nan, random_state=None):
         super().__init__(missing_label, random_state)
@@ -143,8 +143,7 @@ class ExpectedError(Strategy):
         clf = question.clf
         if not (hasattr(clf, "relabel") and hasattr(clf, "training_decisions_")):
             raise ValueError(
-                f"ExpectedError needs a machine that is told labels exactly, such as S3VM; got "
-                f"{clf!r}."
+                f"ExpectedError needs a model with exact updates, such as S3VM; got {clf!r}."
             )
         first = question.candidates[np.argsort(question.margins[question.candidates])]
         free = ~question.labeled

@@ -12,7 +12,7 @@ class Mixed(Strategy):
     Parameters
     ----------
     parts : sequence of (Strategy, float), default=None
-        Strategies and how often each is asked, in proportion. By default ``Random`` for a
+        Strategies and how often each is queried, in proportion. By default ``Random`` for a
         quarter of the rows and ``Uncertain`` for the others.
     missing_label, random_state
         As of all strategies.

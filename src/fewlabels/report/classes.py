@@ -1,4 +1,4 @@
-"""What a report says of a machine that knows two classes or more."""
+"""What a report says of a model that knows two classes or more."""
 
 import numpy as np
 import pandas as pd
@@ -180,9 +180,9 @@ def _rankings(fit, unlabelled, held, names):
 
 
 def _least_certain(fit, scores, order, held, names):
-    """Unlabelled rows that machines of slightly other labels disagree on.
+    """Unlabelled rows that models of slightly other labels disagree on.
 
-    Not by the machine's own scores: it keeps the rows that it was trained on away from the
+    Not by the model's own scores: it keeps the rows that it was trained on away from the
     boundary.
     """
     answers = class_of(scores)

@@ -23,7 +23,7 @@ def collect(*, model_path=None, command="", **parts):
     command : str, default=""
         The command line that did the fit.
     **parts
-        The table and the machine: fields of ``fewlabels.report.fit.Fit``.
+        The table and the model: fields of ``fewlabels.report.fit.Fit``.
 
     Returns
     -------
@@ -31,7 +31,7 @@ def collect(*, model_path=None, command="", **parts):
 
     Notes
     -----
-    Machines are trained anew to score rows they have not seen: up to five (ten for two classes) of
+    Models are trained again to score rows they have not seen: up to five (ten for two classes) of
     the size of the fit, no further one after a minute, or where the deadline would be missed.
     """
     fit = Fit(**parts)

@@ -11,7 +11,7 @@ from ..io.tables.profile import Column
 
 @dataclass(frozen=True)
 class Group:
-    """Scores of rows of one kind, and in one sentence by which machine they were scored.
+    """Scores of rows of one kind, and in one sentence by which model they were scored.
 
     As ``predict`` writes them; of labelled rows held-out ones where there are any.
     """
@@ -81,10 +81,10 @@ class Contents:
     has its name on the command line, the ``title`` in words, and learns from a ``situation``:
     "normal", "positive" or "classes"; ``why`` it was taken. ``findings`` are the answer,
     ``rows`` counts by label, ``columns`` those of the table, ``settings`` the estimator's
-    parameters, ``tuning`` their search. ``history``, ``converged`` and ``certificate`` tell of
+    parameters, ``tuning`` their search. ``history``, ``converged`` and ``certificate`` say of
     the fit. ``baselines``, ``measure``, ``verdict``, ``outcome``, ``worse_than``, ``protocol``
     and ``agreement`` are those of a ``BaselineComparison``. ``delivered`` says why another
-    method took the place of the machine for such labels, if one did. ``telling`` are kinds of rows
+    method took the place of the model for such labels, if one did. ``telling`` are kinds of rows
     and the words that these have more of, ``notes`` are remarks, ``usage`` headings and code.
     """
 

@@ -21,7 +21,7 @@ _TIMED, _SCORING = 500, 0.2
 
 
 class Rows(NamedTuple):
-    """Rows of the file, as the encoder and as the machine take them, and their numbers from 1."""
+    """Rows of the file, as the encoder and as the model take them, and their numbers from 1."""
 
     inputs: Any
     X: Any
@@ -30,9 +30,9 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class Fit:
-    """A machine fitted to rows ``found`` in a ``file``, which the ``encoder`` turned into ``X``.
+    """A model fitted to rows ``found`` in a ``file``, which the ``encoder`` turned into ``X``.
 
-    ``y`` are labels as the machine got them, ``metadata`` what the model file says; there may be a
+    ``y`` are labels as the model got them, ``metadata`` what the model file says; there may be a
     ``profile`` of the columns, a ``tuning`` and a ``comparison`` with other methods. What takes
     long ends with the ``deadline``. ``held`` are decisions about the training rows by models that
     were trained without them, if these are known.

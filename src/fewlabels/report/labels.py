@@ -1,4 +1,4 @@
-"""Labels that contradict what machines say that were trained without them."""
+"""Labels that contradict what models say that were trained without them."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What a report says of a machine that knows one class."""
+"""What a report says of a model that knows one class."""
 
 import numpy as np
 
@@ -133,7 +133,7 @@ _BLANK = "rows without a label"
 
 
 def _others(fit, notes):
-    """Rows of the file that are not of the class learnt from, by what they are."""
+    """Rows of the file that are not of the class learned from, by what they are."""
     labels, normal = fit.file.labels, fit.training.get("normal")
     if labels is None or normal is None:
         return

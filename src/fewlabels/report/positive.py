@@ -1,4 +1,4 @@
-"""What a report says of a machine that knows positive and unlabelled rows."""
+"""What a report says of a model that knows positive and unlabelled rows."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rows that are the same to a machine, which are one line of a list."""
+"""Rows that are the same to a model, which are one line of a list."""
 
 import numpy as np
 
@@ -25,10 +25,10 @@ def first_of_equal(X, order, most):
 
 
 def alike(sizes):
-    """A column that counts the rows that a line stands for; none where each is one."""
+    """A column that counts the rows that a line means; none where each is one."""
     return {"equal rows": list(map(int, sizes))} if (sizes > 1).any() else {}
 
 
 def told(sizes):
-    """What a text says of lines that stand for several rows."""
+    """What a text says of lines that represent several rows."""
     return " Rows with the same values share one line." if (sizes > 1).any() else ""

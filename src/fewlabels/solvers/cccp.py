@@ -16,7 +16,7 @@ _NO_PROGRESS = 1e-9
 def solve_cccp(make_step, state, next_state, solve, value, *, start=None, max_steps=_MAX_STEPS):
     """A local minimum of a convex function minus a convex one.
 
-    Every step replaces the concave part by its tangent, which ``state`` stands for (per row, the
+    Every step replaces the concave part by its tangent, which ``state`` means (per row, the
     piece of its concave part that the tangent touches), and solves the convex problem that is
     left, ``make_step(state)``, by ``solve(problem, start)`` from the Result of the step before. It
     ends when ``next_state`` of the Result is the same, or after ``max_steps``; ``value`` of the

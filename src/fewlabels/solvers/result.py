@@ -13,7 +13,7 @@ class Status(Enum):
     MAX_ITER = "the limit on iterations was reached"
     MAX_TIME = "the time limit was reached"
     STALLED = "rounding prevents further progress"
-    STOPPED = "a callback asked to stop"
+    STOPPED = "a callback stopped the fit"
     INTERRUPTED = "the user interrupted"
 
 

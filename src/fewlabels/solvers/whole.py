@@ -3,7 +3,7 @@
 A problem of up to a thousand rows, two thousand where few of them are met, is one working set.
 What a fit costs is then everything around the steps, so only what few rows need is done here: of
 Q, the rows that steps meet. What cannot be finished this way (many solutions that are equal,
-rounding that hides the tolerance) goes on in the engine.
+rounding that hides the tolerance) continues in the engine.
 """
 
 import math
@@ -68,7 +68,7 @@ def solve_whole(problem, a, settings, record):
 class Met:
     """The rows of Q that steps have met, each evaluated with some that they may meet next.
 
-    Row p of ``Q`` is that of variable ``here[p]``, and ``place`` tells p. ``whole``: all of Q is
+    Row p of ``Q`` is that of variable ``here[p]``, and ``place`` says p. ``whole``: all of Q is
     there from the beginning, in its order.
     """
 

@@ -1,4 +1,4 @@
-"""Rows of an ensemble of bags that come and go: its bags are drawn anew when somebody asks."""
+"""Rows of an ensemble of bags that come and go: its bags are drawn again when somebody asks."""
 
 import numpy as np
 

@@ -83,7 +83,7 @@ class ClassPath:
     due_by_itself = property(lambda self: self._now.is_due(self._value, by_itself=True))
 
     def _value(self):
-        """Value of (1) for a unit of price; NaN on the way."""
+        """Value of (1) for a unit of cost; NaN on the way."""
         value, _ = self.certificate(self.standing())
         return value / self.machine.cost(*self.training_labels).sum()
 
@@ -144,7 +144,7 @@ class ClassPath:
         return ClassPath(self.options, self._now.over(rows, n_changed))
 
     def renumbered(self, rows, place):
-        """The same with rows at other places, which ``place`` tells, in the place of this one."""
+        """The same with rows at other places, which ``place`` says, in the place of this one."""
         return ClassPath(self.options, self._now.renumbered(rows, place))
 
     def reprice(self, C, C_star):
@@ -277,7 +277,7 @@ class ClassPath:
         return self._now.start_at(self.rows.places).sign if self.has_start else None
 
     def _without_path(self):
-        """What changes when the path is given up: where it stands is where the next one starts."""
+        """What changes when the path is given up: where it is is where the next one starts."""
         if not self.has_path:
             return {"done": False}
         self._notice()
@@ -335,7 +335,7 @@ class ClassPath:
     def annealed(self):
         """The same rows where C* went down along the path from here, and back.
 
-        Only one of the two may go on.
+        Only one of the two may continue.
         """
         if not self.has_path:
             raise ArithmeticError("no path has begun")

@@ -1,4 +1,4 @@
-"""Rows of a convex machine that come and go, and the path of its exact solution."""
+"""Rows of a convex model that come and go, and the path of its exact solution."""
 
 import json
 from contextlib import contextmanager
@@ -35,7 +35,7 @@ class ConvexStream(PlainState):
 
     ``rows`` are HeldRows with "weight". Where they have a mark "calibrates", marked rows keep
     their weight but take no part; for the mark "anomaly" see ``AnomalyMarks``. ``start`` are the
-    variables of all rows and the multiplier of a solution, those of the machine, which took
+    variables of all rows and the multiplier of a solution, those of the model, which took
     ``n_steps`` and has a ``history``; ``shift`` is taken from all rows before the kernel sees
     them. ``version`` goes up with everything that may change the solution; ``done``: the path has
     caught up with the rows. ``on_path`` are the places of the rows on the path (before it begins,
@@ -98,12 +98,12 @@ class ConvexStream(PlainState):
         return self.rows.alive & self.takes()
 
     def _check_left(self, left, calibrates):
-        """Refuse to keep only the rows in the mask ``left``, where these leave no machine."""
+        """Refuse to keep only the rows in the mask ``left``, where these leave no model."""
         left = left if calibrates is None else left & ~calibrates
         self.formulation.check_left(self.rows.at(left))
 
     def check_one_left_out(self, places):
-        """Refuse to leave out a row without which there is no machine."""
+        """Refuse to leave out a row without which there is no model."""
         self._prepare()
         for kind in self.kinds():
             here = places[kind[places]]
@@ -113,7 +113,7 @@ class ConvexStream(PlainState):
                 self._check_left(left, self.rows.get("calibrates"))
 
     def kinds(self):
-        """Masks of the kinds of rows that a machine needs one of."""
+        """Masks of the kinds of rows that a model needs one of."""
         normal, calibrates = ~self.marks.mask, self.rows.get("calibrates")
         return [normal if calibrates is None else normal & ~calibrates]
 
@@ -213,9 +213,8 @@ class ConvexStream(PlainState):
             if not np.isnan(curvature_missing(gram, np.zeros(gram.n))):
                 raise
             raise ValueError(
-                "leave-one-out scores and updates need a positive semi-definite kernel, and the "
-                "kernel isn't on these rows. Use another kernel, or calibration='split' for "
-                "calibrated thresholds."
+                "leave-one-out scores and updates need a positive semi-definite kernel, and this "
+                "one isn't. Use another kernel, or calibration='split' for calibrated thresholds."
             ) from error
 
     def _catch_up(self, max_steps):
@@ -364,8 +363,8 @@ class ConvexStream(PlainState):
         members = int(penalties.penalty.between(a).sum())
         if members > _MOST_MEMBERS:
             raise ValueError(
-                f"{members} training rows lie exactly on the boundary; an update holds a matrix "
-                f"of that size and allows {_MOST_MEMBERS}. Fit again instead, or choose "
+                f"{members} training rows lie exactly on the boundary; an update needs a matrix "
+                f"of that size, and the limit is {_MOST_MEMBERS}. Fit again instead, or choose "
                 "parameters with fewer such rows."
             )
         self.path = PathFollower(
@@ -416,7 +415,7 @@ class ConvexStream(PlainState):
     # -- what the machine is --------------------------------------------------------------------
 
     def solution(self, gram=None):
-        """The machine's problem over the rows on the path, equal ones each, and its Result."""
+        """The model's problem over the rows on the path, equal ones each, and its Result."""
         self._prepare()
         path, unit = self.path, self.formulation.unit(self.mass)
         if path is not None:
@@ -445,7 +444,7 @@ class ConvexStream(PlainState):
     # -- saving ---------------------------------------------------------------------------------
 
     def __getstate__(self):
-        """Plain values: the rows that are there, and the solution that a path goes on from."""
+        """Plain values: the rows that are there, and the solution that a path continues from."""
         alive, rows = self.rows.alive, self.rows.state()
         a, multiplier = self._start
         if self.on_path is not None:

@@ -157,7 +157,7 @@ class PUStream(ConvexStream):
         )  # fmt: skip
 
     def decisions_left_out(self, places):
-        """Decisions about rows with a weight by the machines of all other rows."""
+        """Decisions about rows with a weight by the models of all other rows."""
         positive, values = self.rows["positive"][places], np.empty(len(places))
         values[~positive] = decisions_without(self, places[~positive])
         if positive.any():

@@ -1,4 +1,4 @@
-"""Training rows that a machine keeps, so that it can be updated."""
+"""Training rows that a model keeps, so that it can be updated."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,7 +26,7 @@ def caught_up(path, operate, max_steps, deadline):
 
 
 class PlainState:
-    """A stream whose ``__getstate__`` gives plain values, all that another one needs to go on."""
+    """A stream whose ``__getstate__`` gives plain values, all that another needs to continue."""
 
     def snapshot(self):
         """Another stream where this one stands: changes of either don't reach the other."""
@@ -39,7 +39,7 @@ class HeldRows:
     """Rows that come and go, and numbers that belong to each.
 
     A row has a *place* in all arrays. Places are in the order of arrival and stay as they are
-    when rows go, until ``compact`` numbers them anew. What users call row k is ``places[k]``.
+    when rows go, until ``compact`` numbers them again. What users call row k is ``places[k]``.
 
     Rows and numbers are copied, as whoever gave them may write to them, and ``X`` is read-only.
     Every number has a name, as ``weight``, and ``held["weight"]`` has those at all places.
@@ -159,7 +159,7 @@ class HeldRows:
         return other
 
     def viewed(self, **values):
-        """The same rows with other numbers beside them."""
+        """The same rows with other numbers next to them."""
         other = self.copy()
         other._values = {name: np.asarray(value) for name, value in values.items()}
         return other

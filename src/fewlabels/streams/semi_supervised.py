@@ -195,7 +195,7 @@ class S3VMStream(PlainState):
         if self.names is None:
             if not both_classes(label) and self.ready:
                 raise ValueError(
-                    f"cannot {what}: labels of one class only would be left; label a row of the "
+                    f"cannot {what}: labels of only one class would remain; label a row of the "
                     "other class first."
                 )
             return
@@ -203,8 +203,8 @@ class S3VMStream(PlainState):
         for number, name in enumerate(self.names, start=1):
             if np.any(before == number) and not np.any(label == number):
                 raise ValueError(
-                    f"cannot {what}: no label of the class {name} would be left; label another "
-                    "row of it first, or fit without this class."
+                    f"cannot {what}: no labelled row of the class {name} would remain; label "
+                    "another one first, or fit without this class."
                 )
 
     def reprice(self, C, C_star):

@@ -122,7 +122,7 @@ class PathState(NamedTuple):
         return Standing(a, coef, f, start.virtual, start.multiplier)
 
     def is_due(self, value, by_itself=False):
-        """Whether enough has changed since the last rebuild for another; ``value`` tells (1)'s.
+        """Whether enough has changed since the last rebuild for another; ``value`` says (1)'s.
 
         ``by_itself``: also for the first time after batch training, which tries one way only.
         """
@@ -177,7 +177,7 @@ class PathState(NamedTuple):
         return Start(a, sign, start.virtual, start.multiplier)
 
     def renumbered(self, rows, place):
-        """The same where rows have other places, which ``place`` tells; -1 for those gone."""
+        """The same where rows have other places, which ``place`` says; -1 for those gone."""
         kept = np.flatnonzero(place >= 0)
         return self._replace(
             rows=rows, start=self.start and self.start_at(kept), on_path=place[self.on_path],
@@ -202,12 +202,12 @@ def check_weight(machine, label, weight):
     """Refuse weights that the path cannot hold."""
     if np.any(weight <= 0):
         raise ValueError(
-            "a stream cannot hold rows of weight <= 0; leave them out, or give them a weight > 0."
+            "rows with weight <= 0 can't be used in updates; drop them, or give them a weight > 0."
         )
     free = weight[label == 0]
     if machine.balance is not False and len(free) and np.ptp(free) > 0:
         raise ValueError(
-            f"unlabelled rows have weights from {free.min():g} to {free.max():g}; the "
-            "balancing constraint of a stream counts them alike: give them equal weights, or "
-            "set balance=False."
+            f"unlabelled rows have weights from {free.min():g} to {free.max():g}; the balancing "
+            "constraint needs equal weights in updates; give them equal weights, or set "
+            "balance=False."
         )

@@ -1,1 +1,1 @@
-"""Loops over problems: what a machine does besides solving one."""
+"""Loops over problems: what a model does besides solving one."""

@@ -80,7 +80,7 @@ class BagSettings:
 
 @dataclass
 class Bagged:
-    """What a fit has found; ``stopped`` says why there are fewer bags than asked for, if so."""
+    """What a fit has found; ``stopped`` says why there are fewer bags than requested, if so."""
 
     function: BaggedFunction
     scores: np.ndarray  # of rows by the bags that they are not in, ascending

@@ -1,4 +1,4 @@
-"""Scores of rows by machines of one class that were not trained on them."""
+"""Scores of rows by models of one class that were not trained on them."""
 
 from typing import NamedTuple
 
@@ -149,7 +149,7 @@ def normal_places(stream):
 
 
 def left_out_decisions(stream, places, function):
-    """Decisions about rows at places by the machines of all other rows.
+    """Decisions about rows at places by the models of all other rows.
 
     Rows that have no part in any are decided by ``function``.
     """
@@ -162,9 +162,9 @@ def left_out_decisions(stream, places, function):
 
 
 def scores_left_out(stream, self_weight, score, tail=0.0, deadline=ENDLESS, fewest=1):
-    """Places of normal rows of a stream at its end, and scores by the machine of all others.
+    """Places of normal rows of a stream at its end, and scores by the model of all others.
 
-    On no machine's scale; ``score`` gives those of rows that have no part, ``self_weight`` is
+    On no model's scale; ``score`` gives those of rows that have no part, ``self_weight`` is
     that of K(x, x), and below ``tail`` scores are in log scale. With a deadline those of as many
     rows as there is time for, drawn at random, and not less than ``fewest``.
     """
@@ -185,7 +185,7 @@ def scores_left_out(stream, self_weight, score, tail=0.0, deadline=ENDLESS, fewe
         size = max(_AT_FIRST, int(min(2 * len(part), pace * left)))
     if len(places):
         deadline.cut.append(
-            f"scores to calibrate with are those of {n - len(places)} of {n} training rows"
+            f"only {n - len(places)} of {n} training rows were used for calibration"
         )
     parts, scores = zip(*found, strict=True)
     return np.concatenate(parts), np.concatenate(scores)
@@ -210,7 +210,7 @@ def told_of_few_rows(rate, n):
     digit = 10.0 ** (np.floor(np.log10(least)) - 1.0)
     least = digit * np.ceil((1.0 - DECIMALS) * least / digit)
     return (
-        f"target_fpr={rate:g} needs at least {fewest} calibration rows and there are {n}, so "
-        "that no row will be rejected; pass more rows"
+        f"target_fpr={rate:g} needs at least {fewest} calibration rows and there are {n}, so no "
+        "row will be rejected; pass more rows"
         + (f", or a target_fpr of at least {least:.2g}." if n else ".")
     )

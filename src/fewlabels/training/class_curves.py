@@ -1,4 +1,4 @@
-"""Curves from the decisions of several machines, one for each class, to probabilities."""
+"""Curves from the decisions of several models, one for each class, to probabilities."""
 
 from dataclasses import replace
 
@@ -18,11 +18,11 @@ def curves_of_classes(scores, place, weight, kind, unlabeled=None, shares=None, 
 
     ``scores`` are of shape (n, n_classes), ``place`` the class of each row. The softmax of
     greatest posterior density: the slope is lognormal around one at which a row on its own
-    machine's margin is as sure as of two classes, intercepts are normal around 0. "isotonic" is
+    model's margin is as sure as of two classes, intercepts are normal around 0. "isotonic" is
     the mean of the isotonic regressions of each class and of the softmax. ``shares`` are the mean
     probabilities over the unlabelled rows, whose scores and weights are ``unlabeled``. ``usual``
     is the logarithm of the slope that others are distributed around, where scores are no decisions
-    of machines.
+    of models.
     """
     n_classes = scores.shape[1]
     usual = np.log(0.5 * (1.0 + np.log(n_classes - 1))) if usual is None else usual

@@ -1,4 +1,4 @@
-"""The loop over folds: machines fitted to some rows, and asked about the others."""
+"""The loop over folds: models fitted to some rows, and asked about the others."""
 
 from itertools import product
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ class Sample(NamedTuple):
     pairwise: bool = False
 
     def rows(self, which, train):
-        """Some rows, as a machine takes them that was fitted to the rows ``train``."""
+        """Some rows, as a model takes them that was fitted to the rows ``train``."""
         return self.X[np.ix_(which, train)] if self.pairwise else self.X[which]
 
     def fit(self, estimator, train, **options):

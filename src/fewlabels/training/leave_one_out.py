@@ -1,4 +1,4 @@
-"""What a convex machine says of training rows when it has not been trained on them."""
+"""What a convex model says of training rows when it has not been trained on them."""
 
 import copy
 
@@ -14,7 +14,7 @@ _NOTHING = Penalty.linear(0.0, 0.0, 0.0, 1)
 
 
 def decisions_without(stream, places):
-    """Decisions about rows at places on the path, by the machines of all rows but the one."""
+    """Decisions about rows at places on the path, by the models of all rows but the one."""
 
     def tell(rows, k, a, h, multiplier, mass, inner):
         return stream.formulation.decision(rows, k, a, h, multiplier, mass)
@@ -24,7 +24,7 @@ def decisions_without(stream, places):
 
 
 def sums_without(stream, places):
-    """The same of ``scale * sum_j a_j K(x_j, x)``, with variables a that the machine has."""
+    """The same of ``scale * sum_j a_j K(x_j, x)``, with variables a that the model has."""
 
     def tell(rows, k, a, h, multiplier, mass, inner):
         return inner / stream.formulation.unit(mass)
@@ -59,7 +59,7 @@ def _values_without(stream, places, tell):
     """What ``tell`` says about rows, from a path on which they have no part. Exact.
 
     The path has equal rows as one, and without one of them that weighs less. A row with a variable
-    of zero, or one that fits into what is left of its row, has no part in its own machine. Without
+    of zero, or one that fits into what is left of its row, has no part in its own model. Without
     any other one the solution is that of a linear system; where that finds none, the row's penalty
     changes along a copy of the path. Equal rows of one weight have equal values.
     """
@@ -92,7 +92,7 @@ class _Without:
     """Rows of a path, each to be looked at without a row of weight ``w`` that is part of it.
 
     ``where`` are their numbers on the path, and ``left`` what then is left of them: numbers by
-    name; ``is_copy`` tells which have anything left.
+    name; ``is_copy`` says which have anything left.
     """
 
     def __init__(self, stream, path, where, w, mass, tell):

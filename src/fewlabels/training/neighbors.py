@@ -101,7 +101,7 @@ def gamma_of_reach(rows, far, share):
 
 
 def lost_share(rows, core, gamma):
-    """Share of ``rows`` out of the reach of a machine trained on ``core``."""
+    """Share of ``rows`` out of the reach of a model trained on ``core``."""
     from sklearn.neighbors import NearestNeighbors  # slow to import
 
     center = center_of(core)

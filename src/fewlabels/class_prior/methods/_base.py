@@ -100,7 +100,7 @@ class PriorEstimator(BaseEstimator):
         X : array-like or sparse matrix of shape (n, d)
             Rows.
         y : array-like of shape (n,)
-            Labels: the greater of two values, or the only one beside missing values,
+            Labels: the greater of two values, or the only one next to missing values,
             marks positive rows; see ``split_labels``.
 
         Returns

@@ -23,6 +23,9 @@ _POWER_OF_DRAWS = 0.7
 class SaturatedLogistic(CrossFittedPrior):
     r"""Class prior by a logistic curve that saturates at one.
 
+    The default of :func:`fewlabels.class_prior.estimate_prior`. Use it if the classes overlap,
+    which makes other estimates too large.
+
     With the densities of the positive rows p(s), of the unlabelled rows u(s) and the prior
     :math:`\pi`, the share of positives among unlabelled rows of score s is
     :math:`\pi p(s) / u(s)`. It is taken to be a logistic curve of the (cross-fitted) score,

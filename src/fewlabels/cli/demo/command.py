@@ -1,4 +1,4 @@
-"""``fewlabels demo``: the main job on real data, beside scikit-learn."""
+"""``fewlabels demo``: the main job on real data, next to scikit-learn."""
 
 import json
 import time
@@ -122,7 +122,7 @@ def _ours(machine, parameters, report, split, output, train_file, test_file):
 
 
 def _peer(split, output):
-    """scikit-learn's machine on the rows as our model sees them."""
+    """scikit-learn's model on the rows as our model sees them."""
     import numpy as np
     from sklearn.svm import OneClassSVM
 

@@ -4,7 +4,7 @@ _NORMAL, _OTHER = "#2a6f97", "#d1495b"
 
 
 def save_picture(path, split, scores):
-    """Draw the scores of the test rows by machine; the first machine's as a histogram."""
+    """Draw the scores of the test rows by model; the first model's as a histogram."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

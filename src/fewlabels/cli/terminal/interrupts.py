@@ -54,7 +54,7 @@ def _is_importing(frame):
 
 @contextlib.contextmanager
 def going_on():
-    """Say on Ctrl-C that the command goes on, for a job that takes it so."""
+    """Say on Ctrl-C that the command continues, for a job that takes it so."""
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield

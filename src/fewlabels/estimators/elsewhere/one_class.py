@@ -1,4 +1,4 @@
-"""A machine of one class over rows that are not in memory."""
+"""A model of one class over rows that are not in memory."""
 
 import numpy as np
 
@@ -10,9 +10,9 @@ from .places import check_possible, read_place
 
 
 def fit_elsewhere(machine, place, callback=None, anomalies=None):
-    """Fit a machine of one class to the rows of a place, as its ``fit`` does to rows in memory.
+    """Fit a model of one class to the rows of a place, as its ``fit`` does to rows in memory.
 
-    The rows are not held: the machine cannot be updated. Nor does it take ``anomalies``.
+    The rows are not held: the model cannot be updated. Nor does it take ``anomalies``.
     """
     if anomalies is not None:
         raise ValueError(

@@ -24,14 +24,14 @@ _SCORED = 250_000
 
 
 def what_is_missing(machine, place=Place):
-    """What a machine needs its rows in memory for, in one sentence; None for nothing."""
+    """What a model needs its rows in memory for, in one sentence; None for nothing."""
     are, instead = place.are, place.instead
     parameters = machine.get_params(deep=False)
     kernel, kind = parameters["kernel"], kind_of(parameters["kernel"])
     if not isinstance(kernel, str) or kind not in (RBF, Linear, Polynomial):
         return f"{are} take kernel='rbf', 'poly' or 'linear'"
     if parameters.get("C_star") is not None and kind is not Linear:
-        return f"a semi-supervised machine of {are} takes kernel='linear'"
+        return f"S3VM with {are} takes kernel='linear'"
     if kind is Polynomial and parameters["coef0"] < 0.0:
         return f"{are} take kernel='poly' with coef0 >= 0 only"
     if isinstance(parameters.get("class_ratio"), str):
@@ -46,7 +46,7 @@ def what_is_missing(machine, place=Place):
 
 
 def check_possible(machine, place):
-    """Refuse a machine that needs its rows in memory."""
+    """Refuse a model that needs its rows in memory."""
     missing = what_is_missing(machine, place)
     if missing is not None:
         raise ValueError(f"{missing}: change that, or pass {place.instead}.")
@@ -55,7 +55,7 @@ def check_possible(machine, place):
 def place_of(machine, X, sample_weight=None):
     """The place of mapped rows of more than ``cache_size``, or of arrays that compute elsewhere.
 
-    None for any others. Rows for which a machine has to hold them are read as any others, and so
+    None for any others. Rows for which a model has to hold them are read as any others, and so
     are mapped rows that do not follow each other in their file.
     """
     home = home_of(X)
@@ -63,7 +63,7 @@ def place_of(machine, X, sample_weight=None):
         from ...arrays.place import ArrayPlace
 
         if hasattr(machine, "C_star"):
-            raise ValueError(f"{type(machine).__name__} takes NumPy rows, not those of {home}.")
+            raise ValueError(f"{type(machine).__name__} takes NumPy rows, not rows of {home}.")
         if hasattr(machine, "feature_names_in_"):
             del machine.feature_names_in_
         jobs = resolve_n_jobs(machine.n_jobs)
@@ -87,7 +87,7 @@ def _everywhere(sample_weight, X):
 
 
 def may_hold(machine, file):
-    """Whether rows of a file fit the machine's ``cache_size``."""
+    """Whether rows of a file fit the model's ``cache_size``."""
     return file.row_bytes * file.shape[0] <= 1e6 * machine.cache_size
 
 

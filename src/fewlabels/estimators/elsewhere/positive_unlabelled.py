@@ -54,7 +54,7 @@ def fit_pu_elsewhere(machine, place, classes, callback=None):
 
     As ``fit`` does to rows in memory; but what rows would score had they not been trained on is
     told from those that the function is made of, and the prior, if it has to be estimated, from a
-    sample. The rows are not held: the machine cannot be updated.
+    sample. The rows are not held: the model cannot be updated.
     """
     moments, kernel = read_place(machine, place)
     machine.classes_ = classes
@@ -88,7 +88,7 @@ def read_positive(machine, y, n):
     if y is None:
         raise ValueError(
             f"{type(machine).__name__} requires y to be passed, but the target y is None: pass "
-            "a label per row that tells positive from unlabelled rows."
+            "one label per row, for positive and unlabelled rows."
         )
     home = home_of(y)
     positive, classes = read_labels(y if home is None else home.numpy(y), machine.pos_label)

@@ -37,7 +37,7 @@ def fit_semi_elsewhere(machine, place, label, classes, callback=None):
     weight = np.concatenate(place.ask(weights_of))
     if not np.all(weight > 0):
         raise ValueError(
-            "an S3VM of rows that are not in memory takes sample_weight > 0; leave the others out."
+            "S3VM with rows that are not in memory needs sample_weight > 0; drop the other rows."
         )
     reading.check_each_has_labels(label, classes)
     machine.classes_ = classes

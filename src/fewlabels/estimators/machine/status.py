@@ -26,7 +26,7 @@ def report_status(name, result, tol, gap, deadline):
     result : Result
         What a solver came to.
     tol : float
-        The tolerance that was asked for.
+        The tolerance that was requested.
     gap : float
         The duality gap; NaN where the kernel makes the problem not convex.
     deadline : Deadline
@@ -45,7 +45,7 @@ def _warnings_about(name, result, tol, gap, cut):
     if status is Status.INTERRUPTED:
         return [
             f"fit was interrupted at a KKT violation of {result.violation:.3g} (tolerance "
-            f"{tol:.3g}); the estimator holds the feasible solution reached so far."
+            f"{tol:.3g}); the estimator has the feasible solution reached so far."
         ]
     messages = []
     if not result.converged:

@@ -18,7 +18,7 @@ def class_ratio_of(given, rows, label, classes, seed):
     if rows.is_matrix:
         raise ValueError(
             "class_ratio='estimate' needs rows, and kernel='precomputed' has none; pass the "
-            "shares, such as those of fewlabels.class_prior.label_shift."
+            "shares, for example from fewlabels.class_prior.label_shift."
         )
     place = places_of(label, len(classes))
     shares, intervals, _ = estimated_shares(rows.X, place, rows.weights, classes, seed=seed)
@@ -29,8 +29,8 @@ def given_ratio(given, classes):
     """The shares in the parameter ``class_ratio``, which need no rows; None for none."""
     if isinstance(given, str):
         raise ValueError(
-            "class_ratio='estimate' needs rows in memory; pass the shares, such as those that "
-            "fewlabels.class_prior.label_shift finds in a sample."
+            "class_ratio='estimate' needs rows in memory; pass the shares, for example from "
+            "fewlabels.class_prior.label_shift on a sample."
         )
     return None if given is None else read_ratio(given, classes)
 
@@ -48,8 +48,8 @@ def grown_trees(kernel, rows, label, n_classes, gamma, seed):
     known = np.flatnonzero(label)
     if len(np.unique(label[known])) < n_classes:
         raise ValueError(
-            'kernel="trees" grows its forest on labelled rows of all classes, and so far some '
-            "class has none; begin with rows that have labels of each class."
+            'kernel="trees" needs labelled rows of all classes for its forest, and some class '
+            "has none yet; start with labelled rows of each class."
         )
     trees = TREES_OF_CLASSES if isinstance(kernel, str) else kind_of(kernel)
     X, place = rows.X[known], places_of(label[known], n_classes)

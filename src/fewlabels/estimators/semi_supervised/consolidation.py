@@ -1,4 +1,4 @@
-"""Other minima of an S3VM that its paths may go to, and the graph of its kernel formed anew."""
+"""Other minima of an S3VM that its paths may go to, and the graph of its kernel formed again."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ def read_strategies(strategies, solver, n_rows):
         return strategies[:-1] if solver == "auto" and n_rows > _FEW_ROWS else strategies
     if isinstance(strategies, str) or not set(strategies) <= set(STRATEGIES):
         raise ValueError(
-            f"strategies={strategies!r} are not known; pass some of {list(STRATEGIES)}."
+            f"strategies={strategies!r} are not valid; choose from {list(STRATEGIES)}."
         )
     return strategies
 
@@ -60,14 +60,14 @@ class Consolidation:
         best, lowest = None, value - _LOWER * abs(value)
         for name in strategies:
             if updater.deadline.is_over():
-                cut.append(f"{name!r} was not tried for a better minimum")
+                cut.append(f"{name!r} (not tried as a search for a better minimum)")
                 continue
             try:
                 fresh, objectives = self._tried(place, path, name)
             except BREAKDOWNS:
                 continue
             if not fresh.done:
-                cut.append(f"{name!r} for a better minimum did not come to its end")
+                cut.append(f"{name!r} (a search for a better minimum that did not finish)")
                 continue
             value = fresh.certificate(fresh.standing())[0]
             if value < lowest:
@@ -101,7 +101,7 @@ class Consolidation:
                 fresh = path.fresh(kernel)
                 found = updater.train_afresh(fresh, strategy)
                 if not fresh.done:
-                    updater.deadline.cut.append("the graph was not formed anew")
+                    updater.deadline.cut.append("the graph was not rebuilt")
                     return False
                 record = (
                     record.with_objectives(place, []) if found is None

@@ -24,9 +24,8 @@ def read_labels(y, unlabeled):
     given, classes, doubtful = read_semi_labels(y, unlabeled)
     if doubtful:
         warn(
-            f"y has two values only, {classes[0]} and {classes[1]}: both are taken for classes "
-            "and no row for unlabelled. Pass unlabeled=None to say so, or NaN for unlabelled "
-            "rows.",
+            f"y has only two values, {classes[0]} and {classes[1]}: both count as classes and "
+            "no row as unlabelled. Pass unlabeled=None to confirm, or NaN for unlabelled rows.",
             UserWarning,
         )
     return given, classes
@@ -53,8 +52,8 @@ def problems_of(C, C_star, balance, shares, classes):
     means = [balance] * n
     if shares is not None and not isinstance(balance, bool | np.bool_):
         raise ValueError(
-            f"balance={balance!r} and class_ratio both say what the unlabelled rows are; leave "
-            "one of them at its default."
+            f"balance={balance!r} and class_ratio both set the class ratio of the unlabelled "
+            "rows; leave one of them at its default."
         )
     if isinstance(balance, Mapping):
         shares = read_shares(balance, classes)
@@ -79,20 +78,19 @@ def read_costs(C, C_star):
     for name, value, allowed in (("C", C, "> 0"), ("C_star", C_star, ">= 0")):
         is_number = isinstance(value, Real) and not isinstance(value, bool)
         if not is_number or not 0 <= value < np.inf or (value == 0 and name == "C"):
-            raise ValueError(f"{name}={value!r} is no price; pass a number {allowed}.")
+            raise ValueError(f"{name}={value!r} is not a cost; pass a number {allowed}.")
 
 
 def refuse_what_has_no_path(kernel, some_left_out):
     """Refuse rows that a path cannot hold."""
     if kernel == "precomputed":
         raise ValueError(
-            "kernel='precomputed' cannot follow rows that come and go, for want of their "
-            "kernel values; pass rows and a kernel or a callable, or use solver='cccp'."
+            "kernel='precomputed' can't be updated, because the kernel values of new rows are "
+            "missing; pass rows and a kernel or a callable, or use solver='cccp'."
         )
     if some_left_out:
         raise ValueError(
-            "sample_weight leaves out rows of weight <= 0, which a path cannot hold; "
-            "leave these rows out of X."
+            "rows with sample_weight <= 0 can't be used in updates; drop them from X."
         )
 
 

@@ -27,7 +27,7 @@ _BUILDS = {"C_star": by_C_star, "row-by-row": row_by_row}
 class Updater:
     """Lets the paths of a stream follow their rows, and keeps the ``record`` of trainings.
 
-    ``begins_by_training`` tells whether paths begin at the outcome of batch training, else row by
+    ``begins_by_training`` says whether paths begin at the outcome of batch training, else row by
     row. It lives for one call, in which rows stay what they are.
     """
 
@@ -56,8 +56,8 @@ class Updater:
         rough = stream.lost_to_rounding(self.tol) if done else 0.0
         if rough:
             warn(
-                f"{name} ended at a KKT violation of {rough:.3g}: kernel values are so large that "
-                "rounding hides the minimum. Scale the columns, and look for odd values.",
+                f"{name} ended at a KKT violation of {rough:.3g}: kernel values are so large "
+                "that rounding hides the minimum. Scale the columns, and check for outliers.",
                 ConvergenceWarning,
             )
         return done
@@ -80,8 +80,8 @@ class Updater:
         Should no path begin there either, the batch solution stands until the next operation.
         """
         warn(
-            f"the path broke down during {name} ({error}); trained again from its last state, by "
-            f"batch training. Scaling the columns may prevent this.",
+            f"exact path following failed during {name} ({error}); batch training continued "
+            "from the last state. Scaling the columns may prevent this.",
             ConvergenceWarning,
         )
         signs = path.last_signs()
@@ -111,7 +111,7 @@ class Updater:
         return found
 
     def search_near_newest(self, path, n_neighbors):
-        """The ``Search`` of signs around the newest row; the path goes on from better ones."""
+        """The ``Search`` of signs around the newest row; the path continues from better ones."""
         places = path.rows.places
         gram = make_gram(
             path.kernel, path.state.kernel_rows(places), dtype=np.float64,

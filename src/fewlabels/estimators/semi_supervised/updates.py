@@ -26,20 +26,19 @@ from .consolidation import Consolidation, cheap_strategies, read_strategies
 from .updater import Updater
 
 _NO_CLASSES = (
-    "A stream can begin before both classes have a label: pass classes=[...] to the first "
-    "partial_fit."
+    "To start before every class has a label, pass classes=[...] to the first partial_fit."
 )
 
 
 def _of_stream(name):
-    """An attribute that only a machine with a stream has."""
+    """An attribute that only a model with a stream has."""
 
     @consistent
     def value(machine):
         if machine._stream is None:
             raise AttributeError(
-                f"this {type(machine).__name__} has no stream: fit it on rows of weight > 0, with "
-                "a kernel that is not precomputed, or call partial_fit."
+                f"this {type(machine).__name__} can't be updated; fit it on rows with weights > "
+                "0 and a kernel that isn't precomputed, or call partial_fit."
             )
         return getattr(machine._stream, name)
 
@@ -71,7 +70,7 @@ class UpdatableS3VM(TwoClassMachine):
     def partial_fit(self, X, y=None, classes=None, sample_weight=None) -> Self:
         """Add rows, labelled or not, and follow the minimum to where it moves.
 
-        The first call on a new machine starts a stream: it fixes ``gamma_`` and, under the
+        The first call on a new model starts a stream: it fixes ``gamma_`` and, under the
         linear kernel, the centre. Until both classes have a label, rows are kept and f is
         constant: the sign of the only class labelled, 0 without labels. Once they have,
         the rows so far are trained on as by ``fit``. Of several classes, each so begins with its
@@ -84,8 +83,8 @@ class UpdatableS3VM(TwoClassMachine):
         y : array-like of shape (n_samples,), default=None
             As in ``fit``; None when all rows are unlabelled.
         classes : array-like of shape (n_classes,), default=None
-            All classes; needed by the first call on a new machine when y does not have them. Later
-            calls may add classes: their machines begin on all rows, once they have a label.
+            All classes; needed by the first call on a new model when y does not have them. Later
+            calls may add classes: their models begin on all rows, once they have a label.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights, > 0; under the balancing constraint equal over all unlabelled rows.
         """
@@ -133,14 +132,14 @@ class UpdatableS3VM(TwoClassMachine):
 
     @one_at_a_time
     def reprice(self, C=None, C_star=None) -> Self:
-        """Move prices steadily to other values, and follow the minimum: a regularisation path.
+        """Move costs steadily to other values, and follow the minimum: a regularisation path.
 
         Parameters
         ----------
         C : float or None, default=None
-            New price of labelled rows, > 0; None leaves it.
+            New cost of labelled rows, > 0; None leaves it.
         C_star : float or None, default=None
-            New price of unlabelled rows, >= 0; None leaves it.
+            New cost of unlabelled rows, >= 0; None leaves it.
         """
         stream = self._ready_stream()
         C = self.C if C is None else C
@@ -168,7 +167,9 @@ class UpdatableS3VM(TwoClassMachine):
         """
         stream = self._ready_stream()
         if not isinstance(n_features, Integral):
-            raise ValueError(f"n_features={n_features!r} is no number of features; pass an int.")
+            raise ValueError(
+                f"n_features={n_features!r} is not a number of features; pass an int."
+            )
         if n_features < self.n_features_in_ or hasattr(self, "feature_names_in_"):
             raise ValueError(
                 f"widen({n_features}) is not possible for rows of {self.n_features_in_} features"
@@ -187,7 +188,7 @@ class UpdatableS3VM(TwoClassMachine):
         """Look for a better minimum of (1) in several ways, and keep the best.
 
         Where the kernel has a graph ("manifold") and rows have come or gone since it was formed,
-        the graph becomes that of the rows that there are now, and the machine is trained on all of
+        the graph becomes that of the rows that there are now, and the model is trained on all of
         them under that kernel first; ``gamma_`` stays. Values of (1) under two kernels are not
         compared.
 
@@ -195,7 +196,7 @@ class UpdatableS3VM(TwoClassMachine):
         ----------
         strategies : sequence of str or None, default=None
             "anneal" lets C* go down to an eighth of its value and back, along the exact path from
-            where the machine stands: what costs least. The others train on all rows from scratch:
+            from the current state: what costs least. The others train on all rows from scratch:
             "batch" as ``fit`` does. "one-sided" begins where all unlabelled rows are on the side
             of the more frequent label, at full C*. "C_star" lets C* grow from ``C_star / 512`` to
             its value along the exact path: some steps per row. "row-by-row" is the procedure of
@@ -207,7 +208,7 @@ class UpdatableS3VM(TwoClassMachine):
         -------
         bool
             Whether a better minimum than the present one was found, and has replaced it, or the
-            graph was formed anew.
+            graph was formed again.
         """
         stream = self._ready_stream()
         strategies = read_strategies(strategies, self.solver, len(stream))
@@ -311,7 +312,7 @@ class UpdatableS3VM(TwoClassMachine):
         return stream
 
     def _open_stream(self, name, stream):
-        """Hold the rows of a machine that has no solution yet, and follow them."""
+        """Hold the rows of a model that has no solution yet, and follow them."""
         self._hold(stream)
         self._late, self._sample, self._kept = Late(), None, None
         self._offset = None
@@ -334,11 +335,11 @@ class UpdatableS3VM(TwoClassMachine):
         return self._stream
 
     def _add_by_branching(self, stream, X, label, weight):
-        """Add rows one by one; after each, search the signs around it."""
+        """Add rows one at a time; after each, search the signs around it."""
         if self.max_steps is not None:
             raise ValueError(
-                f"max_steps={self.max_steps} cuts the path short, and branch and bound begins at "
-                "its end; set max_steps=None."
+                f"branch and bound needs the complete path, but max_steps={self.max_steps} "
+                "limits it; set max_steps=None."
             )
         stream.check_new(label, weight)
         self._follow("resume", stream)
@@ -374,7 +375,9 @@ class UpdatableS3VM(TwoClassMachine):
 
     @property
     def duality_gap_(self):
-        raise AttributeError(f"{type(self).__name__} has no duality gap: (1) is not convex.")
+        raise AttributeError(
+            f"{type(self).__name__} has no duality gap, because the problem is not convex."
+        )
 
     @property
     @consistent
@@ -386,7 +389,9 @@ class UpdatableS3VM(TwoClassMachine):
     def training_decisions_(self):
         check_is_fitted(self)
         if self._stream is None:
-            raise AttributeError("training_decisions_ needs the training rows, which are gone.")
+            raise AttributeError(
+                "training_decisions_ needs the training rows, which were released."
+            )
         f = self._certifier().decisions_at(self._stream)
         ahead = np.isnan(f).reshape(len(f), -1).any(axis=1)  # the path has yet to reach them
         if ahead.any():
@@ -418,7 +423,7 @@ class UpdatableS3VM(TwoClassMachine):
         bound = self._record.bound
         if bound is None or np.isnan(bound).any():
             raise AttributeError(
-                "optimality_gap_ is known after fit or consolidate with "
+                "optimality_gap_ is available after fit or consolidate with "
                 "solver='branch-and-bound', until rows or labels change."
             )
         gap = self.objective_ - bound

@@ -58,7 +58,7 @@ class RowMap:
 
     @classmethod
     def restored(cls, kernel, center, dtype):
-        """The map of a fitted machine, from what it keeps."""
+        """The map of a fitted model, from what it keeps."""
         row_map = cls.__new__(cls)
         row_map.kernel = kernel
         row_map.kind, row_map.degree = int(kernel.map), kernel.degree

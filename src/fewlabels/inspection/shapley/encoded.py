@@ -15,7 +15,7 @@ _SAME = 1e-9
 def sources(steps, rows, background):
     """Input column that each encoded column depends on; None where that is not one.
 
-    Found by trial: the input columns are moved between rows, one by one, and the encoded
+    Found by trial: the input columns are moved between rows, one at a time, and the encoded
     columns that change are seen. The finding is checked on rows mixed at random.
     """
     together = stacked(rows, background)

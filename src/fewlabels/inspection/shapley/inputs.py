@@ -10,7 +10,7 @@ from sklearn.utils import check_array, check_random_state
 def as_rows(X, what, missing=False):
     """A DataFrame, a dense array or a CSR array of at least one row.
 
-    ``missing`` tells whether arrays may have missing numbers.
+    ``missing`` says whether arrays may have missing numbers.
     """
     if hasattr(X, "to_pandas"):
         X = X.to_pandas()
@@ -86,7 +86,7 @@ def drawn(background, size, random_state):
 
 
 def held_rows(machine):
-    """Training rows that count, as the machine holds them; None where it holds none."""
+    """Training rows that count, as the model holds them; None where it holds none."""
     rows = getattr(machine, "training_rows_", None)
     if rows is None:
         return None
@@ -94,7 +94,7 @@ def held_rows(machine):
 
 
 def unwrapped(model):
-    """Steps before the machine (None without any), and the machine; searches are opened."""
+    """Steps before the model (None without any), and the model; searches are opened."""
     model = getattr(model, "best_estimator_", model)
     if not isinstance(model, Pipeline):
         return None, model

@@ -39,7 +39,7 @@ class Columnwise(NamedTuple):
 
 
 def terms_of(function):
-    """A function that a machine has learnt as a sum of terms, up to a constant.
+    """A function that a model has learned as a sum of terms, up to a constant.
 
     None where it has no exact rule here.
     """

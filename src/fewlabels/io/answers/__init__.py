@@ -1,1 +1,1 @@
-"""Labels that people gave, in a file beside their data: what ``fewlabels label`` writes."""
+"""Labels that people gave, in a file next to their data: what ``fewlabels label`` writes."""

@@ -35,6 +35,6 @@ class LabelColumn:
         """Refuse labels of another table."""
         if not self._used:
             raise UserError(
-                f"No label of {self._file.path} belongs to a row of {self._table}; give the file "
+                f"No label of {self._file.path} belongs to a row of {self._table}; pass the file "
                 f"that was labelled, '{self._file.about.get('data')}'."
             )

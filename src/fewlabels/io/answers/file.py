@@ -35,7 +35,7 @@ class Answer(NamedTuple):
     """What somebody said of a row; ``number`` is its place in the file, from 1.
 
     ``id`` is the answer's own, so that one sent twice counts once; ``row`` is where the row stood
-    (from 0), ``asked`` why it was asked; an undo says the number that it ``undoes``.
+    (from 0), ``asked`` why it was queried; an undo says the number that it ``undoes``.
     """
 
     id: str
@@ -67,7 +67,7 @@ class AnswerFile:
         new = not self.path.exists()
         if new and about is None:
             raise UserError(
-                f"The file of labels {path} does not exist; 'fewlabels label' makes it."
+                f"The label file {path} doesn't exist; create it with 'fewlabels label'."
             )
         with self._readable():
             if about is not None:
@@ -111,15 +111,15 @@ class AnswerFile:
         # A view may never end, and a trigger does what its author wanted; no such file has any.
         programs = "SELECT count(*) FROM sqlite_master WHERE type IN ('view', 'trigger')"
         if self._db.execute(programs).fetchone() != (0,):
-            raise UserError(f"{self.path} is no file of labels; name another one with --labels.")
+            raise UserError(f"{self.path} is not a label file; pass another one as --labels.")
         (application,) = self._db.execute("PRAGMA application_id").fetchone()
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         if application != _APPLICATION:
-            raise UserError(f"{self.path} is no file of labels; name another one with --labels.")
+            raise UserError(f"{self.path} is not a label file; pass another one as --labels.")
         if version > _VERSION:
             raise UserError(
-                f"{self.path} was written by a newer fewlabels (format {version}, this one knows "
-                f"{_VERSION}); install that one."
+                f"{self.path} was written by a newer fewlabels (format {version}; this one reads "
+                f"{_VERSION}); update fewlabels."
             )
 
     def _read(self):
@@ -138,8 +138,8 @@ class AnswerFile:
             if "locked" not in str(error):
                 raise
             raise UserError(
-                f"{self.path} is being labelled by another 'fewlabels label' already; open the "
-                "address that it printed, or end it first."
+                f"{self.path} is already open in another 'fewlabels label'; use the address that "
+                "it printed, or stop it first."
             ) from None
         return lock
 
@@ -151,10 +151,10 @@ class AnswerFile:
         except sqlite3.Error as error:
             why = str(error)
             if "unable to open" in why or "readonly" in why:
-                why = "its folder or the file cannot be written to; name another with --labels"
+                why = "the file or its folder is not writable; pass another file as --labels"
             elif "not a database" in why or "malformed" in why:
-                why = "it is no file of labels, or it is damaged; name another with --labels"
-            raise UserError(f"{self.path} cannot be used: {why}.") from error
+                why = "it is not a label file, or it is damaged; pass another file as --labels"
+            raise UserError(f"{self.path} can't be used: {why}.") from error
 
     # -- adding -----------------------------------------------------------------------------------
 
@@ -176,7 +176,7 @@ class AnswerFile:
         except sqlite3.OperationalError as error:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
-            raise OSError(f"the answer could not be written to {self.path}: {error}") from error
+            raise OSError(f"the label could not be written to {self.path}: {error}") from error
         answer = answer._replace(number=cursor.lastrowid)
         self._numbers[answer.id] = len(self.answers)
         self.answers.append(answer)

@@ -18,7 +18,7 @@ def cells_of(column):
 
 
 class RowKeys:
-    """Keys of rows, piece by piece: equal rows are told apart by their order.
+    """Keys of rows, piece by piece: equal rows are distinguished by their order.
 
     ``without`` is a column that has no part, as labels come and go.
     """

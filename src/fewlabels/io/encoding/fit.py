@@ -1,4 +1,4 @@
-"""The encoder of a table's columns, fitted to the rows a machine learns from."""
+"""The encoder of a table's columns, fitted to the rows a model learns from."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -65,7 +65,7 @@ def _make_encoder(schema, scale, gaps, weigh_rare):
 def unit_of(schema, rows):
     """Why numbers are better left as they are, see :func:`common_unit`; None if they are not.
 
-    Numbers beside columns of other kinds are scaled in any case.
+    Numbers next to columns of other kinds are scaled in any case.
     """
     if schema.layout != "table":
         return common_unit(rows)
@@ -77,9 +77,9 @@ def fit_encoder(schema, rows, source, scale="auto", weigh_rare=False):
     """The fitted encoder, the encoded rows, and the schema with its numbers of categories.
 
     Numbers are scaled, with "auto" unless they have a unit in common, see :func:`unit_of`.
-    Rows that no machine could learn from are refused. Texts together have the variance of all
+    Rows that no model could learn from are refused. Texts together have the variance of all
     other columns together, see :func:`weigh_texts`; ``weigh_rare``: rare categories and missing
-    numbers count less, as they should for machines of one class, see :mod:`.rare`.
+    numbers count less, as they should for models of one class, see :mod:`.rare`.
     """
     gaps = []
     if schema.missing == IMPUTE and schema.layout == "dense":
@@ -93,8 +93,8 @@ def fit_encoder(schema, rows, source, scale="auto", weigh_rare=False):
     dense = isinstance(X, np.ndarray)
     if not (np.ptp(X, axis=0) if dense else (X.max(axis=0) - X.min(axis=0)).data).any():
         raise UserError(
-            f"All columns of {source} are constant over the training rows, so there is nothing to "
-            "learn; check the file, or the rows chosen with --target."
+            f"All columns of {source} are constant in the training rows, so there is nothing to "
+            "learn; check the file, or the rows selected with --target."
         )
     words = {name: len(texts.words()) for name, texts in text_encoders(encoder, schema).items()}
     schema = schema.with_counts(known_categories(encoder, schema), words)
@@ -186,7 +186,7 @@ def feature_names(encoder, schema):
 
 
 def weigh_by_labels(encoder, schema, X, y, asked=()):
-    """The ``Weighing`` of columns by which rows held out are told apart best.
+    """The ``Weighing`` of columns by which rows held out are distinguished best.
 
     Blocks are numbers, categories, and each column of texts; those that hold a column ``asked``
     for by name are not left out. None where there is nothing to choose.

@@ -15,8 +15,8 @@ _ROWS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 class RareColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Multiply 0/1 columns by sqrt(10 p), at most 1, with p the share of ones.
 
-    A rare category, or a flag of missing numbers, would else make its row as odd as a number far
-    out, and a list of odd rows would hold nothing else. A category of at least a tenth of the rows
+    A rare category, or a flag of missing numbers, would otherwise look as unusual as an extreme
+    number and fill every list of anomalies. A category of at least a tenth of the rows
     keeps its weight. With ``either`` p is the share of zeros where these are rarer.
     """
 

@@ -46,6 +46,6 @@ def spelling_notes(table_values, schema):
     if not shown:
         return []
     return [
-        f"values that differ in capital letters or blanks only are taken as one: "
-        f"{', '.join(shown)}; --no-merge-case keeps them apart"
+        f"merged values that differ only in case or spaces: {', '.join(shown)}; --no-merge-case "
+        "keeps them separate"
     ]

@@ -1,4 +1,4 @@
-"""Numbers that stand beside a table, row by row, in a file of their own (``--features``)."""
+"""Numbers that are next to a table, row by row, in a file of their own (``--features``)."""
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +13,12 @@ _NAME = "features[{}]"
 
 
 def is_beside(name):
-    """Whether a column is one of those that stand beside the table."""
+    """Whether a column is one of those that are next to the table."""
     return name.startswith(_NAME[:9]) and name.endswith("]") and name[9:-1].isdigit()
 
 
 class Beside:
-    """The numbers beside a table; rows are taken in the order of the table.
+    """The numbers next to a table; rows are taken in the order of the table.
 
     ``features`` is an .npy file or an array, ``table`` the name of the table for messages.
     """
@@ -30,7 +30,10 @@ class Beside:
         if isinstance(source, np.ndarray):
             self._X = read_arrays(InMemory("matrix", source), "matrix").X
         elif input_format(source) != "npy":
-            raise UserError(f"--features takes an .npy file, and {features} is none; save it so.")
+            raise UserError(
+                f"--features needs an .npy file, and {features} isn't one; save it with "
+                "numpy.save."
+            )
         else:
             self._X = read_arrays(source, "npy").X
 
@@ -59,6 +62,6 @@ class Beside:
 
     def _refuse(self, n_rows):
         raise UserError(
-            f"{self._name} has {plural(len(self._X), 'row')} but {self._table} has {n_rows}; give "
-            "one row of numbers for each row of the table, in the same order."
+            f"{self._name} has {plural(len(self._X), 'row')} but {self._table} has {n_rows}; it "
+            "needs one row of numbers per table row, in the same order."
         )

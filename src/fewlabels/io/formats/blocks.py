@@ -17,7 +17,7 @@ _LONGEST_ROW = 1 << 28
 def blocks(path, encoding, row_end, part=None):
     """The text of a file, as UTF-8, in blocks of whole rows, and how much of it was read.
 
-    ``row_end`` tells how many bytes of a block are whole rows; a ``part`` is from one byte of a
+    ``row_end`` says how many bytes of a block are whole rows; a ``part`` is from one byte of a
     file of UTF-8 to before another.
     """
     found = located_blocks(path, encoding, row_end, part)
@@ -46,8 +46,8 @@ def located_blocks(path, encoding, row_end, part=None):
             end = row_end(block)
             if not end and len(block) > _LONGEST_ROW:
                 raise UserError(
-                    f"{path} has a row of more than {_LONGEST_ROW >> 20} MB; close the quote that "
-                    "was left open, or give a table of shorter rows."
+                    f"{path} has a row of more than {_LONGEST_ROW >> 20} MB; close an open "
+                    "quote, or shorten the rows."
                 )
             block, rest = block[:end], block[end:]
             if block:

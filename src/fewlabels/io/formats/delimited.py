@@ -1,6 +1,6 @@
 """Delimited text in blocks of whole rows.
 
-A table that only gets columns added needs no cell written anew: rows are passed on byte for byte,
+A table that only gets columns added needs no cell written again: rows are passed on byte for byte,
 and nothing is parsed but what the model takes.
 """
 
@@ -31,17 +31,17 @@ def names(source):
         return [f"column_{k + 1}" for k in range(len(found))]
     if len(found) == 1 and source.reading.sep is not None and (others := separators_in(found[0])):
         raise UserError(
-            f"{source} seems to be separated by {separator_words(others[0])} and not as --sep "
-            "says; leave the option out."
+            f"{source} seems to be separated by {separator_words(others[0])}, not as set with "
+            "--sep; omit the option."
         )
     if not found:
         needs = "a row of column names and rows of data"
-        raise UserError(f"{source} cannot be read: it has no rows; it needs {needs}.")
+        raise UserError(f"{source} can't be read: it has no rows; it needs {needs}.")
     return found
 
 
 def pieces(source, names, rows, types):
-    """Tables of whole rows, the rows as they stand in the file, and how much of it was read.
+    """Tables of whole rows, the rows as they are in the file, and how much of it was read.
 
     Arrow's streaming reader would read ahead, the whole file if the consumer is slow.
     """

@@ -94,8 +94,8 @@ def _opened(source):
             yield connection, table_of(source, known), run
     except duckdb.PermissionException as error:
         raise UserError(
-            f"{source} is a view that reads other files, which is not allowed; name a table, or "
+            f"{source} is a view that reads other files, which is not allowed; pass a table, or "
             "export the view to a file."
         ) from error
     except duckdb.Error as error:
-        raise UserError(f"{source} cannot be read: {str(error).splitlines()[0]}.") from error
+        raise UserError(f"{source} can't be read: {str(error).splitlines()[0]}.") from error

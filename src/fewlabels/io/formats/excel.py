@@ -70,15 +70,15 @@ def _sheet(source):
         raise
     except Exception as error:  # many, depending on what is damaged
         raise UserError(
-            f"{source} cannot be read: it is no .xlsx file, or it is damaged; save it anew, or as "
-            ".csv."
+            f"{source} can't be read: it isn't an .xlsx file, or it is damaged; save it again, "
+            "or as .csv."
         ) from error
     others = [name for name in sheets if name != first]
     remark = ""
     if others and not source.table:
         remark = (
-            f"the sheet {quoted(first)} of {source} was read; {source}::{others[0]} names another "
-            f"({listing(others)})"
+            f"reading the sheet {quoted(first)} of {source}; select another with "
+            f"{source}::{others[0]} ({listing(others)})"
         )
     return _Sheet(*_named(rows, source), remark)
 
@@ -89,7 +89,7 @@ def _named(rows, source):
     rows = [(*row[:width], *[None] * (width - len(row))) for row in rows]
     if not rows:
         needs = "a row of column names and rows of data"
-        raise UserError(f"{source} cannot be read: it has no rows; it needs {needs}.")
+        raise UserError(f"{source} can't be read: it has no rows; it needs {needs}.")
     if source.reading.header is False:
         return [f"column_{k + 1}" for k in range(width)], rows
     return [_text(value) or "" for value in rows[0]], rows[1:]
@@ -112,13 +112,13 @@ def _check_rows(source, archive):
 def _check_count(source, n_rows):
     if n_rows > _MOST_ROWS:
         raise UserError(
-            f"{source} has more than {_MOST_ROWS:,} rows, which no sheet of Excel has; save it "
-            "as .csv or .parquet."
+            f"{source} has more than {_MOST_ROWS:,} rows, more than an Excel sheet can have; "
+            "save it as .csv or .parquet."
         )
 
 
 def _rows(source, sheet):
-    """Rows that are not empty. One cell, or a row's number, can stand for millions of cells."""
+    """Rows that are not empty. One cell, or a row's number, can represent millions of cells."""
     rows, texts, width = [], 0, 0
     for k, row in enumerate(sheet.iter_rows(values_only=True)):
         _check_count(source, k + 1)

@@ -63,13 +63,13 @@ def _object(line, source, number):
     except (ValueError, RecursionError) as error:
         reason = getattr(error, "msg", "it is nested too deeply")
         raise UserError(
-            f"{source} cannot be read: row {number} is no JSON ({reason}); every line is an "
+            f"{source} can't be read: row {number} is not JSON ({reason}); every line must be an "
             'object such as {"a": 1, "b": "x"}.'
         ) from error
     if not isinstance(row, dict):
         raise UserError(
-            f"{source} cannot be read: row {number} is no object; every line is one, such as "
-            '{"a": 1, "b": "x"}.'
+            f"{source} can't be read: row {number} is not an object; every line must be one, "
+            'such as {"a": 1, "b": "x"}.'
         )
     return row
 

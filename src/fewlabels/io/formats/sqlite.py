@@ -74,7 +74,7 @@ def _opened(source):
             connection.set_authorizer(_is_allowed)
             yield connection, run
     except sqlite3.Error as error:
-        raise UserError(f"{source} cannot be read: {error}.") from error
+        raise UserError(f"{source} can't be read: {error}.") from error
 
 
 def _is_allowed(action, first, second, database, view):

@@ -7,20 +7,20 @@ recognised before anything in it is interpreted, and looking at a model needs no
 
 Formats. Files are written in the lowest one of 5 and 6 that can hold them, and all are read:
 
-1. machines of one class (``svdd``, ``one-class``);
+1. models of one class (``svdd``, ``one-class``);
 2. also ``pusvm``, with positive class, mark and counts of the rows, and the class prior
    under ``training``;
 3. also ``pu-ensemble`` and ``s3vm``, the latter with its two classes; and models that hold
    their training rows, so that rows can be added (``rows_held`` under ``training``);
 4. also models that fill in missing numbers (``missing`` under ``schema``) and columns of dates
    (their ``kind``), taken as days since 1970;
-5. a machine is its parameters and what its fit has left: values of ``fewlabels.fitted`` (the
+5. a model is its parameters and what its fit has left: values of ``fewlabels.fitted`` (the
    function with its kernel, calibration, curve) and the stream of its rows, if these are held.
    In files of formats 1 to 4 it is single attributes, which ``estimators/earlier.py`` turns into
    these values;
-6. also ``svdd-ensemble``, machines of ``fewlabels.baselines``, and ``s3vm`` of more than two
+6. also ``svdd-ensemble``, models of ``fewlabels.baselines``, and ``s3vm`` of more than two
    classes; columns of texts (their ``kind``, and how many ``words`` are known), whose words travel
-   in the encoder; truth values in words (their ``kind``); and, for machines of one class, 0/1
+   in the encoder; truth values in words (their ``kind``); and, for models of one class, 0/1
    columns that are weighed by how rare they are.
 
 Keys that readers do not know they pass over, so new ones need no new format. One is ``digest``,
@@ -80,9 +80,9 @@ def _is_new(machine, schema, training):
 
 
 def save_model(path, pipeline, metadata):
-    """Write a fitted encoder and machine; the file appears whole or not at all.
+    """Write a fitted encoder and model; the file appears whole or not at all.
 
-    The machine's rows are held where ``metadata``, from :func:`describe`, says so.
+    The model's rows are held where ``metadata``, from :func:`describe`, says so.
     """
     require("saving a model file", "skops")
     import skops.io
@@ -110,9 +110,7 @@ def _digest(archive):
 def _to_save(machine, keep_rows):
     machine = copy.copy(machine)  # which no other thread updates
     if not getattr(machine, "is_caught_up_", True):
-        raise ValueError(
-            "a machine cannot be written while an operation is on its way; call resume() first."
-        )
+        raise ValueError("a model with an unfinished update can't be saved; call resume() first.")
     if not keep_rows and getattr(machine, "holds_rows_", False):
         machine.release_rows()
     if hasattr(machine, "tuning_"):  # files hold what their metadata says of a search
@@ -189,8 +187,8 @@ def load_model(path):
         foreign = sorted(set(skops.io.get_untrusted_types(data=data)) - set(trusted))
         if foreign:
             raise UserError(
-                f"{path} holds types that no fewlabels model has ({listing(foreign)}), so it is "
-                "not loaded; do not trust this file."
+                f"{path} contains types that no fewlabels model has ({listing(foreign)}), so it "
+                "was not loaded; don't trust this file."
             )
         with warnings.catch_warnings():
             warnings.simplefilter("error", ComplexWarning)
@@ -209,7 +207,7 @@ def load_model(path):
         if written == here:
             raise damaged_model(path) from error
         raise UserError(
-            f"{path} does not load with the versions here: it was written with {written}, and "
+            f"{path} can't be loaded with these versions: it was written with {written}, and "
             f"this is {here}; fit the model again."
         ) from error
     return pipeline, schema, metadata
@@ -252,13 +250,13 @@ def is_model(path):
 def damaged_model(path):
     """What to raise where a model file does not hold what it should."""
     return UserError(
-        f"The model file {path} is damaged or was cut short; fit the model again or fetch the "
-        "file anew."
+        f"The model file {path} is damaged or truncated; fit the model again, or copy the file "
+        "again."
     )
 
 
 def _no_model(path):
-    return UserError(f"{path} is not a fewlabels model; name a file that 'fewlabels fit' wrote.")
+    return UserError(f"{path} is not a fewlabels model; pass a file that 'fewlabels fit' wrote.")
 
 
 def _writer(metadata, name="fewlabels"):

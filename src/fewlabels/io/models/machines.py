@@ -1,4 +1,4 @@
-"""The machines that model files may hold. A new one is an entry here."""
+"""The models that model files may hold. A new one is an entry here."""
 
 import sys
 from importlib import import_module
@@ -11,7 +11,7 @@ _PARTS = ("baselines", "estimators", "fitted", "io.encoding", "kernels", "proble
 
 
 class Machine(NamedTuple):
-    """A machine by its name on the command line; models hold their rows where ``keeps_rows``.
+    """A model by its name on the command line; models hold their rows where ``keeps_rows``.
 
     ``learns_from`` is "normal" (rows of one class), "positive" (positive and unlabelled ones) or
     "classes" (two or more classes and unlabelled ones). ``is_baseline``: whether it is a simple
@@ -32,17 +32,13 @@ def _baseline(learns_from, title):
 
 
 MACHINES = {
-    "svdd": Machine("SVDD", "normal", "smallest ball around the rows (SVDD)"),
-    "svdd-ensemble": Machine(
-        "SVDDEnsemble", "normal", "bags of small balls around the rows (SVDD ensemble)"
-    ),
+    "svdd": Machine("SVDD", "normal", "support vector data description (SVDD)"),
+    "svdd-ensemble": Machine("SVDDEnsemble", "normal", "ensemble of small SVDD models"),
     "one-class": Machine("OneClassSVM", "normal", "one-class support vector machine"),
     "pusvm": Machine(
         "PUSVM", "positive", "support vector machine for positive and unlabelled rows"
     ),
-    "pu-ensemble": Machine(
-        "PUEnsemble", "positive", "ensemble of machines for positive and unlabelled rows"
-    ),
+    "pu-ensemble": Machine("PUEnsemble", "positive", "ensemble for positive and unlabelled rows"),
     "s3vm": Machine("S3VM", "classes", "semi-supervised support vector machine", keeps_rows=True),
     "isolation-forest": _baseline("normal", "isolation forest"),
     "neighbours": _baseline("normal", "distance to the 10th neighbour"),
@@ -52,9 +48,9 @@ MACHINES = {
     "random-forest": _baseline("positive", "random forest, unlabelled as negative"),
     "pu-logistic": _baseline("positive", "logistic regression, unlabelled as negative"),
     "pu-svm": _baseline("positive", "SVM, unlabelled as negative"),
-    "logistic": _baseline("classes", "logistic regression, labels alone"),
-    "svm": _baseline("classes", "SVM, labels alone"),
-    "extra-trees": _baseline("classes", "extremely random trees, labels alone"),
+    "logistic": _baseline("classes", "logistic regression, labels only"),
+    "svm": _baseline("classes", "SVM, labels only"),
+    "extra-trees": _baseline("classes", "extremely random trees, labels only"),
     "self-training": _baseline("classes", "self-training"),
     "spreading": _baseline("classes", "label spreading, nearest neighbours"),
     "tuned-spreading": _baseline("classes", "label spreading, best of several graphs"),
@@ -69,7 +65,7 @@ def machines_from(*learns_from):
 
 
 def own_machines():
-    """Machines that are no simple methods."""
+    """Models that are no simple methods."""
     return [name for name, machine in MACHINES.items() if not machine.is_baseline]
 
 

@@ -30,8 +30,8 @@ class Chunk(NamedTuple):
     """Some rows of a file, ``share`` of which was read until then.
 
     ``rows`` are the ``complete`` ones as the model gets them, ``table`` the piece as it was read
-    (without columns for matrices). Where ``lines``, the rows as they stand in the file, were asked
-    for and can be told apart, it holds only the columns that the model takes.
+    (without columns for matrices). Where ``lines``, the rows as they are in the file, were asked
+    for and can be distinguished, it holds only the columns that the model takes.
     Numbers in ``odd`` columns are not written plainly.
     """
 
@@ -49,7 +49,7 @@ def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=Fa
 
     ``target`` is the column with labels (an array
     of an npz file, "y" of an svmlight file), refused as missing only if it is needed. With
-    ``lines`` rows of delimited text are wanted as they stand in the file, without the target.
+    ``lines`` rows of delimited text are wanted as they are in the file, without the target.
     """
     path, form = _as_fitted(path, schema)
     if rows is None:
@@ -80,7 +80,7 @@ def _table_chunks(path, form, schema, tally, rows, target, lines=False):
     if schema.layout != "table":
         raise UserError(
             f"The model was fitted to a matrix of {plural(schema.n_columns, 'column')} without "
-            f"names, but {path} is a table; give it as .npy, .npz or .svmlight."
+            f"names, but {path} is a table; pass a .npy, .npz or .svmlight file."
         )
     names = column_names(path, form)
     check_columns(names, schema, path)
@@ -122,7 +122,7 @@ def _look(path, form, schema, tally):
     remarks = [remark_on(path, form), notation_words(notations)]
     if bare:
         verb = "has" if len(bare) == 1 else "have"
-        remarks.append(f"{listing(bare)} of {path} {verb} no unit, so the model's is supposed")
+        remarks.append(f"{listing(bare)} of {path} {verb} no unit; assuming the model's unit")
     tally.remarks = [remark for remark in remarks if remark]
     return notations
 
@@ -130,8 +130,8 @@ def _look(path, form, schema, tally):
 def _array_chunks(path, form, schema, tally, rows, target):
     if schema.layout == "table":
         raise UserError(
-            f"The model was fitted to a table with named columns, but those of {path} have no "
-            "names; give it as .csv, .tsv or .parquet."
+            f"The model was fitted to a table with named columns, but {path} has no column "
+            "names; pass a .csv, .tsv or .parquet file."
         )
     done = 0
     with contextlib.closing(array_pieces(path, form, rows, schema)) as pieces:
@@ -140,7 +140,7 @@ def _array_chunks(path, form, schema, tally, rows, target):
             if X.shape[1] != schema.n_columns:
                 raise UserError(
                     f"{path} has {plural(X.shape[1], 'column')} but the model was fitted to "
-                    f"{schema.n_columns}; give the same columns in the same order."
+                    f"{schema.n_columns}; pass the same columns in the same order."
                 )
             name = _found(*target, data.labels, path)
             if data.is_sparse != (schema.layout == "sparse"):

@@ -69,7 +69,7 @@ def is_supported(kind):
 
 
 def trimmed(column):
-    """Texts without space around them, null for those that stand for a missing value."""
+    """Texts without space around them, null for those that represent a missing value."""
     column = pc.utf8_trim_whitespace(plain(column).cast(pa.large_string()))
     missing = pc.is_in(column, value_set=pa.array(MISSING, column.type))
     return pc.if_else(missing, pa.scalar(None, column.type), column)
@@ -130,7 +130,7 @@ def number_text(value):
 
 
 def blank(values):
-    """Which texts stand for a missing value."""
+    """Which texts represent a missing value."""
     return np.array([value.strip() in _MISSING_SET for value in values], dtype=bool)
 
 
@@ -254,9 +254,9 @@ def _stamps(cells, name, source):
     if not pc.all(good).as_py():
         place = good.index(False).as_py()
         raise UserError(
-            f"Column {quoted(name)} of {source} is to be taken as dates, but has "
-            f"{quoted(cells[place].as_py())}; write them as 2026-11-22 or 2026-11-22 13:45:00, or "
-            f"leave the column out with --drop {quoted(name)}."
+            f"Column {quoted(name)} of {source} is declared as dates, but has "
+            f"{quoted(cells[place].as_py())}; write them as 2026-11-22 or 2026-11-22 13:45:00, "
+            f"or drop the column with --drop {quoted(name)}."
         )
     # Time zones are converted, times without one are taken as they are.
     import pandas as pd
@@ -266,7 +266,7 @@ def _stamps(cells, name, source):
     wrong = stamps.isna() & texts.notna()
     if wrong.any():
         raise UserError(
-            f"Column {quoted(name)} of {source} has {quoted(texts[wrong].iloc[0])}, which cannot "
-            "be read as a date; correct it or leave it blank."
+            f"Column {quoted(name)} of {source} has {quoted(texts[wrong].iloc[0])}, which isn't "
+            "a date; correct it or leave it blank."
         )
     return pa.array(stamps)

@@ -1,4 +1,4 @@
-"""Dates as numbers and categories that can be learnt from (``--dates``)."""
+"""Dates as numbers and categories that can be learned from (``--dates``)."""
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +24,8 @@ def with_dates(table, names, source):
         cells = table.column(name)
         if is_supported(cells.type) and not is_text(cells.type):
             raise UserError(
-                f"Column {quoted(name)} of {source} holds {cells.type} values, which are no "
-                f"dates; leave out --dates {quoted(name)}."
+                f"Column {quoted(name)} of {source} holds {cells.type} values, not dates; omit "
+                f"--dates {quoted(name)}."
             )
         table = table.drop_columns([name])
         for part, values in _parts(days(cells, name, source)).items():

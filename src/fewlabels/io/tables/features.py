@@ -26,7 +26,7 @@ def table_schema(table, source, row_numbers, asked=None, kept=(), missing=REFUSE
         if not name.strip():
             raise UserError(
                 f"A column of {source} has no name (row numbers that pandas wrote?); name it, or "
-                f"leave it out with --drop {quoted(name)}."
+                f"drop it with --drop {quoted(name)}."
             )
         if name in kept and asked.get(name) != "text" and are_dates(cells):
             kind = "date"
@@ -95,10 +95,11 @@ def check_columns(names, schema, source):
         if not given:
             made = f", made as {quoted(schema.features)} was" if schema.features else ""
             raise UserError(
-                f"The model was fitted {fitted}, but {source} comes without; pass --features FILE,"
-                f" an .npy file with {plural(wanted, 'number')} for each row of {source}{made}."
+                f"The model was fitted {fitted}, but {source} comes without them; pass "
+                f"--features FILE, an .npy file with {plural(wanted, 'number')} for each row of "
+                f"{source}{made}."
             )
-        todo = "give as many" if wanted else "leave them out"
+        todo = "give as many" if wanted else "omit them"
         raise UserError(
             f"The model was fitted {fitted}, but {source} comes with {given} of these; {todo}."
         )
@@ -151,8 +152,8 @@ def _kind(cells, name, source, row_numbers, kept):
         raise UserError(
             f"Column {quoted(name)} of {source} mixes numbers and text: "
             f"{plural(seen.filled - bad.size, 'number')}, but row {row_numbers[bad[0]]} has "
-            f"{_told(cells, bad)}; {correct}, pass --categorical "
-            f"{quoted(name)}, or leave the column out with --drop {quoted(name)}."
+            f"{_told(cells, bad)}; {correct}, pass --categorical {quoted(name)}, or drop the "
+            f"column with --drop {quoted(name)}."
         )
     if seen.kind in ("text", "boolean") and are_truth_values(seen.values):
         return "boolean"
@@ -162,22 +163,22 @@ def _kind(cells, name, source, row_numbers, kept):
             return "text"
         raise UserError(
             f"Column {quoted(name)} of {source} has {len(seen.values)} different texts in "
-            f"{plural(seen.filled, 'row')}, so it looks like a name and not like a category; "
-            f"leave it out with --drop {quoted(name)}, or keep it with --categorical "
-            f"{quoted(name)} or --text {quoted(name)}."
+            f"{plural(seen.filled, 'row')}, so it looks like a name, not a category; drop it "
+            f"with --drop {quoted(name)}, or keep it with --categorical {quoted(name)} or --text "
+            f"{quoted(name)}."
         )
     return "number" if seen.kind == "number" else "category"
 
 
 def _blank(name, source):
-    return UserError(f"Column {quoted(name)} of {source} is blank; leave it out with --drop.")
+    return UserError(f"Column {quoted(name)} of {source} is blank; drop it with --drop.")
 
 
 def _check_type(kind, name, source):
     if not is_supported(kind):
         raise UserError(
             f"Column {quoted(name)} of {source} holds {kind} values, which are neither numbers "
-            f"nor categories; convert it, or leave it out with --drop {quoted(name)}."
+            f"nor categories; convert it, or drop it with --drop {quoted(name)}."
         )
 
 

@@ -15,7 +15,7 @@ class NewLabels:
 
     ``metadata`` is what the model says about itself; the names of the file and the column are for
     messages. ``more`` are classes that it does not have yet. Counts rows by class, those of
-    unknown class, and of classes not learnt from.
+    unknown class, and of classes not learned from.
     """
 
     def __init__(self, metadata, source, column, more=()):
@@ -37,9 +37,9 @@ class NewLabels:
         self.n_unlabeled = self.n_left_out = 0
 
     def read(self, values, complete, first_row):
-        """Which of the ``complete`` rows are learnt from, and their labels (None for one class).
+        """Which of the ``complete`` rows are learned from, and their labels (None for one class).
 
-        Without ``values`` rows are of unknown class, for machines of one class of that class.
+        Without ``values`` rows are of unknown class, for models of one class of that class.
         """
         if values is not None:
             label = self._coded(values, first_row)

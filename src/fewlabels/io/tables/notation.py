@@ -148,7 +148,7 @@ def check_unit(name, unit, notation, source):
         fitted = f"in {quoted(unit)}" if unit else "without a unit"
         raise UserError(
             f"Column {quoted(name)} of {source} is in {quoted(notation.unit)}, but the model was "
-            f"fitted to numbers {fitted}; convert it, or write the unit as in the training rows."
+            f"fitted to numbers {fitted}; convert it, or use the unit of the training rows."
         )
     return bool(unit) and not notation.unit
 

@@ -1,4 +1,4 @@
-"""Looking at a table: what its columns hold, and which ones nothing can be learnt from."""
+"""Looking at a table: what its columns hold, and which ones nothing can be learned from."""
 
 import re
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ _LETTERS, _UNSPACED = 0.5, 8
 _WRITTEN = re.compile(r"[$£€]? ?[-+]?(\d{1,3}([,.' ]\d{3})+|\d+)([.,]\d+)? ?[%$£€]?")
 _PLAIN = re.compile(r"[-+]?\d+(\.\d+)?")
 # Why whole numbers are categories.
-_NUMBERING = "its name says that it numbers things"
+_NUMBERING = "the name suggests a running number"
 # Why texts are learnt from, and why they are not.
 _SENTENCES, _DIFFERENT = "sentences", " different texts"
 _SHOWN_VALUES, _SHOWN_LENGTH = 3, 24
@@ -51,7 +51,7 @@ _SHOWN_VALUES, _SHOWN_LENGTH = 3, 24
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table that was learnt from.
+    """A column of the table that was learned from.
 
     ``kind`` is "number", "category", "boolean", "date", "text" or "left out", ``shown`` its
     range or most frequent values, ``note`` what the user should know (constant, counts the
@@ -70,7 +70,7 @@ class Seen(NamedTuple):
     """Different values of a column with the rows of each, and the number of blank cells.
 
     ``kind`` is "number", "text", "boolean", "date", "mixed" (some texts among numbers) or "other".
-    Numbers and typed dates are floats, others text; none stands for a missing value.
+    Numbers and typed dates are floats, others text; none means a missing value.
     """
 
     kind: str
@@ -100,7 +100,7 @@ class Verdict(NamedTuple):
 
 _AS_IT_IS = Verdict("", "")
 #: On a column that could be learnt from.
-UNHELPFUL = Verdict("left out", "held-out labels are told better without")
+UNHELPFUL = Verdict("left out", "held-out labels are predicted better without it")
 
 
 def judge_columns(table, training, kept=()):
@@ -140,14 +140,14 @@ def notes_on(verdicts):
     )
     notes = []
     if texts:
-        notes.append(f"taken as text: {', '.join(texts)}; --drop COLUMN leaves one out")
+        notes.append(f"taken as text: {', '.join(texts)}; --drop COLUMN drops one")
     if left:
         more = f" and {len(left) - 12} more" if len(left) > 12 else ""
         noun = "column" if len(left) == 1 else "columns"
         words = f"{', '.join(left[:12])}{more}"
         advice = "--keep COLUMN keeps one"
         if any(v.why.endswith(_DIFFERENT) and v.kind == "left out" for v in verdicts.values()):
-            advice += ", --text COLUMN learns from its words"
+            advice += ", --text COLUMN uses its words"
         notes.append(f"{noun} left out: {words}; {advice}")
     if taken:
         numbering = any(v == Verdict("category", _NUMBERING) for v in verdicts.values())
@@ -185,7 +185,7 @@ def _judge(name, seen, kind):
     why = _reason(name, seen, kind)
     if seen.kind == "text" and why != "constant" and written_for_people(seen.values):
         shown = quoted(seen.values[0], _SHOWN_LENGTH)
-        told = f"numbers such as {shown} that are not all written in one way"
+        told = f"numbers such as {shown} in mixed notations"
         return Verdict("left out" if why else "category", told)
     if why:
         return Verdict("text" if why == _SENTENCES else "left out", why)
@@ -196,7 +196,7 @@ def _judge(name, seen, kind):
 
 
 def _reason(name, seen, kind):
-    """Why nothing can be learnt from a column; None if something can."""
+    """Why nothing can be learned from a column; None if something can."""
     if not name.strip():
         return "no name; row numbers that pandas wrote?"
     if not seen.filled:
@@ -216,13 +216,13 @@ def _number_reason(name, seen):
         return None
     if len(values) < n:
         many = is_identifier_name(name) and len(values) > MANY_CATEGORIES
-        return "an identifier by its name" if many else None
+        return "an identifier, judging by its name" if many else None
     steps = np.diff(values)
     if (steps == steps[0]).all():
         return "counts the rows"
     spread = values[-1] - values[0] + 1.0
     if is_identifier_name(name) or n * (n - 1) / 2 > _EXPECTED_PAIRS * spread:
-        return "an identifier: another number in every row"
+        return "an identifier: a different number in every row"
     return None
 
 
@@ -235,14 +235,14 @@ def _text_reason(name, seen):
     if are_sentences(seen.values, _REPEATED if repeated else _SENTENCE):
         return _SENTENCES
     if everywhere:
-        return "an identifier: another text in every row"
+        return "an identifier: a different text in every row"
     if not repeated:
         return f"{different}{_DIFFERENT}"
-    return "an identifier by its name" if is_identifier_name(name) else None
+    return "an identifier, judging by its name" if is_identifier_name(name) else None
 
 
 def _why_text(name, seen):
-    """Why texts that are learnt from are no categories; None if they are."""
+    """Why texts that are learned from are no categories; None if they are."""
     n = len(seen.values)
     if seen.kind != "text" or _text_reason(name, seen) == _SENTENCES:
         return _SENTENCES if seen.kind == "text" else None

@@ -52,7 +52,7 @@ def column_names(path, form):
         names = reader.names(source)
     for beside in _beside(source):
         names = beside.names_after(names)
-    what = f"{len(names)} columns; a matrix as .npz or .svmlight takes less"
+    what = f"{len(names)} columns; a .npz or .svmlight matrix needs less"
     check_room(path, _PER_COLUMN * len(names), what)
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
@@ -92,7 +92,7 @@ def read_table(path, form):
         total += table.nbytes
         # What is to come is guessed from what was read, once that is enough to tell.
         expected = total / max(share, 1e-3) if total > _TELLING else total
-        check_room(path, _COPIES * expected, "read as a whole, with what learning needs beside it")
+        check_room(path, _COPIES * expected, "the whole table and the memory for training")
         tables.append(table)
     return pa.concat_tables(tables)
 
@@ -101,7 +101,7 @@ def iterate_tables(path, form, rows=None, types=None):
     """Pieces of at most ``rows`` rows, their lines, and how much of the file was read (0 to 1).
 
     Cells of delimited text are text. Where just the columns of ``types`` (name to Arrow type) are
-    asked for, lines are the rows as they stand in the file, each behind the line break before it;
+    requested, lines are the rows as they are in the file, each behind the line break before it;
     None (and all columns text) where it takes a parser to say where a row ends. All columns are
     text, too, where a cell does not fit its type.
     """
@@ -133,7 +133,7 @@ def iterate_tables(path, form, rows=None, types=None):
 
 
 def _beside(source):
-    """What stands beside the rows of a file: labels first, as they know rows by their cells."""
+    """What stands next to the rows of a file: labels first, as they know rows by their cells."""
     if not isinstance(source, Source):
         return []
     labels, features = _labels(source), source.reading.features
@@ -155,17 +155,17 @@ def readable(path):
         message = str(error).removeprefix("CSV parse error: ").strip().rstrip(".")
         encoding = getattr(error, "encoding", "utf-8" if "UTF8" in message else None)
         if encoding is not None:
-            told = "save it as UTF-8, or say what it is with --encoding"
+            told = "save it as UTF-8, or pass --encoding"
             message = f"its text is not {encoding.upper()}; {told}"
         elif "magic bytes" in message or "Parquet" in message:
-            message = "it is no Parquet file, or it was cut short"
+            message = "it isn't a Parquet file, or it is truncated"
         elif "Expected" in message:
             cut = message[:160].replace("\n", " ")
             message = f"{cut}; every row needs as many cells as there are column names"
-        raise UserError(f"{path} cannot be read: {message}.") from error
+        raise UserError(f"{path} can't be read: {message}.") from error
     except csv.Error as error:
-        raise UserError(f"{path} cannot be read: in its first row, {error}.") from error
+        raise UserError(f"{path} can't be read: in its first row, {error}.") from error
     except (EOFError, zlib.error) as error:
-        raise UserError(f"{path} cannot be read: it was cut short or is damaged.") from error
+        raise UserError(f"{path} can't be read: it is truncated or damaged.") from error
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror or error}.") from error
+        raise UserError(f"{path} can't be read: {error.strerror or error}.") from error

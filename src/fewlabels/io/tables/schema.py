@@ -33,7 +33,7 @@ class Schema:
     are known by their position. ``zero_based``: whether svmlight files count columns from 0.
     ``missing`` says whether the encoder fills in missing numbers or refuses them, ``header``
     whether a file of text had a row of names. Columns of ``dates`` are replaced by what they say.
-    ``features`` is the name of the file of numbers beside the table, if there was one.
+    ``features`` is the name of the file of numbers next to the table, if there was one.
     """
 
     layout: str

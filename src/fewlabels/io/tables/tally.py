@@ -58,7 +58,7 @@ class Tally:
         if self.missing and not self.skip_missing:
             raise UserError(
                 f"{self._found(self.missing, 'missing', self._first['missing'])}; fill them in, "
-                f"or pass {self.option} to leave out the rows that have them."
+                f"or pass {self.option} to skip these rows."
             )
         if self.infinite:
             found = self._found(self.infinite, "infinite or too large", self._first["infinite"])
@@ -81,19 +81,13 @@ def filled_words(filled):
 def unseen_words(unseen):
     """What to say of categories that the model does not know, by column."""
     counts = ", ".join(f"{count} in {quoted(name)}" for name, count in unseen.items())
-    return (
-        "some categories do not occur in the training rows and count as none of them (rows: "
-        f"{counts})"
-    )
+    return f"some categories don't occur in the training rows and are ignored (rows: {counts})"
 
 
 def wordless_words(wordless):
     """What to say of texts without a word that the model knows, by column."""
     counts = ", ".join(f"{count} in '{name}'" for name, count in wordless.items())
-    return (
-        "some texts hold no word that the model knows, so that they count as blank (rows: "
-        f"{counts})"
-    )
+    return f"some texts have no word from training and count as blank (rows: {counts})"
 
 
 def _shown(counts):

@@ -1,4 +1,4 @@
-"""What a column of labels says: which rows are learnt from, and as what."""
+"""What a column of labels says: which rows are learned from, and as what."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ class Labels:
 
     "1" and "1.0" are one value, and so are "No" and "no" where ``merge_case`` says so. ``index``
     is the position in ``names`` of each row's value, -1 for blank ones; ``mark`` counts as
-    blank beside those that are.
+    blank next to those that are.
     """
 
     column: str
@@ -65,7 +65,7 @@ class Labels:
 
 
 class Roles(NamedTuple):
-    """Training rows, labels of all rows for machines that take any, facts for the model.
+    """Training rows, labels of all rows for models that take any, facts for the model.
 
     ``needed`` are labels that must be among the training rows, and what they are called.
     """
@@ -119,7 +119,7 @@ def _refuse_cases(labels):
     for found in alike.values():
         if len(found) > 1:
             raise UserError(
-                f"{labels.where} has values that differ in capital letters or blanks only: "
+                f"{labels.where} has values that differ only in case or spaces: "
                 f"{' and '.join(found)}; pass --merge-case if they are one class, or "
                 "--no-merge-case if they are not."
             )
@@ -134,13 +134,13 @@ def normal_rows(labels, normal=None):
     """Choose the rows of one class; with one value only it need not be named."""
     if not labels.names:
         raise UserError(
-            f"{labels.where} is blank in every row; name the normal rows in it, or leave out "
-            "--target to train on all rows."
+            f"{labels.where} is blank in every row; label the normal rows, or omit --target to "
+            "train on all rows."
         )
     if normal is None and len(labels.names) > 1:
         raise UserError(
-            f"{labels.where} has {len(labels.names)} values: {labels.shown()}; say which one "
-            "is normal with --normal VALUE."
+            f"{labels.where} has {len(labels.names)} values: {labels.shown()}; pass the normal "
+            "one as --normal VALUE."
         )
     chosen = 0 if normal is None else labels.find(normal, "normal")
     notes = []
@@ -159,13 +159,10 @@ def normal_rows(labels, normal=None):
 def positive_rows(labels, positive=None):
     """Tell positive rows from unlabelled ones: a class and blanks, or two values.
 
-    The class need not be named beside blanks, nor with two numbers: the greater one is positive.
+    The class need not be named next to blanks, nor with two numbers: the greater one is positive.
     """
     if not labels.names:
-        raise UserError(
-            f"{labels.where} is blank in every row; name the rows in it that are known to be "
-            "positive."
-        )
+        raise UserError(f"{labels.where} is blank in every row; label the known positive rows.")
     chosen = _only_choice(labels) if positive is None else labels.find(positive, "positive")
     name = labels.names[chosen]
     marks = [other for k, other in enumerate(labels.names) if k != chosen]
@@ -173,16 +170,15 @@ def positive_rows(labels, positive=None):
         marks.append(labels.mark)
     if not marks:
         raise UserError(
-            f"{labels.where} is {quoted(name)} in every row, and a positive-unlabelled machine "
-            f"needs rows of unknown class; leave their target blank, or pass --machine svdd to "
-            "learn from one class."
+            f"{labels.where} is {quoted(name)} in every row, but a positive-unlabelled model "
+            "needs unlabelled rows; leave their target blank, or pass --machine svdd for a "
+            "one-class model."
         )
     if len(marks) > 1:
         blanks = f" and {labels.n_blank} blanks" if labels.n_blank else ""
         raise UserError(
-            f"{labels.where} has {labels.shown()}{blanks}, but beside {quoted(name)} there can be "
-            "one mark of unlabelled rows only; blank them all, and leave out rows that are known "
-            "to be negative."
+            f"{labels.where} has {labels.shown()}{blanks}, but only one other value can mark "
+            "unlabelled rows; make them all blank, and drop known negatives."
         )
     y = (labels.index == chosen).astype(np.int8)
     facts = {"positive": name, "unlabeled": marks[0]}
@@ -193,15 +189,15 @@ def class_rows(labels, of_pile="pu-ensemble"):
     """Tell the rows of classes 0, 1, ... from each other and from unlabelled ones, -1.
 
     Classes are in the order of their numbers, False before True, else in that of the alphabet.
-    One class and blanks are for the machine ``of_pile``.
+    One class and blanks are for the model ``of_pile``.
     """
     if len(labels.names) < 2:
         shown = f": {labels.shown()}" if labels.names else ""
         raise UserError(
             f"{labels.where} has {plural(len(labels.names), 'value')}{shown}, but a "
-            "semi-supervised machine tells two or more classes apart; name each in some rows and "
-            "leave it blank in the others, or say which value marks rows of unknown class with "
-            "--unlabeled VALUE."
+            "semi-supervised model needs two or more classes; label some rows of each class and "
+            "leave the others blank, or pass the value that marks unlabelled rows as --unlabeled "
+            "VALUE."
             + (f" One class and blanks are for --machine {of_pile}." if labels.names else "")
         )
     numbers = [_number(name) for name in labels.names]
@@ -217,7 +213,7 @@ def class_rows(labels, of_pile="pu-ensemble"):
 
 
 def greater_value(labels):
-    """Position of the greater of two numbers, or of True beside False; None for other texts."""
+    """Position of the greater of two numbers, or of True next to False; None for other texts."""
     if {value_key(name) for name in labels.names} == {"True", "False"}:
         return labels.names.index("True")
     values = [_number(name) for name in labels.names]
@@ -231,8 +227,8 @@ def _only_choice(labels):
     chosen = greater_value(labels) if len(labels.names) > 1 else 0
     if chosen is None:
         raise UserError(
-            f"{labels.where} has {len(labels.names)} values: {labels.shown()}; say which one is "
-            "positive with --positive VALUE."
+            f"{labels.where} has {len(labels.names)} values: {labels.shown()}; pass the positive "
+            "one as --positive VALUE."
         )
     name = labels.names[0]
     number = _number(name)
@@ -241,7 +237,7 @@ def _only_choice(labels):
         raise UserError(
             f"{labels.where} holds {quoted(name)} and blanks, and {quoted(name)} usually marks "
             f"negatives; pass --positive {name} if it is the class to look for, or --normal "
-            f"{name} to learn that class alone."
+            f"{name} to train on that class only."
         )
     return chosen
 

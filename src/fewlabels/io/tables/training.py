@@ -1,4 +1,4 @@
-"""From a file to the rows a machine is fitted to."""
+"""From a file to the rows a model is fitted to."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -34,7 +34,7 @@ _COMPARED = 20
 
 
 class TrainingRows(NamedTuple):
-    """What the encoder gets and its columns, and labels for machines that take any.
+    """What the encoder gets and its columns, and labels for models that take any.
 
     ``numbers`` are the rows' places in the file, from 1; ``profile`` says what the columns of the
     file hold and how they were taken (empty for matrices).
@@ -55,7 +55,7 @@ class TrainingFile:
     ``content`` are the columns to learn from, ``values`` the target as text, ``unlabeled`` its
     value that counts as blank, ``categorical``, ``keep`` and ``texts`` columns as
     :func:`fewlabels.fit_table` has them. ``notations`` say how numbers were written that are not
-    plain, by column; ``unhelpful`` are columns without which labels are told better.
+    plain, by column; ``unhelpful`` are columns without which labels are predicted better.
     """
 
     path: Path
@@ -120,13 +120,13 @@ class TrainingFile:
         if n_skipped:
             notes = [f"{plural(n_skipped, 'row')} with missing numbers not used", *notes]
         if tally.filled:
-            told = "and the machine is told where; --missing skip leaves such rows out"
+            told = "and marked with extra columns; --missing skip drops these rows"
             notes = [f"{filled_words(tally.filled)}, {told}", *notes]
         notes = [*self.remarks, *notes]
         names = self.content.column_names if isinstance(self.content, pa.Table) else []
         headless = isinstance(self.path, Source) and self.path.reading.header is False
         if not isinstance(self.path, InMemory) and not headless and _look_like_data(names):
-            told = "was taken for names of columns but looks like data; if it is, pass --no-header"
+            told = "is used as column names but looks like data; if it is data, pass --no-header"
             notes = [f"the first row ({listing(names, 3)}) {told}", *notes]
         y = None if roles.y is None else roles.y[roles.keep][complete]
         _check_enough(self.path, rows.shape[0], y, roles.needed)
@@ -157,8 +157,8 @@ def read_training(
         content = as_numbers(content, notations)
     elif drop or categorical or keep or text or dates:
         raise UserError(
-            f"--drop, --keep, --text, --dates and --categorical name columns, and those of {path} "
-            "have no names; use a table (.csv, .tsv or .parquet)."
+            f"--drop, --keep, --text, --dates and --categorical need column names, and {path} "
+            "has none; use a table (.csv, .tsv or .parquet)."
         )
     else:
         content, values = _read_arrays(path, form, target)
@@ -199,7 +199,7 @@ def rows_for(file, schema, rows):
 
 
 def _check_asked(asked, target):
-    """Refuse what is asked of one column in two ways."""
+    """Refuse what is queried of one column in two ways."""
     asked = {**asked, "--target": () if target is None else (target,)}
     for one, other in combinations(asked, 2):
         both = [name for name in asked["--text"] if name in asked[one] and name in asked[other]]
@@ -222,7 +222,7 @@ def _read_table(path, form, target, drop, others):
     left_out = {target, *drop}
     left = [name for name in table.column_names if name not in left_out]
     if not left:
-        raise UserError(f"{path} has no columns to learn from besides those left out.")
+        raise UserError(f"{path} has no columns left to learn from.")
     return table.select(left), None if target is None else text(table.column(target))
 
 
@@ -287,14 +287,15 @@ def _choose_table(file, keep, row_numbers, tally, missing):
     )
     if beside:
         shown = f"{len(beside)} columns of numbers"
-        profile.append(Column("features", "number", 0, len(beside), shown, "beside the table"))
+        note = "in addition to the table"
+        profile.append(Column("features", "number", 0, len(beside), shown, note))
     values = {c.name: see(used.column(c.name)).values for c in schema.columns if c.spellings}
     notes = notes_on(verdicts) + spelling_notes(values, schema)
     repeated = _repeated(without(used, beside))
     if repeated:
         pairs = ", ".join(f"{quoted(one)} repeats {quoted(other)}" for one, other in repeated[:5])
         more = f" and {len(repeated) - 5} more" if len(repeated) > 5 else ""
-        notes.append(f"columns that count twice: {pairs}{more}; --drop COLUMN leaves one out")
+        notes.append(f"duplicate columns: {pairs}{more}; --drop COLUMN drops one")
     return rows, complete, schema, notes, profile
 
 
@@ -315,9 +316,7 @@ def _repeated(table):
 def _choose_array(file, keep, row_numbers, tally, missing):
     data = file.content
     if not data.is_sparse:
-        check_room(
-            file.path, 3 * 8 * data.X.size, "its numbers and what learning needs beside them"
-        )
+        check_room(file.path, 3 * 8 * data.X.size, "its numbers and the memory for training")
     X = data.X if keep.all() else data.X[keep]
     layout, missing = ("sparse", REFUSE) if data.is_sparse else ("dense", missing)
     rows, complete = array_features(X, tally=tally, row_numbers=row_numbers, missing=missing)
@@ -331,8 +330,8 @@ def _choose_array(file, keep, row_numbers, tally, missing):
 def _check_enough(path, n_rows, y, needed):
     if n_rows < 2:
         raise UserError(
-            f"{path} gives {plural(n_rows, 'training row')} once the normal and complete ones are "
-            "chosen; at least 2 are needed."
+            f"{path} gives {plural(n_rows, 'training row')} after filtering; at least 2 are "
+            "needed."
         )
     for label, words in needed.items():
         if not np.any(y == label):

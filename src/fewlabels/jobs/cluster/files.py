@@ -31,7 +31,7 @@ def is_on_cluster(data, scheduler, workers):
 
 
 def files_of(data):
-    """The files that a name stands for: a pattern, a folder of Parquet files, or one file."""
+    """The files that a name means: a pattern, a folder of Parquet files, or one file."""
     if isinstance(data, InMemory):
         raise UserError(f"A cluster reads files, not {data}; omit scheduler and workers.")
     for option in ("features", "labels"):
@@ -74,7 +74,7 @@ def parts_of(files, client):
 
 @contextlib.contextmanager
 def cluster_of(scheduler, workers):
-    """A client of the cluster at an address, or of one on this machine for the time being."""
+    """A client of the cluster at an address, or of one on this computer for the time being."""
     if scheduler is not None and workers is not None:
         raise UserError(
             "--scheduler uses an existing cluster and --workers starts a local one; pass one of "

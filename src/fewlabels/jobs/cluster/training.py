@@ -1,4 +1,4 @@
-"""Learning from files on a cluster: settings from a sample, the machine from all rows."""
+"""Learning from files on a cluster: settings from a sample, the model from all rows."""
 
 import contextlib
 from collections import Counter
@@ -89,7 +89,7 @@ def draw(file, seed, target, mark):
 
 
 def _fitted(client, files, training, estimator, values, request, model, observer):
-    """The training with a machine that has learnt from all rows, how many, and their counts."""
+    """The training with a model that has learned from all rows, how many, and their counts."""
     from dask import delayed
 
     import fewlabels.dask as machines

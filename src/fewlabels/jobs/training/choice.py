@@ -1,4 +1,4 @@
-"""Which machine, from what the labels of a file say."""
+"""Which model, from what the labels of a file say."""
 
 from typing import NamedTuple
 
@@ -34,7 +34,7 @@ _COUNTED = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "
 
 
 class Choice(NamedTuple):
-    """A machine and why it is this one."""
+    """A model and why it is this one."""
 
     machine: str
     why: str
@@ -88,10 +88,10 @@ def choose_machine(
     labels, *, n_rows=_FEWEST, machine=None, normal=None, positive=None, clean=None, given=(),
     rows=None, time_budget=0.0,
 ):  # fmt: skip
-    """Choose a machine: as the user said, else as the labels (None without a target) say.
+    """Choose a model: as the user said, else as the labels (None without a target) say.
 
     Which one for rows of one class: by what is known of them, and by the settings ``given``. Which
-    one for positives and a pile: by its seconds, and whether the model shall hold its ``rows``.
+    one for positive and unlabelled rows: by its seconds, and whether the model holds its ``rows``.
     """
     if machine is not None:
         return Choice(machine, "set with --machine")
@@ -162,7 +162,7 @@ def _of_positive(why, labels, positive, given, rows, time_budget):
 
 
 def choose_roles(file, machine, normal=None, positive=None):
-    """Which rows of the file the machine learns from, and as what."""
+    """Which rows of the file the model learns from, and as what."""
     # The command line reads this file for its options, and takes no time for numpy.
     from ...io.tables import target as rows_of
 

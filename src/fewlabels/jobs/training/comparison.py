@@ -19,10 +19,10 @@ def too_short(seconds, of_a_fit):
 
 
 def compare(estimator, X, y, *, others, classes, seconds, seed, observer):
-    """Compare a machine, with its settings, with other methods; and what the user should know.
+    """Compare a model, with its settings, with other methods; and what the user should know.
 
-    ``others`` are rows known to be of other classes, for machines of one class; ``classes`` the
-    names of the classes that labels 0, 1, ... stand for.
+    ``others`` are rows known to be of other classes, for models of one class; ``classes`` the
+    names of the classes that labels 0, 1, ... represent.
     """
     from ...model_selection import compare_with_baselines
 
@@ -60,7 +60,7 @@ def comparison_facts(comparison, instead=None):
 
 
 def rows_of_others(file, roles):
-    """Positions of rows of classes that a machine of one class does not learn from."""
+    """Positions of rows of classes that a model of one class does not learn from."""
     if roles.y is not None or file.labels is None:
         return np.empty(0, np.intp)
     return np.flatnonzero(~roles.keep & (file.labels.index >= 0))

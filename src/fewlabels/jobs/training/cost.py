@@ -33,7 +33,7 @@ class Cost(NamedTuple):
 
 
 def expected_cost(estimator, X, n_rows):
-    """The ``Cost`` of fitting a machine of one class to so many rows such as a sample X.
+    """The ``Cost`` of fitting a model of one class to so many rows such as a sample X.
 
     Support vectors grow by a power of the number of rows, which two fits tell; the time is that of
     the kernel values between them and all rows.

@@ -1,4 +1,4 @@
-"""Which model is delivered: the machine that was fitted, or a method that is clearly better."""
+"""Which model is delivered: the model that was fitted, or a method that is clearly better."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ _TAKEN = {"prior": "positive", "target_fpr": "normal"}
 
 
 class Delivered(NamedTuple):
-    """A method that takes the place of the machine: fitted, with its choice and settings.
+    """A method that takes the place of the model: fitted, with its choice and settings.
 
     ``facts`` are what the model file says of it.
     """
@@ -32,9 +32,9 @@ class Delivered(NamedTuple):
 
 
 def why_kept(request, machine, switch):
-    """Why the machine is delivered in any case, in words; empty where a better one may be.
+    """Why the model is delivered in any case, in words; empty where a better one may be.
 
-    ``switch``: whether other machines than ours can be delivered at all.
+    ``switch``: whether other models than ours can be delivered at all.
     """
     if request.machine is not None:
         return f"{machine} is kept because of --machine"
@@ -51,7 +51,7 @@ def why_kept(request, machine, switch):
 
 
 def instead_of(kept, method):
-    """How to have a method although the machine was ``kept``."""
+    """How to have a method although the model was ``kept``."""
     title = MACHINES[method.machine].title
     settings = "".join(
         f" {option(name)} {value}" for name, value in method.settings.items() if name != "gamma"

@@ -14,9 +14,9 @@ _COUNTED_ROWS = 20_000
 
 
 def figures_of(machine, estimator, X, labeled, counted=None):
-    """Figures of a machine fitted to ``X``, plain values; ``labeled`` counts labels by class.
+    """Figures of a model fitted to ``X``, plain values; ``labeled`` counts labels by class.
 
-    ``counted`` are rows that have or are given a class, where the machine holds none of them.
+    ``counted`` are rows that have or are given a class, where the model holds none of them.
     """
     history = getattr(estimator, "history_", [])
     support = getattr(estimator, "support_", None)
@@ -35,7 +35,7 @@ def figures_of(machine, estimator, X, labeled, counted=None):
 
 
 def _total(value, of):
-    """Of the machines of several classes one number."""
+    """Of the models of several classes one number."""
     return of(value) if isinstance(value, np.ndarray) else value
 
 
@@ -58,7 +58,7 @@ def count_labels(facts, y):
 def count_answers(predicted, y, machine):
     """Rows with a label, and rows that have or are given one, of every class by its number.
 
-    ``predicted`` are the classes that the machine gives, as numbers.
+    ``predicted`` are the classes that the model gives, as numbers.
     """
     predicted, y = np.asarray(predicted).astype(np.intp), np.asarray(y).astype(np.intp)
     labeled = y > (0 if MACHINES[machine].learns_from == "positive" else -1)

@@ -1,4 +1,4 @@
-"""Running a machine: search for its settings, fit, probabilities; and what it warned of."""
+"""Running a model: search for its settings, fit, probabilities; and what it warned of."""
 
 import contextlib
 import inspect
@@ -16,10 +16,10 @@ from .search import CHOSEN
 
 
 class Fitted(NamedTuple):
-    """A fitted machine: the search for its settings, if any, and seconds of the fit alone.
+    """A fitted model: the search for its settings, if any, and seconds of the fit alone.
 
     ``messages`` are what the user should know. A fit may have ``stopped`` early although the
-    machine reached its tolerance afterwards, when rows were left out of it.
+    model reached its tolerance afterwards, when rows were left out of it.
     """
 
     estimator: Any
@@ -69,7 +69,7 @@ def fit_machine(estimator, X, y, *, given, model, search, observer, end=None):
 
 
 def _is_told_so(estimator, given):
-    """Whether a threshold that no row misses is only noted: nobody asked for its rate."""
+    """Whether a threshold that no row misses is only noted: nobody requested its rate."""
     return "target_fpr" not in given and not isinstance(estimator, SVDDEnsemble)
 
 

@@ -1,4 +1,4 @@
-"""Tables that do not fit in memory: settings from a sample, the machine from all rows on disk."""
+"""Tables that do not fit in memory: settings from a sample, the model from all rows on disk."""
 
 import contextlib
 import shutil
@@ -170,7 +170,7 @@ class Labels:
         self._where.append(np.array(known, np.int32)[codes])
 
     def roles(self, prepared, request):
-        """Which rows are learnt from, and their labels, None where the machine takes none."""
+        """Which rows are learned from, and their labels, None where the model takes none."""
         roles = roles_of(prepared, request, list(self.values))
         where = np.concatenate(self._where)
         return roles.keep[where], None if roles.y is None else roles.y[where]
@@ -183,7 +183,7 @@ def roles_of(prepared, request, values):
 
 
 def train_large(data, request, options, train, *, model, observer):
-    """Learn from rows in pieces: ``train`` from a sample, then the machine from all rows."""
+    """Learn from rows in pieces: ``train`` from a sample, then the model from all rows."""
     form = input_format(data)
     what = "table does" if form in TABLES else "rows do"
     why = f"the {what} not fit in memory"
@@ -217,7 +217,7 @@ def train_large(data, request, options, train, *, model, observer):
 
 
 def _affordable(training, estimator, n_rows, observer):
-    """The machine that learns from all rows, and what that costs in words.
+    """The model that learns from all rows, and what that costs in words.
 
     Settings that were chosen on a sample, and not by the user, are left for the defaults where
     these end in time and the others do not.
@@ -277,9 +277,9 @@ def _counted(estimator, X, y, machine):
 
 
 def from_sample(drawn, data, request, options, train, why, *, observer):
-    """A training from rows that were drawn, and its machine to be fitted to all rows.
+    """A training from rows that were drawn, and its model to be fitted to all rows.
 
-    None in place of the machine where it learns from a sample only; the training says so then, and
+    None in place of the model where it learns from a sample only; the training says so then, and
     ``why`` a sample was drawn.
     """
     training = train(drawn.rows(), observer=observer, **options)
@@ -357,7 +357,7 @@ def _writer(place, width, dtype, is_sparse):
 def told_of(training, n_rows, note, n_used=None, counts=None):
     """The training with what its model says of the table it came from.
 
-    ``n_used`` rows were learnt from, of which there are ``counts``, as of ``count_answers``.
+    ``n_used`` rows were learned from, of which there are ``counts``, as of ``count_answers``.
     """
     metadata = dict(training.metadata)
     facts = dict(metadata["training"])

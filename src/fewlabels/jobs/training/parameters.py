@@ -1,4 +1,4 @@
-"""What a training is asked for, and the parameters of its machine."""
+"""What a training is requested, and the parameters of its model."""
 
 import dataclasses
 import difflib
@@ -60,7 +60,7 @@ class Request:
 
 
 def request_of(options):
-    """The request that options by name make; what is no option is a parameter of the machine.
+    """The request that options by name make; what is no option is a parameter of the model.
 
     What contradicts itself or is out of range is refused, before anything is read.
     """
@@ -102,7 +102,7 @@ def names_of(names):
 
 
 def _check_names(given):
-    """Refuse parameters that no machine has."""
+    """Refuse parameters that no model has."""
     known = list(SETTINGS)
     for name in given:
         if name not in known:
@@ -154,11 +154,11 @@ def different_rows(X):
 
 
 def with_target_fpr(machine, parameters, n_rows, searched=False, n_different=None):
-    """Parameters with a rate of false alarms, for machines that have a threshold for it.
+    """Parameters with a rate of false alarms, for models that have a threshold for it.
 
     By default :data:`TARGET_FPR`, except where ``nu`` says itself how many rows may lie outside,
     and where there are too few rows to say what is rare, of which ``n_different`` differ. "none"
-    stands for the machine's own threshold. Gives notes too.
+    means the model's own threshold. Gives notes too.
     """
     if MACHINES[machine].learns_from != "normal":
         return parameters, []

@@ -1,4 +1,4 @@
-"""Settings of a machine: chosen from the data, or as they were given, and why."""
+"""Settings of a model: chosen from the data, or as they were given, and why."""
 
 from typing import NamedTuple
 
@@ -111,7 +111,7 @@ def why_settings(machine, estimator, tuning, search, names=None):
 
 
 def _class_ratio_words(estimator, names):
-    """The class ratio that a machine of classes was given or has estimated."""
+    """The class ratio that a model of classes was given or has estimated."""
     shares = getattr(estimator, "class_ratio_", None)
     if shares is None:
         return ""
@@ -130,7 +130,7 @@ def _unlabeled_words(tuning):
     change = tuning and tuning.unlabeled_rows
     if not change:
         return ""
-    used = "learnt from" if change.used else "left out"
+    used = "used" if change.used else "left out"
     return (
         f"; unlabelled rows are {used}: they change held-out accuracy by {change.gain:+.3f} "
         f"(95 % interval {change.low:+.3f} to {change.high:+.3f})"

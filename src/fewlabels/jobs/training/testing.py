@@ -164,7 +164,7 @@ def use_anomalies(prepared, fitted, request, budget, observer):
 
 
 def kept_for_anomalies(training):
-    """Why a model that has learnt from confirmed anomalies is delivered; empty for others."""
+    """Why a model that has learned from confirmed anomalies is delivered; empty for others."""
     used = (training.metadata["training"].get("anomalies") or {}).get("used")
     name = training.prepared.choice.machine
     return f"{name} is kept because it uses confirmed anomalies" if used else ""

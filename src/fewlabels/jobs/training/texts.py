@@ -1,4 +1,4 @@
-"""From rows of a file to numbers: what texts count beside other columns, and what is left out."""
+"""From rows of a file to numbers: what texts count next to other columns, and what is left out."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from ...io.tables.training import TrainingFile, TrainingRows
 class Encoded(NamedTuple):
     """Rows ``found`` in a ``file``, and as ``X`` by an ``encoder`` of the columns in ``schema``.
 
-    ``weighing`` says what texts count beside other columns, if labels chose that; ``notes``: for
+    ``weighing`` says what texts count next to other columns, if labels chose that; ``notes``: for
     the user.
     """
 
@@ -29,8 +29,8 @@ def encode(file, roles, missing, scale, *, weight=None, y=None, by_labels=True, 
     """Choose rows, and encode them, with texts weighed by labels or as the user says.
 
     Labels are those of the rows, or ``y``; without any, rare categories count less, unless
-    ``weigh_rare`` says otherwise. Columns without which held-out labels are told better are left
-    out.
+    ``weigh_rare`` says otherwise. Columns are dropped if
+    held-out labels are predicted better without them.
     """
     found = file.choose(roles, missing)
     y = found.y if y is None else y
@@ -64,7 +64,7 @@ def encode(file, roles, missing, scale, *, weight=None, y=None, by_labels=True, 
 def text_facts(encoder, schema, weighing, weight=None):
     """What a model keeps of its columns of texts, plain values only; None without any.
 
-    The weight of texts beside no other columns is None.
+    The weight of texts next to no other columns is None.
     """
     encoders = text_encoders(encoder, schema)
     if not encoders:

@@ -1,4 +1,4 @@
-"""From a table to a machine that has learnt from it: the main job."""
+"""From a table to a model that has learned from it: the main job."""
 
 import time
 from contextlib import nullcontext
@@ -49,12 +49,12 @@ _OF_FILES = {*Reading._fields, "memory", "scheduler", "workers"}
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A table that is ready to be learnt from.
+    """A table that is ready to be learned from.
 
-    ``choice`` is the machine with ``settings``, ``roles`` say which rows of the ``file`` it learns
+    ``choice`` is the model with ``settings``, ``roles`` say which rows of the ``file`` it learns
     from, ``found`` are these rows, ``encoder`` makes ``X`` of them. ``search``: whether settings
     are searched for; ``keeps_rows``: whether the model will hold its rows; ``notes``: for the
-    user; ``weighing`` says what texts count beside other columns, if labels chose that;
+    user; ``weighing`` says what texts count next to other columns, if labels chose that;
     ``expected`` are the seconds of a fit, as far as that is known.
     """
 
@@ -75,7 +75,7 @@ class Prepared:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """A machine that has learnt from a table, and what its model file says of it.
+    """A model that has learned from a table, and what its model file says of it.
 
     ``tests`` say whether the model beats chance and whether its prior agrees with its labels.
     The ``budget`` is that of the whole job.
@@ -90,7 +90,7 @@ class Training:
 
     @property
     def pipeline(self):
-        """Encoder and machine."""
+        """Encoder and model."""
         steps = [("columns", self.prepared.encoder), ("machine", self.fitted.estimator)]
         return Pipeline(steps)
 
@@ -119,15 +119,15 @@ def train(
     model : path-like, optional
         What will be written, for messages.
     save : callable, optional
-        Gets the training when the machine has learnt, and again when methods were compared.
+        Gets the training when the model has learned, and again when methods were compared.
     spread : callable, optional
         Makes the context of search and fit, in which others may help.
     started : float, optional
         When the time budget began, by ``time.perf_counter``; None means now.
     switch : bool
-        Whether a method that is clearly better may take the place of the machine.
+        Whether a method that is clearly better may take the place of the model.
     observer : Observer, optional
-        Hears what is going on.
+        Receives progress messages.
 
     Returns
     -------
@@ -205,7 +205,7 @@ def train_file(
     started : float, optional
         When the time budget began, by ``time.perf_counter``; None means now.
     observer : Observer, optional
-        Hears what is going on.
+        Receives progress messages.
 
     Returns
     -------
@@ -242,7 +242,7 @@ def train_file(
 
 
 def prepare(data, request, budget=None):
-    """Read a table, and choose the machine and the rows it learns from."""
+    """Read a table, and choose the model and the rows it learns from."""
     budget = budget or Budget(request.time_budget)
     since = time.perf_counter()
     file = read_training(
@@ -287,7 +287,7 @@ def prepare(data, request, budget=None):
 
 
 class _Planned(NamedTuple):
-    """A machine, its settings, and the rows it learns from."""
+    """A model, its settings, and the rows it learns from."""
 
     choice: Choice
     settings: dict[str, Any]
@@ -330,7 +330,7 @@ def _fewer_rows(file, choice, request, read, budget):
 
 
 def _paced(planned, file, encoded, request, budget):
-    """The plan and the ``Pace`` of its machine: a quicker one where an ensemble takes long."""
+    """The plan and the ``Pace`` of its model: a quicker one where an ensemble takes long."""
 
     def pace(plan):
         machine = machine_class(plan.choice.machine)(**plan.settings)
@@ -394,7 +394,7 @@ def _taken_names(file, choice):
 
 
 def _described(prepared, fitted, request, observer, tests):
-    """What the model file says of a machine that has learnt."""
+    """What the model file says of a model that has learned."""
     machine, estimator = prepared.choice.machine, fitted.estimator
     facts, X = prepared.roles.facts, prepared.X
     names = facts.get("classes")
@@ -438,7 +438,7 @@ def _described(prepared, fitted, request, observer, tests):
 
 
 def _trained(prepared, fitted, request, budget, observer):
-    """The training of a fitted machine, tested against chance."""
+    """The training of a fitted model, tested against chance."""
     y, tests, known = prepared.found.y, None, None
     if y is None:
         prepared, fitted, known = use_anomalies(prepared, fitted, request, budget, observer)
@@ -452,7 +452,7 @@ def _trained(prepared, fitted, request, budget, observer):
 
 
 def _compared(training, seconds, observer):
-    """The training with other methods beside it."""
+    """The training with other methods next to it."""
     prepared = training.prepared
     others, unusable = encoded_rows_of_others(
         prepared.file, prepared.roles, prepared.encoder, prepared.schema
@@ -469,7 +469,7 @@ def _compared(training, seconds, observer):
 
 
 def _delivered(training, request, kept, observer):
-    """The training of the method that the comparison prefers, unless the machine is ``kept``."""
+    """The training of the method that the comparison prefers, unless the model is ``kept``."""
     comparison = training.comparison
     method = None if comparison is None else comparison.preferred
     if method is None or not method.machine:

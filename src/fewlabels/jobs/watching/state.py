@@ -114,7 +114,7 @@ class State:
         return True
 
     def begin(self, monitor):
-        """Write all of a monitor: a new one, or one whose scores began anew."""
+        """Write all of a monitor: a new one, or one whose scores began again."""
         self._base.execute("DELETE FROM scores")
         self._base.execute("DELETE FROM reference")
         self._base.execute("DELETE FROM kept")

@@ -207,7 +207,7 @@ def watch(
     every : int
         Rows between two commits, and two reports.
     state : path-like, optional
-        The SQLite file to go on from and to write.
+        The SQLite file to continue from and to write.
     calibration : path-like, optional
         Rows from before the stream that the model was not trained on; ``target`` their classes.
     target : str, optional
@@ -276,7 +276,7 @@ def _batches(file, schema, skip, every, reading, form):
 
 
 def _publish(watching, report, prometheus):
-    """Write the page and the figures anew."""
+    """Write the page and the figures again."""
     if prometheus is not None:
         write_prometheus(prometheus, watching.summary())
     if report is not None:

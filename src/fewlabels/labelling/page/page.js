@@ -30,7 +30,7 @@ async function call(path, body) {
   };
   let response;
   try { response = await fetch(base + "api/" + path, options); } catch {
-    throw new Error("The program that keeps the answers cannot be reached. Start it again, or wait; nothing is lost that was saved.");
+    throw new Error("The server can't be reached. Restart it, or wait. Saved labels are safe.");
   }
   const found = await response.json();
   if (!response.ok) throw new Error(found.error || "Refused.");
@@ -75,7 +75,7 @@ function showCard(card) {
   cells.replaceChildren();
   el("said").textContent = "";
   el("legend").hidden = !card || !card.drivers.length;
-  if (!card) { el("why").textContent = "Every row has an answer."; return; }
+  if (!card) { el("why").textContent = "Every row is labelled."; return; }
   el("why").textContent = `Row ${card.row + 1}${card.why ? ": " + card.why : ""}`;
   for (const cell of card.cells) {
     const drives = card.drivers.includes(cell.name);
@@ -89,7 +89,7 @@ function showCard(card) {
     cells.append(name, value);
   }
   if (card.said.length) {
-    el("said").textContent = "Said so far: " + card.said.map((one) => `${one.annotator}: ${one.label || (one.kind === "skip" ? "skipped" : "don't know")}`).join("; ");
+    el("said").textContent = "Labels so far: " + card.said.map((one) => `${one.annotator}: ${one.label || (one.kind === "skip" ? "skipped" : "don't know")}`).join("; ");
   }
   el("live").textContent = `${el("why").textContent}. ${card.cells.map((c) => `${c.name}: ${c.text}`).join(". ").slice(0, 600)}`;
   performance.mark("card-shown");
@@ -143,7 +143,7 @@ function bar(share) {
 
 function curve(points, title) {
   const known = points.filter((p) => p[1] !== null);
-  if (known.length < 2) return make("p", "Not enough answers for a curve yet.", { class: "note" });
+  if (known.length < 2) return make("p", "Not enough labels for a curve yet.", { class: "note" });
   const top = Math.max(...known.map((p) => p[1]), 0.01), last = known[known.length - 1][0], first = known[0][0];
   const x = (v) => 40 + 550 * (v - first) / Math.max(1, last - first), y = (v) => 120 - 105 * v / top;
   const svg = make("svg", null, { viewBox: "0 0 600 145", role: "img", "aria-label": title });
@@ -183,15 +183,15 @@ async function showProgress() {
   const heading = (text) => make("h2", text);
   view.replaceChildren(
     make("p", o.advice.words, { class: `advice${o.advice.stop ? " stop" : ""}` }),
-    make("p", `Learning now: ${o.machine}${o.busy ? "; a better fit is being looked for" : ""}.`, { class: "note" }),
-    heading("Shares of the classes"),
-    make("p", `Over ${o.n_random} rows that are a random sample; intervals at 95 %.`, { class: "note" }), table(o.shares),
-    heading("Error of the machine"),
-    make("p", o.error === null ? "Known once two classes have labels, random rows are among them, and fits without their labels are done, which run beside." : `Every random row by machines that were fitted without its label; interval at 95 %.${o.told > o.error_at ? ` ${o.told - o.error_at} answers have come since.` : ""}`, { class: "note" }),
+    make("p", `Current model: ${o.machine}${o.busy ? "; refitting in the background" : ""}.`, { class: "note" }),
+    heading("Class shares"),
+    make("p", `From a random sample of ${o.n_random} rows, with 95 % confidence intervals.`, { class: "note" }), table(o.shares),
+    heading("Error rate of the model"),
+    make("p", o.error === null ? "Available once random rows of two classes are labelled and cross-validation in the background has finished." : `Cross-validated on the random rows, with a 95 % confidence interval.${o.told > o.error_at ? ` ${o.told - o.error_at} labels were added since.` : ""}`, { class: "note" }),
     ...(o.error === null ? [] : [table({ "wrong": o.error })]),
-    curve(o.curve.map((p) => [p.answers, p.error ? p.error.value : null]), "Error against answers"),
-    heading("Predictions changed by each answer"),
-    curve(o.curve.map((p) => [p.answers, p.changed]), "Share of predictions changed by each answer"),
+    curve(o.curve.map((p) => [p.answers, p.error ? p.error.value : null]), "Error rate by number of labels"),
+    heading("Predictions changed by each label"),
+    curve(o.curve.map((p) => [p.answers, p.changed]), "Share of predictions changed by each label"),
     ...state.notes.map((note) => make("p", note, { class: "note" })),
     heading("Finish"), make("div", null, { id: "finish" }),
   );
@@ -203,19 +203,19 @@ async function showProgress() {
 function showFinish(f) {
   if (!el("finish")) return;
   const running = f.state === "running";
-  const button = make("button", f.state === "done" ? "Finish again" : "Finish with a model file and the report");
+  const button = make("button", f.state === "done" ? "Finish again" : "Finish: write a model file and a report");
   button.disabled = running || !state.n_known;
   button.addEventListener("click", async () => {
     try { showFinish(await call("finish", { annotator: who() })); el("finish").focus(); } catch (error) { trouble(error.message); }
   });
-  const parts = [make("p", `Answers are in ${state.file}. This makes a model of them, as does: ${f.command}`, { class: "note" })];
+  const parts = [make("p", `Labels are stored in ${state.file}. This fits a model, like the command: ${f.command}`, { class: "note" })];
   if (running) {
-    parts.push(make("p", `A model of ${f.n_labels} labels is being made, which takes a minute or two; labelling goes on.`, { role: "status" }));
+    parts.push(make("p", `Fitting a model to ${f.n_labels} labels, which takes a minute or two. You can continue labelling.`, { role: "status" }));
     setTimeout(async () => { try { showFinish(await call("finish")); } catch (error) { trouble(error.message); } }, 1000);
-  } else if (f.state === "failed") parts.push(make("p", `No model was made: ${f.words}`, { role: "alert" }));
+  } else if (f.state === "failed") parts.push(make("p", `The fit failed: ${f.words}`, { role: "alert" }));
   else if (f.state === "done") {
     const since = state.n_known - f.n_labels, line = make("p", null, { role: "status" });
-    line.append(`The model is in ${f.model} (${f.words}, ${f.n_labels} labels). `, make("a", "Open the report", { href: `${base}report`, target: "_blank", rel: "noopener" }), ` (${f.report}).${since > 0 ? ` ${since} labels have come since.` : ""}`);
+    line.append(`The model is in ${f.model} (${f.words}, ${f.n_labels} labels). `, make("a", "Open the report", { href: `${base}report`, target: "_blank", rel: "noopener" }), ` (${f.report}).${since > 0 ? ` ${since} labels were added since.` : ""}`);
     parts.push(line);
   }
   el("finish").replaceChildren(...parts, button);
@@ -226,11 +226,11 @@ async function showRows() {
   const found = o.positives;
   view.replaceChildren(
     make("h2", found ? `Rows of '${found.class}' found, at most ${percent(found.rate)} of them wrong` : "Rows found"),
-    make("p", found ? (found.count ? `${found.count} rows without a label; the likeliest:` : `None: ${found.why}.`) : "Once two classes have labels.", { class: "note" }),
+    make("p", found ? (found.count ? `${found.count} unlabelled rows; the likeliest:` : `None: ${found.why}.`) : "Available once two classes have labels.", { class: "note" }),
     lines(found ? found.rows : [], ""),
-    make("h2", "Most in doubt"), lines(o.doubt, "None yet."),
-    make("h2", "Labels that all others contradict"), lines(o.wrong, "None found."),
-    make("h2", "Rows of which people say different things"), lines(o.differing, "None."),
+    make("h2", "Least certain"), lines(o.doubt, "None yet."),
+    make("h2", "Labels that contradict the model"), lines(o.wrong, "None found."),
+    make("h2", "Rows on which people disagree"), lines(o.differing, "None."),
   );
 }
 

@@ -47,17 +47,17 @@ def compare_with_baselines(
     Parameters
     ----------
     estimator : SVDD, OneClassSVM, SVDDEnsemble, PUSVM, PUEnsemble, S3VM, or Pipeline ending in one
-        Or a machine of ``fewlabels.baselines``, which is compared with the other methods and with
-        the machine of this library that has the same labels. Fitted or not; it is left as it is.
-        Steps of a pipeline before the last are fitted anew to the training rows of each fold, and
-        baselines stand behind them too. After ``tune``, a machine without labels leaves out rows
+        Or a model of ``fewlabels.baselines``, which is compared with the other methods and with
+        the model of this library that has the same labels. Fitted or not; it is left as it is.
+        Steps of a pipeline before the last are fitted again to the training rows of each fold, and
+        baselines get the same steps. After ``tune``, a model without labels leaves out rows
         in training as ``tune`` did.
     X : {array-like, sparse} of shape (n_samples, n_features) or DataFrame
         Rows, in comparable units unless the pipeline scales them.
     y : array-like of shape (n_samples,), default=None
         Labels as the estimator takes them.
     known_other : {array-like, sparse} of shape (n_other, n_features), default=None
-        Rows known not to be normal, for machines without labels. Not trained on.
+        Rows known not to be normal, for models without labels. Not trained on.
     class_names : sequence of str, default=None
         What to call the classes of an S3VM in words, in their order; None means by their
         labels.
@@ -126,23 +126,23 @@ def _check(machine, X, y, known_other):
     without_labels = getattr(machine, "learns_from", "") == "normal"
     if not hasattr(machine, "learns_from"):
         raise ValueError(
-            "compare_with_baselines knows SVDD, OneClassSVM, SVDDEnsemble, PUSVM, PUEnsemble and "
-            "S3VM, the machines of fewlabels.baselines, and pipelines that end in one of them; it "
-            f"was given {name}."
+            "compare_with_baselines accepts SVDD, OneClassSVM, SVDDEnsemble, PUSVM, PUEnsemble, "
+            "S3VM, the estimators in fewlabels.baselines, and pipelines that end in one of them; "
+            f"got {name}."
         )
     if getattr(machine, "kernel", None) == "precomputed":
         raise ValueError(
-            "kernel='precomputed' gives kernel values in place of rows, and baselines need rows; "
-            "pass rows and a kernel or a callable."
+            "baselines need rows, and kernel='precomputed' has only kernel values; pass rows and "
+            "a kernel or a callable."
         )
     if without_labels:
         return
     if y is None:
-        raise ValueError(f"{name} learns from labels; pass y, see help(fewlabels.{name}).")
+        raise ValueError(f"{name} needs labels; pass y (see help(fewlabels.{name})).")
     if known_other is not None:
         raise ValueError(
-            f"known_other is for SVDD and OneClassSVM, and ensembles of SVDD; {name} learns from "
-            "labels: give them in y."
+            f"known_other is for SVDD, OneClassSVM and SVDDEnsemble; pass the labels for {name} "
+            "in y."
         )
     check_consistent_length(X, y)
 

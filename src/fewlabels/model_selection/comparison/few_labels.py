@@ -39,10 +39,10 @@ def compare_few_labels(machine, rows, search, rng, class_names=None):
     tested = sizes[sizes > 1] if len(classes) > 2 else sizes
     fewest = int(min(tested, default=1))
     if fewest < 2:
-        return Measured(
-            "classes", why_not=f"a class has {fewest} labelled row, and none is left to test with "
-            "when it is trained on; label a second one",
-        )  # fmt: skip
+        why = (
+            f"a class has only {fewest} labelled row, so none can be held out; label a second one"
+        )
+        return Measured("classes", why_not=why)
     folds = min(_FOLDS, fewest)
     repeats = max(_LEAST_REPEATS, int(np.ceil(_PREDICTIONS / len(labelled))))
     repeats = min(repeats, _MOST_REPEATS)
@@ -97,9 +97,9 @@ def compare_few_labels(machine, rows, search, rng, class_names=None):
         if found.running:
             fill(found)
         found.protocol = (
-            f"Accuracy on held-out labelled rows: {folds_in_words(found.folds)} ({folds} parts of "
-            f"{len(labelled)} labelled rows, shuffled anew each time), the unlabelled rows kept "
-            f"in training.{told}"
+            f"Accuracy on held-out labelled rows: {folds_in_words(found.folds)} ({folds} parts "
+            f"of {len(labelled)} labelled rows, reshuffled each time). The unlabelled rows are "
+            f"used for training.{told}"
         )
         _tell_shares(found, sizes / sizes.sum(), class_names or classes)
 
@@ -128,9 +128,9 @@ def _tell_shares(found, labelled_shares, names):
     worst = 1 if two else int(np.argmax(np.abs(shares[0] - usual)))
     if abs(shares[0][worst] - usual[worst]) > _APART:
         found.caution = (
-            f"Caution: it calls {100 * shares[0][worst]:.0f} % of the unlabelled rows "
+            f"Caution: it predicts {100 * shares[0][worst]:.0f} % of the unlabelled rows as "
             f"{names[worst]}, the baselines {100 * usual[worst]:.0f} % (median), and of the "
             f"labelled rows {100 * labelled_shares[worst]:.0f} % are. If rows were not labelled "
-            "at random, held-out labels do not show which share is right; look at the shares, and "
-            "set balance."
+            "at random, held-out labels do not show which share is right; look at the shares, "
+            "and set balance."
         )

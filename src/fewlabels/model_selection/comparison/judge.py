@@ -39,7 +39,7 @@ def cannot_change(by_fold, between, parts, n_planned, ratio):
 
     All rows are held out once in every pass of ``parts`` folds. What may still change is what
     differs from pass to pass. After one pass that is not known, and the spread between folds
-    stands for it, which is greater.
+    means it, which is greater.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def differences_of(names, scores, errors, n_folds):
 def judged(differences, score, shown):
     """Outcome, verdict and the baselines that are better; ``shown`` formats scores."""
     if differences.empty:
-        return "unknown", "No baseline could be compared, so nothing is known about it.", []
+        return "unknown", "No baseline could be compared.", []
     better = differences[differences["ahead"] & differences["clear"]]
     beaten = differences[~differences["ahead"] & differences["clear"]]
     tied = len(differences) - len(better) - len(beaten)
@@ -134,7 +134,7 @@ def judged(differences, score, shown):
     if len(beaten):
         tied_words += f", and it is significantly better than {len(beaten)}"
     verdict = (
-        f"No baseline is significantly better; {tied_words}. Highest of them: "
+        f"No baseline is significantly better; {tied_words}. The best of them is "
         f"{nearest['name']}, {figures}."
     )
     return "undecided", verdict, []
@@ -147,7 +147,7 @@ def _figures(line, score, shown):
     if not np.isfinite(half):
         return told
     if half > _UNKNOWN:
-        return f"{told}, from too few held-out rows to say how far they are apart"
+        return f"{told}, but there are too few held-out rows to say by how much"
     return f"{told}, a difference of {shown(abs(line['difference']))} ± {shown(half)}"
 
 

@@ -14,7 +14,7 @@ _COLUMNS = ["name", "ours", "score", "low", "high", "seconds", "note"]
 _MEASURES = {
     "classes": "accuracy on held-out labelled rows",
     "pu": "ROC AUC, held-out positives against held-out unlabelled rows",
-    "one-class": "area under the ROC curve, held-out rows against known anomalies",
+    "one-class": "ROC AUC, held-out rows against known anomalies",
     "nothing": "none: without known anomalies detectors cannot be ranked",
 }
 
@@ -71,7 +71,7 @@ class Measured:
         names = [scores.methods[k].name for k in scores.running]
         table = _table(scores, self.is_scored)
         if not names:
-            verdict = f"Nothing could be compared before {search.stopped} ended it."
+            verdict = f"Nothing could be compared before {search.stopped} ended the comparison."
             return self._told(search, verdict, scores, table=table)
         if not self.is_scored:
             verdict = _without_anomalies(scores.agreement)
@@ -110,7 +110,7 @@ class Measured:
             left_out = [m.name for m in scores.methods if m.name not in running]
             protocol += f" Not compared: {', '.join(left_out)}." * bool(left_out)
         if scores is not None and scores.enough:
-            protocol += f" No more folds were made, as {scores.enough}."
+            protocol += f" It used no more folds, because {scores.enough}."
         if search.stopped:
             protocol += f" It was ended early by {search.stopped}."
         values = {
@@ -131,10 +131,10 @@ class Measured:
 def _without_anomalies(agreement):
     """What can be said when nothing ranks the detectors."""
     others = agreement.iloc[1:]
-    verdict = "Without known anomalies nothing tells which detector is better, so none is ranked"
+    verdict = "Without known anomalies, detectors can't be ranked"
     others = others.dropna()
     if others.empty:
-        return f"{verdict}; no other one could be compared."
+        return f"{verdict}; no other detector could be compared."
     nearest = others.loc[others["rank_correlation"].idxmax()]
     farthest = others.loc[others["rank_correlation"].idxmin()]
     return (

@@ -30,9 +30,9 @@ def compare_one_class(machine, rows, known_other, trim, search, rng):
     kept, told = np.arange(n), ""
     if n > MOST_ROWS:
         kept = np.sort(rng.choice(n, MOST_ROWS, replace=False))
-        told = f" All methods saw a sample of {MOST_ROWS} rows of {n}."
+        told = f" All methods used a sample of {MOST_ROWS} rows of {n}."
     if len(kept) < 2 * _FOLDS:
-        few = f"{len(kept)} rows are too few to hold any out; 10 are needed"
+        few = f"{len(kept)} rows are too few to hold any out; at least 10 are needed"
         return Measured(kind, why_not=few)
     seed = rng.randint(2**31 - 1)
     splits = []
@@ -71,18 +71,17 @@ def compare_one_class(machine, rows, known_other, trim, search, rng):
     def finish(found):
         if not found.running:
             return
-        folds = f"{folds_in_words(found.folds)} ({_FOLDS} parts, shuffled anew each time)."
+        folds = f"{folds_in_words(found.folds)} ({_FOLDS} parts, reshuffled each time)."
         if known_other is not None:
             _against(found)
             found.protocol = (
-                "Area under the ROC curve of held-out rows against "
-                f"{known_other.shape[0]} known anomalies, which are never trained on: {folds}"
-                f"{told}"
+                f"ROC AUC of held-out rows against {known_other.shape[0]} known anomalies, which "
+                f"are never used for training: {folds}{told}"
             )
         else:
             found.protocol = (
-                f"{folds} Without known anomalies there is no score: false alarms on held-out "
-                f"rows, and how much methods agree.{told}"
+                f"{folds} Without known anomalies there is no score. The table has false alarm "
+                f"rates on held-out rows and rank correlations.{told}"
             )
         found.agreement, found.disagreements = _agreement(found, splits, asked, n)
 

@@ -25,7 +25,7 @@ def compare_pu(machine, rows, search, rng):
     kept, told = sample(positive, _MOST_POSITIVE, "positive", rng)
     fewest = int(min(positive[kept].sum(), (~positive[kept]).sum()))
     if fewest < 2:
-        why_not = "one positive or one unlabelled row is too few to hold any out; label more"
+        why_not = "a single positive or unlabelled row can't be held out; label more rows"
         return Measured("pu", why_not=why_not)
     folds = min(_FOLDS, fewest)
     splitter = PUKFold(
@@ -77,13 +77,13 @@ def compare_pu(machine, rows, search, rng):
             accuracy, f1 = np.clip((accuracy, f1), 0.0, 1.0)
             found.notes[k] = f"expected accuracy {accuracy:.3f}, F1 {f1:.3f}"
         found.protocol = (
-            "Held-out positive against held-out unlabelled rows, "
-            f"{folds_in_words(common)} ({folds} parts, shuffled anew each time). The method with "
-            "the greater area here has the greater one against negatives, too, whatever the prior "
-            f"is: with the prior {prior:.3g}, a perfect ranking has {1.0 - prior / 2:.3g}. "
-            "Expected accuracy and F1 follow from recall, the share of unlabelled rows called "
-            "positive and the prior; baselines are cut where that share is the prior. All this "
-            f"holds when labelled positives are a random sample of all positives.{told}"
+            f"Held-out positive against held-out unlabelled rows, {folds_in_words(common)} "
+            f"({folds} parts, reshuffled each time). The method with the larger ROC AUC here "
+            "also has the larger one against negatives, for every prior: with the prior "
+            f"{prior:.3g}, a perfect ranking has {1.0 - prior / 2:.3g}. Expected accuracy and F1 "
+            "follow from the recall, the share of unlabelled rows predicted positive and the "
+            "prior. Baselines mark the share that the prior implies. This assumes that the "
+            f"labelled positives are a random sample of all positives.{told}"
         )
 
     found = run(methods, splits, evaluate, search, enough=enough, every=folds)
@@ -93,7 +93,7 @@ def compare_pu(machine, rows, search, rng):
 def placements(decision, is_positive):
     """How many rows of the other kind, as a share, each row is on the right side of.
 
-    The mean over the positive rows, and that over the others, is the area under the ROC curve.
+    The mean over the positive rows, and that over the others, is the ROC AUC.
     """
     found = np.empty(len(decision))
     for kind, sign in ((is_positive, 1.0), (~is_positive, -1.0)):
@@ -104,7 +104,7 @@ def placements(decision, is_positive):
 
 
 def _prior_of(machine, rows, positive, classes):
-    """The prior given, or that of a fitted machine, or estimated once."""
+    """The prior given, or that of a fitted model, or estimated once."""
     if isinstance(machine.prior, Real):
         return float(machine.prior)
     if hasattr(machine, "prior_"):

@@ -9,7 +9,7 @@ import pandas as pd
 
 @dataclass(eq=False, repr=False)
 class BaselineComparison:
-    """An estimator beside what a sceptic would try.
+    """An estimator next to what a sceptic would try.
 
     Attributes
     ----------
@@ -44,8 +44,8 @@ class BaselineComparison:
         Without labels: rows that the methods rank most differently: ``row``, position in X;
         ``ours`` and ``baselines``, ranks as shares, 0 the most unusual (the baselines' mean).
     offer : str
-        Where another method is clearly ahead: its name as a machine, for ``fewlabels fit
-        --machine`` and, of the methods in ``fewlabels.baselines``, as their ``method``; else "".
+        Where another method is clearly ahead: its name as a model, for ``fewlabels fit
+        --model`` and, of the methods in ``fewlabels.baselines``, as their ``method``; else "".
     folds : int
         Folds that the methods compared have in common.
     rows : int

@@ -15,7 +15,7 @@ from .judge import cannot_change, corrected_error
 # Most rows that take part.
 MOST_ROWS = 4000
 # Why a comparison ends although there is time.
-ENOUGH = "more of them are unlikely to change which methods are clearly better or worse"
+ENOUGH = "more folds are unlikely to change which methods are significantly better or worse"
 
 
 class Scores:
@@ -175,7 +175,7 @@ def sample(marked, most_marked, word, rng):
         ours = rng.choice(ours, most_marked, replace=False)
     others = rng.choice(others, min(len(others), MOST_ROWS - len(ours)), replace=False)
     told = (
-        f" All methods saw a sample: {len(ours)} {word} and {len(others)} unlabelled rows of "
+        f" All methods used a sample: {len(ours)} {word} and {len(others)} unlabelled rows of "
         f"{len(marked)}."
     )
     return np.sort(np.concatenate([ours, others])), told
@@ -189,7 +189,7 @@ class Rows:
         self._fold, self._encoder = None, None
 
     def encoded(self, fold, train, *others):
-        """Training rows and others (positions, or rows beside X) as the machine gets them."""
+        """Training rows and others (positions, or rows next to X) as the model gets them."""
         parts = [_safe_indexing(self.X, train)]
         for other in others:
             is_places = isinstance(other, np.ndarray) and other.ndim == 1

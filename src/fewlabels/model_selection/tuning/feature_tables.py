@@ -37,7 +37,7 @@ CURVE = Curve("C_star", "accuracy", ["machine", "kernel"], "Held-out labelled ro
 
 
 class _Candidate(NamedTuple):
-    """A row of the table, and the parameters that it stands for."""
+    """A row of the table, and the parameters that it means."""
 
     machine: str
     kernel: str
@@ -72,12 +72,12 @@ def tune_table(estimator, X, y, weight, search):
     first = candidates[0].parameters
     fewest = int(sizes.min() if len(classes) == 2 else min(sizes.sum() // 2, 4 * sizes.min()))
     if fewest < _FEW or not free.any():
-        why = f"a class has {int(sizes.min())} labelled rows, too few to compare settings by"
+        why = f"a class has only {int(sizes.min())} labelled rows, too few to compare settings"
         if not free.any():
-            why = "all rows have a label"
+            why = "all rows are labelled"
         reason = (
-            f"The table has features in units of their own, and {why}, so the default for such "
-            f"tables is taken: a kernel of trees, from the labelled rows alone.{about_ratio}"
+            f"The features have different units, and {why}, so the default for such tables is "
+            f"used: a kernel of trees, trained on the labelled rows only.{about_ratio}"
         )
         return Plan(first, reason, _shown(candidates[:1]).assign(accuracy=np.nan), CURVE)
     trial = _Trial(estimator, X, place, sizes, weight, ratio, search)
@@ -186,7 +186,7 @@ class _Trial:
         self.right = np.concatenate([self.right, right])
 
     def _of(self, candidate, train, test, search):
-        """Decisions of a fold's machine about held-out labels and some unlabelled rows."""
+        """Decisions of a fold's model about held-out labels and some unlabelled rows."""
         used, parameters = self.known[train], dict(candidate.parameters)
         parameters.setdefault("gamma", self.gamma)
         if candidate.machine == _ALONE:
@@ -283,15 +283,14 @@ def _decided(candidates, trial):
     over = f"{n_folds} fold{'s' * (n_folds != 1)} of {len(trial.known)} labelled rows"
     if best:
         reason = (
-            f"The table has features in units of their own. Held-out accuracy of the "
-            f"{chosen.kernel} kernel {chosen.machine} is {accuracy[best]:.3f}, "
-            f"{table['gain'][best]:.3f} +- {table['gain_error'][best]:.3f} above the default for "
-            f"such tables, over {over}."
+            f"The features have different units. Held-out accuracy of the {chosen.kernel} kernel "
+            f"{chosen.machine} is {accuracy[best]:.3f}, {table['gain'][best]:.3f} +- "
+            f"{table['gain_error'][best]:.3f} above the default for such tables, over {over}."
         )
     else:
         reason = (
-            "The table has features in units of their own, so its default is taken: a kernel of "
-            f"trees, learnt from the labelled rows alone. None of {len(candidates) - 1} others "
+            "The features have different units, so the default for such tables is used: a kernel "
+            f"of trees, trained on the labelled rows only. None of {len(candidates) - 1} others "
             f"was better by {_CLEAR:g} standard errors over {over}."
         )
     return Plan(chosen.parameters, reason, table, CURVE), best

@@ -36,7 +36,7 @@ _WIDE = norm.ppf(0.975)
 # Around the width given, which comes first; and C* as a share of the one given.
 _AROUND = (1.0, 0.5, 2.0, 0.25, 4.0)
 _SOFTER = 0.02
-_ALONE = "SVM, labels alone"
+_ALONE = "SVM, labels only"
 CURVE = Curve("gamma", "accuracy", ["machine", "kernel", "C_star"], "Held-out labelled rows")
 
 
@@ -53,14 +53,17 @@ def tune_s3vm(estimator, X, y, weight, search):
     if fewest < _FEWEST:
         fewest = int(sizes.min())
         warnings.warn(
-            f"a class has {fewest} labelled row(s): too few to compare settings by (tune asks "
-            f"for {_FEWEST} per class), so S3VM keeps its own.",
+            f"a class has only {fewest} labelled row(s), too few to compare settings (tune "
+            f"needs {_FEWEST} per class), so S3VM keeps its defaults.",
             UserWarning,
             stacklevel=4,
         )
         table = pd.DataFrame(candidates[:1]).assign(accuracy=np.nan, chosen=True)
         return Plan(
-            {}, f"{KEPT} {fewest} labelled row(s) of a class cannot tell more.", table, CURVE
+            {},
+            f"{KEPT} with {fewest} labelled row(s) of a class, no comparison is possible.",
+            table,
+            CURVE,
         )
     if isinstance(estimator.balance, Mapping):
         shares = read_shares(estimator.balance, classes)
@@ -175,7 +178,7 @@ class _Trial:
 
 
 class _Machines:
-    """Machines of candidates on folds, which share kernel values where they are on one machine."""
+    """Models of candidates on folds, which share kernel values where they are on one computer."""
 
     def __init__(self, *given):
         self.estimator, self.X, self.coded, self.weight, self.rows, self.first = given
@@ -184,7 +187,7 @@ class _Machines:
         self.held = {}
 
     def __getstate__(self):
-        """Without values, which a worker evaluates anew."""
+        """Without values, which a worker evaluates again."""
         return {**super().__getstate__(), "values": {}}
 
     def find_room(self, candidate):
@@ -272,15 +275,15 @@ def _decided(candidates, trial, folds, weight, search):
     settings = _settings(candidates[best], candidates[0])
     n_folds = int(folds.sum())
     told = (
-        f"{n_folds} fold{'s' * (n_folds > 1)} of {seen.sum()} labelled rows, the unlabelled ones "
-        "kept in training"
+        f"{n_folds} fold{'s' * (n_folds > 1)} of {seen.sum()} labelled rows, with the unlabelled "
+        "rows used for training"
     )
     accuracy = table["accuracy"]
     if settings:
         reason = (
             f"Held-out accuracy is {accuracy[best]:.3f}, {table['gain'][best]:.3f} +- "
-            f"{table['gain_error'][best]:.3f} above the settings given"
-            f"{'' if table['clear'][best] else ', which chance may explain'}: the best of "
+            f"{table['gain_error'][best]:.3f} above the given "
+            f"settings{'' if table['clear'][best] else ', perhaps by chance'}: the best of "
             f"{compared.sum()} candidates over {told}."
         )
     else:

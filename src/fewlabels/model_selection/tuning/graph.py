@@ -54,7 +54,7 @@ def choose_graph(estimator, X, y, weight, search):
     """The ``Manifold`` that an S3VM is better with, or None; words about it, and a table.
 
     Ten times a fifth of the labels is left out, under every kernel. What counts is the share of
-    these labels that machines are wrong about, and how much the ten disagree about other rows:
+    these labels that models are wrong about, and how much the ten disagree about other rows:
     half of that is a lower bound of their mean error, and it needs no labels.
     """
     label, base = _labels(estimator, y, weight), estimator.kernel
@@ -93,7 +93,7 @@ def choose_graph(estimator, X, y, weight, search):
             if len(found) > 1:
                 search.advance()
     if len(found) < 2:
-        return None, " No time was left to ask whether the graph of all rows helps.", None
+        return None, " There was no time left to test whether the graph of all rows helps.", None
     table = _table(estimator, graphs, found)
     asked = np.where(table.index == 1, *_PROBABLE)
     asked[0] = 0.0
@@ -115,18 +115,18 @@ def _averaged(trial, graph, search):
                 wrong.append(found[0].sum())
                 search.advance()
     if len(wrong) < 2:
-        why = "No time was left" if trial.folds else "Labels are too few"
-        told = f" {why} to tell whether the graph of all rows helps: not sure at all."
+        why = "There was no time left" if trial.folds else "There are too few labels"
+        told = f" {why} to test whether the graph of all rows helps."
         return graph, told, _table(trial.estimator, [graph], [])
     is_left_out = wrong[1] >= wrong[0] + _MORE
     table = _table(trial.estimator, [graph], [])
     table["accuracy"] = 1.0 - np.array(wrong) / len(trial.folds)
     table["chosen"] = [is_left_out, not is_left_out]
     told = (
-        f" Of {len(trial.folds)} labels, each left out once, the kernel as it is tells "
-        f"{wrong[0]:.0f} wrongly and the graph of all rows {wrong[1]:.0f}, so "
-        f"{'the graph is left out' if is_left_out else 'the average of both is taken'}; labels "
-        "are too few to tell more: not sure at all."
+        f" Of {len(trial.folds)} labels, each left out once, the plain kernel gets "
+        f"{wrong[0]:.0f} wrong and the graph of all rows {wrong[1]:.0f}, so "
+        f"{'the graph is left out' if is_left_out else 'the average of both is taken'}; there "
+        "are too few labels for a clear choice."
     )
     return None if is_left_out else graph, told, table
 
@@ -155,17 +155,17 @@ def _words(table, best, trial):
     one, plain = table.loc[best or 1 + int(table["score"].iloc[1:].argmin())], table.loc[0]
     share = one["probability"] if best else 1.0 - one["probability"]
     return (
-        f" Of {len(trial.folds)} machines that each lack some of the labels, those with the graph "
-        f"of all rows are wrong about {1.0 - one['accuracy']:.3f} of these and disagree about "
-        f"{one['disagreement']:.3f} of the other rows, those with the kernel as it is about "
-        f"{1.0 - plain['accuracy']:.3f} and {plain['disagreement']:.3f}, so the graph is "
+        f" Of {len(trial.folds)} models trained without part of the labels, those with the graph "
+        f"of all rows are wrong about {1.0 - one['accuracy']:.3f} of these labels and disagree "
+        f"about {one['disagreement']:.3f} of the other rows, and those with the plain kernel "
+        f"about {1.0 - plain['accuracy']:.3f} and {plain['disagreement']:.3f}, so the graph is "
         f"{'taken' if best else 'left out'}; that this is better has a probability of about "
         f"{share:.2f}."
     )
 
 
 class _Trial:
-    """Machines under kernels, each without some of the labels."""
+    """Models under kernels, each without some of the labels."""
 
     def __init__(self, estimator, kernel, X, label, weight, seed, is_few):
         self.estimator, self.kernel, self.X, self.weight = estimator, kernel, X, weight
@@ -190,7 +190,7 @@ class _Trial:
             self.balance = dict(zip(classes.tolist(), shares.tolist(), strict=True))
 
     def __getstate__(self):
-        """Without values, which a worker evaluates anew."""
+        """Without values, which a worker evaluates again."""
         return {**super().__getstate__(), "values": None}
 
     def of(self, graph, search, until):

@@ -1,4 +1,4 @@
-"""Settings of machines of one class by a rule, and what other settings would give."""
+"""Settings of models of one class by a rule, and what other settings would give."""
 
 from functools import partial
 from itertools import product
@@ -41,7 +41,7 @@ _COLUMNS = ["trim", "factor", "gamma", "dropped", "support_share", "beyond_reach
 
 
 def shuffled_columns_score(estimator, X, y=None):
-    """How well a fitted machine tells rows from rows with shuffled columns: a scorer.
+    """How well a fitted model separates rows from rows with shuffled columns: a scorer.
 
     Shuffling keeps the columns' values and breaks what connects them. For ``GridSearchCV`` and
     its like, where anomalies are not at hand. On real sets it did not choose widths reliably.
@@ -58,7 +58,7 @@ def shuffled_columns_score(estimator, X, y=None):
     Returns
     -------
     float
-        Area under the ROC curve of the rows against the shuffled ones.
+        ROC AUC of the rows against the shuffled ones.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def tune_one_class(estimator, X, weight, search, contaminated):
         return _tune_bags(estimator, X, weight, search, contaminated)
     if estimator.kernel != "rbf":
         raise ValueError(
-            f"tune chooses the width of the Gaussian kernel, and {name} has "
+            f"tune chooses the width of the Gaussian kernel, but {name} has "
             f"kernel={estimator.kernel!r}; pass kernel='rbf'."
         )
     counted = np.ones(X.shape[0], dtype=bool) if weight is None else weight > 0
@@ -111,26 +111,26 @@ def tune_one_class(estimator, X, weight, search, contaminated):
     table = _table(estimator, rows, trim, _FACTOR * gamma / narrow, {price: value}, search)
 
     n, n_core = len(far), int(np.sum(~far))
-    left_out = "no row is left out of training (contaminated=False);"
+    left_out = "all rows are used for training (contaminated=False);"
     if far.any():
         left_out = (
-            f"the {far.sum()} of {n} rows farthest from their neighbour no. "
-            f"{rank_of_neighbor(n)} are left out of training, since anomalies may be among them;"
+            f"the {far.sum()} of {n} rows farthest from their {rank_of_neighbor(n)}th neighbour "
+            "are dropped from training, because they may be anomalies;"
         )
     width = (
-        f"gamma is {_FACTOR:g} over the squared median distance of the {n_core} rows used to "
-        f"their neighbour no. {rank_of_neighbor(n_core)}"
+        f"gamma is {_FACTOR:g} divided by the squared median distance of the {n_core} training "
+        f"rows to their {rank_of_neighbor(n_core)}th neighbour"
     )
     if gamma < narrow:
         width = (
-            f"gamma is the largest that leaves at most {100 * beyond:.2g} % of all rows beyond "
-            "the kernel's reach, where scores are lost in rounding"
+            f"gamma is the largest value with at most {100 * beyond:.2g} % of all rows beyond "
+            "the kernel's reach, where scores underflow"
         )
     reason = (
         f"A rule for rows without labels, not a search: {left_out} {width}, and {price} is "
         f"{value:g}. The threshold is calibrated on all rows for a false-alarm rate of "
-        f"{target:g}. The table shows what other settings do on held-out rows; it did not decide: "
-        "no criterion without anomalies was found to choose better than the rule."
+        f"{target:g}. The table compares other settings on held-out rows for information only: "
+        "no criterion without anomalies chose better than the rule."
     )
     settings = {"gamma": gamma, price: value}
     if estimator.target_fpr is None:
@@ -167,15 +167,15 @@ def _tune_bags(estimator, X, weight, search, contaminated):
     table = _with_ranks(table or nothing, columns)
     table["chosen"] = table.index == 0
     left_out = (
-        "bags drop the rows farthest from their neighbours as far as the data call for it, since "
-        "anomalies may be among them"
+        "bags drop the rows farthest from their neighbours if the data suggest it, because they "
+        "may be anomalies"
     )
     if not trim:
-        left_out = "no row of a bag is left out of training (contaminated=False)"
+        left_out = "bags use all their rows (contaminated=False)"
     reason = (
         f"A rule for rows without labels, not a search: {left_out}. The threshold is calibrated "
-        f"for a false-alarm rate of {estimator.target_fpr:g}, on rows by the bags that they are "
-        "not in. The table shows what other settings do on held-out rows; it did not decide."
+        f"for a false alarm rate of {estimator.target_fpr:g} with out-of-bag scores. The table "
+        "compares other settings on held-out rows for information only."
     )
     curve = Curve("bag_size", "auc_shuffled", ["trim"], "Held-out rows against shuffled columns")
     return Plan({"trim": trim}, reason + search.ended_early, table, curve)

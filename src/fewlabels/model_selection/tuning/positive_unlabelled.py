@@ -22,7 +22,7 @@ from ..splitters import PUKFold
 from .result import Curve
 from .search import KEPT, Plan, quiet
 
-_SCORING, _IN_WORDS = "auc-risk", "AUC less the non-negative risk"
+_SCORING, _IN_WORDS = "auc-risk", "ROC AUC minus the non-negative risk"
 _FOLDS = 5
 # Scores nearer than this are equal.
 _TIE = 1e-12
@@ -32,7 +32,7 @@ _PATH = 2.0
 _FOLDS_OF_KERNELS = 3
 # What is said of the choice among all settings, and among kernels: another one, the one given.
 _RANKS = (
-    ("the best", "with the settings given, the best"),
+    ("the best", "with the given settings, the best"),
     ("the best", "with the kernel for such rows, the best"),
 )
 _NONE = ("; none is better.", "; none is better by more than a standard error.")
@@ -84,7 +84,7 @@ def tune_pu(estimator, X, y, weight, search):
 
 
 def _scores_of_svm(estimator, gammas, lams, sample, splits, prior, search):
-    """Scores on folds: lambdas in one go, each started from the one before; widths one by one."""
+    """Scores on folds: lambdas in one go, each started from the last; widths one at a time."""
     scores = np.full((len(gammas), len(lams), len(splits)), np.nan)
     machine = PUSVM(**{name: getattr(estimator, name) for name in SHARED})
     machine.set_params(prior=prior, random_state=search.seed, verbose=False)
@@ -99,7 +99,7 @@ def _scores_of_svm(estimator, gammas, lams, sample, splits, prior, search):
 
 
 class _Width:
-    """Lambdas of a width on folds, which share kernel values where these are on one machine."""
+    """Lambdas of a width on folds, which share kernel values where these are on one computer."""
 
     def __init__(self, machine, sample, lams):
         self.given, self.folds = (machine, sample, lams), None
@@ -215,13 +215,13 @@ def _decided(table, settings, estimator, prior, search, best_kernel=None):
     scores, given = table["score"], settings.index({})
     best, compared = given, scores.notna().sum()
     if len(table) == 1:
-        reason = f"{KEPT} kernel={estimator.kernel!r} leaves nothing to choose."
+        reason = f"{KEPT} kernel={estimator.kernel!r} leaves no settings to choose."
     elif compared < 2:
         reason = f"{KEPT} no other candidate was compared."
     else:
         best = _nearest_of_the_best(table, given) if best_kernel is None else best_kernel
         folds = int(table.loc[best, "folds"])
-        of_given = f"; the settings given have {scores[given]:.3f}." * pd.notna(scores[given])
+        of_given = f"; the given settings have {scores[given]:.3f}." * pd.notna(scores[given])
         reason = (
             f"Held-out {_IN_WORDS} is {scores[best]:.3f}, "
             f"{_RANKS[best_kernel is not None][best == given]} of {compared} "

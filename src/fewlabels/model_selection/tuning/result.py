@@ -25,7 +25,7 @@ class UnlabeledRows(NamedTuple):
     Attributes
     ----------
     gain, low, high : float
-        Difference in accuracy to the same model learnt from the labels alone, and the ends of its
+        Difference in accuracy to the same model learned from the labels alone, and the ends of its
         95 % interval.
     used : bool
         Whether the model that was chosen gives them a cost.
@@ -42,11 +42,11 @@ class UnlabeledRows(NamedTuple):
             helps = "help"
         if self.high < 0.0:
             helps = "do harm"
-        taken = "are learnt from" if self.used else "are left out"
+        taken = "are used" if self.used else "are not used"
         return (
-            f"Unlabelled rows {helps}: they change accuracy on held-out labels by "
-            f"{self.gain:+.3f}, compared with the labels alone (95 % interval {self.low:+.3f} to "
-            f"{self.high:+.3f}). They {taken}."
+            f"Unlabelled rows {helps}: they change held-out accuracy by {self.gain:+.3f}, "
+            f"compared with the labels only (95 % interval {self.low:+.3f} to {self.high:+.3f}). "
+            f"They {taken}."
         )
 
 
@@ -58,7 +58,7 @@ class TuningResult:
     ----------
     candidates : pandas.DataFrame
         One row per setting; ``chosen`` marks the one that was taken. The other columns depend
-        on the machine.
+        on the model.
     chosen : dict
         Parameters that were set, by name (of the last step of a pipeline).
     reason : str
@@ -68,7 +68,7 @@ class TuningResult:
     seconds, fit_seconds : float
         Seconds of everything, and of the fit of the choice alone.
     fits, kernel_values, fit_kernel_values : int
-        Machines fitted, the choice included; kernel values that all fits and that of the choice
+        Models fitted, the choice included; kernel values that all fits and that of the choice
         evaluated (PUEnsemble: in its second stage only).
     curve : Curve
         Which columns :meth:`plot` draws.
@@ -160,7 +160,7 @@ class TuningResult:
 
 
 def trim_of(machine):
-    """Share of the rows that ``tune`` left out of a machine's training, if it did."""
+    """Share of the rows that ``tune`` left out of a model's training, if it did."""
     found = getattr(machine, "tuning_", None)
     if found is None or "factor" not in found.candidates:
         return 0.0

@@ -22,7 +22,7 @@ from .result import Curve
 
 _SEEDS = np.iinfo(np.int32).max
 _ENDED = {"time budget": "its time budget", "Ctrl-C": "Ctrl-C"}
-KEPT = "The settings are kept:"
+KEPT = "The given settings are kept:"
 
 
 class Plan(NamedTuple):
@@ -122,7 +122,7 @@ class Search:
             self.told(advance=1, best=text)
 
     def each(self, calls, is_over=None):
-        """What calls give, which are told the search, in order and as long as there is time.
+        """What calls give, which get the search, in order and as long as there is time.
 
         Where a backend of joblib was chosen, its workers make them.
         """
@@ -155,7 +155,7 @@ class Search:
         return sent
 
     def __getstate__(self):
-        """Clocks of other machines show other times."""
+        """Clocks of other computers show other times."""
         return {**super().__getstate__(), "started": self.seconds}
 
     def __setstate__(self, state):
@@ -178,7 +178,7 @@ class Search:
         return machine
 
     def count(self, machine):
-        """Add the cost of a fitted machine; its kernel values are returned."""
+        """Add the cost of a fitted model; its kernel values are returned."""
         values = kernel_values(machine)
         self.fits += 1
         self.kernel_values += values

@@ -1,4 +1,4 @@
-"""One entry point that chooses the settings of any machine."""
+"""One entry point that chooses the settings of any model."""
 
 import time
 
@@ -52,7 +52,7 @@ def tune(
       standard error, over at least three folds.
     * ``S3VM`` (``kernel``, ``gamma``, ``C``, ``C_star``, ``balance``, ``class_ratio``): accuracy
       on held-out labels. On a table of features (4 to 128 columns in units of their own), unless
-      you set any of the first four, a kernel of trees learnt from the labelled rows alone comes
+      you set any of the first four, a kernel of trees learned from the labelled rows alone comes
       first, and another candidate must be better by 1.5 standard errors. See
       docs/few-labels-selection.md. For other rows a candidate must be better than your settings by
       as much; one is the SVM of the labelled rows (``C_star=0``). First it is tested whether the
@@ -127,7 +127,7 @@ def tune_within(
 
 
 def _of_pipeline(estimator, X, y, search, contaminated, sample_weight):
-    """Tune a machine, or the last step of a pipeline."""
+    """Tune a model, or the last step of a pipeline."""
     if not isinstance(estimator, Pipeline):
         return _tuned(estimator, X, y, search, contaminated, sample_weight)
     _check_estimator(estimator[-1], "the last step of the pipeline")
@@ -154,11 +154,10 @@ def _tuned(estimator, X, y, search, contaminated, sample_weight):
     if isinstance(estimator, OneClassMachine):
         plan = tune_one_class(estimator, rows, weight, search, contaminated)
     elif y is None:
-        raise ValueError(f"{name} learns from labels; pass y, see help(fewlabels.{name}).")
+        raise ValueError(f"{name} needs labels; pass y (see help(fewlabels.{name})).")
     elif not contaminated:
         raise ValueError(
-            f"contaminated=False is for SVDD, OneClassSVM and SVDDEnsemble; {name} learns from "
-            "labels."
+            f"contaminated=False is for SVDD, OneClassSVM and SVDDEnsemble, not for {name}."
         )
     else:
         check_consistent_length(rows, y)
@@ -193,7 +192,7 @@ def _choice_of_labels(estimator, X, search):
 def _check_estimator(estimator, what):
     if not isinstance(estimator, OneClassMachine | PUSVM | PUEnsemble | S3VM):
         raise ValueError(
-            "tune knows SVDD, OneClassSVM, SVDDEnsemble, PUSVM, PUEnsemble and S3VM, and "
-            f"pipelines that end in one of them; {what} is {type(estimator).__name__}. Use a "
-            "search of sklearn.model_selection for others, with PUKFold or LabeledKFold."
+            "tune accepts SVDD, OneClassSVM, SVDDEnsemble, PUSVM, PUEnsemble and S3VM, and "
+            f"pipelines that end in one of them; {what} is {type(estimator).__name__}. For "
+            "others, use sklearn.model_selection with PUKFold or LabeledKFold."
         )

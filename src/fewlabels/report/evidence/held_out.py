@@ -1,4 +1,4 @@
-"""Scores of rows by machines that were not trained on them, and rates counted on such rows."""
+"""Scores of rows by models that were not trained on them, and rates counted on such rows."""
 
 import time
 import warnings
@@ -28,12 +28,12 @@ _MOST_HIDING_SECONDS, _ALWAYS = 30.0, 1.0
 
 
 class HeldOut(NamedTuple):
-    """Decisions about training rows by machines that were trained without them.
+    """Decisions about training rows by models that were trained without them.
 
-    ``rows`` are their indices, ascending. ``planned`` machines there should have been, and there
+    ``rows`` are their indices, ascending. ``planned`` models there should have been, and there
     are ``folds`` (0 where the decisions are those that probabilities were calibrated by); their
-    ``votes`` are their decisions about other rows, one row a machine; ``parts`` says which rows
-    one machine scored. Where there are no decisions, ``reason`` says why.
+    ``votes`` are their decisions about other rows, one row a model; ``parts`` says which rows
+    one model scored. Where there are no decisions, ``reason`` says why.
     """
 
     rows: np.ndarray
@@ -46,7 +46,7 @@ class HeldOut(NamedTuple):
 
     @property
     def is_complete(self):
-        """Whether every machine that was planned could be fitted."""
+        """Whether every model that was planned could be fitted."""
         return 0 < self.folds == self.planned
 
     @property
@@ -62,9 +62,9 @@ class HeldOut(NamedTuple):
 
 
 def cross_fit_positive(estimator, X, y, deadline, seconds=0.0):
-    """Cross-fit a fitted machine of positive (y = 1) and unlabelled rows, both kinds held out.
+    """Cross-fit a fitted model of positive (y = 1) and unlabelled rows, both kinds held out.
 
-    Its prior is taken, not estimated anew. A fit is expected to take so many ``seconds``.
+    Its prior is taken, not estimated again. A fit is expected to take so many ``seconds``.
     """
     fewest = int(min(np.sum(y == 1), np.sum(y != 1)))
     if fewest < 2:
@@ -75,9 +75,9 @@ def cross_fit_positive(estimator, X, y, deadline, seconds=0.0):
 
 
 def cross_fit_classes(estimator, X, y, others, deadline, seconds):
-    """Cross-fit a fitted machine of classes; unlabelled rows (y = -1) are always trained on.
+    """Cross-fit a fitted model of classes; unlabelled rows (y = -1) are always trained on.
 
-    All machines are asked about the rows ``others``. Of several classes those with one labelled
+    All models are queried about the rows ``others``. Of several classes those with one labelled
     row are never held out. Where there is no time for a fit, which takes so many ``seconds``,
     what probabilities were calibrated by is taken.
     """

@@ -33,7 +33,7 @@ def histograms(groups, sides):
 def interval(value, ends, low=0.0, high=1.0, ours=True, name=""):
     """A value with its interval, if any, on a scale from low to high.
 
-    ``ours`` tells whether it is this machine's, ``name`` what it shows for those who cannot see
+    ``ours`` says whether it is this model's, ``name`` what it shows for those who cannot see
     it.
     """
     across = _scale(low, high)

@@ -41,7 +41,7 @@ def answer(contents):
 
 
 def _on_columns(note):
-    """Whether a note says which columns were not learnt from, which belongs to the top."""
+    """Whether a note says which columns were not learned from, which belongs to the top."""
     return note.startswith(("Column left out", "Columns left out"))
 
 
@@ -92,7 +92,7 @@ def classes(contents):
         "The classes",
         tag("p", "For each class: labelled rows, unlabelled rows predicted as this class, and the "
             "expected share of the class according to the probabilities. The interval of the "
-            "share is that of as many rows as have a label. Precision and recall are measured "
+            "share is based on the number of labelled rows. Precision and recall are measured "
             "on labelled rows that the models weren't trained on."),
         table(None, heads, rows, ["" if name == "class" else "number" for name in heads],
               label="The classes"),

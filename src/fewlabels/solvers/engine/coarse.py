@@ -13,9 +13,9 @@ _FIRST_STEP, _NARROW, _HALVINGS, _RIGHT = 1e-4, 1e-10, 100, 1e-12
 
 
 def sample_of(rows, seed):
-    """A random sample as a problem of its own, whose rows stand for all of them.
+    """A random sample as a problem of its own, whose rows represent all of them.
 
-    Variables that are free, or fixed but not at 0, stand for themselves and are always in it.
+    Variables that are free, or fixed but not at 0, count separately and are always in it.
     """
     size = min(rows.n // SAMPLE, rows.most_sampled)
     counts = rows.ask(methodcaller("draw", rows.n, size, seed))

@@ -65,7 +65,7 @@ class Stage(Enum):
 
 @dataclass(frozen=True)
 class _View:
-    """Where a run stands: the violation, and what it must come down to."""
+    """State of a run: the violation, and what it must come down to."""
 
     violation: float
     tol: float
@@ -311,7 +311,7 @@ class Engine:
     # -- gradient ------------------------------------------------------------------------------
 
     def _refresh(self):
-        """Compute the gradient anew."""
+        """Compute the gradient again."""
         if not self._is_whole:
             self.rows.refresh()
             return

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 class Partition(ABC):
     """Consecutive rows of a problem (P), with all that is of their number.
 
-    Features, variables, gradient, penalties and ridges stay where they are. What is asked and
+    Features, variables, gradient, penalties and ridges stay where they are. What is queried and
     what is answered are plain numbers and arrays of the size of a working set. Rows go by their
     numbers among the rows of all partitions. Every message changes the state once however often
     it arrives, or says in its description that it does not.
@@ -93,7 +93,7 @@ class Partition(ABC):
 
     @abstractmethod
     def refine(self):
-        """Go on with float64 kernel values; False where they are that already."""
+        """Continue with float64 kernel values; False where they are that already."""
 
     @abstractmethod
     def snap(self, near):
@@ -187,7 +187,7 @@ class Partition(ABC):
     def sample(self, share, first):
         """A Partition of the rows that were drawn, numbered from ``first``.
 
-        Each stands for ``share`` rows, see ``docs/the-one-problem.md``.
+        Each means ``share`` rows, see ``docs/the-one-problem.md``.
         """
 
     @abstractmethod

@@ -29,5 +29,5 @@ class Precision:
         self.noise = math.hypot(self.noise, self._rounding(rows, spread))
 
     def is_stale(self, rows):
-        """Whether a gradient computed anew would have half the error."""
+        """Whether a gradient computed again would have half the error."""
         return self._rounding(rows, rows.totals().spread) < 0.5 * self.noise

@@ -22,7 +22,7 @@ _NOISY_ROUNDS = 30
 
 
 class Record:
-    """History and limits of a run, perhaps of one that goes on from an earlier Result."""
+    """History and limits of a run, perhaps of one that continues from an earlier Result."""
 
     def __init__(self, settings, before=None):
         self.settings = settings

@@ -120,11 +120,11 @@ class Rows:
         self.tell([methodcaller("keep_columns", share) for share in shares])
 
     def refine(self):
-        """Go on with float64 kernel values; False where they are that already."""
+        """Continue with float64 kernel values; False where they are that already."""
         return any(self.ask(methodcaller("refine")))
 
     def refresh(self):
-        """Compute the gradient anew."""
+        """Compute the gradient again."""
         self._pay(self.ask(methodcaller("forget")))
 
     def snap(self, rtol=1e-12):

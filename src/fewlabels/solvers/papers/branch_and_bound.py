@@ -42,7 +42,7 @@ class Search:
 
     ``solution`` is the best one found, None if nothing was better than the value that the search
     began with; ``value`` is its objective and ``lower_bound`` what no solution is below: equal
-    when the search was finished, up to the relative accuracy it was asked for. ``status`` is
+    when the search was finished, up to the relative accuracy it was requested. ``status`` is
     CONVERGED, MAX_ITER (nodes), MAX_TIME, STOPPED or INTERRUPTED, ``n_nodes`` counts convex
     problems solved.
     """

@@ -38,7 +38,7 @@ NOT_CONVEX = (
 
 @dataclass(kw_only=True)
 class PenalisedResult(Result):
-    """A solution of (13), and the feasible point of (P) that it stands for.
+    """A solution of (13), and the feasible point of (P) that it means.
 
     ``a`` is the solver's vector as the paper returns it: it sums to ``total`` only up to the
     penalty (to 0.2 % for rho = 200) and may hold tiny or negative entries where the solution has

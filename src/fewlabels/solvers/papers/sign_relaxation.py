@@ -66,7 +66,7 @@ class SignRelaxation:
 
     ``gram`` is K over all rows, with ``target`` (the mean of f over the unlabelled rows) bordered
     by their mean; ``side`` is +1 or -1 where a label or sign is given, 0 for rows to be decided;
-    ``price`` is that of the loss of every row. ``start`` is ``a`` and ``Q a`` of a similar
+    ``price`` is the cost of the loss of every row. ``start`` is ``a`` and ``Q a`` of a similar
     problem, for the root. Only with ``dense`` (None decides by size), when the whole kernel matrix
     is kept, is K checked: bounds hold for inner products.
     """
@@ -90,8 +90,8 @@ class SignRelaxation:
         if values[0] < -_INDEFINITE * values[-1]:
             raise ValueError(
                 f"the kernel matrix has negative eigenvalues (from {values[0]:.3g} to "
-                f"{values[-1]:.3g}), so that nothing bounds the objective from below; use a "
-                "kernel that is an inner product, or another solver."
+                f"{values[-1]:.3g}), so the objective is unbounded below; use a positive "
+                "semi-definite kernel, or another solver."
             )
 
     # -- what branch_and_bound asks for --------------------------------------------------------

@@ -26,7 +26,7 @@ Samples with ``0 < s < c2``, ``s != c2/2`` are *non-bound*. Their F is kept up t
 The search for violating pairs alternates (section 4.3):
 
 * the most violating pair of the non-bound set, until that set is tau-optimal;
-* all samples one by one, each against the most critical values of the non-bound set and
+* all samples one at a time, each against the most critical values of the non-bound set and
   of the samples examined since the last step.
 
 It ends with a scan of the second kind that finds no violating pair. Not the paper's:
@@ -201,7 +201,7 @@ class _Run:
         return most if self.max_iter < 0 else min(most, max(0, self.max_iter - self.n_iter))
 
     def _after(self, code, need):
-        """Fetch what a compiled call asked for; whether the limit on steps ends the run."""
+        """Fetch what a compiled call requested; whether the limit on steps ends the run."""
         if code == core.NEED_ROWS:
             self.rows.load(np.unique(need))
         if code == core.STEP_LIMIT and 0 <= self.max_iter <= self.n_iter:

@@ -1,6 +1,6 @@
 """The initialisation of USMO, section 4.5 of the paper.
 
-A one-class machine of the positive rows ranks the unlabelled ones. Along the ranking they
+A one-class model of the positive rows ranks the unlabelled ones. Along the ranking they
 fall into five groups (17), from the least to the most positive,
 
     s = 0,   0 < s < c2/2,   s = c2/2,   c2/2 < s < c2,   s = c2

@@ -35,7 +35,7 @@ class VirtualRow:
     def aim(self, target):
         """Set the target, which then moves on the clock."""
         if not self.state.bordered:
-            raise ValueError("there is no balancing constraint; create the path with balance.")
+            raise ValueError("this path has no balancing constraint; create it with balance.")
         self.clock.target = float(target)
         if self.balance == "keep" and self._may_enter():
             self.prepare()

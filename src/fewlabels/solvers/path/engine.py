@@ -65,7 +65,7 @@ class PathEngine:
         self.clock.start(total, penalties)
 
     def run(self, max_steps=None):
-        """Go on with the operations; returns whether the last one has come to its end."""
+        """Continue with the operations; returns whether the last one has come to its end."""
         last = np.inf if max_steps is None else self.state.n_steps + max_steps
         begun = renewed = False
         while self._follow(last):
@@ -103,7 +103,7 @@ class PathEngine:
                 self.start_over()
             elif not self._look():
                 return True
-        raise ArithmeticError("the path does not come to rest")
+        raise ArithmeticError("the path does not converge")
 
     def _look(self):
         """A last look: rows on the wrong side move, and free ones off their slope are corrected.

@@ -218,7 +218,7 @@ class Events:
         self._idle = 0
         self._perturbations += 1
         if self._perturbations > _PERTURBATIONS:
-            raise ArithmeticError("the path goes round in circles")
+            raise ArithmeticError("the path is cycling")
         state, moving = self.state, self.placement.moving
         self.clock.begin_targets()
         rng = np.random.default_rng(state.n_steps)

@@ -33,10 +33,10 @@ class PathFollower:
     Every operation states what changes, and then follows the path of optima to the changed
     problem. The result satisfies the optimality conditions to rounding. For convex
     penalties it is the solution; with unlabelled rows (``RowPenalties.unlabelled``) it is a
-    local minimum of the semi-supervised machine (Gu et al. 2018).
+    local minimum of the semi-supervised model (Gu et al. 2018).
 
     Operations answer whether they have come to their end, which after ``max_steps`` steps they
-    may not have: ``run`` goes on. They may come with a new ``total``, the right-hand side of the
+    may not have: ``run`` continues. They may come with a new ``total``, the right-hand side of the
     equality, and a new ``target`` of the balancing constraint.
 
     Parameters
@@ -305,7 +305,7 @@ class PathFollower:
 
         For penalties without kinks, which have no sign of their own to flip. With ``rows``
         everything given, ``ridge`` included, is that of present rows with these numbers, of which
-        some may stand there twice.
+        some may occur twice.
         """
         present, gram = self._state.present, self._state.gram
         if rows is None:
@@ -326,9 +326,9 @@ class PathFollower:
     # -- how operations run ---------------------------------------------------------------------
 
     def run(self, max_steps=None):
-        """Go on with the operations under way; whether their end is reached.
+        """Continue with the operations under way; whether their end is reached.
 
-        After ``max_steps`` the state is valid, and another ``run`` goes on from it.
+        After ``max_steps`` the state is valid, and another ``run`` continues from it.
         """
         self._check_whole()
         try:
@@ -341,7 +341,7 @@ class PathFollower:
     def _check_whole(self):
         if self.broken:
             raise ArithmeticError(
-                "an operation of this path ended in an exception; start another path, from its "
+                "an operation of this path raised an exception; start another path from its "
                 "variables (see load)."
             )
 

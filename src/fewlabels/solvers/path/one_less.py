@@ -2,7 +2,7 @@
 
 Problem (P) with linear penalties, ``minimise 1/2 a'Qa + p'a`` subject to ``sum a = s`` and
 ``lower <= a <= upper``, at an optimum with the free rows F. Row i is left out by holding a_i at
-zero. While the sets of free and of bound rows stay what they are, its machine follows from the
+zero. While the sets of free and of bound rows stay what they are, its model follows from the
 inverse of the optimality system over F,
 
     B = W - w w'/c,   W = Q_FF^-1,   w = W 1,   c = 1'w,

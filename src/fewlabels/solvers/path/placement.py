@@ -51,7 +51,7 @@ class Placement:
             status[i] = st.ABSENT
 
     def hold(self, i):
-        """Hold row i at the breakpoint where it stands."""
+        """Hold row i at the breakpoint where it is."""
         self.state.lines.hold(i)
         self.clock.follow(i)
 
@@ -70,7 +70,7 @@ class Placement:
         return i
 
     def arrive(self):
-        """Moving rows at their next breakpoint are held there or go on beyond it."""
+        """Moving rows at their next breakpoint are held there or continue beyond it."""
         if not self.n_moving:
             return
         state, moving = self.state, self.moving.copy()

@@ -1,1 +1,1 @@
-"""A fit whose rows are not in memory: in a file, or on other machines."""
+"""A fit whose rows are not in memory: in a file, or on other computers."""

@@ -41,7 +41,7 @@ def heard_by(function):
 
 @dataclass(frozen=True)
 class ArrayFile:
-    """A C-ordered array in a file, from ``offset`` on; ``stamp`` tells whether it has changed."""
+    """A C-ordered array in a file, from ``offset`` on; ``stamp`` says whether it has changed."""
 
     path: str
     offset: int
@@ -86,8 +86,8 @@ class ArrayFile:
 
     def _changed(self, what):
         return OSError(
-            f"{self.path} {what} since the fit began to read it; leave the file alone while a "
-            "fit runs, and fit again."
+            f"{self.path} {what} during the fit; don't change the file while a fit runs, and fit "
+            "again."
         )
 
     def read(self, file, start, stop):
@@ -219,7 +219,7 @@ class FilePart(Part):
 class FilePlace(Place):
     """Rows of a file in parts, which ``n_jobs`` threads read and evaluate side by side.
 
-    ``rows_read`` counts them; a sample that stands for them all takes about ``cache_size``.
+    ``rows_read`` counts them; a sample that means them all takes about ``cache_size``.
     """
 
     def __init__(self, file, weight=None, *, n_jobs=1, cache_size=200e6, n_parts=None):

@@ -101,7 +101,7 @@ class Moments:
 
 
 def found_gamma(gamma, moments, place):
-    """The number that a rule for gamma stands for, from all rows and a sample of them."""
+    """The number that a rule for gamma means, from all rows and a sample of them."""
     if not isinstance(gamma, str):
         return float(gamma)
     sample = place.sample(SAMPLE) if gamma == "distance" else None

@@ -1,4 +1,4 @@
-"""Where rows are: parts that are asked, and what each part answers."""
+"""Where rows are: parts that are queried, and what each part answers."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -157,8 +157,8 @@ def refuse_no_numbers(rows, number):
     else:
         row, value = int(wrong // rows.shape[1]), entries.ravel()[wrong]
     raise ValueError(
-        f"row {number(row)} (counted from 0) holds {value}; every number must be finite, and of "
-        f"at most {_LARGEST:g}: fill what is missing, or leave such rows out."
+        f"row {number(row)} (counted from 0) holds {value}; every number must be finite, and at "
+        f"most {_LARGEST:g}; fill in missing numbers, or drop such rows."
     )
 
 

@@ -1,4 +1,4 @@
-"""The problem of a machine over rows that are not in memory, and its solution."""
+"""The problem of a model over rows that are not in memory, and its solution."""
 
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,7 +23,7 @@ from .place import noted
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """How rows, wherever they are, become a ``Partition`` of the problem of a machine.
+    """How rows, wherever they are, become a ``Partition`` of the problem of a model.
 
     ``formulation`` states it where all rows weigh ``mass``; ``row_map`` prepares rows (None for
     the linear kernel, for which ``shift`` is taken from them). A place sends it to its parts.

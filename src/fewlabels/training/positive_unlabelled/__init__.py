@@ -1,1 +1,1 @@
-"""Training of positive-unlabelled machines: from rows and settings to functions."""
+"""Training of positive-unlabelled models: from rows and settings to functions."""

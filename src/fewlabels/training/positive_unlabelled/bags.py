@@ -24,10 +24,10 @@ class DistinctRows:
     """Distinct rows of PUData, positives first, in an order that depends on their values alone.
 
     Equal rows are one row of their weights' sum, so that a row is out of a bag only if no copy is
-    inside. ``index`` tells where each first occurs, ``n_positive`` how many are positive,
+    inside. ``index`` says where each first occurs, ``n_positive`` how many are positive,
     ``weight`` their weights by class, which sum to the length of ``drawn``, ``total_weight`` those
     given. ``drawn`` are rows of either kind, each as often as its weight says (what all weights of
-    a class have in common left out); ``place`` tells which row each unlabelled one is. ``chance``
+    a class have in common left out); ``place`` says which row each unlabelled one is. ``chance``
     are those of the drawn positive rows to be in a bag, if they have factors.
     """
 
@@ -73,10 +73,10 @@ class DistinctRows:
 
 @dataclass
 class Bagging:
-    """Mean functions of bagged machines: ``coef`` (n_kernels, n_costs, n) and ``bias``.
+    """Mean functions of bagged models: ``coef`` (n_kernels, n_costs, n) and ``bias``.
 
     Held-out ``scores`` are means over the bags that a row is not in; where it is in all of them,
-    the mean over the other rows. ``unfinished`` is a machine that did not reach the tolerance, if
+    the mean over the other rows. ``unfinished`` is a model that did not reach the tolerance, if
     any.
     """
 

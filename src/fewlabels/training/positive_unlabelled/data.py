@@ -1,4 +1,4 @@
-"""What training of a positive-unlabelled machine takes and gives."""
+"""What training of a positive-unlabelled model takes and gives."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +22,7 @@ class PUData:
 
     ``X`` (n, d), or the matrix of a precomputed kernel; a mask of positive rows; weights > 0, or
     None. With ``float64`` all kernel values are; with ``gathered`` the unlabelled rows' part of a
-    matrix is copied, faster for several machines. ``positive`` and ``unlabeled`` are indices of
+    matrix is copied, faster for several models. ``positive`` and ``unlabeled`` are indices of
     either kind, ``weight_...`` their weights; ``share_positive`` sum to one. ``factor`` multiplies
     the weights of the positive rows (None: 1), whose own ones are ``given_weight_positive``.
     """

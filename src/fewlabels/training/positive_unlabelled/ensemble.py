@@ -50,7 +50,7 @@ class EnsembleSolution:
     """The decision before it is cut, with held-out scores, and both stages.
 
     Probabilities of the first stage; costs, areas and weights of members by kernel and cost, NaN
-    and 0 where there is no such member; steps and history of all machines; and a Result: one that
+    and 0 where there is no such member; steps and history of all models; and a Result: one that
     did not reach the tolerance, if there is any.
     """
 
@@ -182,7 +182,7 @@ def _posterior(first, rows, prior):
 
 
 def _second_stage(grams, rows, posterior, weights, cost, settings, deadline):
-    """The machine of all rows over the mean kernel."""
+    """The model of all rows over the mean kernel."""
     weights = weights.sum(axis=1)
     used = np.flatnonzero(weights)
     gram = grams[used[0]]

@@ -120,8 +120,8 @@ def _squared_distances(gram, rows, members, diagonal, moved, deadline):
     """
     size = len(members)
     cut = (
-        "the threshold and probabilities follow from bounds on what rows would score had they "
-        "not been trained on, and may call fewer rows positive than the prior says"
+        "the threshold and probabilities use bounds on leave-one-out scores, so they may mark "
+        "fewer rows positive than the prior implies"
     )
     if deadline.is_over():
         deadline.cut.append(cut)

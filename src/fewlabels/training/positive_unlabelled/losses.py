@@ -23,7 +23,7 @@ _NU_OF_RANKING = 0.5
 def solve_double_hinge(data, settings, before=None):
     """Minimise (4) with the double hinge loss, from the dual (6).
 
-    ``before``: lambda and PUSolution of a machine over the same rows, to start from.
+    ``before``: lambda and PUSolution of a model over the same rows, to start from.
     """
     rows = {"weight": data.weight_unlabeled, "similarity": data.similarity}
     problem = DoubleHinge(settings.prior, settings.lam).problem(data.gram, rows)
@@ -125,7 +125,7 @@ def _by_qp(problem, engine, start=None):
 
 
 def _by_usmo(data, problem, settings):
-    """Algorithm 1 from its start: a one-class machine of the positives ranks the others."""
+    """Algorithm 1 from its start: a one-class model of the positives ranks the others."""
     from ...solvers.papers.usmo import solve_usmo
     from ...solvers.papers.usmo_start import usmo_start
 

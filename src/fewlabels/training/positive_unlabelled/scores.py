@@ -17,7 +17,7 @@ _TINY = 1e-12
 
 @dataclass
 class Scored:
-    """Coefficients (n_kernels, n), bias, and scores of rows by machines that did not see them."""
+    """Coefficients (n_kernels, n), bias, and scores of rows by models that did not see them."""
 
     coef: np.ndarray
     bias: float

@@ -74,7 +74,7 @@ def at_solution(rows, start):
 
 
 def row_by_row(rows):
-    """Labelled rows, then the others one by one, those first that f tells apart best."""
+    """Labelled rows, then the others one at a time, those first that f separates best."""
     path, given, free = _labelled(rows, rows.options["balance"])
     if len(free):
         expansion = Expansion(rows.kernel, rows.X[given], path.a, n_jobs=rows.options["n_jobs"])
@@ -107,7 +107,7 @@ def down_and_back(path, machine, weight):
 
 
 def _labelled(rows, balance):
-    """The machine of the labelled rows, and which rows are of either kind."""
+    """The model of the labelled rows, and which rows are of either kind."""
     given, free = np.flatnonzero(rows.label), np.flatnonzero(rows.label == 0)
     # To the end: the order of the others depends on it.
     options = {**rows.options, "balance": balance, "deadline": ENDLESS}

@@ -50,10 +50,10 @@ def unproven(found):
     if not found.n_nodes or status not in _ADVICE:
         return None
     return (
-        f"the global minimum is not proven: the search stopped after {found.n_nodes} nodes "
+        f"the global minimum is not certified: the search stopped after {found.n_nodes} nodes "
         f"({status.value}); the objective {found.objective:.6g} is at most "
-        f"{found.objective - found.lower_bound:.3g} above it. {_sentence(status)}; "
-        "solver='cccp' finds the minimum that this search began at."
+        f"{found.objective - found.lower_bound:.3g} above it. {_sentence(status)}; solver='cccp' "
+        "finds the minimum that the search started from."
     )
 
 
@@ -65,8 +65,8 @@ def stopped_early(searches, n_rows):
     worst = max(stopped, key=lambda search: search.gap)
     return (
         f"the search around {len(stopped)} of {n_rows} new rows stopped early "
-        f"({worst.status.value}); with other signs there the objective could be lower by "
-        f"{worst.gap:.3g}. {_sentence(worst.status)}, or take fewer n_neighbors."
+        f"({worst.status.value}); with other signs, the objective could be lower by "
+        f"{worst.gap:.3g}. {_sentence(worst.status)}, or lower n_neighbors."
     )
 
 

@@ -51,7 +51,7 @@ class S3VMData:
 
     @classmethod
     def each(cls, gram, machines, labels, weight):
-        """The rows of ``gram`` for several machines, which share them and their mean."""
+        """The rows of ``gram`` for several models, which share them and their mean."""
         first = cls.over(gram, machines[0], labels[0], weight)
         bounded = first.target is not None
         return [first] + [
@@ -130,7 +130,7 @@ class S3VMSolution:
 
 @dataclass(frozen=True, eq=False)
 class DistinctRows:
-    """``data`` over the distinct rows of a machine, with their weights together."""
+    """``data`` over the distinct rows of a model, with their weights together."""
 
     whole: S3VMData
     data: S3VMData

@@ -115,12 +115,12 @@ class LeftOutCurves:
             scores = np.where(np.isfinite(found), found, scores)
         if len(seconds) < len(tested):
             deadline.cut.append(
-                f"probabilities stand on {max(1, len(seconds))} of {len(tested)} machines trained "
-                "without some of the labels"
+                f"probabilities are based on {max(1, len(seconds))} of {len(tested)} models "
+                "trained without part of the labels"
             )
         if size < len(fold):
             deadline.cut.append(
-                f"these machines learnt from {max(size, pilot):,} of {len(fold):,} rows"
+                f"these models were trained on {max(size, pilot):,} of {len(fold):,} rows"
             )
         return scores
 

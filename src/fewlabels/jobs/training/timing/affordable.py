@@ -1,4 +1,4 @@
-"""How many rows a machine can learn from in the time there is, from fits of a few."""
+"""How many rows a model can learn from in the time there is, from fits of a few."""
 
 import contextlib
 import math
@@ -64,7 +64,7 @@ def encodable_rows(n_rows, n_columns, read, left):
 
 
 def pace_of(estimator, X, y, seconds):
-    """The ``Pace`` of a machine on these rows; None where they are few, or it cannot be fitted.
+    """The ``Pace`` of a model on these rows; None where they are few, or it cannot be fitted.
 
     It is found by fits of more and more rows, until one takes a part of these seconds, or is so
     short that all rows can be fitted within them, however fast the seconds grow.
@@ -124,7 +124,7 @@ def _power(before, last):
 
 
 def affordable_rows(pace, n_rows, seconds, machine):
-    """How many of the rows a machine can learn from so that all fits end in these seconds."""
+    """How many of the rows a model can learn from so that all fits end in these seconds."""
     if pace is None:
         return n_rows
     each = max(seconds - pace.before, _HALF * seconds) / _FITS[MACHINES[machine].learns_from]
@@ -136,7 +136,7 @@ def affordable_rows(pace, n_rows, seconds, machine):
 def drawn(y, n_rows, size, learns_from):
     """Positions of rows drawn at random, in order: labelled ones first, up to half of them.
 
-    ``y`` are labels as the machine takes them. Every class keeps two rows.
+    ``y`` are labels as the model takes them. Every class keeps two rows.
     """
     rng = np.random.default_rng(0)
     if size >= n_rows:
