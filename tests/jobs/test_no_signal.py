@@ -155,13 +155,22 @@ def test_a_prior_that_contradicts_the_labels():
     assert "probability" not in findings.rankings[0].rows and not findings.rates
     given = fit_table(table, "t", prior=0.25, **FAST)
     assert given.metadata["training"]["prior_contradiction"] is None
-    # With a known prior, the labels themselves are found not to be random.
-    labels = given.metadata["training"]["labels_at_random"]
-    assert labels["rejected"] and labels["p_value"] <= 0.05 and labels["prior_is_known"]
-    start = "The labelled rows are not a random sample of 'yes' (p = 0.02): obvious ones were "
-    assert labels["caution"].startswith(start)
-    assert repr(given).startswith(start) and repr(given.report).startswith(start)
-    assert given.report.contents.findings.rates
+
+
+def test_obvious_labels_are_called_biased_if_the_prior_is_known():
+    rng = np.random.default_rng(1)
+    positive = rng.random(700) < 0.4
+    X = rng.normal(size=(700, 3)) + 1.5 * positive[:, None]
+    own, labels = np.flatnonzero(positive), np.full(700, "", dtype=object)
+    labels[own[np.argsort(-X[own].sum(axis=1))[:60]]] = "yes"
+    table = pd.DataFrame(X, columns=list("abc")).assign(t=labels)
+    found = fit_table(table, "t", prior=positive[labels == ""].mean(), **FAST)
+    told = found.metadata["training"]["labels_at_random"]
+    assert told["rejected"] and told["p_value"] <= 0.05 and told["prior_is_known"]
+    start = "The labelled rows are not a random sample of 'yes' (p = 0.0"
+    assert told["caution"].startswith(start) and "obvious ones" in told["caution"]
+    assert repr(found).startswith(start) and repr(found.report).startswith(start)
+    assert found.report.contents.findings.rates
 
 
 def test_random_labels_are_not_called_biased():

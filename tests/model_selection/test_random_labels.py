@@ -25,26 +25,26 @@ def table(seed, mechanism="random", n_labelled=80, distance=3.0):
 
 
 def test_random_labels_pass_and_obvious_ones_fail():
-    # 20 tests at 5 %: more than 4 rejections have a probability of .003.
+    # 10 tests at 5 %: more than 3 rejections have a probability of .001.
     found = []
-    for seed in range(20):
+    for seed in range(10):
         X, y, prior = table(seed)
-        found.append(labelled_at_random_test(X, y, prior=prior, n_draws=59, random_state=seed))
-    assert sum(one.rejected for one in found) <= 4
-    assert np.mean([one.shift for one in found]) == pytest.approx(0.5, abs=0.05)
+        found.append(labelled_at_random_test(X, y, prior=prior, n_draws=39, random_state=seed))
+    assert sum(one.rejected for one in found) <= 3
+    assert np.mean([one.shift for one in found]) == pytest.approx(0.5, abs=0.07)
     for seed in range(3):
         X, y, prior = table(seed, "obvious")
-        one = labelled_at_random_test(X, y, prior=prior, n_draws=59, random_state=seed)
+        one = labelled_at_random_test(X, y, prior=prior, n_draws=39, random_state=seed)
         assert one.rejected
         assert one.shift > 0.6
         assert one.prior == pytest.approx(prior, abs=1e-6)
         assert one.prior_is_known
 
 
-def test_p_values_are_corrected_for_two_tests():
+def test_both_comparisons_have_to_reject():
     X, y, _ = table(0)
     found = labelled_at_random_test(X, y, n_draws=59)
-    assert found.p_value == pytest.approx(min(1.0, 2.0 * min(found.p_scores, found.p_features)))
+    assert found.p_value == max(found.p_scores, found.p_features)
     assert found.rejected == (found.p_value <= 0.05)
     assert min(found.p_scores, found.p_features) >= 1.0 / 60.0
     assert not found.prior_is_known
