@@ -201,8 +201,8 @@ class Stopping(Observer):
 
 @pytest.mark.parametrize(
     ("wanted", "within"),
-    [("drawing", True), ("encoding", False), ("encoding", True), ("learning", False),
-     ("learning", True), ("counting", False)],
+    [("drawing", True), ("encoding", False), ("encoding", True), ("training on", False),
+     ("training on", True), ("counting", False)],
 )  # fmt: skip
 def test_ctrl_c_leaves_nothing(wanted, within, frame, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))

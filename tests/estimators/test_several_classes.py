@@ -110,7 +110,7 @@ def test_a_kernel_matrix_and_weights(rng):
     assert len(part.transduction_) == len(X)
     weight[:] = 1.0
     weight[(y == "bee").astype(bool)] = 0.0
-    with pytest.raises(ValueError, match="no label of the class bee"):
+    with pytest.raises(ValueError, match="no labelled row of the class bee"):
         S3VM().fit(X, y, sample_weight=weight)
 
 
@@ -249,8 +249,8 @@ def test_a_new_class_by_relabelling_and_what_is_refused(rng):
             "differ from the classes of the first",
         ),
         (lambda: model.partial_fit(X[:2], ["dog"], classes=NAMES), "1 labels for 2 rows"),
-        (lambda: model.relabel([2, 5, 8, 89], None), "no label of the class ant"),
-        (lambda: model.forget([0, 3, 6, 9]), "no label of the class bee"),
+        (lambda: model.relabel([2, 5, 8, 89], None), "no labelled row of the class ant"),
+        (lambda: model.forget([0, 3, 6, 9]), "no labelled row of the class bee"),
         (lambda: model.forget(range(90)), "at least one"),
         (lambda: S3VM(balance=0.2).fit(X, y), "each has its own"),
         (lambda: S3VM(balance={"ant": 0.5, "bee": 0.5}).fit(X, y), "it lacks cat"),

@@ -98,11 +98,11 @@ def check_new_classes(class_ratio, balance):
     """Refuse to add classes where shares are given, which say nothing of these."""
     if class_ratio is not None:
         raise ValueError(
-            f"class_ratio={class_ratio!r} says nothing of a class that is new; fit again, "
-            "with a share for each class if they are given."
+            f"class_ratio={class_ratio!r} has no share for a new class; fit again, with a share "
+            "for each class if you pass any."
         )
     if not isinstance(balance, bool | np.bool_):
         raise ValueError(
-            f"balance={balance!r} says nothing of a class that is new; fit again with a "
-            "share for each class, or with balance=True."
+            f"balance={balance!r} has no share for a new class; fit again with a share for each "
+            "class, or with balance=True."
         )
