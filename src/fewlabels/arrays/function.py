@@ -4,7 +4,6 @@ import numpy as np
 
 from ..fitted import ClassFunctions
 from ..gram import RowMap
-from ..kernels import Linear, MappedKernel
 from .home import plain_rows
 from .values import add_products, columns_of, linear_products, own_values, prepared
 
@@ -15,7 +14,7 @@ def values_at(home, name, function, X, n_features):
     ``name`` is the model's. Rows so far away that float32, or a kernel, has ended go to the
     host.
     """
-    is_mapped = all(isinstance(kernel, MappedKernel) for kernel in function.kernels)
+    is_mapped = all(kernel.is_mapped or kernel.is_linear for kernel in function.kernels)
     if isinstance(function, ClassFunctions) or not is_mapped:
         raise ValueError(
             f"this {name} scores NumPy rows only; array API rows need kernel='rbf', 'poly', "
@@ -42,7 +41,7 @@ def values_at(home, name, function, X, n_features):
 
 
 def _sums(home, function, X):
-    if isinstance(function.kernels[0], Linear):
+    if function.kernels[0].is_linear:
         return linear_products(home, X, function.shift, function.weights)
     value = home.zeros(X.shape[0])
     for k in np.flatnonzero(function.coef.any(axis=1)):

@@ -7,7 +7,6 @@ import scipy.sparse as sp
 
 from .._deadline import ENDLESS
 from .._warn import warn
-from ..kernels import Precomputed, SharedLeaves
 from ..training.row_order import value_order
 from .estimate import estimate_within
 
@@ -39,7 +38,7 @@ def find_prior(data, prior, seed, n_jobs, deadline):
     """The Prior of PUData: estimated, or as given, with a warning where rows contradict it."""
     if prior != "estimate":
         # A forest has seen the labels, and takes labelled rows for too much alike.
-        largest = 1.0 if isinstance(data.kernel, SharedLeaves) else data.largest_prior()
+        largest = 1.0 if data.kernel.has_leaves else data.largest_prior()
         if prior > largest:
             warn(
                 f"prior={float(prior):g} contradicts the data but is used anyway: judging by "
@@ -108,7 +107,7 @@ def _estimated(data, seed, n_jobs, deadline):
     represent the columns. Factors from propensities weigh the positive rows' scores.
     """
     X = data.X
-    if isinstance(data.kernel, Precomputed):
+    if data.kernel.is_matrix:
         columns = data.positive[np.argsort(_row_sums(X, data.positive), kind="stable")]
         X = X[:, columns]
     positive, weight = np.zeros(X.shape[0], dtype=bool), np.empty(X.shape[0])

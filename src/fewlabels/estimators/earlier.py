@@ -20,7 +20,7 @@ from ..fitted import (
     TwoSidedCurve,
 )
 from ..fitted.solution import ROUNDING, Certificate, edges_of_scores
-from ..kernels import Precomputed, make_kernel
+from ..kernels import make_kernel
 from ..problem.one_class import LinearSlackBall, OneClass, SquaredSlackBall
 from ..problem.positive_unlabelled import DoubleHinge
 from ..streams.classes import ClassStreams  # noqa: F401 - model files name it
@@ -65,7 +65,7 @@ def function_before(state, coef, **options):
     if "_bias" in state:
         options |= {"bias": float(state["_bias"]), "weights": state.get("_weights")}
         options["rounding"] = ROUNDING * state["_decision_size"]
-    is_matrix = isinstance(options["kernels"][0], Precomputed)
+    is_matrix = options["kernels"][0].is_matrix
     float64 = state.get("_float64")
     return Function(
         vectors=state["support_vectors_"],

@@ -22,12 +22,6 @@ from ..fitted import Late
 from ..kernels import (
     KERNEL_TYPES,
     KERNELS,
-    LEARNED,
-    RBF,
-    Deformed,
-    Linear,
-    Precomputed,
-    Trees,
     kind_of,
     make_kernel,
 )
@@ -137,12 +131,12 @@ class KernelMachine(BaseEstimator):
             by_norms = self.gamma == "distance" and not kind.is_similarity
             gamma = "scale" if by_norms else self.gamma
             self.gamma_ = resolve_gamma(gamma, *rows.normal())
-        if isinstance(kind, Trees):
+        if kind.learns == "labels":
             return  # it is grown when labels have been read
         kernel = self._set_kernel(rows.X, rows.weight)
-        kernel = kernel.base if isinstance(kernel, Deformed) else kernel
+        kernel = kernel.plain
         check_powers(kernel, rows.X)
-        if isinstance(kernel, RBF) and not isinstance(self.gamma, str):
+        if kernel.is_mapped and kernel.of_distance and not isinstance(self.gamma, str):
             check_width(kernel, rows.X)
 
     def _set_kernel(self, X, weight=None):
@@ -151,7 +145,7 @@ class KernelMachine(BaseEstimator):
         return self._make_kernel()
 
     _kernel_used = property(lambda self: self.kernel)  # what ``kernel`` stands for
-    _learns_kernel = property(lambda self: isinstance(kind_of(self._kernel_used), LEARNED))
+    _learns_kernel = property(lambda self: kind_of(self._kernel_used).learns == "rows")
 
     def _make_kernel(self):
         if self._deformed is not None:
@@ -272,7 +266,7 @@ class KernelMachine(BaseEstimator):
         # The kind of rows is that of the last function, however old: an update need not know more.
         function = (self._late.last("solution") or self._found).function
         X = check_rows(self, X, reset=False)
-        if isinstance(function.kernels[0], Precomputed) and X.shape[1] != self.shape_fit_[0]:
+        if function.kernels[0].is_matrix and X.shape[1] != self.shape_fit_[0]:
             raise ValueError(
                 f"kernel='precomputed' needs kernel values against the {self.shape_fit_[0]} "
                 f"training rows; the matrix given has {X.shape[1]} columns."
@@ -283,7 +277,7 @@ class KernelMachine(BaseEstimator):
                 f"cannot use sparse input in {type(self).__name__!r} trained on dense data"
             )
         kernel = function.kernels[0]
-        check_powers(kernel.base if isinstance(kernel, Deformed) else kernel, X)
+        check_powers(kernel.plain, X)
         return sp.csr_array(X) if is_sparse else X
 
     def _evaluation(self, X, **options):
@@ -309,7 +303,7 @@ class KernelMachine(BaseEstimator):
         """Weights of the linear kernel, shape (1, n_features), or (n_classes, n_features)."""
         check_is_fitted(self)
         weights = self.function_.weights
-        if weights is None or not isinstance(self.function_.kernels[0], Linear):
+        if weights is None or not self.function_.kernels[0].is_linear:
             raise AttributeError("coef_ is only available when using a linear kernel")
         return self._there(np.atleast_2d(weights))
 
@@ -321,7 +315,9 @@ class KernelMachine(BaseEstimator):
         if self._home is not None:
             self._home = None
         self._fixed = {name: getattr(self, name) for name in self._FIXED}
-        if isinstance(self.kernel, (*LEARNED, Trees)):  # mutable: keep a copy
+        if (
+            not isinstance(self.kernel, str) and kind_of(self.kernel).learns
+        ):  # mutable: keep a copy
             self._fixed["kernel"] = replace(self.kernel)
 
     def _catch_up(self, stream, name, max_steps):

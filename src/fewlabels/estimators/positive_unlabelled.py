@@ -13,7 +13,7 @@ from ..class_prior.finding import check_prior, counted_prior, find_prior
 from ..fitted import PUSVMFit
 from ..fitted.solution import ROUNDING, function_of, largest_value, run_by
 from ..gram import row_products
-from ..kernels import MIXTURE, Precomputed, Trees, centered, kind_of
+from ..kernels import MIXTURE, centered, kind_of
 from ..labels.positive_unlabelled import are_ambiguous, read_labels
 from ..labels.propensity import read_propensity
 from ..training.grams import shift_of
@@ -65,7 +65,7 @@ class PUMachine(TwoClassMachine):
                 "unlabelled rows a weight > 0."
             )
         kind = kind_of(self._kernel_used)
-        if isinstance(kind, Trees):
+        if kind.learns == "labels":
             # In an order of their own and as often as they weigh: weights act as repetitions.
             order = value_order(rows.X, counted, rows.weights)
             self._deformed = kind.over(
@@ -209,7 +209,7 @@ class PUDescriber:
     def scores_left_out(self, rows, found, function, left_out):
         """What the curve is fitted to; ``left_out`` are the unlabelled rows' scores."""
         data = rows.data
-        if isinstance(data.kernel, Precomputed):
+        if data.kernel.is_matrix:
             decision = row_products(data.X[data.positive], found.coef) + function.bias
         else:
             decision = function(rows.X[data.positive], n_jobs=self.n_jobs)

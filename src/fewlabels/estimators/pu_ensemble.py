@@ -19,7 +19,6 @@ from ..kernels import (
     Cells,
     Deformed,
     Isolation,
-    Linear,
     Manifold,
     MappedKernel,
     SharedLeaves,
@@ -272,7 +271,7 @@ class PUEnsemble(positive_unlabelled.PUMachine):
         )
         with one_blas_thread():
             kernels, shift, families = self._grams(rows, distinct)
-            is_linear = isinstance(kernels[0], Linear)
+            is_linear = kernels[0].is_linear
             settings = EnsembleSettings(self.prior_, self.n_bags, is_linear, engine)
             found = solve_ensemble(families, distinct, settings, self._deadline)
             run, gram = (found.n_iter, found.history, found.worst.converged), families[0][0]
@@ -302,13 +301,13 @@ class PUEnsemble(positive_unlabelled.PUMachine):
             # Again, so that repetitions and weights give the same to the last bit.
             self.gamma_ = resolve_gamma(self.gamma, vectors, distinct.total_weight)
         is_mixture = isinstance(self._kernel_used, str) and self._kernel_used == MIXTURE
-        several = kind.is_similarity and not isinstance(kind, Manifold | Trees)
+        several = kind.is_similarity and kind.learns is None
         self.gammas_ = self.gamma_ * _FACTORS if several else np.array([self.gamma_])
         if is_mixture:
             return self._mixed_grams(vectors)
         if several:
             kernels = tuple(make_kernel(self._kernel_used, gamma) for gamma in self.gammas_)
-        elif isinstance(kind, Trees):
+        elif kind.learns == "labels":
             kernels = (self._make_kernel(),)  # grown when the labels were read
         else:
             kernels = (self._set_kernel(vectors),)

@@ -15,7 +15,7 @@ from ..arrays import home_of
 from ..gram.equal_rows import distinct
 from ..gram.static.explicit import formed_values
 from ..gram.tiles.features import middle
-from ..kernels import Callable, Polynomial, center_of, centered
+from ..kernels import Callable, Map, center_of, centered
 from ..kernels.base import squared_norms
 from ..labels.anomalies import read_anomalies
 
@@ -251,7 +251,7 @@ def _refuse_what_is_no_number(X):
 
 def check_powers(kernel, X):
     """Refuse rows whose powers are too large for double precision."""
-    if isinstance(kernel, Polynomial):
+    if kernel.is_mapped and kernel.map is Map.POWER:
         with np.errstate(all="ignore"):
             largest = np.abs(kernel.diagonal(X)).max(initial=0.0)
         if not largest <= _LARGEST:

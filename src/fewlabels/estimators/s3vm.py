@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from .._threads import resolve_n_jobs
 from ..fitted import Late
-from ..kernels import Deformed, SharedLeaves, Trees, centered
+from ..kernels import SharedLeaves, Trees, centered
 from ..labels.semi_supervised import read_shares, sides
 from ..training.cross_fitting import Sample
 from ..training.grams import shift_of
@@ -470,7 +470,7 @@ class S3VM(UpdatableS3VM):
             settings["balance"] = dict(zip(numbers.tolist(), shares.tolist(), strict=True))
         if self.class_ratio_ is not None:  # without a constraint it moves the intercept afterwards
             settings["class_ratio"] = None if self.balance is False else self.class_ratio_
-        if isinstance(self._deformed, Deformed):  # a forest grows without the labels left out
+        if self._deformed is not None and self._deformed.has_graph:  # forests grow without labels
             settings["kernel"] = self._deformed
         return clone(self).set_params(**settings)
 

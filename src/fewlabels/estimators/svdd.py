@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._warn import warn
 from ..fitted import OneClassSolution
 from ..fitted.solution import edges_of_scores, function_of, largest_value, run_by
-from ..kernels import Deformed, centered
+from ..kernels import centered
 from ..problem.convexity import supported_gap
 from ..problem.one_class import LinearSlackBall, SquaredSlackBall
 from ..solvers import REFERENCE_SOLVERS
@@ -224,7 +224,7 @@ class SVDD(OneClassMachine):
     def _fit_rows(self, rows, callback, held_out):
         self._set_gamma(rows)
         kernel, X = self._make_kernel(), rows.X
-        if isinstance(kernel, Deformed) and kernel.is_low_rank:
+        if kernel.has_graph and kernel.is_low_rank:
             raise ValueError(
                 f"a manifold kernel with {len(kernel.factor)} landmarks vanishes far from the "
                 "rows, so SVDD would accept rows there; raise n_landmarks to the number of rows, "

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import softmax
 
 from .._threads import resolve_n_jobs
-from ..gram import Expansion, RowMap, row_products
-from ..kernels import Cells, Deformed, Linear, centered
+from ..gram import Expansion, RowMap
+from ..kernels import centered
 from .deciding import agreeing, class_of
 from .function import Function
 
@@ -37,14 +37,11 @@ class ClassFunctions:
     on_points: np.ndarray | None = field(default=None, repr=False)  # (n_classes, n_points)
 
     def __post_init__(self):
-        if self.on_points is None and isinstance(self.kernel, Deformed):
+        if self.on_points is None and self.kernel.has_graph:
             object.__setattr__(self, "on_points", self.kernel.on_points(self.vectors, self.coef))
-        if self.weights is None and isinstance(self.kernel, Cells):
-            object.__setattr__(self, "weights", self.kernel.weights(self.vectors, self.coef))
-        if self.weights is None and isinstance(self.kernel, Linear):
-            vectors = self._moved(self.vectors.astype(np.float64, copy=False))
-            weights = np.asarray((vectors.T @ self.coef.T).T)
-            object.__setattr__(self, "weights", np.ascontiguousarray(weights))
+        if self.weights is None and self.kernel.has_features:
+            weights = self.kernel.weights(self._moved(self.vectors), self.coef)
+            object.__setattr__(self, "weights", weights)
 
     @property
     def kernel(self):
@@ -80,10 +77,8 @@ class ClassFunctions:
     def __call__(self, X, *, n_jobs=None):
         """Values at validated rows, shape (n, n_classes)."""
         X = self._moved(X)
-        if isinstance(self.kernel, Cells):
+        if self.weights is not None:
             value = self.kernel.sums(X, self.weights, resolve_n_jobs(n_jobs))
-        elif self.weights is not None:
-            value = row_products(X, self.weights)
         else:
             row_map = None
             if self.float64 is not None:

@@ -6,17 +6,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from .._threads import resolve_n_jobs
-from ..gram import Expansion, RowMap, row_products
-from ..kernels import (
-    Cells,
-    Deformed,
-    Linear,
-    MappedKernel,
-    Precomputed,
-    SharedLeaves,
-    center_of,
-    centered,
-)
+from ..gram import Expansion, RowMap
+from ..kernels import center_of, centered
 
 # Share of the threshold's level below which sums of a similarity go on in log scale.
 TAIL = 1e-12
@@ -71,8 +62,7 @@ class Function:
     # Where support vectors are equal: which of the vectors each is, and its own coefficient.
     repeats: np.ndarray | None = None
     shares: np.ndarray | None = None  # of shape (n_kernels, n_support)
-    # Linear kernel: the sum is weights @ (x - shift). Isolation kernel: a number for every cell.
-    # From the coefficients, unless given.
+    # Kernels with features: a weight for each. From the coefficients, unless given.
     weights: np.ndarray | None = field(default=None, repr=False)
     # Deformed kernel: coefficients of its points under the base kernel, unless given.
     on_points: np.ndarray | None = field(default=None, repr=False)
@@ -80,14 +70,13 @@ class Function:
     on_leaves: tuple | None = field(default=None, repr=False)
 
     def __post_init__(self):
-        if self.on_points is None and isinstance(self.kernels[0], Deformed):
-            on_points = self.kernel.on_points(self.vectors, self.coef[0])
+        kernel = self.kernels[0]
+        if self.on_points is None and kernel.has_graph:
+            on_points = kernel.on_points(self.vectors, self.coef[0])
             object.__setattr__(self, "on_points", on_points)
-        if self.weights is None and isinstance(self.kernels[0], Cells):
-            object.__setattr__(self, "weights", self.kernel.weights(self.vectors, self.coef[0]))
-        if self.weights is None and isinstance(self.kernels[0], Linear):
-            vectors = self._moved(self.vectors.astype(np.float64, copy=False))
-            object.__setattr__(self, "weights", np.asarray(vectors.T @ self.coef[0]).ravel())
+        if self.weights is None and kernel.has_features:
+            weights = kernel.weights(self._moved(self.vectors), self.coef[0])
+            object.__setattr__(self, "weights", weights)
 
     @property
     def kernel(self):
@@ -95,19 +84,13 @@ class Function:
         (kernel,) = self.kernels
         return kernel
 
-    def _products(self, X, n_jobs):
-        """The sum by ``weights``."""
-        if isinstance(self.kernel, Cells):
-            return self.kernel.sums(X, self.weights, n_jobs)
-        return row_products(X, self.weights)
-
     def in_base(self):
         """The same without its term of K(x, x), under the base kernel of a deformed one."""
         if self.on_points is None:
             return self
         rows, coef = self.kernel.expanded(self.vectors, self.coef[0], self.on_points)
         return replace(
-            self, kernels=(self.kernel.base,), vectors=rows, coef=coef[None], self_weight=0.0,
+            self, kernels=(self.kernel.plain,), vectors=rows, coef=coef[None], self_weight=0.0,
             repeats=None, shares=None, on_points=None, float64=True,
             center=center_of(rows),
         )  # fmt: skip
@@ -132,7 +115,7 @@ class Function:
         # The constant is a small part of a value without K(x, x), and then comes last.
         value = np.full(X.shape[0], 0.0 if self.self_weight else self.bias)
         if self.weights is not None:
-            value += self._products(X, resolve_n_jobs(n_jobs))
+            value += self.kernel.sums(X, self.weights, resolve_n_jobs(n_jobs))
         else:
             for k in np.flatnonzero(self.coef.any(axis=1)):
                 value += self._part(k, X, resolve_n_jobs(n_jobs))
@@ -151,7 +134,7 @@ class Function:
     def _part(self, k, X, n_jobs):
         """What the k-th kernel contributes."""
         kernel, coef, row_map = self.kernels[k], self.coef[k], None
-        if self.float64 is not None and isinstance(kernel, MappedKernel):
+        if self.float64 is not None and kernel.is_mapped:
             dtype = np.float64 if self.float64 else np.float32
             row_map = RowMap.restored(kernel, self.center, dtype)
         expansion = Expansion(
@@ -172,7 +155,7 @@ class Function:
         """``on_leaves``; of models from before these were kept they are found once."""
         if self.on_leaves is None:
             found = tuple(
-                kernel.weights(self.vectors, coef) if isinstance(kernel, SharedLeaves) else None
+                kernel.weights(self.vectors, coef) if kernel.has_leaves else None
                 for kernel, coef in zip(self.kernels, self.coef, strict=True)
             )
             object.__setattr__(self, "on_leaves", found)
@@ -199,7 +182,7 @@ class Function:
                     f"shape ({X.shape[0]},)."
                 )
             return diagonal
-        if not isinstance(self.kernel, Precomputed):
+        if not self.kernel.is_matrix:
             return self.kernel.diagonal(X)
         if self.diagonal is None:
             raise ValueError(

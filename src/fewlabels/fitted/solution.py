@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 
 from ..gram import equal_rows
-from ..kernels import Precomputed
 from ..problem.penalty import group_sums
 from .classes import ClassFunctions
 from .conformal import TIE, TIE_FLOAT32, Conformal
@@ -140,7 +139,7 @@ def function_of(kernel, gram, X, coef, numbers, **options):
     places = np.flatnonzero(coef if coef.ndim == 1 else coef.any(axis=0))
     coef = coef[None] if coef.ndim == 1 else coef
     support = numbers[places].astype(np.int32)
-    is_matrix = isinstance(kernels[0], Precomputed)
+    is_matrix = kernels[0].is_matrix
     row_map = getattr(gram, "row_map", None)
     if row_map is not None:
         options |= {"center": row_map.center, "float64": row_map.dtype == np.float64}

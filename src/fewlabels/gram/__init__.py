@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from ..kernels import Cells, Deformed, FormedKernel, Linear, Precomputed, SharedLeaves
+from ..kernels.base import row_products
 from .base import GramOperator
 from .equal_rows import equal_rows, row_keys
 from .expansion import Expansion
 from .gathered import Columns
-from .row_products import row_products
 from .static.bordered import BorderedGram
 from .static.cached import CachedGram
 from .static.explicit import FormedGram, PrecomputedGram
@@ -33,28 +32,26 @@ def make_gram(kernel, X, *, dtype=None, n_jobs=1, exact=0):
     there are more than ``exact`` distinct rows. Equal rows are evaluated once, by ``n_jobs``
     threads.
     """
-    copies = equal_rows(X, is_matrix=isinstance(kernel, Precomputed))
-    if isinstance(kernel, Precomputed):
+    copies = equal_rows(X, is_matrix=kernel.is_matrix)
+    if kernel.is_matrix:
         gram = PrecomputedGram(X, n_jobs, None if copies is None else copies.first)
     else:
         rows = X if copies is None else X[copies.first]
-        if isinstance(kernel, Deformed):
+        if kernel.has_graph:
             gram = _deformed(kernel, rows, n_jobs)
-        elif isinstance(kernel, SharedLeaves):
+        elif kernel.has_leaves:
             base = make_gram(kernel.base, rows, dtype=np.float64, n_jobs=n_jobs)
             leaves = LeavesGram(kernel.forest, kernel.forest.leaves(rows), n_jobs)
             shares = [1.0 - kernel.share, kernel.share]
             gram = SumGram([base, leaves], shares, is_inner_product=True)
-        elif isinstance(kernel, Cells):
+        elif kernel.has_features:
             gram = LinearGram(kernel.features(rows, n_jobs), n_jobs)
-        elif isinstance(kernel, FormedKernel):
-            gram = FormedGram(kernel, rows, n_jobs)
-        elif isinstance(kernel, Linear):
-            gram = LinearGram(rows, n_jobs)
-        else:
+        elif kernel.is_mapped:
             dtype = np.float64 if rows.shape[0] <= exact else dtype
             row_map = RowMap(kernel, X, None if dtype is None else np.dtype(dtype))
             gram = RowsGram(row_map, rows, n_jobs)
+        else:
+            gram = FormedGram(kernel, rows, n_jobs)
     return gram if copies is None else RepeatedGram(gram, copies)
 
 

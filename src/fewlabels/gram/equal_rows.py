@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import scipy.sparse as sp
 
-from .row_products import row_products
+from ..kernels.base import row_products
 
 # So many rows are looked at first: where these all differ, few of the others are equal.
 _SAMPLE = 4096

@@ -3,16 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from ..kernels import (
-    Cells,
-    Deformed,
-    FormedKernel,
-    Linear,
-    MappedKernel,
-    Precomputed,
-    SharedLeaves,
-)
-from .row_products import row_products
+from ..kernels.base import row_products
 from .tiles.features import RowMap
 from .tiles.rows import packed
 
@@ -36,25 +27,21 @@ class Expansion:
         self, kernel, vectors, coef, *, columns=None, row_map=None, n_jobs=1, on_points=None,
         on_leaves=None,
     ):  # fmt: skip
-        if isinstance(kernel, Deformed):
+        if kernel.plain is not kernel:
             vectors, coef = kernel.expanded(vectors, coef, on_points)
-            kernel = kernel.base
-            if not isinstance(kernel, Linear):
-                row_map = RowMap(kernel, vectors, np.float64)
+            kernel = kernel.plain
+            row_map = RowMap(kernel, vectors, np.float64) if kernel.is_mapped else None
         self.kernel = kernel
         self.vectors = vectors
         self.coef = np.asarray(coef, dtype=float)
         self.columns = columns
         self.n_jobs = n_jobs
         self.row_map = row_map
-        if row_map is None and isinstance(kernel, MappedKernel) and not isinstance(kernel, Linear):
+        if row_map is None and kernel.is_mapped:
             self.row_map = RowMap(kernel, vectors)
-        if isinstance(kernel, Linear):
-            weights = np.asarray(vectors.astype(np.float64).T @ self.coef.T)
-            self.weights = weights.ravel() if self.coef.ndim == 1 else weights.T
-        elif isinstance(kernel, Cells):
+        if kernel.has_features:
             self.weights = kernel.weights(vectors, self.coef)
-        elif isinstance(kernel, SharedLeaves):
+        elif kernel.has_leaves:
             self.weights = kernel.weights(vectors, self.coef) if on_leaves is None else on_leaves
             row_map = RowMap(kernel.base, vectors, np.float64)
             coef = (1.0 - kernel.share) * self.coef
@@ -67,7 +54,7 @@ class Expansion:
         out = np.zeros((X.shape[0], *self.coef.shape[:-1]))
         step = _ROWS_AT_A_TIME
         # These form the values.
-        if isinstance(self.kernel, FormedKernel | Precomputed) or self.coef.ndim == 2:
+        if not self.kernel.is_mapped or self.coef.ndim == 2:
             step = min(step, max(1, _VALUES_AT_A_TIME // max(1, self.coef.shape[-1])))
         for first in range(0, X.shape[0], step):
             part = slice(first, first + step)
@@ -89,16 +76,14 @@ class Expansion:
             out[lost] = exact(X[lost])
 
     def _add(self, X, out):
-        if isinstance(self.kernel, Precomputed):
+        if self.kernel.is_matrix:
             out += row_products(X[:, self.columns], self.coef)
-        elif isinstance(self.kernel, Linear):
-            out += row_products(X, self.weights)
-        elif isinstance(self.kernel, Cells):
+        elif self.kernel.has_features:
             out += self.kernel.sums(X, self.weights, self.n_jobs)
-        elif isinstance(self.kernel, SharedLeaves):
+        elif self.kernel.has_leaves:
             out += self._base(X)
             out += self.kernel.sums(X, self.weights)
-        elif isinstance(self.kernel, FormedKernel):
+        elif self.row_map is None:
             values = self.kernel.values(X, self.vectors)
             out += (values if sp.issparse(values) else np.asarray(values)) @ self.coef.T
         else:

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from .base import FormedKernel, Kernel, Map, MappedKernel
+from .base import FeatureKernel, FormedKernel, Kernel, Map, MappedKernel
 from .given import Callable, Precomputed
 from .inner_products import Linear, Polynomial, Sigmoid
 from .isolation import Cells, Isolation
@@ -27,6 +27,7 @@ __all__ = [
     "Callable",
     "Cells",
     "Deformed",
+    "FeatureKernel",
     "FormedKernel",
     "Isolation",
     "Kernel",
@@ -49,13 +50,13 @@ __all__ = [
 # Those whose parameters are settings: the kernel itself is made of the rows of a fit.
 LEARNED = (Isolation, Manifold)
 # What estimators take as ``kernel`` besides names and functions.
-KERNEL_TYPES = (*LEARNED, Cells, Deformed, MappedKernel)
+KERNEL_TYPES = (*LEARNED, Deformed, FeatureKernel, MappedKernel)
 
 
 def kind_of(kernel):
     """What a parameter ``kernel`` means, to ask for ``takes`` and ``is_similarity``."""
     if not isinstance(kernel, str):
-        if isinstance(kernel, (Isolation, Manifold, Trees)):
+        if isinstance(kernel, (*LEARNED, Trees)):
             return kernel
         if isinstance(kernel, Kernel) or callable(kernel):
             return Callable  # it has its numbers, or needs none
@@ -82,10 +83,8 @@ def make_kernel(kernel, gamma=1.0, degree=3, coef0=0.0, X=None, weight=None, see
     kind = kind_of(kernel)
     if kind is Callable:
         return Callable(kernel)
-    if isinstance(kind, Manifold):
-        return kind.over(X, gamma=gamma, degree=degree, coef0=coef0)
-    if isinstance(kind, Isolation):
-        return kind.over(X, weight, random_state=seed)
+    if kind.learns == "rows":
+        return kind.over(X, weight, gamma=gamma, degree=degree, coef0=coef0, random_state=seed)
     return _named(kind, float(gamma), int(degree), float(coef0))
 
 

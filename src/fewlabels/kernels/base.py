@@ -40,6 +40,38 @@ class Kernel(ABC):
     is_similarity: ClassVar[bool] = False
     is_inner_product: Any = False
 
+    # What a kernel can do. Others ask for this, and not for its class.
+
+    #: What it is made of at ``fit``: "rows", "labels", or None for nothing.
+    learns: ClassVar[str | None] = None
+    #: Whether values are given, as a matrix, and there are no rows.
+    is_matrix: ClassVar[bool] = False
+    #: Whether values are computed on tiles of prepared rows (``fewlabels.gram.RowMap``).
+    is_mapped: ClassVar[bool] = False
+    #: Whether it is an inner product of ``features`` (see ``FeatureKernel``).
+    has_features: ClassVar[bool] = False
+    #: Whether features are the rows themselves, so that moving all rows only moves the constant.
+    is_linear: ClassVar[bool] = False
+    #: Whether features are one cell of each of several partitions of space.
+    has_cells: ClassVar[bool] = False
+    #: Whether a graph of the training rows is part of it: functions are ``expanded`` in ``plain``.
+    has_graph: ClassVar[bool] = False
+    #: Whether leaves of a forest are part of it, beside the kernel ``base``.
+    has_leaves: ClassVar[bool] = False
+    #: How ONNX graphs hold functions, a name in ``fewlabels.onnx.functions``; None for no way.
+    onnx_form: ClassVar[str | None] = None
+    #: The rule of exact explanations: "columns" or "gaussian"; None where orders are sampled.
+    explanation: ClassVar[str | None] = None
+
+    @property
+    def plain(self) -> Kernel:
+        """The kernel that functions are written in."""
+        return self
+
+    def expanded(self, X, coef, on_points=None):
+        """Rows and coefficients (in the last axis) of functions in the ``plain`` kernel."""
+        return X, coef
+
     @classmethod
     def of(cls, **parameters: Any) -> Kernel:
         """The kernel with those of ``parameters`` that it takes."""
@@ -58,6 +90,7 @@ class MappedKernel(Kernel):
     ``Map.POWER``.
     """
 
+    is_mapped: ClassVar[bool] = True
     map: ClassVar[Map]
     of_distance: ClassVar[bool] = False
     degree: Any = 0
@@ -86,6 +119,43 @@ class MappedKernel(Kernel):
         """
 
 
+class FeatureKernel(Kernel):
+    """An inner product of features: ``K(x, z) = <g(x), g(z)>``.
+
+    A function is then one weight for each feature, however many rows it was trained on. With
+    ``onnx_form = "features"`` and ``graph_features``, ONNX graphs hold it.
+    """
+
+    is_inner_product: Any = True
+    has_features: ClassVar[bool] = True
+
+    @abstractmethod
+    def features(self, X, n_jobs=1):
+        """g of every row, an array or CSR array of shape (len(X), n_features)."""
+
+    def graph_features(self, graph, x):
+        """g as nodes of an ONNX graph, from rows ``x`` in float64."""
+        raise NotImplementedError
+
+    def values(self, X, Z):
+        """The matrix of values, dense float64, shape (len(X), len(Z))."""
+        found = self.features(X) @ self.features(Z).T
+        return found.toarray() if sp.issparse(found) else np.asarray(found)
+
+    def diagonal(self, X):
+        return squared_norms(self.features(X))
+
+    def weights(self, X, coef):
+        """The functions ``sum_j coef_j K(x_j, .)``, shape (..., n_features)."""
+        rows, coef = self.features(X).astype(np.float64, copy=False), np.asarray(coef, float)
+        found = np.asarray(rows.T @ coef.T)
+        return found.ravel() if coef.ndim == 1 else np.ascontiguousarray(found.T)
+
+    def sums(self, X, weights, n_jobs=1):
+        """Values of such functions at rows, shape (len(X), ...)."""
+        return row_products(self.features(X, n_jobs), weights)
+
+
 class FormedKernel(Kernel):
     """A kernel whose values are formed block by block, by a function of two arrays of rows."""
 
@@ -106,6 +176,17 @@ class FormedKernel(Kernel):
         values = (self.values(rows, rows) for rows in blocks)
         parts = [v.diagonal() if sp.issparse(v) else np.diagonal(v) for v in values]
         return np.concatenate(parts).astype(float)
+
+
+def row_products(X, weights):
+    """``X @ weights``, where the value of a row does not depend on the other rows.
+
+    BLAS sums in another order for another number of rows. Weights may be of shape (k, d).
+    """
+    if sp.issparse(X):
+        return X @ weights.T
+    by = "ij,j->i" if weights.ndim == 1 else "ij,kj->ik"
+    return np.einsum(by, np.ascontiguousarray(X, dtype=np.float64), weights)
 
 
 def squared_norms(X):

@@ -15,6 +15,7 @@ class Precomputed(Kernel):
     """The user passes the kernel matrix itself in place of the rows."""
 
     name: ClassVar = "precomputed"
+    is_matrix: ClassVar = True
 
     def diagonal(self, X):
         raise TypeError("a precomputed kernel has no values beyond the given matrix.")

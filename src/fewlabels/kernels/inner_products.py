@@ -5,16 +5,23 @@ from typing import ClassVar
 
 import numpy as np
 
-from .base import FLOAT32_UNITS_LIMIT, Map, MappedKernel, growth, squared_norms
+from .base import FLOAT32_UNITS_LIMIT, FeatureKernel, Map, MappedKernel, growth, squared_norms
 
 
 @dataclass(frozen=True)
-class Linear(MappedKernel):
-    """``K(x, z) = x.z``."""
+class Linear(MappedKernel, FeatureKernel):
+    """``K(x, z) = x.z``: rows are their own features."""
 
     name: ClassVar = "linear"
     is_inner_product = True
+    is_linear: ClassVar = True
+    is_mapped: ClassVar = False  # but for rows on a device
     map: ClassVar = Map.IDENTITY
+    onnx_form: ClassVar = "linear"
+    explanation: ClassVar = "columns"
+
+    def features(self, X, n_jobs=1):
+        return X
 
     @property
     def factor(self):
@@ -37,6 +44,7 @@ class Polynomial(MappedKernel):
 
     name: ClassVar = "poly"
     takes: ClassVar = ("gamma", "degree", "coef0")
+    onnx_form: ClassVar = "inner product"
     map: ClassVar = Map.POWER
 
     @property
@@ -66,6 +74,7 @@ class Sigmoid(MappedKernel):
 
     name: ClassVar = "sigmoid"
     takes: ClassVar = ("gamma", "coef0")
+    onnx_form: ClassVar = "inner product"
     map: ClassVar = Map.TANH
 
     @property

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, validate_parameter_constra
 from sklearn.utils.validation import _check_sample_weight
 
 from .._threads import one_blas_thread, run_ranges
-from .base import FormedKernel, squared_norms
+from .base import FeatureKernel, squared_norms
 from .offsets import center_of, centered
 from .sampling import Copies
 
@@ -37,7 +37,7 @@ EQUALLY_NEAR = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
-class Cells(FormedKernel):
+class Cells(FeatureKernel):
     """The share of draws in which two rows have the same nearest centre: frozen numbers.
 
     ``draws`` has a row of indices into ``centers`` for each draw. ``center`` has been subtracted
@@ -51,7 +51,8 @@ class Cells(FormedKernel):
     center: np.ndarray | None
 
     name: ClassVar = "isolation"
-    is_inner_product = True
+    has_cells: ClassVar = True
+    onnx_form: ClassVar = "cells"
 
     def __deepcopy__(self, memo):
         return self
@@ -219,8 +220,9 @@ class Isolation(BaseEstimator):
     name: ClassVar = "isolation"
     takes: ClassVar = ()
     is_similarity: ClassVar = False
+    learns: ClassVar = "rows"
 
-    def over(self, X, sample_weight=None, *, random_state=0) -> Cells:
+    def over(self, X, sample_weight=None, *, random_state=0, **coefficients) -> Cells:
         """The kernel with centres drawn from the rows of ``X``: what an estimator's ``fit`` uses.
 
         Estimators accept the result as ``kernel``, too.
@@ -233,6 +235,8 @@ class Isolation(BaseEstimator):
             Weights, which act as repetitions. Rows of weight <= 0 are left out.
         random_state : int, default=0
             Seed, unless the kernel has a ``random_state`` of its own.
+        **coefficients
+            Coefficients of other kernels, which this one has no use for.
 
         Returns
         -------

@@ -55,6 +55,13 @@ class Deformed(FormedKernel):
 
     name: ClassVar = "manifold"
     is_inner_product = True
+    has_graph: ClassVar = True
+    onnx_form: ClassVar = "graph"
+
+    @property
+    def plain(self):
+        """The base kernel, under which functions have more rows, or others."""
+        return self.base
 
     def __deepcopy__(self, memo):
         return self
@@ -159,6 +166,7 @@ class Manifold(BaseEstimator):
     share: float = 1.0
 
     name: ClassVar = "manifold"
+    learns: ClassVar = "rows"
 
     @property
     def takes(self):
@@ -177,7 +185,9 @@ class Manifold(BaseEstimator):
             _CONSTRAINTS, self.get_params(deep=False), caller_name=type(self).__name__
         )
 
-    def over(self, X, *, gamma=1.0, degree=3, coef0=1.0) -> Kernel:
+    def over(
+        self, X, sample_weight=None, *, gamma=1.0, degree=3, coef0=1.0, random_state=0
+    ) -> Kernel:  # fmt: skip
         """The kernel deformed by the graph of the rows of ``X``: what a model's ``fit`` makes.
 
         A model takes the outcome as ``kernel`` too, with the point cloud as it is here.
@@ -186,8 +196,12 @@ class Manifold(BaseEstimator):
         ----------
         X : {array-like, sparse} of shape (n_samples, n_features)
             The point cloud. Of equal rows one counts.
+        sample_weight : ignored
+            For compatibility.
         gamma, degree, coef0 : float, int, float
             Coefficients of the base kernel.
+        random_state : ignored
+            For compatibility.
 
         Returns
         -------

@@ -31,6 +31,8 @@ class RBF(MappedKernel):
     takes: ClassVar = ("gamma",)
     is_similarity: ClassVar = True
     is_inner_product = True
+    onnx_form: ClassVar = "gaussian"
+    explanation: ClassVar = "gaussian"
     map: ClassVar = Map.EXP2
     of_distance: ClassVar = True
 

@@ -38,6 +38,8 @@ class SharedLeaves(FormedKernel):
 
     name: ClassVar = "trees"
     is_inner_product = True
+    has_leaves: ClassVar = True
+    onnx_form: ClassVar = "leaves"
 
     def __deepcopy__(self, memo):
         return self
@@ -151,6 +153,7 @@ class Trees(BaseEstimator):
     name: ClassVar = "trees"
     takes: ClassVar = ("gamma",)
     is_similarity: ClassVar = True  # the Gaussian kernel is, whose width follows from distances
+    learns: ClassVar = "labels"
 
     def over(self, X, positive, *, gamma=1.0, random_state=0) -> SharedLeaves:
         """The kernel of a forest grown on rows: what a model's ``fit`` makes.

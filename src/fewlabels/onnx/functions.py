@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from ..fitted import BaggedFunction
 from ..fitted.bags import FLOOR
 from ..gram.tiles.features import RowMap
-from ..kernels import RBF, Cells, Deformed, Linear, Map, Polynomial, SharedLeaves, Sigmoid
+from ..kernels import KERNELS, RBF, Map, Trees
 from ..kernels.base import squared_norms
 from ..kernels.isolation import EQUALLY_NEAR
 
@@ -26,13 +26,19 @@ MOST_BYTES = 2_000_000_000
 
 def check_kernel(name, kernel):
     """Refuse a kernel that no graph can hold; ``name`` of the model that has it."""
-    if type(kernel) not in _WRITERS:
+    if kernel.onnx_form is None:
         what = f"kernel={kernel.name!r}" if kernel.name else "a function"
-        *first, last = (repr(known.name) for known in _WRITERS)
+        *first, last = (repr(name) for name in _names())
         raise ValueError(
             f"this {name} has {what} as its kernel, which ONNX can't express; fit it with "
             f"kernel={', '.join(first)} or {last}."
         )
+
+
+def _names():
+    """Names of kernels that graphs can hold."""
+    known = [name for name, kind in KERNELS.items() if kind.learns or kind.onnx_form]
+    return [*known, Trees.name]
 
 
 def values(graph, function, x, exact=False):
@@ -45,8 +51,8 @@ def values(graph, function, x, exact=False):
         return _of_bags(graph, function, x), 0.0
     if function.shift is not None:
         x = graph.add("Sub", x, function.shift)
-    write = _WRITERS[type(function.kernels[0])]
-    if any(isinstance(kernel, SharedLeaves) for kernel in function.kernels):
+    write = _WRITERS[function.kernels[0].onnx_form]
+    if any(kernel.has_leaves for kernel in function.kernels):
         write = _with_leaves
     value, noise = write(graph, function, x, exact)
     value = graph.add("Squeeze", value, np.array([1]))
@@ -94,25 +100,22 @@ def class_values(graph, functions, x):
         x = graph.add("Sub", x, functions.shift)
     kernel, coef, noise = functions.kernel, functions.coef, 0.0
     vectors, weights = functions.vectors, functions.weights
-    is_deformed = isinstance(kernel, Deformed)
-    if is_deformed:
+    has_graph = kernel.has_graph
+    if has_graph:
         vectors, coef = kernel.expanded(vectors, coef, functions.on_points)
-        kernel = kernel.base
-        if isinstance(kernel, Linear):
-            weights = np.asarray((vectors.T @ coef.T).T)
+        kernel = kernel.plain
+        weights = kernel.weights(vectors, coef) if kernel.has_features else None
     leaves = None
-    if isinstance(kernel, SharedLeaves):
+    if kernel.has_leaves:
         leaves = _sums_over_leaves(graph, kernel.forest, kernel.weights(vectors, coef), x)
         kernel, coef = kernel.base, (1.0 - kernel.share) * coef
-    if isinstance(kernel, Cells):
-        total = _sums_over_cells(graph, kernel, weights, x)
-    elif weights is not None:
-        total = graph.add("MatMul", x, np.ascontiguousarray(weights.T))
+    if kernel.has_features:
+        total = _by_features(graph, kernel, weights, x)
     elif not vectors.shape[0]:
         total = _zeros(graph, x)
     else:
-        if isinstance(kernel, RBF):
-            blocks, rough = _exponents(graph, _dense(vectors), kernel.gamma, x, is_deformed)
+        if kernel.of_distance:
+            blocks, rough = _exponents(graph, _dense(vectors), kernel.gamma, x, has_graph)
             mapped = ((block, graph.add("Exp", exponent)) for block, exponent in blocks)
             if rough is not None:
                 noise = _ROOM * rough * np.linalg.norm(coef, axis=1)
@@ -172,6 +175,23 @@ def _isolation(graph, function, x, exact):
     return graph.add("Add", total, constant), 0.0
 
 
+def _features(graph, function, x, exact):
+    own, features = function.self_weight, function.kernel.graph_features(graph, x)
+    total = graph.add("MatMul", features, function.weights[:, None])
+    if own:
+        norm = graph.row_sums(graph.add("Mul", features, features))
+        total = graph.add("Sub", total, graph.add("Mul", norm, np.float64(own)))
+    return graph.add("Add", total, np.float64(function.bias)), 0.0
+
+
+def _by_features(graph, kernel, weights, x):
+    """Sums of the features of rows by ``weights`` of shape (k, n_features), shape (n, k)."""
+    if kernel.has_cells:
+        return _sums_over_cells(graph, kernel, weights, x)
+    features = x if kernel.is_linear else kernel.graph_features(graph, x)
+    return graph.add("MatMul", features, np.ascontiguousarray(weights.T))
+
+
 def _sums_over_cells(graph, kernel, weights, x):
     """``kernel.sums``, float64 of shape (n, k), with weights of shape (k, n_cells).
 
@@ -202,7 +222,7 @@ def _with_leaves(graph, function, x, exact):
     total, kernels, coef = None, [], []
     for kernel, own in zip(function.kernels, function.coef, strict=True):
         share = 0.0
-        if isinstance(kernel, SharedLeaves):
+        if kernel.has_leaves:
             share, weights = kernel.share, kernel.weights(function.vectors, own)
             leaves = _sums_over_leaves(graph, kernel.forest, weights[None], x)
             total = leaves if total is None else graph.add("Add", total, leaves)
@@ -246,7 +266,7 @@ def _deformed(graph, function, x, exact):
             "OneClassSVM with that kernel, or an SVDD with kernel='rbf'."
         )
     plain = function.in_base()  # whose large coefficients take each other's values away
-    return _WRITERS[type(plain.kernel)](graph, plain, x, True)
+    return _WRITERS[plain.kernel.onnx_form](graph, plain, x, True)
 
 
 def _of_inner_products(graph, kernel, vectors, x):
@@ -363,6 +383,8 @@ def _blocks(vectors):
     return [slice(first, first + size) for first in range(0, len(vectors), size)]
 
 
-# Kernels that graphs can hold: what writes the function, without its constant.
-_WRITERS = {RBF: _rbf, Linear: _linear, Polynomial: _inner_product, Sigmoid: _inner_product,
-            Deformed: _deformed, Cells: _isolation, SharedLeaves: _with_leaves}  # fmt: skip
+# What writes the function, by ``Kernel.onnx_form``.
+_WRITERS = {
+    "gaussian": _rbf, "linear": _linear, "inner product": _inner_product, "graph": _deformed,
+    "cells": _isolation, "leaves": _with_leaves, "features": _features,
+}  # fmt: skip

@@ -309,7 +309,7 @@ def _function(kernel, gram, block, X, a, rows, shift):
     """The sum of kernel values, or minus the squared distance to the centre."""
     used = np.flatnonzero(a)
     options: dict = {"vectors": X[used], "shift": shift}
-    if isinstance(kernel, Precomputed):
+    if kernel.is_matrix:
         options = {"vectors": np.empty((0, 0)), "columns": rows}
         diagonal = np.diag(block)
         if np.ptp(diagonal) <= _EQUAL * max(1.0, np.abs(diagonal).max()):

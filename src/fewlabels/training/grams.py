@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..gram import make_gram
-from ..kernels import RBF, Linear, center_of
+from ..kernels import center_of
 
 # Up to so many rows every kernel value is float64: it costs milliseconds. And where few values are
 # evaluated: under a Gaussian kernel, of which no more rows than this share have to be used.
@@ -13,8 +13,8 @@ _FEW_EVALUATED, _FEW = 2048, 0.3
 
 def rows_in_float64(kernel, fewest=1.0):
     """Up to how many rows kernel values are float64; ``fewest``: see ``Formulation``."""
-    is_gaussian = isinstance(kernel, RBF)
-    return _FEW_EVALUATED if is_gaussian and fewest <= _FEW else ALWAYS_FLOAT64
+    is_few = kernel.is_mapped and kernel.is_similarity
+    return _FEW_EVALUATED if is_few and fewest <= _FEW else ALWAYS_FLOAT64
 
 
 def gram_over(kernel, X, n_jobs=1, *, float64=False, fewest=1.0):
@@ -25,4 +25,4 @@ def gram_over(kernel, X, n_jobs=1, *, float64=False, fewest=1.0):
 
 def shift_of(kernel, X):
     """What is taken from rows under the linear kernel, which changes nothing but rounding."""
-    return center_of(X) if isinstance(kernel, Linear) else None
+    return center_of(X) if kernel.is_linear else None

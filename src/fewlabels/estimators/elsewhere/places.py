@@ -105,7 +105,7 @@ def read_place(machine, place):
         gamma = "scale" if by_norms else machine.gamma
         machine.gamma_ = found_gamma(gamma, moments, place)
     kernel = make_kernel(machine.kernel, machine.gamma_, machine.degree, machine.coef0, None)
-    if isinstance(kernel, RBF) and not isinstance(machine.gamma, str):
+    if kernel.of_distance and not isinstance(machine.gamma, str):
         check_width(kernel, place.sample(SAMPLE))
     return moments, kernel
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...class_prior.class_ratio import estimated_shares
-from ...kernels import TREES_OF_CLASSES, Trees, kind_of
+from ...kernels import TREES_OF_CLASSES, kind_of
 from ...labels.semi_supervised import places_of, read_ratio
 from ...training.row_order import value_order
 
@@ -37,7 +37,7 @@ def given_ratio(given, classes):
 
 def has_trees(kernel):
     """Whether a kernel's trees are grown at ``fit``."""
-    return isinstance(kind_of(kernel), Trees)
+    return kind_of(kernel).learns == "labels"
 
 
 def grown_trees(kernel, rows, label, n_classes, gamma, seed):

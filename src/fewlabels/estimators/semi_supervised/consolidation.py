@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from ...kernels import Deformed
 from ...streams.semi_supervised import BREAKDOWNS
 from .updater import Updater
 
@@ -93,7 +92,7 @@ class Consolidation:
     def renew(self, kernel, strategy):
         """Train all paths under another ``kernel``, if it is another one; whether it was done."""
         updater, stream = self.updater, self.updater.stream
-        if not isinstance(kernel, Deformed) or kernel.is_equal(stream.kernel):
+        if not kernel.has_graph or kernel.is_equal(stream.kernel):
             return False
         record, trained = updater.record.without_bound(), []  # a bound of another problem
         try:

@@ -17,7 +17,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..._core import columns as stored_columns
-from ...kernels import Cells, Deformed, FormedKernel, Linear, Precomputed, SharedLeaves
 from ..column_cache import VALUES_AT_A_TIME, ColumnCache
 from ..equal_rows import equal_rows
 from ..static.linear import add_products, products, weights
@@ -42,22 +41,20 @@ def make_growing(kernel, X, *, cache_size=200e6, n_jobs=1):
 
     The rows are not added; they decide the storage, and the centre of an RBF kernel.
     """
-    if isinstance(kernel, Linear):
-        return GrowingLinear(X.shape[1], sp.issparse(X), n_jobs)
-    if isinstance(kernel, Precomputed):
+    if kernel.is_matrix:
         store = MatrixStore()
-    elif isinstance(kernel, Deformed):
-        if kernel.is_low_rank:
-            return GrowingFeatures(kernel, n_jobs)
-        store = DeformedStore(kernel, X)
-    elif isinstance(kernel, SharedLeaves):
-        store = LeavesStore(kernel, X)
-    elif isinstance(kernel, Cells):
+    elif kernel.has_cells:
         store = CellStore(kernel, X.shape[1])
-    elif isinstance(kernel, FormedKernel):
-        store = FormedStore(kernel)
-    else:
+    elif kernel.has_features or (kernel.has_graph and kernel.is_low_rank):
+        return GrowingFeatures(kernel, X, n_jobs)
+    elif kernel.has_graph:
+        store = DeformedStore(kernel, X)
+    elif kernel.has_leaves:
+        store = LeavesStore(kernel, X)
+    elif kernel.is_mapped:
         store = FeatureStore(kernel, X)
+    else:
+        store = FormedStore(kernel)
     if isinstance(store, FeatureStore) and not store.sparse and _are_few(X):
         store = RepeatedStore(store)
     return GrowingColumns(store, cache_size, n_jobs)
@@ -69,27 +66,35 @@ def _are_few(X):
     return copies is not None and 2 * len(copies.first) <= X.shape[0]
 
 
-class GrowingLinear:
-    """K = X X': products cost O(n d)."""
+class GrowingFeatures:
+    """K = F F' of the features F that a kernel gives rows: products cost O(n n_features)."""
 
-    def __init__(self, d, sparse, n_jobs=1):
-        self.n, self.n_jobs, self.n_values = 0, n_jobs, 0
-        self.sparse = sparse
-        self._rows = sp.csr_array((0, d)) if sparse else np.zeros((0, d))
+    def __init__(self, kernel, X, n_jobs=1):
+        self.kernel, self.n, self.n_jobs, self.n_values = kernel, 0, n_jobs, 0
+        self.d = X.shape[1]
+        self._rows = self._features(X[:0])
+        self.sparse = sp.issparse(self._rows)
 
     @property
     def X(self):
-        """The rows."""
+        """The features of the rows."""
         return self._rows if self.sparse else self._rows[: self.n]
 
+    def _features(self, X):
+        features = self.kernel.features(X)
+        if sp.issparse(features):
+            return sp.csr_array(features, dtype=np.float64)
+        return np.asarray(features, dtype=np.float64)
+
     def append(self, X):
-        check_width(X, self._rows.shape[1])
+        check_width(X, self.d)
+        X = self._features(X)
         if self.sparse:
-            X = sp.csr_array(X, dtype=np.float64)
+            X = sp.csr_array(X)
             self._rows = sp.csr_array(sp.vstack([self._rows, X], format="csr"))
             self.n = self._rows.shape[0]
             return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-        X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+        X = X.toarray() if sp.issparse(X) else X
         self._rows = grown(self._rows, self.n + len(X))
         self._rows[self.n : self.n + len(X)] = X
         self.n += len(X)
@@ -120,17 +125,6 @@ class GrowingLinear:
 
     def product_at(self, rows, indices, coef):
         return self.at(rows, self.weights(indices, coef))
-
-
-class GrowingFeatures(GrowingLinear):
-    """K = F F' of the features F that a deformed kernel gives rows."""
-
-    def __init__(self, kernel, n_jobs=1):
-        super().__init__(kernel.factor.shape[1], False, n_jobs)
-        self.kernel = kernel
-
-    def append(self, X):
-        return super().append(self.kernel.features(X))
 
 
 class GrowingColumns:

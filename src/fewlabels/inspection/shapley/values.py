@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from ..._core import games
 from ..._threads import resolve_n_jobs, run_ranges
 from ...fitted import Function
-from ...kernels import RBF, Linear, centered
+from ...kernels import centered
 from .inputs import dense
 
 # Numbers held for a block of support vectors and background rows.
@@ -47,9 +47,10 @@ def terms_of(function):
         return None
     if not function.self_weight:
         function = function.in_base()
-    if isinstance(function.kernels[0], Linear):
+    rules = {kernel.explanation for kernel in function.kernels}
+    if rules == {"columns"}:
         return [Columnwise(function.weights, function.self_weight, function.shift)]
-    if not all(isinstance(kernel, RBF) for kernel in function.kernels):
+    if rules != {"gaussian"}:
         return None
     return [
         Gaussians(kernel.gamma, function.vectors, coef)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...gram import LinearGram, RowMap, RowsGram
-from ...kernels import Linear, centered
+from ...kernels import centered
 from ...problem import DualProblem
 from ...problem.penalty import check_costs
 from ...solvers import Result
@@ -42,7 +42,7 @@ class Recipe:
     def over(cls, place, moments, kernel, formulation, mass, *, moves=True):
         """That of the rows of a place; ``moves`` where all rows may be moved."""
         row_map = shift = None
-        if isinstance(kernel, Linear):
+        if kernel.is_linear:
             shift = center_at(place, moments) if moves else None
         else:
             center = center_at(place, moments) if kernel.of_distance else None

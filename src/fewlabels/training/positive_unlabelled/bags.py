@@ -8,7 +8,6 @@ import numpy as np
 from ..._deadline import ENDLESS
 from ..._threads import run_in_order
 from ...gram import PrecomputedGram
-from ...kernels import Precomputed
 from ...problem import DualProblem, Penalty
 from ...solvers import Result, Settings, Status, solve_decomposition
 from ..row_order import repeated, row_keys
@@ -34,7 +33,7 @@ class DistinctRows:
     def __init__(self, data, rows):
         key = row_keys(rows)
         order = key
-        if isinstance(data.kernel, Precomputed):
+        if data.kernel.is_matrix:
             # Columns are in the order of the rows; similarities to the positives are not.
             order = np.empty(len(key))
             order[data.positive], order[data.unlabeled] = data.similarity_positive, data.similarity

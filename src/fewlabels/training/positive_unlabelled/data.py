@@ -6,7 +6,6 @@ from functools import cached_property
 import numpy as np
 
 from ...gram import Expansion, PrecomputedGram, RowMap, equal_rows
-from ...kernels import Linear, MappedKernel, Precomputed
 from ...problem import Penalty
 from ...solvers import Result, Settings
 from ..grams import gram_over
@@ -54,7 +53,7 @@ class PUData:
     @cached_property
     def gram(self):
         """K over the unlabelled rows."""
-        if self.gathered and isinstance(self.kernel, Precomputed):
+        if self.gathered and self.kernel.is_matrix:
             values = self.X[np.ix_(self.unlabeled, self.unlabeled)]
             return PrecomputedGram(values, self.n_jobs)
         return self.gram_of(self.unlabeled)
@@ -71,26 +70,26 @@ class PUData:
 
     def gram_of(self, rows):
         """K over some rows."""
-        if isinstance(self.kernel, Precomputed):
+        if self.kernel.is_matrix:
             return self.gram_all.take(rows)
         return gram_over(self.kernel, self.X[rows], self.n_jobs, float64=self.float64)
 
     def in_span_of_positives(self, coef):
         """The function ``sum_P coef_i K(x_i, .)``, evaluated in float64."""
-        if isinstance(self.kernel, Precomputed):
+        if self.kernel.is_matrix:
             return Expansion(self.kernel, self.X, coef, columns=self.positive, n_jobs=self.n_jobs)
         return exact_sum(self.kernel, self.X[self.positive], coef, self.n_jobs)
 
     def at_all_rows(self, coef):
         """Values of ``sum_i coef_i K(x_i, .)`` at all rows, in float64, and its squared norm."""
         used = np.flatnonzero(coef)
-        if isinstance(self.kernel, Precomputed):
+        if self.kernel.is_matrix:
             options = {"columns": used, "n_jobs": self.n_jobs}
             function = Expansion(self.kernel, self.X, coef[used], **options)
         else:
             function = exact_sum(self.kernel, self.X[used], coef[used], self.n_jobs)
         f = function(self.X)
-        if isinstance(self.kernel, Linear):
+        if self.kernel.is_linear:
             return f, float(function.weights @ function.weights)
         return f, float(coef @ f)
 
@@ -106,7 +105,7 @@ class PUData:
 
     @cached_property
     def _copies(self):
-        is_matrix = isinstance(self.kernel, Precomputed)
+        is_matrix = self.kernel.is_matrix
         return None if is_matrix else equal_rows(self.X)
 
     def _mean_similarity(self, rows):
@@ -234,7 +233,7 @@ class PUSolution:
 def exact_sum(kernel, vectors, coef, n_jobs):
     """The function ``sum_i coef_i K(x_i, .)``, evaluated in float64."""
     row_map = None
-    if isinstance(kernel, MappedKernel) and not isinstance(kernel, Linear):
+    if kernel.is_mapped:
         row_map = RowMap(kernel, vectors, np.dtype(np.float64))
     return Expansion(kernel, vectors, coef, row_map=row_map, n_jobs=n_jobs)
 

@@ -8,7 +8,6 @@ from sklearn.metrics import roc_auc_score
 
 from ...fitted import TwoSidedCurve
 from ...gram import PrecomputedGram, SumGram, make_gram
-from ...kernels import SharedLeaves
 from ...problem import soft_labels
 from ...solvers import Result, Settings, solve_decomposition
 from ..curves import mean_and_spread
@@ -70,7 +69,7 @@ def ensemble_grams(kernels, vectors, n_jobs):
     for kernel in reversed(kernels):
         grams.insert(0, make_gram(kernel, vectors, dtype=dtype, n_jobs=n_jobs))
         dtype = grams[0].dtype
-    if isinstance(kernels[0], SharedLeaves) and grams[0].n <= _HELD and grams[0].copies is None:
+    if kernels[0].has_leaves and grams[0].n <= _HELD and grams[0].copies is None:
         # Values of trees cost a lot, and bags ask for nearly all of them again and again.
         grams = [PrecomputedGram(grams[0].whole(), n_jobs)]
     return grams
