@@ -9,7 +9,8 @@ from fewlabels.gram import make_gram
 from fewlabels.kernels import make_kernel
 from fewlabels.problem import one_class, svdd_squared
 from fewlabels.solvers import solve_decomposition
-from fewlabels.solvers.whole import LARGEST, Met
+from fewlabels.solvers.settings import WHOLE
+from fewlabels.solvers.whole import Met
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def test_rows_that_were_met(rng, problem):
 
 
 def test_so_many_rows_that_blocks_are_faster(rng):
-    n = LARGEST + 100
+    n = WHOLE + 100
     met = Met(one_class(rbf(rng.normal(size=(n, 2))), 0.01), np.arange(10))
     order, start = np.arange(10, n), 0
     while met.meet(order[start : start + 32]):

@@ -25,7 +25,7 @@ from ..kernels import (
     kind_of,
     make_kernel,
 )
-from ..kernels.width import resolve_gamma
+from ..kernels.width import resolve_gamma, rule_for
 from ..solvers import Settings, solve_decomposition
 from ..streams.rows import read_indices
 from ..training.grams import gram_over
@@ -128,9 +128,7 @@ class KernelMachine(BaseEstimator):
         self.gamma_ = 0.0
         kind = kind_of(self._kernel_used)
         if "gamma" in kind.takes:
-            by_norms = self.gamma == "distance" and not kind.is_similarity
-            gamma = "scale" if by_norms else self.gamma
-            self.gamma_ = resolve_gamma(gamma, *rows.normal())
+            self.gamma_ = resolve_gamma(rule_for(kind, self.gamma), *rows.normal())
         if kind.learns == "labels":
             return  # it is grown when labels have been read
         kernel = self._set_kernel(rows.X, rows.weight)

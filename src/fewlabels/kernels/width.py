@@ -15,6 +15,11 @@ _WIDTH, _MANY = 1.4, 100.0
 _EQUAL = 1e-28
 
 
+def rule_for(kernel, gamma):
+    """What ``gamma`` stands for under a kernel: "distance" is a rule for similarities alone."""
+    return "scale" if gamma == "distance" and not kernel.is_similarity else gamma
+
+
 def resolve_gamma(gamma, X, weight):
     """scikit-learn's "scale" and "auto" as a number, and our "distance".
 

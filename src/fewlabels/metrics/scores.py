@@ -5,12 +5,13 @@ from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_consistent_length
 
+from ..problem.positive_unlabelled import double_hinge, ramp
 from ._sample import checked_decision, checked_prior, checked_weight, is_label, make_sample, rates
 
 # Losses of z = label * decision.
 _MARGIN_LOSSES = {
-    "double-hinge": lambda z: np.maximum(-z, np.maximum(0.0, 0.5 - 0.5 * z)),
-    "ramp": lambda z: 0.5 * np.clip(1.0 - z, 0.0, 2.0),
+    "double-hinge": double_hinge,
+    "ramp": ramp,
     "logistic": lambda z: np.logaddexp(0.0, -z),
     "squared": lambda z: 0.25 * (z - 1.0) ** 2,
     "sigmoid": lambda z: expit(-z),

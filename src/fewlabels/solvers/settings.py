@@ -4,6 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+# Rows that are solved whole: in one working set, and with an exact finish of as many variables.
+# Of those of which only a share has to be evaluated, the larger number. Kernel values of so many
+# rows are float64: it costs milliseconds.
+WHOLE, WHOLE_IF_FEW_ARE_MET, MOST_MET = 1024, 2048, 0.3
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -46,7 +51,7 @@ class Settings:
     block_size: int | None = None
     share: float = 0.1
     cache_size: float = 200e6
-    polish: int = 1024
+    polish: int = WHOLE
     coarse: bool = True
     callback: object = None
     random_state: int = 0

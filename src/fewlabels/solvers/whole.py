@@ -13,10 +13,9 @@ import numpy as np
 from ..problem import block
 from ..problem.block import EXACT, Outcome, add_products
 from .result import Result, Status, certified
+from .settings import MOST_MET, WHOLE, WHOLE_IF_FEW_ARE_MET
 
-# Rows; those of which only some may be evaluated, and which share of them; and the share of the
-# memory that their matrix may take.
-LARGEST, _LARGEST_MET, _MOST_MET = 1024, 2048, 0.3
+# The share of the memory that the matrix of all rows may take.
 _BLOCK_SHARE = 0.5
 # Pair steps in one compiled call, about a third of a second, and how many calls: the engine knows
 # when nothing improves.
@@ -34,7 +33,7 @@ _ROUNDING = 4.5e-16
 def is_whole(problem, settings):
     """Whether a problem is solved here: few rows, and no limit that would cut a run short."""
     return (
-        2 <= problem.n <= (_LARGEST_MET if may_meet(problem.gram) else LARGEST)
+        2 <= problem.n <= (WHOLE_IF_FEW_ARE_MET if may_meet(problem.gram) else WHOLE)
         and 8 * problem.n**2 <= _BLOCK_SHARE * settings.cache_size
         and (settings.block_size is None or settings.block_size >= problem.n)
         and settings.max_iter < 0
@@ -54,7 +53,7 @@ def solve_whole(problem, a, settings, record):
 
     None in its place where so many rows are used at once that this is for the engine.
     """
-    if problem.n > LARGEST and np.count_nonzero(a) > _MOST_MET * problem.n:
+    if problem.n > WHOLE and np.count_nonzero(a) > MOST_MET * problem.n:
         return None, False
     run = _Run(problem, a, settings, record)
     try:
@@ -105,7 +104,7 @@ class Met:
         them are faster.
         """
         n = len(self.Q)
-        if not len(rows) or (n > LARGEST and len(self.here) > _MOST_MET * n):
+        if not len(rows) or (n > WHOLE and len(self.here) > MOST_MET * n):
             return False
         self._evaluate(rows)
         return True

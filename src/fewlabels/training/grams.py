@@ -4,17 +4,16 @@ import numpy as np
 
 from ..gram import make_gram
 from ..kernels import center_of
-
-# Up to so many rows every kernel value is float64: it costs milliseconds. And where few values are
-# evaluated: under a Gaussian kernel, of which no more rows than this share have to be used.
-ALWAYS_FLOAT64 = 1024
-_FEW_EVALUATED, _FEW = 2048, 0.3
+from ..solvers.settings import MOST_MET, WHOLE, WHOLE_IF_FEW_ARE_MET
 
 
 def rows_in_float64(kernel, fewest=1.0):
-    """Up to how many rows kernel values are float64; ``fewest``: see ``Formulation``."""
-    is_few = kernel.is_mapped and kernel.is_similarity
-    return _FEW_EVALUATED if is_few and fewest <= _FEW else ALWAYS_FLOAT64
+    """Up to how many rows kernel values are float64, as many as are solved whole.
+
+    ``fewest`` is the share of the rows that have to be used, see ``Formulation``.
+    """
+    few_are_evaluated = kernel.is_mapped and kernel.is_similarity and fewest <= MOST_MET
+    return WHOLE_IF_FEW_ARE_MET if few_are_evaluated else WHOLE
 
 
 def gram_over(kernel, X, n_jobs=1, *, float64=False, fewest=1.0):

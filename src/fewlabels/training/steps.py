@@ -4,7 +4,8 @@ import time
 from dataclasses import replace
 
 from ..solvers import Status, solve_decomposition
-from ..solvers.whole import LARGEST, is_whole
+from ..solvers.settings import WHOLE
+from ..solvers.whole import is_whole
 
 
 class Steps:
@@ -28,7 +29,7 @@ class Steps:
             max_time=max(0.0, self.settings.max_time - spent),
             callback=self._called,
         )
-        if self._gram is problem.gram and problem.n <= LARGEST and is_whole(problem, settings):
+        if self._gram is problem.gram and problem.n <= WHOLE and is_whole(problem, settings):
             problem.gram.hold()
         self._gram = problem.gram
         result = solve_decomposition(problem, start, settings)

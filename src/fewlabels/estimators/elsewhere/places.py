@@ -7,6 +7,7 @@ from ..._threads import resolve_n_jobs
 from ...arrays import home_of
 from ...arrays.home import plain_rows
 from ...kernels import RBF, Linear, Polynomial, kind_of, make_kernel
+from ...kernels.width import rule_for
 from ...training.elsewhere.files import FilePlace, file_of
 from ...training.elsewhere.moments import SAMPLE, Moments, found_gamma
 from ...training.elsewhere.place import Place
@@ -101,9 +102,7 @@ def read_place(machine, place):
     machine._deformed, machine.gamma_ = None, 0.0
     kind = kind_of(machine.kernel)
     if "gamma" in kind.takes:
-        by_norms = machine.gamma == "distance" and not kind.is_similarity
-        gamma = "scale" if by_norms else machine.gamma
-        machine.gamma_ = found_gamma(gamma, moments, place)
+        machine.gamma_ = found_gamma(rule_for(kind, machine.gamma), moments, place)
     kernel = make_kernel(machine.kernel, machine.gamma_, machine.degree, machine.coef0, None)
     if kernel.of_distance and not isinstance(machine.gamma, str):
         check_width(kernel, place.sample(SAMPLE))

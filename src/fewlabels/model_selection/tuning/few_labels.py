@@ -12,8 +12,8 @@ from sklearn.base import clone
 
 from ..._threads import resolve_n_jobs
 from ...class_prior import label_shift
-from ...kernels import Trees, centered, kind_of, make_kernel
-from ...kernels.width import resolve_gamma
+from ...kernels import centered, kind_of, make_kernel
+from ...kernels.width import resolve_gamma, rule_for
 from ...labels.semi_supervised import places_of, read_semi_labels, read_shares
 from ...training.grams import gram_over, shift_of
 from ..search import has_gamma
@@ -102,8 +102,7 @@ def _candidates(estimator, X, weight):
     counted = slice(None) if weight is None else weight > 0
     widths = [np.nan]
     if has_gamma(kernel):
-        by_norms = estimator.gamma == "distance" and not kind_of(kernel).is_similarity
-        gamma = "scale" if by_norms else estimator.gamma
+        gamma = rule_for(kind_of(kernel), estimator.gamma)
         width = resolve_gamma(gamma, X[counted], None if weight is None else weight[counted])
         widths = [factor * width for factor in _AROUND]
     shown = kernel if isinstance(kernel, str) else getattr(kernel, "__name__", "callable")
@@ -197,7 +196,7 @@ class _Machines:
             return
         n, machine = len(self.rows), self.estimator
         # A path needs the rows, and so do trees, which grow on the labels of each fold.
-        needs_rows = machine.solver == "path" or isinstance(kind_of(machine.kernel), Trees)
+        needs_rows = machine.solver == "path" or kind_of(machine.kernel).learns == "labels"
         fits = 8 * n**2 <= self.room and not needs_rows
         self.held[key] = fits or machine.kernel == "precomputed"
         if fits and machine.kernel != "precomputed":

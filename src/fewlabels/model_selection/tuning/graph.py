@@ -11,9 +11,9 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.stats import norm
 from sklearn.model_selection import RepeatedStratifiedKFold
 
-from ...kernels import Manifold, make_kernel
+from ...kernels import Manifold, kind_of, make_kernel
 from ...kernels.manifold import graph_laplacian
-from ...kernels.width import resolve_gamma
+from ...kernels.width import resolve_gamma, rule_for
 from ...labels.semi_supervised import read_semi_labels
 from .few_labels import CURVE, tune_s3vm
 from .search import Plan
@@ -239,8 +239,7 @@ def deformed_values(values, X, graph):
 
 
 def _gamma(estimator, X):
-    by_norms = estimator.gamma == "distance" and estimator.kernel != "rbf"
-    return resolve_gamma("scale" if by_norms else estimator.gamma, X, None)
+    return resolve_gamma(rule_for(kind_of(estimator.kernel), estimator.gamma), X, None)
 
 
 def _labels(estimator, y, weight):

@@ -24,6 +24,7 @@ import numpy as np
 
 from ...problem.block import Outcome, solve_block
 from ..result import Status
+from ..settings import WHOLE
 from . import coarse
 from .finish import Finish, advanced
 from .messages import Accuracy, Update
@@ -35,8 +36,7 @@ from .record import Progress, Record
 _STEPS_PER_CALL = 50_000
 # Violation relative to the multiplier that an exact finish aims at.
 _EXACT = 1e-13
-# So many rows are one working set; from so many rows on the first one is larger.
-_FEW_ROWS = 1024
+# From so many rows on the first working set is larger; up to ``WHOLE`` all are one.
 _MANY_ROWS = 20_000
 # A round that leaves more than this share of the violation was slow; that alone makes no
 # working set larger than this.
@@ -100,7 +100,7 @@ class Engine:
         dear = accuracy.cost >= _WORTH_STORING
         if settings.block_size is not None:
             size = settings.block_size
-        elif n <= min(_FEW_ROWS, self._largest_block):
+        elif n <= min(WHOLE, self._largest_block):
             size = n
         else:
             size = 1024 if n >= _MANY_ROWS else 128 if dear else 256

@@ -18,7 +18,7 @@ from ...problem.semi_supervised import with_target
 from ..decomposition import solve_decomposition
 from ..newton import newton_step
 from ..result import Result, Status
-from ..settings import Settings
+from ..settings import WHOLE, Settings
 from ..warm import warm_start
 
 # Up to so many variables the whole matrix is kept and a node costs microseconds.
@@ -198,7 +198,7 @@ class SignRelaxation:
     def _by_engine(self, penalty, a, gradient, leaf):
         problem = DualProblem(self.gram, penalty, 0.0)
         start = Result(a, gradient, 0.0, np.nan, np.inf, np.inf, Status.STOPPED, 0)
-        settings = Settings(tol=_TOL_LEAF if leaf else _TOL, polish=1024 if leaf else 0)
+        settings = Settings(tol=_TOL_LEAF if leaf else _TOL, polish=WHOLE if leaf else 0)
         result = solve_decomposition(problem, start, settings)
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt

@@ -10,8 +10,8 @@ from ...fitted import TwoSidedCurve
 from ...gram import PrecomputedGram, SumGram, make_gram
 from ...problem import soft_labels
 from ...solvers import Result, Settings, solve_decomposition
+from ...solvers.settings import WHOLE
 from ..curves import mean_and_spread
-from ..grams import ALWAYS_FLOAT64
 from .bags import bagged_machines
 from .scores import Scored, fit_logistic
 
@@ -65,7 +65,7 @@ class EnsembleSolution:
 
 def ensemble_grams(kernels, vectors, n_jobs):
     """One operator per kernel over the same rows; the last kernel needs most precision."""
-    dtype, grams = np.float64 if vectors.shape[0] <= ALWAYS_FLOAT64 else None, []
+    dtype, grams = np.float64 if vectors.shape[0] <= WHOLE else None, []
     for kernel in reversed(kernels):
         grams.insert(0, make_gram(kernel, vectors, dtype=dtype, n_jobs=n_jobs))
         dtype = grams[0].dtype

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...problem import DualProblem, Penalty, one_class, pu_ramp_step
 from ...problem.convexity import supported_gap
-from ...problem.positive_unlabelled import DoubleHinge, DoubleHingeOverAll
+from ...problem.positive_unlabelled import DoubleHinge, DoubleHingeOverAll, double_hinge, ramp
 from ...solvers import REFERENCE_SOLVERS, solve_decomposition
 from ...solvers.cccp import solve_cccp
 from ...solvers.warm import warm_start
@@ -105,8 +105,9 @@ def _evaluated(problem, result, coef, data, lam):
     f, norm = data.at_all_rows(coef)
     f += result.multiplier
     c2, f_unlabeled = problem.penalty.upper, f[data.unlabeled]
-    hinge = np.maximum(f_unlabeled, np.maximum(0.0, 0.5 + 0.5 * f_unlabeled))
-    risk = c2 @ hinge - problem.total * (data.share_positive @ f[data.positive])
+    risk = c2 @ double_hinge(-f_unlabeled) - problem.total * (
+        data.share_positive @ f[data.positive]
+    )
     value = lam * norm + 2.0 * lam * float(risk)
     return value, 2.0 * lam * float(np.minimum(result.a, c2 - result.a).sum()) - lam * norm
 
@@ -157,9 +158,8 @@ def solve_ramp(data, settings):
         return label * (result.gradient - result.multiplier)
 
     def value(result):
-        ramp = np.clip(0.5 * (1.0 - margin(result)), 0.0, 1.0)
         norm = float(result.a @ result.gradient)
-        return lam * norm + 4.0 * lam * float(cost @ ramp) - settings.prior
+        return lam * norm + 4.0 * lam * float(cost @ ramp(margin(result))) - settings.prior
 
     steps = Steps(settings.engine)
 
