@@ -1,0 +1,68 @@
+"""The kernel that an estimator's parameters stand for, and what it is made of."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..._threads import resolve_n_jobs
+from ...kernels import kind_of, make_kernel
+from ...kernels.width import resolve_gamma, rule_for
+from ...training.grams import gram_over
+from ..rows import check_powers, check_width
+
+
+class KernelParameters(BaseEstimator):
+    """What ``kernel``, ``gamma``, ``degree`` and ``coef0`` stand for.
+
+    A fit sets ``gamma_``, and ``_deformed`` to the kernel that is made of its rows or labels.
+    """
+
+    kernel: Any
+    gamma: Any
+    degree: Any
+    coef0: Any
+    n_jobs: Any
+    # The kernel, where it is made of the rows of the fit.
+    _deformed: Any = None
+
+    def _set_gamma(self, rows):
+        self.shape_fit_ = rows.everything.shape
+        self.gamma_ = 0.0
+        kind = kind_of(self._kernel_used)
+        if "gamma" in kind.takes:
+            self.gamma_ = resolve_gamma(rule_for(kind, self.gamma), *rows.normal())
+        if kind.learns == "labels":
+            return  # it is grown when labels have been read
+        kernel = self._set_kernel(rows.X, rows.weight)
+        kernel = kernel.plain
+        check_powers(kernel, rows.X)
+        if kernel.is_mapped and kernel.of_distance and not isinstance(self.gamma, str):
+            check_width(kernel, rows.X)
+
+    def _set_kernel(self, X, weight=None):
+        """The kernel; one that is made of the rows of the fit is made of these."""
+        self._deformed = self._kernel_over(X, weight) if self._learns_kernel else None
+        return self._make_kernel()
+
+    _kernel_used = property(lambda self: self.kernel)  # what ``kernel`` stands for
+    _learns_kernel = property(lambda self: kind_of(self._kernel_used).learns == "rows")
+
+    def _make_kernel(self):
+        if self._deformed is not None:
+            return self._deformed
+        return make_kernel(self._kernel_used, self.gamma_, self.degree, self.coef0)
+
+    def _kernel_over(self, X, weight=None):
+        """The kernel that is made of these rows."""
+        numbers, seed = (self.gamma_, self.degree, self.coef0), self._seed()
+        return make_kernel(self._kernel_used, *numbers, X, weight, seed)
+
+    def _gram(self, X, fewest=1.0):
+        return gram_over(self._make_kernel(), X, resolve_n_jobs(self.n_jobs), fewest=fewest)
+
+    def _seed(self):
+        state = getattr(self, "random_state", None)
+        if isinstance(state, np.random.RandomState):
+            return int(state.randint(2**31 - 1))
+        return 0 if state is None else int(state)

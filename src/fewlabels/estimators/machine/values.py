@@ -1,0 +1,153 @@
+"""What a fit has left: values, each of one moment, and how they are kept and saved."""
+
+from copy import deepcopy
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from ..._deadline import ENDLESS
+from ...fitted import Late
+from .. import earlier
+from ..calls import lock_of
+
+
+def shown(name):
+    """An attribute that shows one of the values in the model's ``Solution``."""
+    return property(lambda machine: getattr(machine._found, name))
+
+
+def shown_there(name):
+    """The same of an array, which is one of the library that the rows of the fit were of."""
+    return property(lambda machine: machine._there(getattr(machine._found, name)))
+
+
+class FittedValues(BaseEstimator):
+    """An estimator whose fit leaves a ``Solution``, which its attributes show.
+
+    Whatever else follows from a fit is kept in ``_late``, by name, and computed when asked for.
+    Threads may use one model together: what that takes is in ``calls.py``.
+    """
+
+    # Of the call that is on its way.
+    _deadline = ENDLESS
+    # What a fit has left, and what has been computed from it; None before the first.
+    _late: Late | None = None
+    # The rows and their path; None when they are not held.
+    _stream: Any = None
+    # The ``Home`` of the rows of the fit, if they computed where they are.
+    _home: Any = None
+    # The ``Solution`` where the stream stands.
+    _describe: Any = None
+
+    def __sklearn_is_fitted__(self):
+        return self._late is not None
+
+    def _keep(self, solution, **values):
+        """Make a ``Solution`` what the model shows, and other values known from the start."""
+        values = {"solution": solution, **values}
+        self._late = Late({name: (self._version, value) for name, value in values.items()})
+
+    @property
+    def _version(self):
+        """Of what values are computed from: another number when rows have changed."""
+        return 0 if self._stream is None else self._stream.version
+
+    def _computed(self, name, make):
+        """A value as of now; one thread computes it, if need be."""
+        with lock_of(self):
+            if self._late is None:
+                check_is_fitted(self)
+            return self._late.get(name, self._version, make)
+
+    @property
+    def _found(self):
+        """The model's ``Solution``, as of now."""
+        late = self._late
+        found = None if late is None else late.known("solution", self._version)
+        return self._computed("solution", self._describe) if found is None else found
+
+    function_ = shown("function")
+    support_ = shown_there("support")
+    n_support_ = shown_there("n_support")
+    n_iter_ = shown("n_iter")
+    history_ = shown("history")
+    objective_ = shown("objective")
+    duality_gap_ = shown("duality_gap")
+
+    fit_status_ = property(lambda self: 0 if self._found.converged else 1)
+    support_vectors_ = property(lambda self: self._there(self._found.function.support_vectors))
+    dual_coef_ = property(lambda self: self._there(self._found.function.dual_coef))
+
+    def _there(self, values):
+        """An attribute as users see it: an array like those of the rows of the fit."""
+        return values if self._home is None else self._home.array(values)
+
+    def to_local(self) -> Self:
+        """The model in NumPy, as of rows in memory: a copy to keep, save and export.
+
+        Returns
+        -------
+        estimator
+            Of the same class. One that was fitted to arrays of torch or CuPy has attributes of
+            NumPy then, and can be used where these are not installed.
+        """
+        return deepcopy(self)
+
+    def snapshot(self) -> Self:
+        """The fitted model as it is now, without training rows; later updates don't change it.
+
+        Returns
+        -------
+        estimator
+            Of the same class. It shares its values with this model.
+        """
+        with lock_of(self):
+            check_is_fitted(self)
+            values = self._values_to_keep()
+            state = {name: v for name, v in super().__getstate__().items() if name != "_deadline"}
+        other = type(self).__new__(type(self))
+        late = Late({name: (0, value) for name, value in values.items()})
+        BaseEstimator.__setstate__(other, {**state, "_stream": None, "_late": late})
+        return other
+
+    def _remembered(self):
+        """Names of values in ``_late``, besides the solution, that have to stay when rows go."""
+        return []
+
+    def _values_to_keep(self):
+        """Values by name that cannot be computed without the stream as it is now."""
+        known = {name: self._late.known(name, self._version) for name in self._remembered()}
+        known = {name: value for name, value in known.items() if value is not None}
+        return {**known, "solution": self._found}
+
+    # -- saving ----------------------------------------------------------------------------------
+
+    def __getstate__(self):
+        """Values and rows of one moment, which later changes of the model don't reach."""
+        with lock_of(self):
+            return self._state()
+
+    def _state(self):
+        state = super().__getstate__()
+        state = {name: v for name, v in state.items() if name not in ("_home", "_deadline")}
+        if self._late is not None:
+            state["_late"] = self._late_to_save()
+        if self._stream is not None:
+            state["_stream"] = self._stream.snapshot()
+        return state
+
+    def _late_to_save(self):
+        """Without support vectors among the training rows: no row is held twice."""
+        if self._stream is None:
+            return self._late.copy()
+        solution = self._values_to_keep()["solution"]
+        return self._late.with_value("solution", solution.without_vectors())
+
+    def __setstate__(self, state):
+        super().__setstate__(earlier.upgraded(self, state))
+        if self._stream is None or self._late is None:
+            return
+        solution = self._late.known("solution", self._version)
+        with_vectors = solution.with_vectors(self._stream.training_rows().X)
+        self._late.put("solution", self._version, with_vectors)
