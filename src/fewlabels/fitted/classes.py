@@ -39,7 +39,7 @@ class ClassFunctions:
     def __post_init__(self):
         if self.on_points is None and self.kernel.has_graph:
             object.__setattr__(self, "on_points", self.kernel.on_points(self.vectors, self.coef))
-        if self.weights is None and self.kernel.has_features:
+        if self.weights is None and self.kernel.has_features and not self.kernel.has_graph:
             weights = self.kernel.weights(self._moved(self.vectors), self.coef)
             object.__setattr__(self, "weights", weights)
 

@@ -74,7 +74,7 @@ class Function:
         if self.on_points is None and kernel.has_graph:
             on_points = kernel.on_points(self.vectors, self.coef[0])
             object.__setattr__(self, "on_points", on_points)
-        if self.weights is None and kernel.has_features:
+        if self.weights is None and kernel.has_features and not kernel.has_graph:
             weights = kernel.weights(self._moved(self.vectors), self.coef[0])
             object.__setattr__(self, "weights", weights)
 

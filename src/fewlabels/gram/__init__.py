@@ -37,13 +37,8 @@ def make_gram(kernel, X, *, dtype=None, n_jobs=1, exact=0):
         gram = PrecomputedGram(X, n_jobs, None if copies is None else copies.first)
     else:
         rows = X if copies is None else X[copies.first]
-        if kernel.has_graph:
-            gram = _deformed(kernel, rows, n_jobs)
-        elif kernel.has_leaves:
-            base = make_gram(kernel.base, rows, dtype=np.float64, n_jobs=n_jobs)
-            leaves = LeavesGram(kernel.forest, kernel.forest.leaves(rows), n_jobs)
-            shares = [1.0 - kernel.share, kernel.share]
-            gram = SumGram([base, leaves], shares, is_inner_product=True)
+        if kernel.weights_of_sum is not None:
+            gram = _sum(kernel, rows, n_jobs)
         elif kernel.has_features:
             gram = LinearGram(kernel.features(rows, n_jobs), n_jobs)
         elif kernel.is_mapped:
@@ -55,10 +50,11 @@ def make_gram(kernel, X, *, dtype=None, n_jobs=1, exact=0):
     return gram if copies is None else RepeatedGram(gram, copies)
 
 
-def _deformed(kernel, rows, n_jobs):
-    """What the features of rows take from the base kernel, as products; or these alone."""
-    inner = LinearGram(kernel.features(rows), n_jobs)
-    if kernel.is_low_rank:
-        return inner
+def _sum(kernel, rows, n_jobs):
+    """The base kernel's values and products of features, weighted."""
     base = make_gram(kernel.base, rows, dtype=np.float64, n_jobs=n_jobs)
-    return SumGram([base, inner], [kernel.scale, -1.0], is_inner_product=True)
+    if kernel.has_leaves:
+        inner = LeavesGram(kernel.forest, kernel.forest.leaves(rows), n_jobs)
+    else:
+        inner = LinearGram(kernel.features(rows), n_jobs)
+    return SumGram([base, inner], kernel.weights_of_sum, is_inner_product=True)

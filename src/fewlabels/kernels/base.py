@@ -50,6 +50,8 @@ class Kernel(ABC):
     is_mapped: ClassVar[bool] = False
     #: Whether it is an inner product of ``features`` (see ``FeatureKernel``).
     has_features: ClassVar[bool] = False
+    #: Weights of the kernel ``base`` and of an inner product of ``features`` that add up to it.
+    weights_of_sum: Any = None
     #: Whether features are the rows themselves, so that moving all rows only moves the constant.
     is_linear: ClassVar[bool] = False
     #: Whether features are one cell of each of several partitions of space.

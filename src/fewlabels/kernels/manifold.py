@@ -59,6 +59,15 @@ class Deformed(FormedKernel):
     onnx_form: ClassVar = "graph"
 
     @property
+    def weights_of_sum(self):
+        """Weights of the base kernel and of the features; None for features alone."""
+        return None if self.is_low_rank else (self.scale, -1.0)
+
+    @property
+    def has_features(self):
+        return self.is_low_rank
+
+    @property
     def plain(self):
         """The base kernel, under which functions have more rows, or others."""
         return self.base
@@ -73,7 +82,7 @@ class Deformed(FormedKernel):
         apart = abs(self.points - other.points).max() > 0.0
         return not apart and np.array_equal(self.factor, other.factor)
 
-    def features(self, X):
+    def features(self, X, n_jobs=1):
         """``sqrt(scale) g(x)`` of rows, shape (len(X), rank)."""
         step = max(1, _VALUES_AT_A_TIME // len(self.factor))
         out = np.empty((X.shape[0], self.factor.shape[1]))

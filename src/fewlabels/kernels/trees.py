@@ -39,12 +39,18 @@ class SharedLeaves(FormedKernel):
     name: ClassVar = "trees"
     is_inner_product = True
     has_leaves: ClassVar = True
+
+    @property
+    def weights_of_sum(self):
+        """Weights of the base kernel and of the leaves."""
+        return 1.0 - self.share, self.share
+
     onnx_form: ClassVar = "leaves"
 
     def __deepcopy__(self, memo):
         return self
 
-    def features(self, X):
+    def features(self, X, n_jobs=1):
         """Of every row its leaves, as a sparse row of norm 1."""
         leaves = self.forest.leaves(X)
         n, n_trees = leaves.shape

@@ -4,7 +4,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from .columns import MANY, GrowingFeatures
+from .columns import MANY, GrowingLinear
 from .rows import grown
 
 
@@ -21,7 +21,7 @@ class BorderedGrowing:
         self._border = np.zeros(self.n)  # first entry: K(x_0, x_0)
         self._in_mean = np.zeros(self.n, bool)
         self.n_mean = 0
-        self._weights = np.zeros(inner.X.shape[1]) if isinstance(inner, GrowingFeatures) else None
+        self._weights = np.zeros(inner.X.shape[1]) if isinstance(inner, GrowingLinear) else None
 
     n_values = property(attrgetter("inner.n_values"))
 

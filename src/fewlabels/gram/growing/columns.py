@@ -23,11 +23,10 @@ from ..static.linear import add_products, products, weights
 from .repeated import RepeatedStore
 from .rows import (
     CellStore,
-    DeformedStore,
     FeatureStore,
     FormedStore,
-    LeavesStore,
     MatrixStore,
+    SumStore,
     check_width,
     grown,
 )
@@ -45,12 +44,10 @@ def make_growing(kernel, X, *, cache_size=200e6, n_jobs=1):
         store = MatrixStore()
     elif kernel.has_cells:
         store = CellStore(kernel, X.shape[1])
-    elif kernel.has_features or (kernel.has_graph and kernel.is_low_rank):
-        return GrowingFeatures(kernel, X, n_jobs)
-    elif kernel.has_graph:
-        store = DeformedStore(kernel, X)
-    elif kernel.has_leaves:
-        store = LeavesStore(kernel, X)
+    elif kernel.has_features:
+        return GrowingLinear(kernel, X, n_jobs)
+    elif kernel.weights_of_sum is not None:
+        store = SumStore(kernel, X)
     elif kernel.is_mapped:
         store = FeatureStore(kernel, X)
     else:
@@ -66,7 +63,7 @@ def _are_few(X):
     return copies is not None and 2 * len(copies.first) <= X.shape[0]
 
 
-class GrowingFeatures:
+class GrowingLinear:
     """K = F F' of the features F that a kernel gives rows: products cost O(n n_features)."""
 
     def __init__(self, kernel, X, n_jobs=1):

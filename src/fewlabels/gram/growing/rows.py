@@ -7,7 +7,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..._core import tiles
+from ...kernels.base import squared_norms
 from ..static.explicit import formed_values
+from ..static.linear import products
 from ..tiles.dense import TiledRows
 from ..tiles.features import RowMap
 from ..tiles.rows import packed
@@ -127,72 +129,56 @@ class FeatureStore:
         self.rows.apply(self.row_map, *self.rows.rows(indices), coef, out, n_jobs)
 
 
-class DeformedStore(FeatureStore):
-    """Rows under a deformed kernel: those of its base, and what their features take from it."""
+class SumStore(FeatureStore):
+    """Rows under a weighted sum of a mapped ``base`` kernel and an inner product of features.
+
+    ``kernel.weights_of_sum`` are the weights of the two; features are dense, or CSR.
+    """
 
     def __init__(self, kernel, X):
         super().__init__(kernel.base, X)
-        self.kernel = kernel
-        self.features = np.empty((0, kernel.factor.shape[1]))
+        self.kernel, (self.share, self.share_of_features) = kernel, kernel.weights_of_sum
+        self.features = kernel.features(X[:0])
+        if sp.issparse(self.features):
+            self.features = GrowingSparse(self.features, np.zeros(0))
+
+    def _own(self):
+        """Features of all rows."""
+        features = self.features
+        return features.csr if isinstance(features, GrowingSparse) else features[: self.n]
 
     def append(self, X):
         first, new = self.n, self.kernel.features(X)
-        diagonal = self.kernel.scale * super().append(X)
-        self.features = grown(self.features, self.n)
-        self.features[first : self.n] = new
-        return diagonal - np.einsum("ij,ij->i", new, new)
+        diagonal = self.share * super().append(X)
+        if isinstance(self.features, GrowingSparse):
+            self.features.append(new, np.zeros(X.shape[0]))
+        else:
+            self.features = grown(self.features, self.n)
+            self.features[first : self.n] = new
+        return diagonal + self.share_of_features * squared_norms(new)
 
     def keep(self, indices):
         super().keep(indices)
-        self.features = self.features[indices]
+        if isinstance(self.features, GrowingSparse):
+            self.features.keep(indices)
+        else:
+            self.features = self.features[indices]
+
+    def _with_features(self, values, rows, columns):
+        own = self._own()
+        return self.share * values + self.share_of_features * products(own[rows], own[columns])
 
     def columns_of(self, indices, n_jobs):
-        inner = self.features[indices] @ self.features[: self.n].T
-        return self.kernel.scale * super().columns_of(indices, n_jobs) - inner
+        return self._with_features(super().columns_of(indices, n_jobs), indices, slice(None))
 
     def cross(self, rows, columns, n_jobs):
         """K[rows][:, columns]."""
-        inner = self.features[rows] @ self.features[columns].T
-        return self.kernel.scale * super().cross(rows, columns, n_jobs) - inner
+        return self._with_features(super().cross(rows, columns, n_jobs), rows, columns)
 
     def add_product(self, indices, coef, out, n_jobs):
-        super().add_product(indices, self.kernel.scale * coef, out, n_jobs)
-        out -= self.features[: self.n] @ (coef @ self.features[indices])
-
-
-class LeavesStore(FeatureStore):
-    """Rows under a kernel of trees: those of its base, and the leaves that they fall into."""
-
-    def __init__(self, kernel, X):
-        super().__init__(kernel.base, X)
-        self.kernel = kernel
-        self.leaves = GrowingSparse(kernel.features(X[:0]), np.zeros(0))
-
-    def append(self, X):
-        self.leaves.append(self.kernel.features(X), np.zeros(X.shape[0]))
-        super().append(X)
-        return self.kernel.diagonal(X)
-
-    def keep(self, indices):
-        super().keep(indices)
-        self.leaves.keep(indices)
-
-    def columns_of(self, indices, n_jobs):
-        leaves = self.leaves.csr
-        common = (leaves[indices] @ leaves.T).toarray()
-        share = self.kernel.share
-        return (1.0 - share) * super().columns_of(indices, n_jobs) + share * common
-
-    def cross(self, rows, columns, n_jobs):
-        """K[rows][:, columns]."""
-        leaves, share = self.leaves.csr, self.kernel.share
-        common = (leaves[rows] @ leaves[columns].T).toarray()
-        return (1.0 - share) * super().cross(rows, columns, n_jobs) + share * common
-
-    def add_product(self, indices, coef, out, n_jobs):
-        share, leaves = self.kernel.share, self.leaves.csr
-        super().add_product(indices, (1.0 - share) * coef, out, n_jobs)
-        out += leaves @ (share * (leaves[indices].T @ coef))
+        super().add_product(indices, self.share * coef, out, n_jobs)
+        own = self._own()
+        out += own @ (self.share_of_features * (own[indices].T @ coef))
 
 
 class CellStore:
