@@ -9,45 +9,26 @@ namespace {
 // A slice of the result that stays in cache over all columns.
 constexpr int64_t kSlice = 2048;
 
-// As many numbers as a vector of doubles has lanes, as doubles.
-typedef float vhalf __attribute__((vector_size(kBytes / 2)));
-FL_INLINE vdouble widened(const double* p) { return loadd(p); }
-FL_INLINE vdouble widened(const float* p) {
-    return __builtin_convertvector(load<vhalf>(p), vdouble);
-}
-
-// part[i] += sum_k x[k][i] c[k]: one pass over a slice of the result for K columns.
-template <int K, typename T>
-FL_INLINE void join(const T* const* x, const double* c, double* part, int64_t n) {
-    int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-        vdouble sum = widened(x[0] + i) * c[0];
-        for (int k = 1; k < K; k++) sum += widened(x[k] + i) * c[k];
-        store(part + i, loadd(part + i) + sum);
-    }
-    for (; i < n; i++) {
-        double sum = x[0][i] * c[0];
-        for (int k = 1; k < K; k++) sum += x[k][i] * c[k];
-        part[i] += sum;
-    }
-}
-
 template <typename T>
 void apply(int64_t length, const T* storage, int64_t count, const int64_t* slots,
            const double* coef, double* out, int64_t start, int64_t stop) {
-    constexpr int64_t kJoined = 8;
-    const T* x[kJoined];
     for (int64_t first = start; first < stop; first += kSlice) {
         const int64_t n = imin(kSlice, stop - first);
-        double* part = out + first;
+        double* __restrict part = out + first;
         int64_t k = 0;
-        for (; k + kJoined <= count; k += kJoined) {
-            for (int64_t j = 0; j < kJoined; j++) x[j] = storage + slots[k + j] * length + first;
-            join<kJoined>(x, coef + k, part, n);
+        for (; k + 4 <= count; k += 4) {
+            const T* x0 = storage + slots[k] * length + first;
+            const T* x1 = storage + slots[k + 1] * length + first;
+            const T* x2 = storage + slots[k + 2] * length + first;
+            const T* x3 = storage + slots[k + 3] * length + first;
+            const double c0 = coef[k], c1 = coef[k + 1], c2 = coef[k + 2], c3 = coef[k + 3];
+            for (int64_t i = 0; i < n; i++)
+                part[i] += x0[i] * c0 + x1[i] * c1 + x2[i] * c2 + x3[i] * c3;
         }
         for (; k < count; k++) {
-            x[0] = storage + slots[k] * length + first;
-            join<1>(x, coef + k, part, n);
+            const T* x = storage + slots[k] * length + first;
+            const double c = coef[k];
+            for (int64_t i = 0; i < n; i++) part[i] += x[i] * c;
         }
     }
 }

@@ -117,15 +117,16 @@ class BorderedGrowing:
         indices, coef, share = _apart(indices, coef)
         rows = indices - 1
         if self._weights is None:
-            self.inner.apply(rows, coef, out[1:], hold)
             if share:
-                out[1:] += self._border[1 : self.n] * share
+                out += self.border * share
+            self.inner.apply(rows, coef, out[1:], hold)
         else:
             # The mean is a point like any other: one product with all rows instead of two.
             self.inner.add_products(
                 self.inner.weights(rows, coef) + share * self._weights, out[1:]
             )
-        out[0] += self._border.take(indices) @ coef + share * self._border[0]
+            out[0] += share * self._border[0]
+        out[0] += self._border.take(indices) @ coef
 
     def product_at(self, rows, indices, coef):
         indices, coef, share = _apart(indices, coef)
