@@ -84,7 +84,8 @@ def test_few_rows_promise_nothing():
 def test_advice():
     low, high = share_of(2, 50), share_of(0, 10)
     assert not advice_on(None, 50, low).stop
-    assert not advice_on(0.001, 10, high).stop and "20 random" in advice_on(0.0, 10, high).words
+    assert not advice_on(0.001, 10, high).stop
+    assert "20 labels of random rows" in advice_on(0.0, 10, high).words
     assert not advice_on(0.05, 50, low).stop
     advice = advice_on(0.004, 50, low)
     assert advice.stop and "0.4 points" in advice.words

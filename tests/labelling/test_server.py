@@ -211,7 +211,7 @@ def test_bad_requests_are_refused(client, session):
         ({**answer(1), "annotator": {}}, 400, "'annotator' of the request is {}, not text"),
         (b'{"row": %s}' % (b"9" * 5000), 400, "not a JSON object"),
         (answer(10**9), 400, "There is no row"),
-        (answer(1, label="eggs"), 400, "none of the classes"),
+        (answer(1, label="eggs"), 400, "not one of the classes"),
         (answer(1, kind="undo"), 400, "not valid"),
     ):
         got, text, _ = client.call("api/answer", body)
