@@ -1,6 +1,7 @@
 """Alerts on single rows of real sets with 1 % anomalies: false discoveries, and what is found."""
 
 import numpy as np
+from sklearn.ensemble import IsolationForest
 
 from fewlabels import SVDDEnsemble
 from fewlabels.monitoring import LORD, SAFFRON
@@ -16,15 +17,19 @@ LEVELS = (0.05, 0.1)
 
 
 def pools(folder):
-    """Scores of normal rows and of anomalies by a model of other normal rows."""
+    """Scores of normal rows and of anomalies by models of other normal rows."""
     for name in (*LOOKED_AT, *OTHERS):
         with np.load(folder / f"adbench_{name}.npz") as file:
             X, y = file["X"].astype(float), file["y"]
         rng = np.random.default_rng(0)
         normal, odd = (rng.permutation(np.flatnonzero(y == value)) for value in (0, 1))
         train, rest = X[normal[:1000]], normal[1000:21_000]
-        model = SVDDEnsemble(random_state=0).fit(train)
-        yield name, model.score_samples(X[rest]), model.score_samples(X[odd[:2000]])
+        for title, model in (
+            (name, SVDDEnsemble(random_state=0)),
+            (f"{name}, forest", IsolationForest(random_state=0)),
+        ):
+            model.fit(train)
+            yield title, model.score_samples(X[rest]), model.score_samples(X[odd[:2000]])
 
 
 def run(lines, folder, runs, quick):

@@ -41,7 +41,7 @@ def run(tuning, changed, folder, names, quick):
     for detector in detectors:
         n_tuning = 4 if quick else detector.tuning
         for place, (name, setting) in enumerate(made.items()):
-            for k in range(n_tuning):
+            for k in range(n_tuning if name in _settings_of(detector, made) else 0):
                 if tuning.has(detector=detector.name, setting=name, run=k):
                     continue
                 path = detector.path(Stream(setting, seed_of(0, place, k)), k)
@@ -54,9 +54,14 @@ def run(tuning, changed, folder, names, quick):
         _changed(tuning, changed, made, detector, quick)
 
 
+def _settings_of(detector, made):
+    """Names of the settings that a detector runs on."""
+    return [name for name in made if name in getattr(detector, "only", made)]
+
+
 def _changed(tuning, changed, made, detector, quick):
     for place, (title, (name, change)) in enumerate(CHANGES.items(), 1):
-        if name not in made:
+        if name not in _settings_of(detector, made):
             continue
         maxima = [row["highest"] for row in tuning.where(detector=detector.name, setting=name)]
         levels = thresholds(np.array(maxima), detector.defaults)

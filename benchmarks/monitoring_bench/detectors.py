@@ -1,9 +1,10 @@
 """Detectors of changes as one kind of object: a statistic per row that alarms when it is high.
 
 ``path(stream, seed)`` gives the statistic after each row of a stream, without ever beginning anew.
-``tuning`` and ``streams`` say how many unchanged and changed streams it gets; ``defaults`` are the
-thresholds that the tool comes with, by name. Not every detector is
-installed everywhere: :func:`all_detectors` leaves out what can't be imported.
+``tuning`` and ``streams`` say how many unchanged and changed streams it gets, and ``only`` the
+settings that a slow one runs on. ``defaults`` are the thresholds that the tool comes with, by
+name. Not every detector is installed everywhere: :func:`all_detectors` leaves out what can't be
+imported.
 """
 
 import types
@@ -18,7 +19,7 @@ from .rates import watch
 class Ours:
     """``Monitor``, which promises that at most a share alpha of unchanged streams ever alarms."""
 
-    name, streams, tuning = "fewlabels", 200, 500
+    name, streams, tuning = "fewlabels", 100, 300
     defaults = (("1 %", np.log(100.0)), ("5 %", np.log(20.0)))
 
     def path(self, stream, seed):
@@ -28,7 +29,7 @@ class Ours:
 class Mapie:
     """The jumper martingale of MAPIE, with its ranks among earlier scores; the same promise."""
 
-    name, streams, tuning = "MAPIE, jumper", 200, 500
+    name, streams, tuning = "MAPIE, jumper", 100, 300
     defaults = Ours.defaults
 
     def __init__(self):
@@ -50,7 +51,7 @@ class Mapie:
 class PageHinkley:
     """river's; its default threshold promises no rate."""
 
-    name, streams, tuning = "Page-Hinkley", 200, 500
+    name, streams, tuning = "Page-Hinkley", 100, 300
     defaults = (("default", 50.0),)
 
     def __init__(self):
@@ -70,7 +71,7 @@ class PageHinkley:
 class Kswin:
     """river's; its alpha of .005 is the level of each row's test. The statistic is -log10(p)."""
 
-    name, streams, tuning = "KSWIN", 100, 300
+    name, streams, tuning = "KSWIN", 100, 200
     defaults = (("default", -np.log10(0.005)),)
 
     def __init__(self):
@@ -112,7 +113,7 @@ def _looked_up(a, b, table):
 class Adwin:
     """river's; the statistic is -log10 of the smallest delta that has alarmed so far."""
 
-    name, streams, tuning = "ADWIN", 200, 500
+    name, streams, tuning = "ADWIN", 100, 300
     defaults = (("default", -np.log10(0.002)),)
     deltas = 10.0 ** np.arange(-0.5, -12.1, -0.25)
 
@@ -141,7 +142,7 @@ class Mmd:
     Configuring one is slow, so there are two per setting, and streams take them in turn.
     """
 
-    name, streams, tuning = "online MMD", 30, 100
+    name, streams, tuning, only = "online MMD", 30, 60, ("Gaussian",)
     defaults = (("default", 0.0),)
     run_length, window, references, bootstraps = 1000, 50, 2, 2000
 
