@@ -88,7 +88,8 @@ def lengths(args):
             total = sum(row["rows"] for row in group), sum(row["alarms"] for row in group)
             mean, low, high = mean_length(*total)
             table.append([
-                f"{chart}, {setting}", *total, mean if np.isfinite(mean) else None,
+                f"{chart}, {setting}", total[0], int(total[1]),
+                mean if np.isfinite(mean) else None,
                 f"{low:,.0f}–{high:,.0f}" if np.isfinite(high) else f"above {low:,.0f}",
                 min(means),
             ])  # fmt: skip

@@ -22,7 +22,12 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 RESULTS = Path(__file__).resolve().parent / "results.json"
-DOCUMENTS = ("README.md", "docs/benchmarks.md", "docs/confirmed-anomalies.md")
+DOCUMENTS = (
+    "README.md",
+    "docs/benchmarks.md",
+    "docs/confirmed-anomalies.md",
+    "docs/monitoring.md",
+)
 # What every entry has; "columns" name the cells of a row after its label.
 REQUIRED = ("name", "unit", "columns", "rows", "commit", "date", "hardware", "versions", "program")
 OPTIONAL = ("label", "formats", "note")
