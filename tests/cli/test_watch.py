@@ -86,6 +86,46 @@ def command(*arguments):
     return [sys.executable, "-m", "fewlabels.cli", "watch", *map(str, arguments)]
 
 
+def test_a_file_of_the_same_name_with_other_rows_is_another_file(folder, run, tmp_path):
+    state, out, today = tmp_path / "watch.db", tmp_path / "out.jsonl", tmp_path / "today.csv"
+    options = ("--state", state, "-o", out, "--calibration", folder / "before.csv", "--every", 40)
+
+    def watched(table):
+        table.to_csv(today, index=False)
+        assert run("watch", folder / "model", today, *options).code == 0
+        return [row["score"] for row in lines(out.read_text())]
+
+    first = rows_of(100, 20)
+    first.loc[5, "temperature"] = None
+    assert len(watched(first)) == 100
+    grown = pd.concat([first, rows_of(30, 21)])  # more rows behind those counted
+    assert len(watched(grown)) == 130
+    assert len(watched(grown)) == 130
+    other = rows_of(150, 22)  # as long, longer and shorter than what was counted
+    assert len(watched(other)) == 280
+    assert len(watched(rows_of(150, 23))) == 430
+    shorter = watched(rows_of(60, 24))
+    assert len(shorter) == 490
+    # The same first row: only the hash of all rows shows it.
+    changed = rows_of(60, 24)
+    changed.loc[30, "temperature"] += 1.0
+    again = watched(changed)
+    assert len(again) == 550
+    assert again[490:520] == shorter[430:460] and again[520] != shorter[460]
+
+
+def test_a_state_without_fingerprints_goes_on(folder, run, tmp_path):
+    state, out, rows = tmp_path / "watch.db", tmp_path / "out.jsonl", tmp_path / "rows.csv"
+    options = ("--state", state, "-o", out, "-q")
+    rows_of(100, 20).to_csv(rows, index=False)
+    assert run("watch", folder / "model", rows, *options).code == 0
+    with sqlite3.connect(state) as base:  # as a version before fingerprints wrote it
+        base.execute("DROP TABLE fingerprints")
+    pd.concat([rows_of(100, 20), rows_of(50, 21)]).to_csv(rows, index=False)
+    assert run("watch", folder / "model", rows, *options).code == 0
+    assert len(lines(out.read_text())) == 150
+
+
 def test_reads_standard_input_as_it_comes(folder, tmp_path):
     text = (folder / "calm.csv").read_bytes() + b"".join(
         (folder / "changed.csv").read_bytes().splitlines(keepends=True)[1:]

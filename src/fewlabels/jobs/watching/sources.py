@@ -3,6 +3,7 @@
 import os
 import select
 from collections import deque
+from itertools import chain
 from pathlib import Path
 
 from ...io.errors import UserError
@@ -11,27 +12,49 @@ from ...io.scratch import temporary_folder
 from ...io.tables.chunks import iterate_chunks
 from ...io.tables.schema import IMPUTE
 from ...io.tables.tally import Tally
+from .progress import Progress
 
 # What is read from standard input at once, and the seconds to wait for more.
 _BYTES, _WAIT = 1 << 16, 0.2
 
 
-def batches_of_file(path, schema, done, size, reading):
-    """Chunks of a file behind its first ``done`` rows, at most ``size`` rows each."""
+def unread_rows(path, schema, counted, size, reading):
+    """Where the rows of a file that aren't ``counted`` yet begin, and their chunks.
+
+    Chunks have at most ``size`` rows. A file that begins with other rows than those counted is
+    another file of the same name, and is read from its beginning.
+    """
+    chunks = _chunks(path, schema, size, reading)
+    reached = Progress(digest=None) if counted.digest is None else Progress()
+    for chunk in chunks:
+        n, skip = len(chunk.complete), max(0, counted.rows - reached.rows)
+        reached = reached.after(*_first(chunk, min(n, skip)))
+        if _is_another(reached, counted):
+            return Progress(), _chunks(path, schema, size, reading)
+        if skip < n:
+            return reached, chain([_behind(chunk, skip)], chunks)
+    if reached.rows < counted.rows:
+        raise UserError(
+            f"{path} has {reached.rows} rows, but {counted.rows} rows of it were counted earlier, "
+            "so rows were removed; pass another --state, or restore the file."
+        )
+    return reached, iter(())
+
+
+def _chunks(path, schema, size, reading):
     source = source_of(path, **reading)
     tally = Tally(source, skip_missing=schema.missing != IMPUTE)
-    n_rows = 0
     for chunk in iterate_chunks(source, schema, tally, size):
         tally.check()
-        n, skip = len(chunk.complete), max(0, done - n_rows)
-        n_rows += n
-        if skip < n:
-            yield _behind(chunk, skip)
-    if n_rows < done:
-        raise UserError(
-            f"{path} has {n_rows} rows, but {done} rows of it were counted earlier; so rows were "
-            "removed; pass another --state, or restore the file."
-        )
+        yield chunk
+
+
+def _is_another(reached, counted):
+    """Whether the rows read so far aren't those counted: the first one, or all of them."""
+    if counted.digest is None or not reached.rows:
+        return False
+    whole = reached.rows == counted.rows
+    return reached.first != counted.first or (whole and reached.digest != counted.digest)
 
 
 def batches_of_stream(stream, schema, done, size, reading, form):
@@ -57,6 +80,12 @@ def batches_of_stream(stream, schema, done, size, reading, form):
                 done -= skip
                 if skip < n:
                     yield _behind(chunk, skip)
+
+
+def _first(chunk, n):
+    """The first rows of a chunk: cells of the complete ones, and which ones are complete."""
+    complete = chunk.complete[:n]
+    return chunk.rows.iloc[: int(complete.sum())], complete
 
 
 def _behind(chunk, skip):

@@ -12,11 +12,14 @@ import numpy as np
 
 from ...io.errors import UserError
 from ...monitoring.rows import Kept
+from .progress import Progress
 
 _FORMAT = 1
 _TABLES = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sources (name TEXT PRIMARY KEY, rows INTEGER) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fingerprints (
+  name TEXT PRIMARY KEY, first TEXT, digest TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS scores (slot INTEGER PRIMARY KEY, score REAL);
 CREATE TABLE IF NOT EXISTS reference (k INTEGER PRIMARY KEY, score REAL);
 CREATE TABLE IF NOT EXISTS kept (
@@ -74,10 +77,14 @@ class State:
     def keep(self, name, value):
         self._base.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, json.dumps(value)))
 
-    def rows_of(self, source):
-        """How many rows of a source were counted."""
+    def progress_of(self, source):
+        """How many rows of a source were counted, and their fingerprint."""
         row = self._base.execute("SELECT rows FROM sources WHERE name = ?", (source,)).fetchone()
-        return 0 if row is None else row[0]
+        if row is None:
+            return Progress()
+        query = "SELECT first, digest FROM fingerprints WHERE name = ?"
+        found = self._base.execute(query, (source,)).fetchone() or (None, None)
+        return Progress(row[0], *(None if value is None else int(value) for value in found))
 
     def points(self):
         """Rows and logarithms of the evidence, for the picture."""
@@ -165,9 +172,12 @@ class State:
         except sqlite3.Error as failed:
             raise self._unusable(failed) from failed
 
-    def count(self, source, rows, points):
-        """Count rows of a source, and keep points of the evidence for the picture."""
-        self._base.execute("INSERT OR REPLACE INTO sources VALUES (?, ?)", (source, rows))
+    def count(self, source, progress, points):
+        """Keep the progress in a source, and points of the evidence for the picture."""
+        self._base.execute("INSERT OR REPLACE INTO sources VALUES (?, ?)", (source, progress.rows))
+        if progress.digest is not None:  # as text, as integers of SQLite have a sign
+            seen = (source, str(progress.first), str(progress.digest))
+            self._base.execute("INSERT OR REPLACE INTO fingerprints VALUES (?, ?, ?)", seen)
         if points:
             self._base.executemany("INSERT OR REPLACE INTO points VALUES (?, ?)", points)
             n = self._base.execute("SELECT COUNT(*) FROM points").fetchone()[0]

@@ -15,7 +15,7 @@ from ...monitoring import LORD, Monitor
 from ..observer import job
 from .adapting import Follower, check_follows, loaded, read_window
 from .outputs import Lines, closing, records, write_prometheus
-from .sources import batches_of_file, batches_of_stream
+from .sources import batches_of_stream, unread_rows
 from .state import State, check_file
 
 _STDIN = "-"
@@ -89,8 +89,8 @@ class Watch:
 
     # -- rows ------------------------------------------------------------------------------------
 
-    def take(self, source, chunk, n_read, lines, only_alerts):
-        """Count a chunk of a source whose first ``n_read`` rows are counted; gives the alarms."""
+    def take(self, source, chunk, progress, lines, only_alerts):
+        """Count a chunk of a source behind ``progress``; the progress then, and the alarms."""
         frame, complete = chunk.rows, chunk.complete
         alarms, start = [], 0
         while start < len(complete):
@@ -116,12 +116,12 @@ class Watch:
                 else:
                     state.advance(self.monitor, [update])
                 state.keep("figures", self.figures)
-                n_read += len(part)
-                state.count(source, n_read, _points(update, part, first))
+                progress = progress.after(rows, part)
+                state.count(source, progress, _points(update, part, first))
                 lines.keep(found, state)
             alarms += [row for row in found if row["alarm"]]
             start = stop
-        return n_read, alarms
+        return progress, alarms
 
     def _until(self, complete, start):
         """Where a part of a chunk ends: with an epoch, if there are epochs."""
@@ -256,23 +256,25 @@ def watch(
         with closing(Lines(output, kept)) as lines:
             for file in files:
                 source = _STDIN if str(file) == _STDIN else str(Path(file).resolve())
-                done = kept.rows_of(source)
-                n_read = done
-                skip = done if source != _STDIN or replay else 0
-                for chunk in _batches(file, watching.schema, skip, every, reading, form):
-                    n_read, found = watching.take(source, chunk, n_read, lines, only_alerts)
+                counted = kept.progress_of(source)
+                if source == _STDIN:
+                    skip = counted.rows if replay else 0
+                    progress, chunks = (
+                        counted,
+                        batches_of_stream(
+                            sys.stdin.buffer, watching.schema, skip, every, reading, form
+                        ),
+                    )
+                else:
+                    progress, chunks = unread_rows(file, watching.schema, counted, every, reading)
+                for chunk in chunks:
+                    progress, found = watching.take(source, chunk, progress, lines, only_alerts)
                     for record in found if on_alarm else ():
                         on_alarm(record)
                     observer.rows(watching.figures["rows"], chunk.share, what="watched")
                     _publish(watching, report, prometheus)
         _publish(watching, report, prometheus)
         return watching.summary()
-
-
-def _batches(file, schema, skip, every, reading, form):
-    if str(file) == _STDIN:
-        return batches_of_stream(sys.stdin.buffer, schema, skip, every, reading, form)
-    return batches_of_file(file, schema, skip, every, reading)
 
 
 def _publish(watching, report, prometheus):
