@@ -259,7 +259,7 @@ def test_rows_that_moved_are_found_again(session, person, table):
         assert {tuple(now.iloc[row]): label for row, label in again.labels.items()} == {
             key: label for key, label in keys.items() if key != tuple(frame.iloc[rows[0]])
         }
-        assert any("1 of 10 answers" in note for note in again.notes)
+        assert any("1 of 10 labels" in note for note in again.notes)
         assert any("have changed" in note for note in again.notes)
     finally:
         again.close()
