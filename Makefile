@@ -77,7 +77,7 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 $(VENV)/installed: pyproject.toml $(CORE) | $(BIN)/python
-	$(PIP) install --quiet --editable .
+	$(PIP) install --quiet --editable '.[app]'
 	@touch $@
 
 $(VENV)/installed-test: pyproject.toml $(CORE) | $(BIN)/python

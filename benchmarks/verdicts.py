@@ -181,7 +181,7 @@ def truths(machine, kind, X, positive, train, y, test):
         return scores
     scores = {ours: np.mean(machine.predict(X[test]) == positive[test])}
     for method in few_label_rivals(0):
-        rows = y >= 0 if method.learns_from == "labels" else slice(None)
+        rows = y >= 0 if method.trains_on == "labels" else slice(None)
         model = clone(method.estimator).fit(X[train][rows], y[rows])
         scores[method.name] = np.mean(model.predict(X[test]) == positive[test])
     return scores

@@ -1,7 +1,8 @@
 """Packages that only some features need, and the sentence that says how to install them.
 
 ``pip install fewlabels`` brings the estimators, which need NumPy, SciPy and scikit-learn.
-Everything else comes with an extra, named by what it is for.
+Everything else comes with an extra, named by what it is for. ``fewlabels[app]`` is the command
+line with everything that it, tables and reports need.
 """
 
 from importlib.util import find_spec
@@ -12,8 +13,8 @@ EXTRAS = {
     "pyarrow": "tables",
     "skops": "models",
     "matplotlib": "plots",
-    "typer": "cli",
-    "rich": "cli",
+    "typer": "app",
+    "rich": "app",
     "clarabel": "qp",
     "onnx": "onnx",
     "openpyxl": "xlsx",

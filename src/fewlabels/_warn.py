@@ -8,6 +8,8 @@ from pathlib import Path
 
 import sklearn.base
 
+from .options.words import Message
+
 # Files between the user's call and ours: this library, and what checks parameters for it.
 _OURS = (str(Path(__file__).parent), sklearn.base.__file__)
 
@@ -33,4 +35,4 @@ def warn(message, category):
     frame, level = inspect.currentframe(), 1
     while frame is not None and frame.f_code.co_filename.startswith(_OURS):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(Message(message), category, stacklevel=level)

@@ -9,13 +9,22 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fewlabels.baselines import FewLabelsBaseline, OneClassBaseline, PUBaseline
 from fewlabels.baselines._base import fitted_quietly
-from fewlabels.baselines.methods import FEW_LABELS, ONE_CLASS, POSITIVE_UNLABELLED, decision_of
+from fewlabels.baselines.methods import (
+    FEW_LABELS_METHODS,
+    ONE_CLASS_METHODS,
+    POSITIVE_UNLABELLED_METHODS,
+    decision_of,
+)
 from fewlabels.inspection import explain
 from fewlabels.io.errors import UserError
+from fewlabels.io.models.contents import trusted_types
 from fewlabels.io.models.files import describe, load_model, save_model
-from fewlabels.io.models.machines import MACHINES, machine_class, trusted_types
 from fewlabels.io.tables.schema import Schema
 from fewlabels.onnx import to_onnx
+from fewlabels.tasks.classification import CLASSIFICATION
+from fewlabels.tasks.machines import MACHINES, machine_class, task_of
+from fewlabels.tasks.one_class import ONE_CLASS
+from fewlabels.tasks.positive_unlabelled import POSITIVE_UNLABELLED
 
 
 @parametrize_with_checks(
@@ -39,9 +48,9 @@ def rows(seed):
 
 def labels_of(kind, truth, rng):
     """Labels as a machine takes them: none, forty positives, thirty of two classes."""
-    if kind == "positive":
+    if kind is POSITIVE_UNLABELLED:
         return (np.arange(len(truth)) < 40).astype(int)
-    if kind == "classes":
+    if kind is CLASSIFICATION:
         y = np.full(len(truth), -1)
         some = rng.choice(len(truth), 30, replace=False)
         y[some] = truth[some]
@@ -55,31 +64,31 @@ BASELINES = [name for name, machine in MACHINES.items() if machine.is_baseline]
 def fitted(name, rows, sparse=False):
     X, truth, new = rows
     kind = machine_class(name)
-    y = labels_of(kind.learns_from, truth, np.random.default_rng(0))
+    y = labels_of(kind.task, truth, np.random.default_rng(0))
     options = {"prior": 60 / 200} if kind is PUBaseline else {}
     return kind(name, **options).fit(sp.csr_array(X) if sparse else X, y), y, new
 
 
 def test_every_method_is_a_machine_of_the_same_name_and_title():
-    known = {**ONE_CLASS, **POSITIVE_UNLABELLED, **FEW_LABELS}
+    known = {**ONE_CLASS_METHODS, **POSITIVE_UNLABELLED_METHODS, **FEW_LABELS_METHODS}
     assert {name: one.name for name, one in known.items()} == {
         name: MACHINES[name].title for name in BASELINES
     }
     for name in BASELINES:
-        assert machine_class(name).learns_from == MACHINES[name].learns_from
+        assert machine_class(name).task is task_of(name)
 
 
 @pytest.mark.parametrize("name", BASELINES)
 def test_values_are_those_of_scikit_learn(rows, name):
     machine, y, new = fitted(name, rows)
-    known = {**ONE_CLASS, **POSITIVE_UNLABELLED, **FEW_LABELS}[name]
+    known = {**ONE_CLASS_METHODS, **POSITIVE_UNLABELLED_METHODS, **FEW_LABELS_METHODS}[name]
     theirs, X = known.make(np.random.RandomState(0).randint(2**31 - 1)), rows[0]
-    if known.learns_from == "labels":
+    if known.trains_on == "labels":
         X, y = X[y >= 0], y[y >= 0]
     fitted_quietly(theirs, X, *([] if y is None else [y]))
     if hasattr(theirs, "spreading_"):
         theirs = theirs.spreading_
-    if machine.learns_from == "normal":
+    if task_of(name) is ONE_CLASS:
         expected = theirs.score_samples(new)
     else:
         expected = decision_of(theirs, new)
@@ -95,14 +104,14 @@ def test_values_are_those_of_scikit_learn(rows, name):
 @pytest.mark.parametrize("name", BASELINES)
 def test_model_files_hold_plain_arrays_only(rows, name, tmp_path):
     machine, _, new = fitted(name, rows)
-    training = {"classes": ["a", "b"]} if machine.learns_from == "classes" else {}
+    training = {"classes": ["a", "b"]} if task_of(name) is CLASSIFICATION else {}
     metadata = describe(name, {}, Schema("dense", 4), training)
     assert metadata["format_version"] == 6
     save_model(tmp_path / "m", make_pipeline(StandardScaler().fit(rows[0]), machine), metadata)
     loaded = load_model(tmp_path / "m")[0][-1]
     np.testing.assert_array_equal(loaded.decision_function(new), machine.decision_function(new))
     np.testing.assert_array_equal(loaded.predict(new), machine.predict(new))
-    if machine.learns_from == "normal":
+    if task_of(name) is ONE_CLASS:
         np.testing.assert_array_equal(loaded.p_values(new), machine.p_values(new))
     else:
         np.testing.assert_array_equal(loaded.predict_proba(new), machine.predict_proba(new))
@@ -111,14 +120,14 @@ def test_model_files_hold_plain_arrays_only(rows, name, tmp_path):
 def test_trees_of_scikit_learn_are_no_type_of_a_model(rows, tmp_path):
     # Loading these checks no places of nodes: a crafted file could read any memory.
     assert not any("_tree" in name or "_kd_tree" in name for name in trusted_types())
-    forest = POSITIVE_UNLABELLED["random-forest"].make(0).fit(rows[0], rows[1])
+    forest = POSITIVE_UNLABELLED_METHODS["random-forest"].make(0).fit(rows[0], rows[1])
     metadata = describe("forest", {}, Schema("dense", 4), {})
     save_model(tmp_path / "m", make_pipeline(StandardScaler().fit(rows[0]), forest), metadata)
     with pytest.raises(UserError, match=r"types that no fewlabels model has.*_tree\.Tree"):
         load_model(tmp_path / "m")
 
 
-@pytest.mark.parametrize("name", ONE_CLASS)
+@pytest.mark.parametrize("name", ONE_CLASS_METHODS)
 def test_new_normal_rows_are_called_outside_at_the_rate(name, seed):
     rng = np.random.default_rng(seed)
     outside = []
@@ -131,7 +140,7 @@ def test_new_normal_rows_are_called_outside_at_the_rate(name, seed):
     assert 0.04 < np.mean(outside) < 0.16
 
 
-@pytest.mark.parametrize("name", POSITIVE_UNLABELLED)
+@pytest.mark.parametrize("name", POSITIVE_UNLABELLED_METHODS)
 def test_the_prior_is_the_share_called_positive(rows, name):
     machine, y, _ = fitted(name, rows)
     found = machine.transduction_[y == 0]

@@ -50,6 +50,7 @@ def run():
         result = CliRunner().invoke(app, [str(argument) for argument in arguments])
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
+        assert "\ue000" not in result.output, "an option isn't rendered"
         return Result(result)
 
     return call

@@ -119,7 +119,7 @@ FIT = {
     "bags for svdd": (
         _csv(GOOD),
         ["d.csv", "--machine", "svdd", "--bags", "3"],
-        "--bags needs --machine pu-ens",
+        "--bags needs --machine svdd-ensemble or pu-ensemble, but",
     ),
     "bags": (_csv(GOOD), ["d.csv", "--bags", "0"], "--bags 0 is out of range"),
     "max-iter for the ensemble": (

@@ -8,6 +8,7 @@ import pytest
 
 from fewlabels.cli.fit import page_path
 from fewlabels.io.models.files import load_model, read_metadata
+from fewlabels.options.words import Message, ref
 from fewlabels.report import is_report
 
 N = 80
@@ -166,7 +167,10 @@ def test_no_report_no_comparison_unless_it_can_change_the_model(run, tmp_path, r
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (ValueError("gamma=3 is odd."), "not compared with other methods: --gamma 3 is odd"),
+        (
+            ValueError(Message(f"{ref('gamma', 3)} is odd.")),
+            "not compared with other methods: --gamma 3 is odd",
+        ),
         (KeyboardInterrupt, "not compared with other methods, because of Ctrl-C"),
     ],
 )

@@ -15,7 +15,6 @@ from fewlabels.class_prior import METHODS, estimate_prior, pooled_from_unlabeled
 from fewlabels.io.models.files import load_model
 from fewlabels.jobs import score_file
 from fewlabels.jobs.training.figures import PRIOR_CONFIDENCE
-from fewlabels.jobs.wording import as_options
 
 N, N_LABELED, N_POSITIVE = 240, 40, 100
 
@@ -228,16 +227,6 @@ def test_stopping_early_is_told(run, pile_csv, tmp_path):
                  "--tol", 1e-9, "-o", tmp_path / "m")  # fmt: skip
     assert result.code == 3
     assert "stopped early" in result.err
-
-
-def test_estimators_words_become_options():
-    assert as_options("pass prior=... or prior='estimate'.") == (
-        "pass --prior NUMBER or --prior estimate."
-    )
-    assert as_options("prior=0.95 is wrong; pos_label='x', random_state=3.") == (
-        "--prior 0.95 is wrong; --positive x, --seed 3."
-    )
-    assert as_options("n = 3, other=4, raise max_iter") == "n = 3, other=4, raise max_iter"
 
 
 # -- predict and inspect ----------------------------------------------------------------------

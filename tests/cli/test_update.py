@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from fewlabels import S3VM, SVDD
 from fewlabels.io.models.files import load_model
 from fewlabels.jobs import Observer, updating
+from fewlabels.options.words import Message, ref
 
 # pandas 2 may miss a number by its last bit otherwise.
 read_csv = partial(pd.read_csv, float_precision="round_trip")
@@ -385,7 +386,7 @@ def test_two_updates_at_once(run, model, model_of, more, monkeypatch):
     [
         (ArithmeticError("the path is cycling"), "is cycling), so no row"),
         (MemoryError(), "not enough memory"),
-        (ValueError("C=3 is wrong."), "--C 3 is wrong."),
+        (ValueError(Message(f"{ref('C', 3)} is wrong.")), "--C 3 is wrong."),
     ],
 )
 def test_failures_on_the_way(run, model, model_of, more, monkeypatch, error, message):

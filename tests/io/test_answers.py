@@ -154,5 +154,5 @@ def test_a_file_with_programs_is_refused(tmp_path, statement):
             other.execute("DROP TABLE answers")
         other.execute(statement)
     other.close()
-    with pytest.raises(UserError, match="is not a label file; pass another one as --labels"):
+    with pytest.raises(UserError, match="is not a label file; pass another one as labels"):
         read_answers(path)

@@ -52,7 +52,7 @@ def test_pieces_have_their_rows_of_numbers(folder):
     [
         ("short.npy", "short.npy has 119 rows but .*d.csv has more; it needs one row of numbers"),
         ("long.npy", "long.npy has 240 rows but .*d.csv has 120"),
-        ("d.csv", "--features needs an .npy file, and .*d.csv isn't one"),
+        ("d.csv", "features needs an .npy file, and .*d.csv isn't one"),
         ("no.npy", "no.npy does not exist"),
     ],
 )

@@ -260,11 +260,11 @@ def test_packages_that_are_not_installed(tmp_path, monkeypatch, write, package):
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("d.parquet", {"sep": ";"}, "--sep"),
-        ("d.parquet", {"encoding": "utf-8"}, "--encoding"),
-        ("d.parquet", {"header": False}, "--no-header"),
+        ("d.parquet", {"sep": ";"}, "sep"),
+        ("d.parquet", {"encoding": "utf-8"}, "encoding"),
+        ("d.parquet", {"header": False}, "header=False"),
         ("d.parquet::x", {}, "::x"),
-        ("d.npy", {"decimal": ","}, "--decimal"),
+        ("d.npy", {"decimal": ","}, "decimal"),
     ],
 )
 def test_options_that_say_nothing(tmp_path, name, options, said):

@@ -63,7 +63,7 @@ def test_incomplete_rows_are_not_counted():
         (
             CLASSES,
             "Row 12 of d.csv has '2' in the target column 't', but the classes of the model "
-            "are '0' and '1'; .*--no-labels",
+            "are '0' and '1'; .*no_labels=True",
         ),
         (POSITIVE, "Row 12 .* but the class of the model is '1'"),
     ],

@@ -15,6 +15,7 @@ from fewlabels.io.tables.notation import find_notations
 from fewlabels.io.tables.profile import is_identifier_name, judge_columns
 from fewlabels.io.tables.target import every_row, normal_rows
 from fewlabels.io.tables.training import read_training, rows_for
+from fewlabels.options.words import as_arguments
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -196,11 +197,11 @@ def test_a_file_is_described(table):
     gap, state = found.profile[3], found.profile[5]
     assert (gap.missing, gap.distinct) == (6, 54)
     assert state.shown == "'ok' (50), 'broken' (10)"
-    assert found.notes == [
+    assert [*map(as_arguments, found.notes)] == [
         "6 missing numbers filled in with the median ('gap': 6), and marked with extra "
-        "columns; --missing skip drops these rows",
-        "columns left out: 'id' (counts the rows), 'when' (dates); --keep COLUMN keeps one",
-        "taken as categories: 'shop_id' (the name suggests a running number); --keep COLUMN "
+        "columns; missing='skip' drops these rows",
+        "columns left out: 'id' (counts the rows), 'when' (dates); keep=[COLUMN] keeps one",
+        "taken as categories: 'shop_id' (the name suggests a running number); keep=[COLUMN] "
         "keeps the numbers",
     ]
     assert found.numbers.tolist() == list(range(1, N + 1))

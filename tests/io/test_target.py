@@ -45,7 +45,7 @@ def test_one_value_and_blanks():
 
 
 def test_several_values_need_a_choice():
-    with pytest.raises(UserError, match=r"2 values: 'a' \(2\), 'b' \(1\); say.*--normal"):
+    with pytest.raises(UserError, match=r"2 values: 'a' \(2\), 'b' \(1\); say.*normal=VALUE"):
         normal_rows(_labels("a", "b", "a"))
     roles = normal_rows(_labels("a", "b", ""), "a")
     assert roles.keep.tolist() == [True, False, False]
@@ -102,7 +102,7 @@ def test_positive_rows(values, positive, y, name, mark):
         (
             ["a", "a"],
             None,
-            "'a' in every row, .* target blank, or pass --machine svdd",
+            "'a' in every row, .* target blank, or pass machine='svdd'",
         ),
         (["a", "b"], None, r"2 values: 'a' \(1\), 'b' \(1\); pass the positive one"),
         (["1", "x"], None, "pass the positive one"),
@@ -114,7 +114,7 @@ def test_positive_rows(values, positive, y, name, mark):
         ),
         (["1", "2", "3"], "1", "only one other value can mark"),
         (["a", ""], "b", r"positive value 'b' in the target column 't'; its values are 'a' \(1\)"),
-        (["0", ""], None, "'0' usually marks negatives; pass --positive 0 .* or --normal 0"),
+        (["0", ""], None, "'0' usually marks negatives; pass positive=0 .* or normal=0"),
         (["-1.0", ""], None, "usually marks negatives"),
         (["no", ""], None, "usually marks negatives"),
         (["False", ""], None, "usually marks negatives"),

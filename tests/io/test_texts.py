@@ -15,6 +15,7 @@ from fewlabels.io.tables.schema import Column, Schema
 from fewlabels.io.tables.target import every_row
 from fewlabels.io.tables.training import read_training
 from fewlabels.kernels.width import total_variance
+from fewlabels.options.words import as_arguments
 
 RNG = np.random.default_rng(0)
 WORDS_USED = "the pump in hall broke again after storm refund my money please now".split()
@@ -126,22 +127,22 @@ def test_what_is_asked_of_columns():
     for asked in ({"text": ["name"]}, {"keep": ["name"]}):
         found, *_, schema = _encoded(names, **asked)
         assert "name" in schema.names("text")
-        told = "'note' (sentences), 'name' (60 different texts); --drop COLUMN drops one"
-        assert (told in " ".join(found.notes)) == ("keep" in asked)
+        told = "'note' (sentences), 'name' (60 different texts); drop=[COLUMN] drops one"
+        assert (told in as_arguments(" ".join(found.notes))) == ("keep" in asked)
     assert "town" in _encoded(names, text=["town"])[3].names("text")
     assert "name" in _encoded(names, categorical=["name"])[3].names("category")
     assert "message" not in _encoded(names, drop=["message"])[3].names()
     numbers = frame.assign(code=[f"{k % 7}" for k in range(len(frame))])
     assert "code" in _encoded(numbers, text=["code"])[3].names("text")
-    with pytest.raises(UserError, match=r"--drop and --text both name the column 'name'"):
+    with pytest.raises(UserError, match=r"drop and text both name the column 'name'"):
         read_training(source_of(names), drop=["name"], text=["name"])
-    with pytest.raises(UserError, match=r"--text and --target both name the column 'town'"):
+    with pytest.raises(UserError, match=r"text and target both name the column 'town'"):
         read_training(source_of(names), text=["town"], target="town")
     with pytest.raises(UserError, match="has no column 'nam'"):
         read_training(source_of(names), text=["nam"])
     with pytest.raises(UserError, match="Column 'name' of the data frame is blank"):
         _encoded(names.assign(name=""), text=["name"])
-    with pytest.raises(UserError, match="--text, --dates and --categorical need column names"):
+    with pytest.raises(UserError, match="text, dates and categorical need column names"):
         read_training(source_of(np.zeros((3, 2))), text=["x"])
 
 

@@ -11,6 +11,7 @@ from fewlabels.io.tables.features import table_features, table_schema
 from fewlabels.io.tables.tally import Tally
 from fewlabels.io.tables.target import every_row, normal_rows, positive_rows
 from fewlabels.io.tables.training import read_training
+from fewlabels.options.words import as_arguments
 
 
 def _normal_rows(path, normal=None, missing="refuse", **options):
@@ -102,7 +103,8 @@ def test_drop_categorical_and_row_counters(tmp_path):
     found = _normal_rows(path, categorical=["a"])
     assert found.schema.names() == ["a", "b"]
     assert found.schema.names("category") == ["a"]
-    assert found.notes == ["column left out: 'id' (counts the rows); --keep COLUMN keeps one"]
+    left = "column left out: 'id' (counts the rows); keep=[COLUMN] keeps one"
+    assert [*map(as_arguments, found.notes)] == [left]
     assert _normal_rows(path, keep=["id"]).schema.names() == ["id", "a", "b"]
     assert _normal_rows(path, drop=["id"]).schema.names() == ["a", "b"]
     with pytest.raises(UserError, match="no column 'x'; it has 'id', 'a', 'b'"):

@@ -17,6 +17,9 @@ from fewlabels.jobs.training.timing.affordable import (
     pace_of,
 )
 from fewlabels.jobs.training.timing.budget import Budget
+from fewlabels.tasks.classification import CLASSIFICATION
+from fewlabels.tasks.one_class import ONE_CLASS
+from fewlabels.tasks.positive_unlabelled import POSITIVE_UNLABELLED
 
 
 def since(seconds):
@@ -114,23 +117,23 @@ def test_rows_that_can_be_encoded():
     assert encodable_rows(200_000, 50, 4.0, 0.0) == 5000
 
 
-@pytest.mark.parametrize("learns_from", ["positive", "classes", "normal"])
-def test_rows_that_are_drawn(learns_from):
+@pytest.mark.parametrize("task", [POSITIVE_UNLABELLED, CLASSIFICATION, ONE_CLASS])
+def test_rows_that_are_drawn(task):
     rng = np.random.default_rng(0)
     y = {
-        "positive": (np.arange(1000) < 100).astype(int),
-        "classes": np.where(np.arange(1000) < 100, rng.integers(0, 5, 1000), -1),
-        "normal": None,
-    }[learns_from]
-    rows = drawn(y, 1000, 400, learns_from)
+        POSITIVE_UNLABELLED: (np.arange(1000) < 100).astype(int),
+        CLASSIFICATION: np.where(np.arange(1000) < 100, rng.integers(0, 5, 1000), -1),
+        ONE_CLASS: None,
+    }[task]
+    rows = drawn(y, 1000, 400, task)
     assert len(np.unique(rows)) == 400 and (np.diff(rows) > 0).all()
     if y is not None:
         assert (rows < 100).sum() == 100  # all that have a label
-        few = drawn(y, 1000, 40, learns_from)
+        few = drawn(y, 1000, 40, task)
         assert (few < 100).sum() == 20
-    if learns_from == "classes":
+    if task is CLASSIFICATION:
         assert (np.bincount(y[few[few < 100]], minlength=5) >= 2).all()
-    np.testing.assert_array_equal(drawn(y, 1000, 2000, learns_from), np.arange(1000))
+    np.testing.assert_array_equal(drawn(y, 1000, 2000, task), np.arange(1000))
 
 
 def test_a_sample_is_said_to_be_one(monkeypatch):

@@ -8,6 +8,7 @@ import pytest
 
 from fewlabels import fit_table
 from fewlabels.jobs.training.choice import choose_machine
+from fewlabels.options.flags import as_flags
 
 QUICK = {"time_budget": 0, "report": False}
 
@@ -40,7 +41,7 @@ def healthy(seed):
 def test_rows_of_one_class(given, machine, said):
     choice = choose_machine(None, **given)
     assert choice.machine == machine
-    assert pd.Series([choice.why]).str.contains(said).all()
+    assert pd.Series([as_flags(choice.why)]).str.contains(said).all()
 
 
 @pytest.mark.parametrize(

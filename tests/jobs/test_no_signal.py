@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from fewlabels import PUSVM, fit_table, jobs
 from fewlabels.cli import app
+from fewlabels.io.models.contents import cautions
 from fewlabels.io.models.files import read_metadata
-from fewlabels.io.models.machines import cautions
 from fewlabels.jobs.training import testing
 from fewlabels.jobs.training.testing import _contradiction_words
 from fewlabels.model_selection import LabelledAtRandomTest
@@ -148,7 +148,7 @@ def test_a_prior_that_contradicts_the_labels():
     assert training["prior"] < 0.02 < positive[labels == ""].mean()
     assert training["prior_low"] < training["prior"] < training["prior_high"]
     start = "The estimated prior contradicts the labels: "
-    assert training["prior_contradiction"].startswith(start) and "--prior" in repr(found)
+    assert training["prior_contradiction"].startswith(start) and "prior=SHARE" in repr(found)
     assert repr(found).startswith(start) and repr(found.report).startswith(start)
     findings = found.report.contents.findings
     assert [one.title for one in findings.rankings] == ["Unlabelled rows most like 'yes'"]

@@ -232,7 +232,7 @@ def test_columns_that_a_file_would_hold_as_text(seed):
         (lambda f: f, {"normal": 3}, r"the normal value '3' in the target column"),
         (lambda f: f, {"tol": 0}, "^tol=0 is out of range"),
         (lambda f: f, {"gama": 2}, "^Unknown option 'gama'; is 'gamma' meant"),
-        (lambda f: f, {"machine": "tree"}, "^Unknown machine='tree'; choose 'svdd'"),
+        (lambda f: f, {"machine": "tree"}, "^Unknown machine='tree'; choose svdd, "),
         (lambda f: f, {"clean": True}, "^clean=True is for one-class models"),
         (lambda f: f.fillna({"state": "old"}), {}, "pass normal=VALUE for .*, or unlabeled=V"),
         (lambda f: f.iloc[:0], {}, "has column names but no rows"),

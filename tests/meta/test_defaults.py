@@ -3,16 +3,16 @@
 import importlib
 import inspect
 import re
-from typing import get_type_hints
 
 import pytest
 
 import fewlabels
-from fewlabels.cli.fit import EffortOptions, MachineOptions
 from fewlabels.io import limits
 from fewlabels.io.formats import excel
-from fewlabels.io.models.machines import MACHINES, machine_class
-from fewlabels.jobs.settings import DEFAULT_BUDGET, ONE_CLASS_NU, TARGET_FPR
+from fewlabels.options.fit import DEFAULT_BUDGET, FIT, ONE_CLASS_NU, TARGET_FPR
+from fewlabels.options.flags import as_flags
+from fewlabels.options.option import explained
+from fewlabels.tasks.machines import MACHINES, machine_class
 
 PROBLEMS_OF = ["svdd", "svdd-ensemble", "one-class", "pusvm", "pu-ensemble", "s3vm"]
 
@@ -91,10 +91,9 @@ STATED_IN_HELP = re.compile(r"([^()]*)\(default(?: for ([\w-]+))?: ([^()]*)\)")
 
 
 def helps():
-    for group in (MachineOptions, EffortOptions):
-        hints = get_type_hints(group, include_extras=True)
-        for name in hints:
-            yield name, group._field_defaults[name].help or ""
+    for name, option in FIT.items():
+        if option.is_parameter or name in ("machine", "memory"):
+            yield name, as_flags(explained(option))
 
 
 def stated_in_help():

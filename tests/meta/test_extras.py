@@ -93,7 +93,7 @@ def test_the_command_line_says_what_it_needs():
     assert done.returncode == 1
     assert done.stderr == (
         "Error: the command line needs typer and rich, which aren't installed; "
-        "run pip install 'fewlabels[cli]'.\n"
+        "run pip install 'fewlabels[app]'.\n"
     )
 
 

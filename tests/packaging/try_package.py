@@ -30,6 +30,16 @@ rows = {i.name: np.zeros((1, 1)) for i in session.get_inputs()}
 assert np.isfinite(session.run(["score"], rows)[0]).all()
 """
 
+# What the estimators don't need.
+OF_APP = {"pandas", "pyarrow", "skops", "typer", "rich", "matplotlib"}
+ESTIMATE = """
+import numpy as np
+from fewlabels import SVDD
+
+X = np.random.default_rng(0).normal(size=(60, 2))
+assert SVDD(target_fpr=0.1).fit(X).predict(X).sum() > 0
+"""
+
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
@@ -78,6 +88,13 @@ def use(wheel, folder):
     python, command = scripts / "python", scripts / "fewlabels"
     pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     run(*pip, wheel)
+    run(python, "-m", "pip", "check")
+    there = {line.split("=")[0] for line in run(*pip[:-2], "freeze").split()}
+    expect(not there & OF_APP, f"the core brings {sorted(there & OF_APP)}")
+    run(python, "-c", ESTIMATE)
+    refused = run(command, "--help", code=1)
+    expect("pip install 'fewlabels[app" in refused, refused)
+    run(*pip, f"{wheel}[app]")
     run(python, "-m", "pip", "check")
     work = folder / "work"
     work.mkdir()

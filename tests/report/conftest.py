@@ -1,4 +1,4 @@
-"""Small fits of the three situations, as the command line makes them."""
+"""Small fits of the three tasks, as the command line makes them."""
 
 import os
 import warnings
@@ -9,11 +9,12 @@ import pytest
 
 from fewlabels.io.encoding.fit import fit_encoder
 from fewlabels.io.models.files import describe
-from fewlabels.io.models.machines import machine_class
 from fewlabels.io.tables.training import read_training
 from fewlabels.jobs.training.choice import choose_machine, choose_roles
 from fewlabels.jobs.training.figures import count_labels, figures_of
+from fewlabels.options.fit import FitOptions
 from fewlabels.report import collect
+from fewlabels.tasks.machines import machine_class
 
 SEED = int(os.environ.get("FEWLABELS_TEST_SEED", "0"))
 
@@ -49,7 +50,7 @@ def fitted(tmp_path_factory):
             np.savez(path, **table)
         file = read_training(path, target=target)
         choice = choose_machine(file.labels, machine=machine, normal=normal)
-        roles = choose_roles(file, choice.machine, normal)
+        roles = choose_roles(file, choice.machine, FitOptions(normal=normal))
         found = file.choose(roles)
         encoder, X, schema = fit_encoder(schema=found.schema, rows=found.rows, source=path)
         estimator = machine_class(choice.machine)(**settings)

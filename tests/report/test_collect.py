@@ -133,7 +133,7 @@ def test_positive(positive_parts):
 def test_a_prior_that_is_given_has_no_interval(fitted, positive_parts):
     table = table_of(positive_parts)
     prior = collect(**fitted(table, target="state", prior=0.2)).findings.prior
-    assert prior.interval is None and prior.value == 0.2 and "--prior" in prior.source
+    assert prior.interval is None and prior.value == 0.2 and "with prior" in prior.source
 
 
 def test_one_positive_row_is_too_few_for_rates(fitted, seed):

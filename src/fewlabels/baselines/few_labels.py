@@ -1,7 +1,7 @@
 """Simple classifiers of a few labels and unlabelled rows."""
 
 from dataclasses import replace
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
@@ -10,11 +10,12 @@ from sklearn.utils.validation import check_consistent_length
 
 from ..fitted import class_of
 from ..labels.semi_supervised import places_of, read_semi_labels
+from ..tasks.classification import CLASSIFICATION
 from ..training.class_curves import curves_of_classes
 from ..training.cross_fitting import left_out_scores
 from ..training.curves import curve_of_labels
 from ._base import Baseline, fitted_quietly
-from .methods import FEW_LABELS
+from .methods import FEW_LABELS_METHODS
 from .values import value_of
 
 _FOLDS = 10
@@ -65,8 +66,8 @@ class FewLabelsBaseline(ClassifierMixin, Baseline):
     array([0, 0, 1, 1, 0, 1])
     """
 
-    learns_from: ClassVar[str] = "classes"
-    _known = FEW_LABELS
+    task = CLASSIFICATION
+    _known = FEW_LABELS_METHODS
     probability = "sigmoid"
 
     def __init__(self, method="logistic", unlabeled=-1, random_state=None, n_jobs=None):
@@ -97,7 +98,7 @@ class FewLabelsBaseline(ClassifierMixin, Baseline):
 
     def _fitted(self, estimator, X, place):
         """The estimator, fitted to places of classes (-1: none)."""
-        if self._known[self.method].learns_from == "labels":
+        if self._known[self.method].trains_on == "labels":
             known = np.flatnonzero(place >= 0)
             X, place = X[known], place[known]
         return fitted_quietly(estimator, X, place)

@@ -130,7 +130,7 @@ class Mahalanobis(LedoitWolf):
 
 
 class Method(NamedTuple):
-    """A method by its name for people; ``learns_from`` "labels" trains on these rows only.
+    """A method by its name for people; ``trains_on`` "labels" trains on these rows only.
 
     ``machine`` is its name on the command line, "" where it has none, and ``settings`` are what
     that model has to be given. A model takes so many ``fits``, those for its threshold and
@@ -139,7 +139,7 @@ class Method(NamedTuple):
 
     name: str
     estimator: Any
-    learns_from: str = "all"
+    trains_on: str = "all"
     machine: str = ""
     settings: dict[str, Any] = {}  # noqa: RUF012
     fits: int = 1
@@ -150,7 +150,7 @@ class Known(NamedTuple):
 
     name: str
     make: Callable[[Any], Any]
-    learns_from: str = "all"
+    trains_on: str = "all"
     fits: int = 1
 
 
@@ -162,7 +162,7 @@ _AS_NEGATIVE = "unlabelled as negative"
 # Fits of a model whose rows are scored as if they were new, in so many parts.
 _FIFTHS, _TENTHS = 6, 11
 # Methods by their names on the command line: detectors that learn from rows without labels, ...
-ONE_CLASS = {
+ONE_CLASS_METHODS = {
     "isolation-forest": Known(
         "isolation forest", lambda seed: IsolationForest(random_state=seed), fits=_TENTHS
     ),
@@ -176,7 +176,7 @@ ONE_CLASS = {
     "mahalanobis": Known("Mahalanobis distance", lambda seed: Mahalanobis(), fits=_TENTHS),
 }
 # ... classifiers that take unlabelled rows for negatives, ...
-POSITIVE_UNLABELLED = {
+POSITIVE_UNLABELLED_METHODS = {
     "pu-logistic": Known(
         f"logistic regression, {_AS_NEGATIVE}",
         lambda seed: LogisticRegression(class_weight="balanced", max_iter=1000),
@@ -191,7 +191,7 @@ POSITIVE_UNLABELLED = {
     "forest": Known(f"tuned forest, {_AS_NEGATIVE}", _forest(TunedForest)),
 }
 # ... and classifiers of the labels alone, and simple ones that use unlabelled rows.
-FEW_LABELS = {
+FEW_LABELS_METHODS = {
     "logistic": Known(
         "logistic regression, labels only",
         lambda seed: LogisticRegression(max_iter=1000),
@@ -227,7 +227,7 @@ _RIVALS = {"S3VM": "s3vm", "PUEnsemble": "pu-ensemble", "SVDDEnsemble": "svdd-en
 
 def _methods(known, seed):
     return [
-        Method(one.name, one.make(seed), one.learns_from, machine, fits=one.fits)
+        Method(one.name, one.make(seed), one.trains_on, machine, fits=one.fits)
         for machine, one in known.items()
     ]
 
@@ -249,18 +249,18 @@ def one_class_methods(seed):
         "scikit-learn's OneClassSVM, defaults", OneClassSVM(), machine="one-class",
         settings={"nu": OneClassSVM().nu, "gamma": "scale"},
     )  # fmt: skip
-    return [*_methods(ONE_CLASS, seed), theirs]
+    return [*_methods(ONE_CLASS_METHODS, seed), theirs]
 
 
 def pu_methods(seed):
     """Classifiers that take unlabelled rows for negatives."""
-    return _methods(POSITIVE_UNLABELLED, seed)
+    return _methods(POSITIVE_UNLABELLED_METHODS, seed)
 
 
 def few_label_methods(seed):
     """Classifiers of the labels alone, and simple ones that use unlabelled rows."""
     majority = Method(MAJORITY, DummyClassifier(strategy="most_frequent"), "labels")
-    return [majority, *_methods(FEW_LABELS, seed)]
+    return [majority, *_methods(FEW_LABELS_METHODS, seed)]
 
 
 def decision_of(estimator, X):

@@ -1,7 +1,7 @@
 """Simple detectors with a threshold for a rate of false alarms."""
 
 from numbers import Real
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import OutlierMixin, clone
@@ -10,9 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..fitted import Conformal
 from ..fitted.conformal import TIE
+from ..options.words import Message, ref
+from ..tasks.one_class import ONE_CLASS
 from ..training.cross_fitting import left_out_scores
 from ._base import Baseline, fitted_quietly
-from .methods import ONE_CLASS
+from .methods import ONE_CLASS_METHODS
 from .values import Distance, value_of
 
 _FOLDS = 10
@@ -67,8 +69,8 @@ class OneClassBaseline(OutlierMixin, Baseline):
     array([ 1, -1])
     """
 
-    learns_from: ClassVar[str] = "normal"
-    _known = ONE_CLASS
+    task = ONE_CLASS
+    _known = ONE_CLASS_METHODS
 
     def __init__(self, method="root-neighbours", target_fpr=0.05, random_state=None, n_jobs=None):
         self.method = method
@@ -89,8 +91,10 @@ class OneClassBaseline(OutlierMixin, Baseline):
         rate = self.target_fpr
         if not (isinstance(rate, Real) and 0.0 < float(rate) < 1.0):
             raise ValueError(
-                f"target_fpr={rate!r} is not allowed; pass a share in (0, 1), because these "
-                "methods have no threshold of their own."
+                Message(
+                    f"{ref('target_fpr', rate)} is not allowed; pass a share in (0, 1), because "
+                    "these methods have no threshold of their own."
+                )
             )
         estimator, X = self._made(), self._read(X)
         function = value_of(fitted_quietly(estimator, X), X)

@@ -1,7 +1,7 @@
 """Simple classifiers of positive and unlabelled rows, cut where the prior says."""
 
 from dataclasses import replace
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
@@ -11,11 +11,12 @@ from sklearn.utils.validation import check_consistent_length
 from ..class_prior.finding import Prior, check_prior, estimated_prior
 from ..fitted import Curve, class_of
 from ..labels.positive_unlabelled import read_labels
+from ..tasks.positive_unlabelled import POSITIVE_UNLABELLED
 from ..training.cross_fitting import left_out_scores
 from ..training.curves import curve_with_prior
 from ..training.positive_unlabelled.scores import quantile_cut
 from ._base import Baseline, fitted_quietly
-from .methods import POSITIVE_UNLABELLED, decision_of
+from .methods import POSITIVE_UNLABELLED_METHODS, decision_of
 from .values import Votes, value_of
 
 _FOLDS = 5
@@ -74,8 +75,8 @@ class PUBaseline(ClassifierMixin, Baseline):
     array([1., 0.])
     """
 
-    learns_from: ClassVar[str] = "positive"
-    _known = POSITIVE_UNLABELLED
+    task = POSITIVE_UNLABELLED
+    _known = POSITIVE_UNLABELLED_METHODS
     has_curve_ = True
     probability = "isotonic"
 

@@ -9,6 +9,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
 from ..labels.semi_supervised import places_of, read_ratio, read_semi_labels
+from ..options.words import Message, ref
 from ..training.class_curves import curves_of_classes
 from ..training.cross_fitting import Sample
 from ..training.row_order import label_folds, value_order
@@ -132,7 +133,12 @@ def label_shift(
     if not isinstance(class_ratio, str):
         return ClassRatio(classes, read_ratio(class_ratio, classes), None, confidence, None)
     if class_ratio != "estimate":
-        raise ValueError(f"class_ratio={class_ratio!r} is not valid; pass 'estimate' or shares.")
+        raise ValueError(
+            Message(
+                f"{ref('class_ratio', some=repr(class_ratio))} is not valid; pass 'estimate' or "
+                "shares."
+            )
+        )
     weight = np.ones(len(label))
     if sample_weight is not None:
         weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64)
@@ -227,8 +233,10 @@ def estimated_shares(X, place, weight, classes, confidence=0.9, n_bootstrap=200,
     """
     if not np.any(place < 0):
         raise ValueError(
-            "class_ratio='estimate' needs unlabelled rows, and every row has a label; omit "
-            "class_ratio."
+            Message(
+                f"{ref('class_ratio', 'estimate')} needs unlabelled rows, and every row has a "
+                "label; omit class_ratio."
+            )
         )
     rng = np.random.default_rng(seed)
     rows = _sampled(value_order(X, place, weight), place, rng)
@@ -237,8 +245,10 @@ def estimated_shares(X, place, weight, classes, confidence=0.9, n_bootstrap=200,
     for number, name in enumerate(classes):
         if not np.any(fold[place == number] >= 0):
             raise ValueError(
-                "class_ratio='estimate' needs two different labelled rows of each class, and "
-                f"{name} has fewer; label more rows, or pass the shares."
+                Message(
+                    f"{ref('class_ratio', 'estimate')} needs two different labelled rows of each "
+                    f"class, and {name} has fewer; label more rows, or pass the shares."
+                )
             )
     known, own, free = _log_votes(X, place, fold, rng)
     n_classes, n_free = len(classes), free.shape[1]

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.stats import beta
 
 from .._deadline import ENDLESS
+from ..options.words import ref
 from .conventions import pooled_from_unlabeled
 from .methods._base import PriorEstimator
 from .methods.best_bin import BestBin
@@ -172,7 +173,7 @@ def _fitted(estimator, X, y, deadline, factor):
         if _MORE * seconds >= deadline.left():
             deadline.cut.append(
                 f"the class prior was estimated from at most {rows} positive and {rows} "
-                "unlabelled rows (pass prior=... if you know it)"
+                f"unlabelled rows (pass {ref('prior', ...)} if you know it)"
             )
             return fitted
     return estimator._fit_state(X, y, factor)

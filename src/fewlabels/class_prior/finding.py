@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from .._deadline import ENDLESS
 from .._warn import warn
+from ..options.words import Message, ref
 from ..training.row_order import value_order
 from .estimate import estimate_within
 
@@ -29,8 +30,10 @@ def check_prior(prior):
     """Refuse what is neither "estimate" nor a number in (0, 1)."""
     if prior != "estimate" and not 0.0 < prior < 1.0:
         raise ValueError(
-            f"prior={prior!r} is not allowed; pass the share of positives among the "
-            "unlabelled rows, a number strictly between 0 and 1, or 'estimate'."
+            Message(
+                f"{ref('prior', prior)} is not allowed; pass the share of positives among the "
+                "unlabelled rows, a number strictly between 0 and 1, or 'estimate'."
+            )
         )
 
 
@@ -41,10 +44,11 @@ def find_prior(data, prior, seed, n_jobs, deadline):
         largest = 1.0 if data.kernel.has_leaves else data.largest_prior()
         if prior > largest:
             warn(
-                f"prior={float(prior):g} contradicts the data but is used anyway: judging by "
-                f"their similarity to the positive rows, at most {largest:.2g} of the "
-                "unlabelled rows are positive. Pass a smaller prior or prior='estimate', and "
-                "check that the labelled positives are a random sample of all positives.",
+                f"{ref('prior', float(prior))} contradicts the data but is used anyway: judging "
+                f"by their similarity to the positive rows, at most {largest:.2g} of the "
+                "unlabelled rows are positive. Pass a smaller prior or "
+                f"{ref('prior', 'estimate')}, and check that the labelled positives are a random "
+                "sample of all positives.",
                 UserWarning,
             )
         return Prior(float(prior))
@@ -85,12 +89,12 @@ def _checked(found, n_unlabeled):
             f"the class prior is estimated as {found.prior:.2g}, less than one row: no "
             "unlabelled row looks like a random draw of the positive ones. If some should be "
             "positive, the labelled positives are not a random sample of all positives; pass "
-            "prior=..."
+            f"{ref('prior', ...)}"
         )
     elif found.high - found.low > _WIDE:
         message = (
             f"the class prior is uncertain: {found.prior:.3g}, {found.confidence:.0%} "
-            f"interval [{found.low:.3g}, {found.high:.3g}]; pass prior=... if you know "
+            f"interval [{found.low:.3g}, {found.high:.3g}]; pass {ref('prior', ...)} if you know "
             "the share of positives among the unlabelled rows, or label more rows."
         )
     if message:

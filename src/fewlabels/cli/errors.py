@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from .._extras import MissingExtra
 from ..io.errors import UserError
+from ..options.words import template
 from .terminal.say import guard, say
 
 OK = 0
@@ -46,10 +47,10 @@ class Commands(TyperGroup):
         except (UserError, MissingExtra) as error:
             if ctx.params.get("debug"):
                 say(*traceback.format_exc().splitlines(), err=True)
-            say(f"Error: {error}", err=True)
+            say(f"Error: {template(error)}", err=True)
             raise typer.Exit(BAD_INPUT) from error
         except KeyboardInterrupt as error:
-            say(f"Interrupted: {error}" if str(error) else "Interrupted.", err=True)
+            say(f"Interrupted: {template(error)}" if str(error) else "Interrupted.", err=True)
             raise typer.Exit(INTERRUPTED) from error
 
     def main(self, *args, **options):

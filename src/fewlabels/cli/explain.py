@@ -6,17 +6,17 @@ from typing import Annotated
 import typer
 
 from ..io.errors import UserError, quoted
+from ..options.option import LIMITS
 from .options import (
+    READING,
+    Group,
     Model,
-    ReadingOptions,
     Threads,
     argument,
     grouped,
     plain_option,
-    values_of,
 )
 from .terminal import progress, show
-from .terminal.help import LIMITS_PANEL
 from .terminal.say import say
 
 
@@ -31,7 +31,7 @@ def explain(
         list[int],
         plain_option(metavar="N", help="Row number in DATA, from 1. Repeatable."),
     ],
-    of_reading: ReadingOptions,
+    reading: Group(*READING),  # type: ignore[valid-type]
     background: Annotated[
         Path | None,
         plain_option(
@@ -51,9 +51,7 @@ def explain(
     top: Annotated[int, typer.Option(metavar="N", help="Columns to show.")] = 10,
     seed: Annotated[
         int,
-        typer.Option(
-            metavar="N", help="Seed for sampling typical rows.", rich_help_panel=LIMITS_PANEL
-        ),
+        typer.Option(metavar="N", help="Seed for sampling typical rows.", rich_help_panel=LIMITS),
     ] = 0,
     n_jobs: Threads = None,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
@@ -74,7 +72,7 @@ def explain(
 
     found = explain_rows(
         model, data, row, background=background, seed=seed, n_jobs=n_jobs, of=of,
-        observer=progress.Quiet(), **values_of(of_reading),
+        observer=progress.Quiet(), **reading,
     )  # fmt: skip
     if json:
         show.as_json({**found, "rows": [_cut(told, top) for told in found["rows"]]})

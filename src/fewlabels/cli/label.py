@@ -7,9 +7,8 @@ from typing import Annotated, NamedTuple
 import typer
 
 from ..io.errors import UserError
-from . import options
-from .options import Quiet, ReadingOptions, argument, grouped, plain_option, values_of
-from .terminal.help import OUTPUT_PANEL, PARAMETERS_PANEL
+from ..options.option import OUTPUT, PARAMETERS
+from .options import READING, Group, Quiet, argument, grouped, plain_option, values_of
 from .terminal.say import say
 
 Ask = StrEnum(
@@ -18,13 +17,9 @@ Ask = StrEnum(
 Kernel = StrEnum("Kernel", ["rbf", "linear"])
 
 
-class RowOptions(NamedTuple):
-    """Columns, and what is queried."""
+class AskingOptions(NamedTuple):
+    """What is asked."""
 
-    drop: list[str] | None = options.DROP
-    keep: list[str] | None = options.KEEP
-    text: list[str] | None = options.TEXT
-    categorical: list[str] | None = options.CATEGORICAL
     ask: Ask = typer.Option(
         Ask.mixed,
         help="How to choose the next row: mixed combines uncertain rows with 25 % random rows, "
@@ -34,15 +29,16 @@ class RowOptions(NamedTuple):
     kernel: Kernel | None = plain_option(
         None,
         help="Kernel. (default: linear with text columns, else rbf)",
-        rich_help_panel=PARAMETERS_PANEL,
+        rich_help_panel=PARAMETERS,
     )
 
 
 @grouped
 def label(
     data: Annotated[Path, argument(metavar="DATA", help="Table to label.")],
-    of_rows: RowOptions,
-    of_reading: ReadingOptions,
+    columns: Group("drop", "keep", "text", "categorical"),  # type: ignore[valid-type]
+    of_asking: AskingOptions,
+    reading: Group(*READING),  # type: ignore[valid-type]
     target: Annotated[
         str | None,
         plain_option(
@@ -75,7 +71,7 @@ def label(
             min=0,
             max=65535,
             help="Port; 0 picks a free one.",
-            rich_help_panel=OUTPUT_PANEL,
+            rich_help_panel=OUTPUT,
         ),
     ] = 0,
     url: Annotated[
@@ -84,11 +80,11 @@ def label(
             "--url",
             metavar="URL",
             help="Address of your reverse proxy.",
-            rich_help_panel=OUTPUT_PANEL,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     browser: Annotated[
-        bool, typer.Option(help="Open the page in a browser.", rich_help_panel=OUTPUT_PANEL)
+        bool, typer.Option(help="Open the page in a browser.", rich_help_panel=OUTPUT)
     ] = True,
     quiet: Quiet = False,
 ):
@@ -114,10 +110,10 @@ def label(
         raise UserError(
             f"--url '{url}' is not an address; write it like https://labels.example.org."
         )
-    given = values_of(of_rows)
+    given = columns | values_of(of_asking)
     session = Session(
         data, target, [c for c in (classes or "").split(",") if c.strip()], labels,
-        reading=values_of(of_reading), **given,
+        reading=reading, **given,
     )  # fmt: skip
     if export is not None:
         try:

@@ -6,24 +6,24 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from ..options.option import OUTPUT
 from .options import (
-    ClusterOptions,
+    CLUSTER,
+    READING,
+    Group,
     Model,
     Quiet,
-    ReadingOptions,
     SummaryAsJson,
     Threads,
     argument,
     grouped,
     plain_option,
-    values_of,
 )
 from .streams import STREAM, Format, format_of, input_file, output_file, output_or_stream
 from .terminal import progress, show
-from .terminal.help import OUTPUT_PANEL
 from .terminal.say import say
 
-_detail = partial(typer.Option, rich_help_panel=OUTPUT_PANEL, show_default=False)
+_detail = partial(typer.Option, rich_help_panel=OUTPUT, show_default=False)
 
 
 class OutputOptions(NamedTuple):
@@ -55,8 +55,7 @@ def predict(
             "- for standard input.",
         ),
     ],
-    of_reading: ReadingOptions,
-    of_cluster: ClusterOptions,
+    asked: Group(*READING, *CLUSTER),  # type: ignore[valid-type]
     of_output: OutputOptions,
     out: Annotated[
         Path | None,
@@ -102,7 +101,7 @@ def predict(
         summary = score_file(
             model, rows_of, written, prefix=of_output.prefix, skip_missing=of_output.skip_missing,
             safe_cells=of_output.safe_cells, n_jobs=n_jobs, form=form if out == STREAM else None,
-            observer=observer, **values_of(of_reading), **values_of(of_cluster),
+            observer=observer, **asked,
         )  # fmt: skip
     summary |= {"data": str(data), "output": str(out)}
     notes = _notes(summary)

@@ -7,11 +7,11 @@ from typing import Annotated, NamedTuple
 import typer
 
 from ..io.errors import quoted
-from . import options
+from ..options.fit import ENCODING
+from ..options.option import LIMITS
 from .options import (
-    ROWS_PANEL,
-    Missing,
-    ReadingOptions,
+    READING,
+    Group,
     Threads,
     argument,
     grouped,
@@ -19,7 +19,6 @@ from .options import (
     values_of,
 )
 from .terminal import progress, show
-from .terminal.help import COLUMNS_PANEL, LIMITS_PANEL
 from .terminal.say import say
 
 Convention = StrEnum("Convention", ["unlabeled", "pooled"])
@@ -29,27 +28,14 @@ PriorQuiet = Annotated[
 PriorJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
-class RowOptions(NamedTuple):
-    """Which rows and columns the prior is estimated from."""
-
-    positive: str | None = typer.Option(
-        None,
-        metavar="CLASS",
-        help="The positive class, if the target has two values that aren't numbers.",
-        rich_help_panel=ROWS_PANEL,
-    )
-    drop: list[str] | None = options.DROP
-    categorical: list[str] | None = options.CATEGORICAL
-    keep: list[str] | None = options.KEEP
-    text: list[str] | None = options.TEXT
-    dates: list[str] | None = options.DATES
-    missing: Missing = typer.Option(
-        Missing.impute,
-        help="Missing numbers: fill in the median, skip the row, or refuse the table.",
-        rich_help_panel=COLUMNS_PANEL,
-    )
-    scale: bool | None = options.SCALE
-    merge_case: bool | None = options.MERGE_CASE
+_ROWS = Group(
+    "positive",
+    *ENCODING,
+    helps={
+        "positive": "The positive class, if the target has two values that aren't numbers.",
+        "missing": "Missing numbers: fill in the median, skip the row, or refuse the table.",
+    },
+)  # fmt: skip
 
 
 class EstimateOptions(NamedTuple):
@@ -68,7 +54,7 @@ class EstimateOptions(NamedTuple):
         "rows (pooled).",
     )
     n_jobs: Threads = None
-    seed: int = typer.Option(0, metavar="N", help="Seed.", rich_help_panel=LIMITS_PANEL)
+    seed: int = typer.Option(0, metavar="N", help="Seed.", rich_help_panel=LIMITS)
 
 
 @grouped
@@ -89,8 +75,8 @@ def prior(
             "rows.",
         ),
     ],
-    of_rows: RowOptions,
-    of_reading: ReadingOptions,
+    asked: _ROWS,  # type: ignore[valid-type]
+    reading: Group(*READING),  # type: ignore[valid-type]
     of_estimate: EstimateOptions,
     quiet: PriorQuiet = False,
     json: PriorJson = False,
@@ -106,8 +92,7 @@ def prior(
     """
     from ..jobs.priors import prior as estimate
 
-    asked = values_of(of_rows) | values_of(of_reading) | values_of(of_estimate)
-    asked = {name: value for name, value in asked.items() if value is not None}
+    asked |= reading | values_of(of_estimate)
     summary = estimate(data, target, **asked, observer=progress.Quiet())
     show.told(summary, json, quiet, summary["notes"])
     if json:

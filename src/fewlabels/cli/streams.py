@@ -1,7 +1,6 @@
 """Standard input and output in place of files."""
 
 import contextlib
-import gzip
 import shutil
 import sys
 from enum import StrEnum
@@ -12,7 +11,7 @@ from .errors import give_up_output
 
 # What stands for standard input or output.
 STREAM = Path("-")
-_MAGIC = {b"\x1f\x8b": gzip.open}
+_GZIP = b"\x1f\x8b"
 
 Format = StrEnum("Format", ["csv", "tsv", "jsonl"])
 
@@ -43,9 +42,8 @@ def input_file(data, form):
             shutil.copyfileobj(sys.stdin.buffer, file)
         form = form or _format_of(held)
         path = folder / f"standard-input.{form}"
-        with open(held, "rb") as file:
-            opener = _MAGIC.get(file.read(2))
-        if opener is None:
+        opener = _opener_of(held)
+        if opener is open:
             held.rename(path)
         else:
             with opener(held, "rb") as packed, open(path, "wb") as file:
@@ -63,12 +61,20 @@ def format_of(data):
 
 def _format_of(path):
     """JSON Lines begin with a brace; other rows are delimited text."""
-    with open(path, "rb") as file:
-        begin = file.read(2)
-    opener = _MAGIC.get(begin, open)
-    with opener(path, "rb") as file:
+    with _opener_of(path)(path, "rb") as file:
         begin = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
     return Format.jsonl if begin.startswith(b"{") else Format.csv
+
+
+def _opener_of(path):
+    """What opens a file, which may be compressed."""
+    with open(path, "rb") as file:
+        is_packed = file.read(2) == _GZIP
+    if not is_packed:
+        return open
+    import gzip  # which takes its time, and few need it
+
+    return gzip.open
 
 
 @contextlib.contextmanager

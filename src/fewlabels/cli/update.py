@@ -5,10 +5,12 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from ..options.option import OUTPUT
 from .errors import NOT_CONVERGED
 from .options import (
+    READING,
+    Group,
     Quiet,
-    ReadingOptions,
     SummaryAsJson,
     argument,
     grouped,
@@ -16,7 +18,6 @@ from .options import (
     values_of,
 )
 from .terminal import progress, show
-from .terminal.help import OUTPUT_PANEL
 from .terminal.say import say
 
 
@@ -43,14 +44,14 @@ class UpdateOptions(NamedTuple):
         False,
         "--skip-missing",
         help="Skip rows with missing numbers.",
-        rich_help_panel=OUTPUT_PANEL,
+        rich_help_panel=OUTPUT,
     )
     block: int = typer.Option(
         1,
         min=1,
         metavar="N",
         help="Add N rows at a time; faster, but in a different order.",
-        rich_help_panel=OUTPUT_PANEL,
+        rich_help_panel=OUTPUT,
     )
     consolidate: bool = typer.Option(
         False,
@@ -61,7 +62,7 @@ class UpdateOptions(NamedTuple):
         True,
         help="Recalibrate probabilities, which takes as long as a few fits. Without it, 'predict' "
         "gives none.",
-        rich_help_panel=OUTPUT_PANEL,
+        rich_help_panel=OUTPUT,
     )
     new_classes: list[str] = typer.Option(
         [],
@@ -74,7 +75,7 @@ class UpdateOptions(NamedTuple):
         False,
         "--force",
         help="Replace the output even if it is not a model.",
-        rich_help_panel=OUTPUT_PANEL,
+        rich_help_panel=OUTPUT,
     )
 
 
@@ -88,7 +89,7 @@ def update(
         ),
     ],
     options: UpdateOptions,
-    of_reading: ReadingOptions,
+    reading: Group(*READING),  # type: ignore[valid-type]
     quiet: Quiet = False,
     json: SummaryAsJson = False,
 ):
@@ -107,9 +108,7 @@ def update(
     from ..jobs.updating import update as update_model
 
     with progress.observing("reading the model", quiet) as observer:
-        summary = update_model(
-            model, **values_of(options), **values_of(of_reading), observer=observer
-        )
+        summary = update_model(model, **values_of(options), **reading, observer=observer)
     if show.told(summary, json, quiet, summary["notes"]):
         _print(summary)
     if not summary["converged"]:

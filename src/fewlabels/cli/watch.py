@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from .errors import ALARM
-from .options import Model, Quiet, ReadingOptions, argument, grouped, plain_option, values_of
+from .options import READING, Group, Model, Quiet, argument, grouped, plain_option, values_of
 from .terminal import progress, show
 from .terminal.say import say
 
@@ -93,7 +93,7 @@ def watch(
     model: Model,
     of_alarms: AlarmOptions,
     of_outputs: OutputOptions,
-    of_reading: ReadingOptions,
+    reading: Group(*READING),  # type: ignore[valid-type]
     files: Annotated[
         list[Path] | None,
         argument(metavar="[FILE]...", help="Tables to watch, or - for standard input."),
@@ -116,7 +116,7 @@ def watch(
     """
     from ..jobs.watching.watch import watch as run
 
-    options = values_of(of_alarms) | values_of(of_outputs) | values_of(of_reading)
+    options = values_of(of_alarms) | values_of(of_outputs) | reading
     with progress.observing("reading the model", quiet) as observer:
         summary = run(
             model,

@@ -21,6 +21,7 @@ from ..fitted.conformal import keys_of
 from ..labels.anomalies import read_anomalies, read_marks
 from ..streams.convex import ConvexStream
 from ..streams.rows import HeldRows, read_indices
+from ..tasks.one_class import ONE_CLASS
 from ..training.calibration import (
     HeldOut,
     Redraw,
@@ -49,16 +50,15 @@ class OneClassMachine(OutlierMixin, KernelMachine):
     """A model of one class: it says how rows are fitted (``_fit_rows``) and what they give.
 
     ``_fit_rows(rows, callback, held_out)`` ends in ``_settle`` and ``_tell``, and
-    ``_solution(X, numbers, problem, result, shift, unit)`` describes what was found. For rows
-    that are not in memory, ``_formulation(n, mass)`` states the problem and ``_tolerances`` says
-    how exactly it is solved (tol, rtol), from the operator of a few rows and the mean ridge.
+    ``_solution(X, numbers, problem, result, shift, unit)`` describes the result. For rows outside
+    of memory, ``_formulation(n, mass)`` states the problem, ``_tolerances`` gives tol and rtol.
     """
 
-    learns_from: ClassVar[str] = "normal"
+    task = ONE_CLASS
     _takes_anomalies: ClassVar[bool] = True
     # The share of the rows that a split holds out; None until that is known.
     _share_held_out = None
-    # The seed of the numbers that break ties, and how many of them have been used.
+    # The seed and the count of the numbers that break ties.
     _ties_broken = None
 
     # -- fitting -------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from ..gram import row_products
 from ..kernels import MIXTURE, centered, kind_of
 from ..labels.positive_unlabelled import are_ambiguous, read_labels
 from ..labels.propensity import read_propensity
+from ..options.words import Message, ref
 from ..training.grams import shift_of
 from ..training.positive_unlabelled.data import PUData, PURows
 from ..training.positive_unlabelled.leave_one_out import positives_left_out, unlabeled_left_out
@@ -236,8 +237,10 @@ def can_be_updated(machine):
     """Whether the solution of a PUSVM can follow its rows; refuses if not."""
     if machine.loss == "ramp":
         raise ValueError(
-            "loss='ramp' has many local minima and can't be updated; fit again, or use "
-            "loss='double-hinge'."
+            Message(
+                f"{ref('loss', 'ramp')} has many local minima and can't be updated; fit again, or "
+                f"use {ref('loss', 'double-hinge')}."
+            )
         )
     if machine.bias > 1.0:
         raise ValueError(

@@ -19,6 +19,7 @@ from ..problem.positive_unlabelled import DoubleHinge, weight_of_norm
 from ..solvers import Status
 from ..streams.positive_unlabelled import PUStream
 from ..streams.rows import HeldRows
+from ..tasks.positive_unlabelled import POSITIVE_UNLABELLED
 from ..training.curves import curve_with_prior
 from ..training.positive_unlabelled.data import PUSettings
 from ..training.positive_unlabelled.leave_one_out import unlabeled_left_out
@@ -201,7 +202,7 @@ class PUSVM(positive_unlabelled.PUMachine):
     array([1., 0.])
     """
 
-    learns_from: ClassVar[str] = "positive"
+    task = POSITIVE_UNLABELLED
     _parameter_constraints: ClassVar[dict] = CONSTRAINTS
 
     prior: str | float = "estimate"

@@ -30,6 +30,7 @@ from ..kernels import (
 from ..kernels.width import resolve_gamma
 from ..problem.convexity import curvature_missing
 from ..solvers import Settings
+from ..tasks.positive_unlabelled import POSITIVE_UNLABELLED
 from ..training.grams import shift_of
 from ..training.positive_unlabelled.bags import DistinctRows
 from ..training.positive_unlabelled.ensemble import (
@@ -195,7 +196,7 @@ class PUEnsemble(positive_unlabelled.PUMachine):
     array([1., 0.])
     """
 
-    learns_from: ClassVar[str] = "positive"
+    task = POSITIVE_UNLABELLED
     _parameter_constraints: ClassVar[dict] = {
         **{name: COMMON[name] for name in _COMMON},
         "prior": [StrOptions({"estimate"}), Real],

@@ -18,6 +18,7 @@ from ..gram.tiles.features import middle
 from ..kernels import Callable, Map, center_of, centered
 from ..kernels.base import squared_norms
 from ..labels.anomalies import read_anomalies
+from ..options.words import Message, ref
 
 # Beyond the first, squares of numbers have no room in double precision. float32 rows with numbers
 # beyond the second become float64.
@@ -272,8 +273,10 @@ def check_width(kernel, X):
     norms = squared_norms(centered(rows, center))
     if not _digits_left(kernel, float(np.median(norms)), X):
         raise ValueError(
-            f"gamma={kernel.gamma:g} is so large that kernel values of these rows are rounding "
-            "errors; pass a smaller gamma."
+            Message(
+                f"{ref('gamma', kernel.gamma)} is so large that kernel values of these rows are "
+                "rounding errors; pass a smaller gamma."
+            )
         )
 
 

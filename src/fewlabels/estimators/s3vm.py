@@ -15,6 +15,7 @@ from .._threads import resolve_n_jobs
 from ..fitted import Late
 from ..kernels import SharedLeaves, Trees, centered
 from ..labels.semi_supervised import read_shares, sides
+from ..tasks.classification import CLASSIFICATION
 from ..training.cross_fitting import Sample
 from ..training.grams import shift_of
 from ..training.semi_supervised.data import S3VMData
@@ -235,7 +236,7 @@ class S3VM(UpdatableS3VM):
     array([1])
     """
 
-    learns_from: ClassVar[str] = "classes"
+    task = CLASSIFICATION
     _parameter_constraints: ClassVar[dict] = {
         **COMMON,
         "kernel": [*COMMON["kernel"], StrOptions({Trees.name}), Trees, SharedLeaves],

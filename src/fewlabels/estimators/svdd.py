@@ -13,6 +13,7 @@ from .._warn import warn
 from ..fitted import OneClassSolution
 from ..fitted.solution import edges_of_scores, function_of, largest_value, run_by
 from ..kernels import centered
+from ..options.words import Message, ref
 from ..problem.convexity import supported_gap
 from ..problem.one_class import LinearSlackBall, SquaredSlackBall
 from ..solvers import REFERENCE_SOLVERS
@@ -256,8 +257,8 @@ class SVDD(OneClassMachine):
     def _tell(self, result, tol, solution):
         if result.converged and solution.is_point:
             warn(
-                f"the radius is 0, because C={self.C:g} is so small that slack costs less than "
-                "a larger radius. Every row counts as outside, but scores still rank rows; "
+                f"the radius is 0, because {ref('C', self.C)} is so small that slack costs less "
+                "than a larger radius. Every row counts as outside, but scores still rank rows; "
                 "raise C.",
                 ConvergenceWarning,
             )
@@ -275,14 +276,20 @@ class SVDD(OneClassMachine):
         if self.slack == "squared":
             if self.nu is not None:
                 raise ValueError(
-                    "nu is defined for slack='linear' only; pass slack='linear', or C."
+                    Message(
+                        f"nu is defined for {ref('slack', 'linear')} only; pass "
+                        f"{ref('slack', 'linear')}, or C."
+                    )
                 )
             return SquaredSlackBall(float(self.C), C_anomaly=self._anomaly_cost())
         formulation = LinearSlackBall(float(self.C), nu=self.nu, C_anomaly=self._anomaly_cost())
         if not formulation.has_solution(mass):
             raise ValueError(
-                f"C={self.C:g} leaves no solution for {n} rows with slack='linear': C times "
-                f"the sum of weights must be at least 1; pass C >= {1.0 / mass:.3g}, or nu."
+                Message(
+                    f"{ref('C', self.C)} leaves no solution for {n} rows with "
+                    f"{ref('slack', 'linear')}: C times the sum of weights must be at least 1; "
+                    f"pass C >= {1.0 / mass:.3g}, or nu."
+                )
             )
         return formulation
 

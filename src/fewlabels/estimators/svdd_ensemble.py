@@ -18,6 +18,7 @@ from .._warn import warn
 from ..fitted import BagsSolution
 from ..fitted.solution import run_by
 from ..kernels import Isolation, make_kernel
+from ..options.words import ref
 from ..solvers import Status
 from ..streams.bags import BagStream
 from ..streams.rows import HeldRows
@@ -297,7 +298,7 @@ class SVDDEnsemble(OneClassMachine):
             )
             warn(
                 f"SVDDEnsemble stopped early ({stopped}) after {n} of {self.n_bags} bags; "
-                f"{advice}, or pass n_bags={n} if these are enough.",
+                f"{advice}, or pass {ref('n_bags', n)} if these are enough.",
                 ConvergenceWarning,
             )
         short = sum(not entry["converged"] for entry in found.history)

@@ -1,40 +1,25 @@
 """The exceptions that reach the user as a sentence."""
 
-import unicodedata
+from ..options.errors import UserError, printable
+from ..options.words import Message
+from ..options.words import quote as quoted
 
-# Controls, halves of characters, and ends of lines and paragraphs; and what turns text around.
-_STEERING = frozenset({"Cc", "Cs", "Zl", "Zp"})
-_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-
-
-class UserError(Exception):
-    """What was given cannot be used; the message says what is wrong and what to do."""
-
-    def __init__(self, message=""):
-        super().__init__(printable(message))
+__all__ = [
+    "Interrupted",
+    "UserError",
+    "listing",
+    "meant",
+    "plural",
+    "printable",
+    "quoted",
+]
 
 
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C, with a sentence on what it left behind."""
 
-
-def printable(text):
-    r"""Text of a file with what could steer a terminal written out, such as ``\x1b``."""
-    text = str(text)
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        one.encode("unicode_escape").decode()
-        if one in _TURNING or unicodedata.category(one) in _STEERING
-        else one
-        for one in text
-    )
-
-
-def quoted(name, most=100):
-    """A name or cell in quotes, cut where it is long."""
-    name = str(name)
-    return f"'{name}'" if len(name) <= most else f"'{name[: most - 3]}...'"
+    def __init__(self, message=""):
+        super().__init__(Message(message))
 
 
 def listing(names, limit=8):

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from pathlib import Path
 
+from ..options.words import ref
 from .errors import UserError
 
 VARIABLE = "FEWLABELS_MEMORY"
@@ -116,14 +117,15 @@ def writing(folder, n_bytes=0.0):
 
 def _given():
     text = os.environ.get(VARIABLE, "").strip()
-    return size_of(text, f"{VARIABLE}=") if text else None
+    return size_of(text, VARIABLE) if text else None
 
 
-def size_of(text, name="--memory "):
-    """Bytes that a text such as 500M or 32G means; ``name`` is what was given."""
+def size_of(text, name=None):
+    """Bytes that a text such as 500M or 32G stands for, the value of ``memory`` or of ``name``."""
     found = re.fullmatch(r"(\d+\.?\d*) ?([KMGT]?)B?", text.strip().upper())
     if found is None:
-        raise UserError(f"{name}{text} is not a size; write it like 500M or 32G.")
+        given = f"{name}={text}" if name else ref("memory", text)
+        raise UserError(f"{given} is no size; write it as 500M or 32G.")
     return float(found[1]) * _UNITS[found[2]]
 
 

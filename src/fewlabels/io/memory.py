@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from ..options.words import ref
 from .errors import UserError
 from .sources import Reading, as_source
 
@@ -73,7 +74,8 @@ def _beside(data, beside):
     """A data frame with what stands next to it."""
     if data.form != "frame":
         raise UserError(
-            "--features and --labels need a table; a matrix must contain all numbers itself."
+            f"{ref('features')} and {ref('labels')} need a table; a matrix must contain all "
+            "numbers itself."
         )
     table = beside.add(data.content)
     beside.check()

@@ -4,6 +4,7 @@ import os
 from glob import has_magic
 from pathlib import Path
 
+from ..options.words import ref
 from .errors import UserError, quoted
 from .memory import InMemory
 from .sources import as_source
@@ -40,8 +41,8 @@ def input_format(path):
         return "folder"
     if has_magic(str(path)) and not path.exists():
         raise UserError(
-            f"{path} is a pattern, which needs a cluster (--workers N); pass one file, or a "
-            "folder of Parquet files."
+            f"{path} is a pattern, which needs a cluster ({ref('workers', some='N')}); pass one "
+            "file, or a folder of Parquet files."
         )
     existing_file(path, "data")
     name, suffix = _format(path, INPUTS)
@@ -65,12 +66,12 @@ def _check_fits(source, form):
     reading = source.reading
     for option, given, allowed in (
         (f"::{source.table}", source.table, _OF_TABLES),
-        ("--sep", reading.sep, SEPARATORS),
-        ("--encoding", reading.encoding, _ENCODED),
-        ("--no-header", reading.header is False, WITH_HEADER),
-        ("--decimal", reading.decimal, TABLES),
-        ("--features", reading.features is not None, TABLES),
-        ("--labels", reading.labels is not None, TABLES),
+        (ref("sep"), reading.sep, SEPARATORS),
+        (ref("encoding"), reading.encoding, _ENCODED),
+        (ref("header", False), reading.header is False, WITH_HEADER),
+        (ref("decimal"), reading.decimal, TABLES),
+        (ref("features"), reading.features is not None, TABLES),
+        (ref("labels"), reading.labels is not None, TABLES),
     ):
         if given and form not in allowed:
             raise UserError(f"{option} has no effect on {source.path}; omit it.")

@@ -4,58 +4,48 @@ import os
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from .errors import UserError, quoted
+from ..options.reading import ReadingOptions
+from ..options.words import ref
+from .errors import UserError
 
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
 
 
-class Reading(NamedTuple):
-    """How a file is to be read, as far as somebody says so; the rest is found by looking.
-
-    ``sep`` between cells and ``decimal`` before decimals are characters, ``encoding`` that of the
-    text, ``header`` whether the first row names the columns; ``features`` is a file of numbers
-    that are next to the table, ``labels`` one of labels that ``fewlabels label`` wrote.
-    """
-
-    sep: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    header: bool | None = None
-    features: Any = None
-    labels: Any = None
+class Reading(ReadingOptions):
+    """How a file is to be read, as far as somebody says so; the rest is found by looking."""
 
     def checked(self):
         """The same with names of characters replaced; what cannot be meant is refused."""
         sep = self.sep if self.sep is None else _NAMED.get(self.sep, self.sep)
         if sep is not None and (len(sep) != 1 or not sep.isascii() or sep.isalnum()):
             raise UserError(
-                f"--sep {quoted(sep)} is not a separator; pass one character, or 'tab'."
+                f"{ref('sep', text=sep)} is no separator; give one character, or 'tab'."
             )
         if sep is not None and sep in "\"'\r\n":
-            raise UserError("--sep can't be a quote or a line break; pass another character.")
+            raise UserError(
+                f"{ref('sep')} cannot be a quote or a line break; give another character."
+            )
         if self.decimal not in (None, ".", ","):
             raise UserError(
-                f"--decimal {quoted(self.decimal)} is not valid; it can be '.' or ','."
+                f"{ref('decimal', text=self.decimal)} is not known; it can be '.' or ','."
             )
         if self.encoding is not None:
             try:
                 b"a".decode(self.encoding, errors="replace")
             except LookupError as error:
                 raise UserError(
-                    f"Unknown --encoding {quoted(self.encoding)}; it can be utf-8, cp1252, "
+                    f"Unknown {ref('encoding', text=self.encoding)}; it can be utf-8, cp1252, "
                     "latin-1, utf-16 or another encoding of Python."
                 ) from error
-        return self._replace(sep=sep)
+        return replace(self, sep=sep)
 
     @property
     def given(self):
         """What is said, as options."""
-        names = {"sep": "--sep", "decimal": "--decimal", "encoding": "--encoding"}
-        found = [names[name] for name in names if getattr(self, name) is not None]
-        header = {None: [], True: ["--header"], False: ["--no-header"]}[self.header]
-        return found + header
+        names = ("sep", "decimal", "encoding")
+        found = [ref(name) for name in names if getattr(self, name) is not None]
+        return found if self.header is None else [*found, ref("header", self.header)]
 
 
 _BY_LOOKING = Reading()
@@ -100,7 +90,7 @@ def as_fitted(path, header):
         path = as_source(path)
     if not isinstance(path, Source) or path.reading.header is not None or header:
         return path
-    return replace(path, reading=path.reading._replace(header=False))
+    return replace(path, reading=replace(path.reading, header=False))
 
 
 def as_source(path, reading=_BY_LOOKING):

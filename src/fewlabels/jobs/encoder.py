@@ -17,8 +17,8 @@ from ..io.tables.profile import Column
 from ..io.tables.tally import Tally
 from ..io.tables.target import every_row
 from ..io.tables.training import read_training
-from .observer import Observer, in_words_of
-from .training.parameters import names_of
+from ..options.given import names_of
+from .observer import Observer
 from .training.texts import encode
 
 
@@ -233,10 +233,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 @contextlib.contextmanager
 def _refusing():
-    """Say what is wrong with a table in terms of arguments, as a ValueError."""
+    """Say what is wrong with a table as a ValueError."""
     try:
-        with in_words_of(Observer()):
-            yield
+        yield
     except UserError as error:
         raise ValueError(str(error)) from error
 

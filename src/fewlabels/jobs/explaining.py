@@ -15,11 +15,11 @@ from ..io.tables.chunks import iterate_chunks
 from ..io.tables.schema import REFUSE
 from ..io.tables.tally import Tally
 from ..io.tables.target import value_key
+from ..options.fit import check
+from ..options.words import ref
 from .observer import job
 from .scorer import Scorer
-from .settings import check_ranges
-from .training.figures import finite
-from .wording import as_options
+from .tasks.values import finite
 
 # Rows to compare with, and how many there have to be.
 _BACKGROUND, _FEWEST = 50, 5
@@ -53,11 +53,11 @@ def explain(
     dict
         Plain values. Of columns of texts also ``words``: what the score loses without each.
     """
-    check_ranges({"random_state": seed, "n_jobs": n_jobs})
+    check(random_state=seed, n_jobs=n_jobs)
     numbers = list(dict.fromkeys(rows))
     for number in (min(numbers), max(numbers)):
         if not 1 <= number <= sys.maxsize:
-            raise UserError(f"--row {number} is out of range; rows are counted from 1.")
+            raise UserError(f"{ref('row', number)} is out of range; rows are counted from 1.")
     data = source_of(data, **reading)
     scorer = Scorer(model, n_jobs)
     rows, usual, remarks = _read(data, scorer.schema, numbers, background is None, seed)
@@ -70,7 +70,7 @@ def explain(
         found = 0 if usual is None else usual.shape[0]
         raise UserError(
             f"{source} has {plural(found, 'row')} to compare with, and at least {_FEWEST} are "
-            "needed; pass typical rows, such as the training file, as --background."
+            f"needed; pass typical rows, such as the training file, as {ref('background')}."
         )
     place = None if of is None else _place(scorer, of)
     columns = scorer.schema.names() if scorer.schema.layout == "table" else None
@@ -79,7 +79,7 @@ def explain(
             scorer.pipeline, rows, background=usual, columns=columns, random_state=seed, of=place
         )
     except ValueError as error:
-        raise UserError(as_options(str(error))) from error
+        raise UserError(error) from error
     scores, more = scorer.of(rows)
     answer = scorer.answer
     texts = scorer.schema.names("text")
@@ -128,8 +128,8 @@ def _place(scorer, name):
     classes = scorer.metadata["training"].get("classes", [])
     if len(classes) < 3:
         raise UserError(
-            f"--class {quoted(name)} is for models with several classes; this model has a single "
-            "score per row, so omit the option."
+            f"{ref('class', text=name)} is for models with several classes; this model has a "
+            "single score per row, so omit the option."
         )
     keys = [value_key(known) for known in classes]
     if value_key(name) not in keys:

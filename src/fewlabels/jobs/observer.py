@@ -1,11 +1,12 @@
-"""Who hears what a job is doing, and how jobs name settings when they talk about them."""
+"""Who hears what a job is doing, and how jobs name options when they talk about them."""
 
 import contextlib
 import functools
+import warnings
 from pathlib import Path
 
-from ..io.errors import Interrupted, UserError
-from .wording import as_arguments
+from ..io.errors import Interrupted
+from ..options.words import as_arguments, with_settings
 
 
 class Observer:
@@ -30,20 +31,21 @@ class Observer:
         yield False
 
     def words(self, message):
-        """A message as it is passed on; here settings are arguments of functions."""
+        """A message as it is passed on; here options are arguments of functions."""
         return as_arguments(message)
 
 
 @contextlib.contextmanager
-def in_words_of(observer):
-    """Pass errors on in the words of an observer."""
-    try:
-        yield
-    except UserError as error:
-        message = observer.words(str(error))
-        if message.startswith("the "):  # data frame, matrix
-            message = "T" + message[1:]
-        raise UserError(message) from error.__cause__
+def listening(chosen=()):
+    """Collect what estimators warn of when the block is done; ``chosen`` were not given."""
+    messages = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield messages
+    for warning in caught:
+        message = with_settings(warning.message, chosen).rstrip(".")
+        if issubclass(warning.category, UserWarning) and message not in messages:
+            messages.append(message)
 
 
 @contextlib.contextmanager
@@ -66,12 +68,10 @@ def interruptible(nothing, path, hint="", unless=()):
 
 
 def job(function):
-    """Make a function a job: it has an observer, and its errors are in the observer's words."""
+    """Make a function a job: it always has an observer."""
 
     @functools.wraps(function)
     def run(*arguments, observer=None, **options):
-        observer = observer or Observer()
-        with in_words_of(observer):
-            return function(*arguments, observer=observer, **options)
+        return function(*arguments, observer=observer or Observer(), **options)
 
     return run

@@ -8,35 +8,40 @@ from ..class_prior import METHODS, estimate_prior
 from ..io.errors import UserError, listing, quoted
 from ..io.memory import source_of
 from ..io.tables.training import read_training
+from ..options.fit import ENCODING
+from ..options.given import checked
+from ..options.option import Option, Range, declared
+from ..options.reading import ReadingOptions
+from ..options.words import ref
 from ..training.row_order import value_order
-from .observer import job
-from .settings import check_ranges
-from .training.choice import check_options, choose_roles
-from .training.figures import finite
+from .observer import job, listening
+from .tasks.values import finite
+from .training.choice import choose_roles
+from .training.parameters import options_of
 from .training.texts import encode
-from .wording import as_options, listening
+
+_CONFIDENCE = Option("Confidence level.", range=Range("between 0 and 1", lambda one: 0 < one < 1))
+# Options of a fit that say which rows a prior is estimated from.
+_OF_ROWS = ("positive", *ENCODING, *declared(ReadingOptions))
 
 
 @job
 def prior(
-    data, target, *, positive=None, drop=(), categorical=(), keep=(), text=(), missing="impute",
-    scale="auto", method="auto", confidence=0.9, convention="unlabeled", n_jobs=None, seed=0,
-    merge_case=None, dates=(), observer=None, **reading,
+    data, target, *, method="auto", confidence=0.9, convention="unlabeled", n_jobs=None, seed=0,
+    observer=None, **options,
 ):  # fmt: skip
     """Estimate the class prior of a table.
 
     Parameters
     ----------
-    data, target, positive, drop, categorical, keep, text, missing, scale
+    data, target
         As in :func:`fewlabels.fit_table`.
     method, confidence, convention, n_jobs, seed
         As in :func:`fewlabels.class_prior.estimate_prior`, whose ``random_state`` is the seed.
-    merge_case, dates
-        As in :func:`fewlabels.fit_table`.
     observer : Observer, optional
         Names settings in errors and notes.
-    **reading
-        ``sep``, ``decimal``, ``encoding``, ``header`` and ``features`` as in
+    **options
+        ``positive``, options of columns and options of reading as in
         :func:`fewlabels.fit_table`.
 
     Returns
@@ -44,20 +49,25 @@ def prior(
     dict
         Estimate, interval, counts and seconds.
     """
-    check_ranges({"confidence": confidence, "n_jobs": n_jobs, "random_state": seed})
+    checked(_CONFIDENCE, "confidence", confidence)
+    for name in options:
+        if name not in _OF_ROWS:
+            raise UserError(f"Unknown option {quoted(name)}; there are {', '.join(_OF_ROWS)}.")
+    asked = options_of({
+        "target": target, "machine": "pusvm", "n_jobs": n_jobs, "random_state": seed, **options
+    })  # fmt: skip
     if method not in ("auto", *METHODS):
         raise UserError(
-            f"Unknown --method {quoted(method)}; use {listing(['auto', *METHODS], limit=20)}."
+            f"Unknown {ref('method', text=method)}; use {listing(['auto', *METHODS], limit=20)}."
         )
-    check_options("pusvm", target, None, positive)
     started = time.perf_counter()
-    data = source_of(data, **reading)
+    data = source_of(data, **asked.reading)
     file = read_training(
-        data, target=target, drop=drop, categorical=categorical, keep=keep, text=text,
-        merge_case=merge_case, dates=dates,
+        data, target=target, drop=asked.drop, categorical=asked.categorical, keep=asked.keep,
+        text=asked.text, merge_case=asked.merge_case, dates=asked.dates,
     )  # fmt: skip
-    roles = choose_roles(file, "pusvm", positive=positive)
-    _, found, _, X, _, _, told = encode(file, roles, missing, scale)
+    roles = choose_roles(file, "pusvm", asked)
+    _, found, _, X, _, _, told = encode(file, roles, asked.missing, asked.scale)
     # As a fit gives them to the estimator, so that both find the same prior.
     order = value_order(X, found.y > 0, np.ones(X.shape[0]))
     try:
@@ -67,7 +77,7 @@ def prior(
                 random_state=seed, n_jobs=n_jobs,
             )  # fmt: skip
     except ValueError as error:
-        raise UserError(as_options(str(error))) from error
+        raise UserError(error) from error
     n_positive = int(found.y.sum())
     return {
         "data": str(data),

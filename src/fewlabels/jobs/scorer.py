@@ -4,131 +4,23 @@ import copy
 import os
 from collections import Counter
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from sklearn.pipeline import Pipeline
 
 from ..estimators.calls import snapshot_of
-from ..fitted import class_of
 from ..io.encoding.fit import count_wordless, known_categories
 from ..io.errors import UserError
+from ..io.models.contents import no_signal
 from ..io.models.files import damaged_model, load_model
-from ..io.models.machines import MACHINES, no_signal
-
-
-class ClassAnswer(NamedTuple):
-    """How scores of several classes are answered: by the label of the largest.
-
-    ``labels`` are those of the classes; ``more`` is "probability", a column for each class, or
-    None.
-    """
-
-    labels: tuple[str, ...]
-    more: str | None = None
-
-    @property
-    def names(self):
-        """What rows of the classes are called in counts."""
-        return tuple(f"label '{name}'" for name in self.labels)
-
-    @property
-    def in_order(self):
-        """Labels in the order of the model's classes."""
-        return self.labels
-
-    @property
-    def columns(self):
-        """Names of the columns added to a table."""
-        return ["score", "label", *(f"{self.more} {name}" for name in self.labels if self.more)]
-
-    def arrays(self, scores, more=None):
-        """Arrow arrays for :attr:`columns`; rows without a score are blank in all."""
-        unknown = np.isnan(scores).any(axis=1)
-        codes = pa.array(class_of(scores).astype(np.int32), mask=unknown)
-        labels = pa.array(self.labels, pa.string()).take(codes)
-        arrays = [pa.array(scores.max(axis=1), from_pandas=True), labels]
-        if self.more:
-            arrays += [pa.array(column, from_pandas=True) for column in more.T]
-        return arrays
-
-    def count(self, scores):
-        """Rows by name, and those without a score."""
-        known = ~np.isnan(scores).any(axis=1)
-        counts = np.bincount(class_of(scores[known]), minlength=len(self.labels))
-        counts = *counts.tolist(), int(np.sum(~known))
-        return dict(zip((*self.names, "skipped"), counts, strict=True))
-
-
-class Answer(NamedTuple):
-    """How scores are answered.
-
-    ``names`` are what rows above and below the threshold are called in counts (classes of the user
-    in quotes, so that they are no others' names), ``labels`` their labels, "" for a blank.
-    ``flag`` is the name of a further column, True above the threshold, and ``more`` that of the
-    one that says how sure a score is, "p_value" or "probability".
-    """
-
-    names: tuple[str, str]
-    labels: tuple[str, str]
-    zero_is_above: bool
-    flag: str | None = None
-    more: str | None = None
-
-    @property
-    def in_order(self):
-        """Labels below the threshold and above."""
-        return self.labels[::-1]
-
-    @property
-    def columns(self):
-        """Names of the columns added to a table."""
-        return ["score", "label", *filter(None, (self.flag, self.more))]
-
-    def above(self, scores):
-        """Which rows lie above the threshold."""
-        return scores >= 0 if self.zero_is_above else class_of(scores) == 1
-
-    def arrays(self, scores, more=None):
-        """Arrow arrays for :attr:`columns`; rows without a score are blank in all."""
-        unknown = np.isnan(scores)
-        above = self.above(scores)
-        names = pa.array([name or None for name in self.labels], pa.string())
-        codes = pa.array(np.where(above, 0, 1), pa.int32(), mask=unknown)
-        arrays = [pa.array(scores, from_pandas=True), names.take(codes)]
-        if self.flag:
-            arrays.append(pa.array(above, mask=unknown))
-        if self.more:
-            arrays.append(pa.array(more, from_pandas=True))
-        return arrays
-
-    def count(self, scores):
-        """Rows by name, and those without a score."""
-        above = int(np.count_nonzero(self.above(scores)))
-        skipped = int(np.count_nonzero(np.isnan(scores)))
-        counts = above, len(scores) - above - skipped, skipped
-        return dict(zip((*self.names, "skipped"), counts, strict=True))
+from ..options.words import ref
+from .answers import ClassAnswer
+from .tasks import steps_of
 
 
 def answer_of(metadata, more=None):
     """How the model that says this of itself answers; ``more`` says how sure a score is."""
-    if MACHINES[metadata["machine"]].learns_from == "normal":
-        return Answer(("inside", "outside"), ("inside", "outside"), True, more=more)
-    training = metadata["training"]
-    if MACHINES[metadata["machine"]].learns_from == "classes":
-        if len(training["classes"]) > 2:
-            return ClassAnswer(tuple(training["classes"]), more)
-        first, second = training["classes"]
-        names = f"label '{second}'", f"label '{first}'"
-        return Answer(names, (second, first), False, more=more)
-    return Answer(
-        ("positive", "not_positive"),
-        (training["positive"], training["unlabeled"]),
-        False,
-        flag="positive",
-        more=more,
-    )
+    return steps_of(metadata["machine"]).answer(metadata["training"], more)
 
 
 class Scorer:
@@ -183,7 +75,7 @@ class Scorer:
         if failed.size and np.isneginf(getattr(self._machine, "offset_", 0.0)):
             raise UserError(
                 f"{self.source} flags no row, because it was calibrated on too few distinct "
-                "rows; fit it again with a larger --target-fpr, or without one."
+                f"rows; fit it again with a larger {ref('target_fpr')}, or without one."
             )
         if failed.size:
             raise UserError(

@@ -10,17 +10,18 @@ from ..io.atomic import replacing
 from ..io.background import behind
 from ..io.errors import UserError, listing
 from ..io.memory import source_of
-from ..io.models.machines import cautions, no_signal
+from ..io.models.contents import cautions, no_signal
 from ..io.paths import check_output, is_compressed, output_format
 from ..io.tables.chunks import input_columns
 from ..io.tables.tally import Tally
 from ..io.write import table_writer
+from ..options.fit import check
+from ..options.words import ref
 from .cluster.files import cluster_of, files_of, is_on_cluster, parts_of
 from .cluster.scoring import PiecesOfFiles
 from .observer import interruptible, job
 from .pieces import Pieces
 from .scorer import Scorer
-from .settings import check_ranges
 
 
 @job
@@ -42,7 +43,7 @@ def score(model, data, *, skip_missing=False, n_jobs=None, observer=None, **read
         them, ``positive`` and ``p_value`` or ``probability``. It has the index of a pandas data
         frame, and is one of polars where the data are.
     """
-    check_ranges({"n_jobs": n_jobs})
+    check(n_jobs=n_jobs)
     source = source_of(data, **reading)
     scorer = Scorer(model, n_jobs)
     pieces = Pieces(scorer, source, Tally(source, skip_missing), observer)
@@ -89,7 +90,7 @@ def score_file(
         Counts and seconds.
     """
     started = time.perf_counter()
-    check_ranges({"n_jobs": n_jobs})
+    check(n_jobs=n_jobs)
     data = source_of(data, **reading)
     form = form or output_format(out)
     on_cluster = is_on_cluster(data, scheduler, workers)
@@ -143,6 +144,6 @@ def _check_free(added, columns, answer, data):
     if taken:
         noun = "a column" if len(taken) == 1 else "columns"
         raise UserError(
-            f"{data} already has {noun} {listing(taken)}; pass --prefix NAME_ to write "
-            f"{listing('NAME_' + name for name in answer.columns)}."
+            f"{data} already has {noun} {listing(taken)}; pass {ref('prefix', some='NAME_')} to "
+            f"write {listing('NAME_' + name for name in answer.columns)}."
         )

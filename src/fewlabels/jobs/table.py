@@ -7,19 +7,20 @@ from typing import Any
 
 import pandas as pd
 
+from ..io.models.contents import cautions
 from ..io.models.files import save_model
-from ..io.models.machines import cautions
 from ..io.tables.profile import Column
 from ..io.tables.schema import Schema
+from ..options.documentation import takes
+from ..options.fit import FitOptions
 from ..report import Contents, collect, write_report
 from ..report.page.html import page
-from .observer import Observer, in_words_of
+from .observer import Observer, listening
 from .scoring import score
-from .settings import DEFAULT_BUDGET
-from .training.choice import Choice
+from .tasks.values import Choice
 from .training.outputs import check_model_output, check_report_output
-from .training.train import train
-from .wording import listening
+from .training.parameters import options_of
+from .training.train import learn
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +43,8 @@ class Report:
 
         ``force``: whether a file that is no report may be replaced.
         """
-        with in_words_of(Observer()):
-            check_report_output(path, force, inputs=[])
-            write_report(path, self.contents)
+        check_report_output(path, force, inputs=[])
+        write_report(path, self.contents)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,9 +110,8 @@ class TableFit:
 
         ``force``: whether a file that is no model may be replaced.
         """
-        with in_words_of(Observer()):
-            check_model_output(path, force, inputs=[])
-            save_model(path, self.model, self.metadata)
+        check_model_output(path, force, inputs=[])
+        save_model(path, self.model, self.metadata)
 
     def __repr__(self):
         training = self.metadata["training"]
@@ -126,37 +125,8 @@ class TableFit:
         return None if self.report is None else self.report._repr_html_()
 
 
-def fit_table(
-    data,
-    target=None,
-    *,
-    normal=None,
-    positive=None,
-    unlabeled=None,
-    machine=None,
-    drop=(),
-    categorical=(),
-    keep=(),
-    text=(),
-    text_weight=None,
-    missing="impute",
-    scale="auto",
-    clean=None,
-    time_budget=DEFAULT_BUDGET,
-    baselines=None,
-    report=True,
-    rows=None,
-    merge_case=None,
-    sep=None,
-    decimal=None,
-    encoding=None,
-    header=None,
-    features=None,
-    labels=None,
-    dates=(),
-    observer=None,
-    **parameters,
-):
+@takes(FitOptions)
+def fit_table(data: Any, **options: Any) -> TableFit:
     """Fit a table in one call: what ``fewlabels fit`` does, for a data frame.
 
     Use it first on new data. It encodes the columns, picks the method from the labels, chooses
@@ -172,62 +142,8 @@ def fit_table(
     ----------
     data : DataFrame, path-like, ndarray or sparse matrix
         The table: a pandas or polars data frame, a file as for ``fewlabels fit``, or a matrix.
-    target : str, default=None
-        Column with the class of each row, blank if unknown. Without it all rows are normal.
-    normal : str, default=None
-        The normal class. Only its rows are used for training.
-    positive : str, default=None
-        The class to look for. All other rows, blank or with one other value, are unlabelled.
-    unlabeled : str, default=None
-        A value of the target that marks unlabelled rows, like a blank.
-    machine : {"svdd", "svdd-ensemble", "one-class", "pusvm", "pu-ensemble", "s3vm"}, default=None
-        The method; None picks it from the labels. Or a simpler method, such as "forest",
-        "neighbours" or "logistic" (:mod:`fewlabels.baselines`).
-    drop, categorical, keep, text : str or sequence of str, default=()
-        Columns to leave out; numeric columns to treat as categories; columns to keep although
-        they look like an identifier, a date or a constant; columns whose words to use although
-        their texts are short (sentences are detected).
-    text_weight : float, default=None
-        Variance of all text columns relative to all other columns. None chooses it by held-out
-        labels, which may leave columns out; 1 without labels.
-    missing : {"impute", "skip", "refuse"}, default="impute"
-        Missing numbers: impute the median and mark them, skip their rows, or refuse them.
-    scale : "auto" or bool, default="auto"
-        Whether numbers are scaled to mean 0 and variance 1. "auto" does so unless all columns
-        are numbers of one unit: rows of one length, or columns with the same maximum.
-    clean : bool, default=None
-        Whether no row of one class is an anomaly. None is False: a few may be.
-    time_budget : float, default=20.0
-        Seconds for everything, from reading to the report. If it is too short for all rows, a
-        sample is used, and a note says so. With 0, settings are defaults, all rows are used, and
-        what follows the fit takes a few seconds or a fifth of its time. Passing a setting that
-        would be chosen ends the search.
-    baselines : bool, default=None
-        Whether to compare with other methods. None: if there is a report and a budget.
-    report : bool, default=True
-        Whether to make a report.
-    rows : bool, default=None
-        Whether a saved model keeps the training rows, so that rows can be added. None: an S3VM
-        does.
-    merge_case : bool, default=None
-        Whether values that differ only in case or blanks are equal. None refuses them in the
-        target and merges them in other columns, with a note.
-    sep, decimal, encoding : str, default=None
-        Separator, decimal mark ("." or ",") and encoding of a text file; None detects them.
-    header : bool, default=None
-        Whether the first row of a text file names the columns; False calls them ``column_1``
-        and so on. None detects it.
-    features : path-like or ndarray, default=None
-        Numbers to add to the table, such as embeddings: an .npy file or an array, row by row.
-    labels : path-like, default=None
-        File of labels written by ``fewlabels label``; ``target`` is then its column.
-    dates : str or sequence of str, default=()
-        Date columns to use: days since 1970, weekday, month and hour.
-    observer : Observer, default=None
-        Receives progress messages.
-    parameters
-        Parameters of the method, such as ``gamma``, ``C``, ``nu``, ``target_fpr`` ("none" for
-        the model's own threshold), ``prior``, ``max_time``, ``n_jobs`` and ``random_state``.
+    **options
+        The fields of ``fewlabels.options.fit.FitOptions``.
 
     Returns
     -------
@@ -251,15 +167,9 @@ def fit_table(
     >>> list(found.predict(pd.DataFrame({"a": [0.0, 9.0], "b": [0.0, 9.0]}))["label"])
     ['inside', 'outside']
     """
-    observer = observer or Observer()
-    training = train(
-        data, target, reported=report, observer=observer, normal=normal, positive=positive,
-        unlabeled=unlabeled, machine=machine, drop=drop, categorical=categorical, keep=keep,
-        text=text, text_weight=text_weight, missing=missing, scale=scale, clean=clean,
-        time_budget=time_budget, baselines=baselines, rows=rows, merge_case=merge_case, sep=sep,
-        decimal=decimal, encoding=encoding, header=header, features=features, labels=labels,
-        dates=dates, **parameters,
-    )  # fmt: skip
+    asked = options_of(options)
+    observer = asked.observer or Observer()
+    training = learn(data, asked, reported=asked.report, observer=observer)
     names = [field.name for field in dataclasses.fields(Column)]
     columns = [dataclasses.asdict(column) for column in training.prepared.found.profile]
     choice = training.prepared.choice
@@ -268,7 +178,7 @@ def fit_table(
         choice=choice._replace(why=observer.words(choice.why)),
         profile=pd.DataFrame(columns, columns=names),
         comparison=training.comparison,
-        report=_report(training, observer) if report else None,
+        report=_report(training, observer) if asked.report else None,
         metadata=training.metadata,
         schema=training.prepared.schema,
     )
@@ -280,22 +190,9 @@ def _report(training, observer):
     notes = training.metadata["training"]["notes"]
     try:
         with listening() as messages:
-            contents = collect(**training.parts_of_report())
+            contents = collect(words=observer.words, **training.parts_of_report())
     except KeyboardInterrupt:
         notes.append("there is no report, as Ctrl-C ended it")
         return None
     notes += [observer.words(note) for note in messages]
-    return Report(_told(contents, observer.words))
-
-
-def _told(value, words):
-    """A value with all its texts in other words."""
-    if isinstance(value, str):
-        return words(value)
-    if dataclasses.is_dataclass(value):
-        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        return dataclasses.replace(value, **{k: _told(v, words) for k, v in fields.items()})
-    if isinstance(value, list | tuple):
-        parts = [_told(part, words) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    return value
+    return Report(contents)

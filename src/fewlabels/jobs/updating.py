@@ -11,16 +11,16 @@ from ..io.encoding.fit import known_categories, text_encoders
 from ..io.errors import UserError, plural, quoted
 from ..io.memory import source_of
 from ..io.models.files import describe, load_model, read_metadata, save_model
-from ..io.models.machines import MACHINES
 from ..io.paths import input_format
 from ..io.tables.chunks import iterate_chunks
 from ..io.tables.new_labels import NewLabels
 from ..io.tables.tally import Tally, filled_words, unseen_words
 from ..io.tables.target import value_key
-from .observer import interruptible, job
+from ..options.words import ref
+from ..tasks.machines import MACHINES
+from .observer import interruptible, job, listening
 from .training.figures import figures_of, silenced
 from .training.outputs import check_model_output
-from .wording import as_options, listening
 
 # What says how a model was fitted, and is left as it is by rows that are added.
 _OF_THE_FIT = ("rounds", "iterations")
@@ -67,9 +67,14 @@ def update(
         Counts, figures and seconds.
     """
     if data is None and not consolidate:
-        raise UserError("There is nothing to do; pass a file with rows to add, or --consolidate.")
+        raise UserError(
+            f"There is nothing to do; pass a file with rows to add, or {ref('consolidate', True)}."
+        )
     if target is not None and no_labels:
-        raise UserError("--target and --no-labels contradict each other; pass one of them.")
+        raise UserError(
+            f"{ref('target')} and {ref('no_labels', True)} contradict each other; pass one of "
+            "them."
+        )
     started = time.perf_counter()
     output = model if output is None else output
     with interruptible("no row was added", output):
@@ -136,14 +141,18 @@ def _check_machine(model, name, machine, consolidate):
             "rows."
         )
     if not machine.holds_rows_:
-        how = "without --no-rows" if MACHINES[name].keeps_rows else "with --rows"
+        how = (
+            f"without {ref('rows', False)}"
+            if MACHINES[name].keeps_rows
+            else f"with {ref('rows', True)}"
+        )
         raise UserError(
             f"{model} doesn't store its training rows, so it can't be updated; fit it again {how}."
         )
     if consolidate and not hasattr(machine, "consolidate"):
         raise UserError(
             f"A model of type {name} has a single solution, so there is nothing to consolidate; "
-            "omit --consolidate."
+            f"omit {ref('consolidate', True)}."
         )
 
 
@@ -153,11 +162,13 @@ def _check_new(new_classes, metadata):
     for name in new_classes:
         if known is None:
             raise UserError(
-                f"--new-class {quoted(name)} needs an s3vm, and this model is of type "
+                f"{ref('new_class', text=name)} needs an s3vm, and this model is of type "
                 f"{metadata['machine']}; fit a new model with the labels of all classes."
             )
         if value_key(name) in [value_key(other) for other in known]:
-            raise UserError(f"The model already has the class {quoted(name)}; omit --new-class.")
+            raise UserError(
+                f"The model already has the class {quoted(name)}; omit {ref('new_class')}."
+            )
 
 
 def _follow(machine, more, block, consolidate, observer):
@@ -175,7 +186,7 @@ def _follow(machine, more, block, consolidate, observer):
                 replaced = bool(machine.consolidate())
                 consolidating = time.perf_counter() - since
     except ValueError as error:
-        raise UserError(as_options(str(error))) from error
+        raise UserError(error) from error
     except ArithmeticError as error:
         raise UserError(
             f"The update failed ({error}), so no row was added; fit a new model to all rows."
@@ -297,8 +308,8 @@ class MoreRows:
         fitted_to = metadata["training"]["target"]
         if target is not None and fitted_to is None and data is not None:
             raise UserError(
-                "The model was fitted without a target, so it can't use labels; omit --target "
-                f"{quoted(target)}."
+                "The model was fitted without a target, so it can't use labels; omit "
+                f"{ref('target', text=target)}."
             )
         self.target, self.needed = target or fitted_to, target is not None
         if no_labels:
@@ -346,7 +357,7 @@ class MoreRows:
             if not self.labels.n_labeled[name]:
                 raise UserError(
                     f"No row of {self.data} has the new class {quoted(name)}; label one, or omit "
-                    "--new-class."
+                    f"{ref('new_class')}."
                 )
 
     def _notes(self):

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
+from ..options.words import Message, ref
 from .base import FormedKernel, Kernel, MappedKernel
 from .inner_products import Linear, Polynomial
 from .offsets import center_of, centered
@@ -224,8 +225,10 @@ class Manifold(BaseEstimator):
         )
         if not base.is_inner_product:
             raise ValueError(
-                f"coef0={coef0:g} < 0 makes the polynomial kernel indefinite, and the manifold "
-                "kernel needs a positive semi-definite one; pass coef0 >= 0."
+                Message(
+                    f"{ref('coef0', coef0)} < 0 makes the polynomial kernel indefinite, and the "
+                    "manifold kernel needs a positive semi-definite one; pass coef0 >= 0."
+                )
             )
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         X = X[_distinct(X)]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..io.errors import UserError
 from ..io.memory import InMemory
+from ..options.flags import flags
 
 _NOT_CONVERGED = 3  # the model is written all the same
 _COLUMNS = ("drop", "keep", "text", "categorical")
@@ -18,9 +19,9 @@ def arguments_of(session, model):
     """What ``fewlabels`` is called with to learn from a session's answers."""
     found = ["fit", str(session.rows.source), "--labels", str(session.file.path), "-o", str(model)]
     for name, value in session.options.items():
-        option = f"--{name.replace(chr(95), chr(45))}"
+        option, without = flags(name)
         if isinstance(value, bool):
-            found.append(option if value else f"--no-{name}")
+            found.append(option if value else without)
         else:
             for one in value if name in _COLUMNS else [value]:
                 found += [option, str(one)]

@@ -17,6 +17,7 @@ from ..io.tables.columns import without
 from ..io.tables.read import read_table
 from ..io.tables.target import every_row
 from ..io.tables.training import read_training
+from ..options.words import ref, template
 
 # What a card shows of a cell, and which files it shows as pictures.
 _LONGEST_CELL = 20_000
@@ -61,7 +62,7 @@ class Rows:
             found = file.choose(every_row(file.n_rows))
         except UserError as error:
             if pictures:
-                raise UserError(f"{error} {_unseen(pictures)}") from error
+                raise UserError(f"{template(error)} {_unseen(pictures)}") from error
             raise
         encoder, self.X, schema = fit_encoder(found.schema, found.rows, source)
         self.columns = _columns_of(feature_names(encoder, schema), self.shown)
@@ -141,8 +142,8 @@ class Rows:
 
 def _unseen(pictures):
     return (
-        f"The model doesn't use the pictures in {listing(pictures)}; pass --features with an "
-        ".npy file of embeddings, one row per picture."
+        f"The model doesn't use the pictures in {listing(pictures)}; pass {ref('features')} with "
+        "an .npy file of embeddings, one row per picture."
     )
 
 

@@ -6,6 +6,7 @@ import sys
 import threading
 
 from ..io.errors import UserError
+from ..options.words import ref
 from .finishing import Finishing
 from .server import check_extra, make_app, new_token
 
@@ -73,6 +74,8 @@ def _listening(port):
         found.listen(128)  # a browser that is early waits, and is not sent away
     except (OSError, OverflowError) as error:
         found.close()
-        raise UserError(f"Port {port} can't be used ({error}); pass another --port, or none."
+        raise UserError(
+            f"Port {port} can't be used ({error}); pass another {ref('port')}, or none."
+
                         ) from error  # fmt: skip
     return found

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from .._extras import require
 from ..io.errors import UserError
+from ..options.words import as_arguments
 from .finishing import Finishing
 from .overview import overview
 from .requests import (
@@ -288,7 +289,7 @@ def state_of(session, annotator):
             "file": str(session.file.path), "classes": session.classes, "counts": counts,
             "n_rows": len(session.rows), "n_labels": session.n_labels,
             "n_known": len(session.labels),
-            "notes": session.notes, "trouble": session.trouble,
+            "notes": [as_arguments(note) for note in session.notes], "trouble": session.trouble,
             "can_undo": any(one.annotator == annotator for one in session.standing),
             "card": session.card(annotator),
         }  # fmt: skip

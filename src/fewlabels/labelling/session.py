@@ -13,6 +13,7 @@ import numpy as np
 from ..io.answers.file import KINDS, Answer, AnswerFile, undo_of
 from ..io.errors import UserError, listing
 from ..io.memory import InMemory, source_of
+from ..options.words import ref
 from ..querying import Diverse, Mixed, Positives, Random, Typical, Uncertain
 from .learner import UNKNOWN, Learner, warm_up
 from .overview import overview
@@ -64,7 +65,7 @@ class Session:
         keep=(), text=(), categorical=(), reading=None,
     ):  # fmt: skip
         if ask not in ASK:
-            raise UserError(f"Unknown --ask '{ask}'; choose {', '.join(ASK)}.")
+            raise UserError(f"Unknown {ref('ask', text=ask)}; choose {', '.join(ASK)}.")
         columns = {"drop": drop, "keep": keep, "text": text, "categorical": categorical}
         # What a fit of the answers has to be told, too.
         self.options = {k: v for k, v in (reading or {}).items() if v is not None}
@@ -82,7 +83,7 @@ class Session:
             if target is not None and target != self.target:
                 raise UserError(
                     f"{path} holds labels of the column '{self.target}', not of '{target}'; omit "
-                    "--target, or pass another file as --labels."
+                    f"{ref('target')}, or pass another file as {ref('labels')}."
                 )
             self.rows = Rows(source, self.target, self.file.about["seed"], **columns)
         except BaseException:
@@ -431,8 +432,10 @@ def check_folder(path):
     if not folder.is_dir():
         raise UserError(f"The folder {path.parent} does not exist; create it first.")
     if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
-        raise UserError(f"Labels can't be written to {path}; pass another file as --labels, in "
-            "a writable folder.")  # fmt: skip
+        raise UserError(
+            f"Labels can't be written to {path}; pass another file as {ref('labels')}, in a "
+            "writable folder."
+        )  # fmt: skip
 
 
 def check_names(names):

@@ -9,6 +9,7 @@ from numbers import Number, Real
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
+from ..options.words import Message, ref
 from .arrays import distinct_values, read_known, with_missing
 
 # Shares of the classes may miss the sum of 1 by so much.
@@ -111,15 +112,19 @@ def read_ratio(ratio, classes):
     if isinstance(ratio, Real):
         if len(classes) > 2:
             raise ValueError(
-                f"class_ratio={ratio!r} is a single share, for two classes, but there are "
-                f"{len(classes)}; pass a dict {{class: share}}."
+                Message(
+                    f"{ref('class_ratio', some=repr(ratio))} is a single share, for two classes, "
+                    f"but there are {len(classes)}; pass a dict {{class: share}}."
+                )
             )
         ratio = [1.0 - float(ratio), float(ratio)]
     shares = np.asarray(ratio)
     if shares.shape != (len(classes),):
         raise ValueError(
-            f"class_ratio={ratio!r} needs a share for each of the classes "
-            f"{', '.join(str(value) for value in classes)}."
+            Message(
+                f"{ref('class_ratio', some=repr(ratio))} needs a share for each of the classes "
+                f"{', '.join(str(value) for value in classes)}."
+            )
         )
     return read_shares(dict(zip(classes.tolist(), shares.tolist(), strict=True)), classes,
                        "class_ratio")  # fmt: skip

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.calls import snapshot_of
 from ..io.encoding.texts import TextEncoder
+from ..options.words import ref
 from .functions import MOST_BYTES
 from .graph import IR_VERSION, OPSET, Columns, Graph, Matrix
 from .machines import answers, label_values, shape_of
@@ -136,7 +137,7 @@ def _check_texts(model):
         raise ValueError(
             f"it learns from the words of {', '.join(map(repr, texts))}, but ONNX has no "
             "operator that splits texts exactly as the model does; score with 'fewlabels "
-            "predict', or fit a model without this column (--drop)."
+            f"predict', or fit a model without this column ({ref('drop')})."
         )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..estimators.calls import snapshot_of
-from ..io.models.machines import machine_class, own_machines
+from ..tasks.machines import machine_class, own_machines
 from .graph import Graph
 from .machines import answers, label_values, names_of_answers, shape_of
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..options.words import Message, ref
 from .formulation import Formulation
 from .penalty import Penalty
 
@@ -160,9 +161,11 @@ class LinearSlackBall(Ball):
         mass = float(self.masses(rows).sum())
         if not self.has_solution(mass):
             raise ValueError(
-                f"C={self.C:g} with slack='linear' has no solution for rows with a total weight "
-                f"of {mass:g}: C times the sum of weights must be at least 1; keep more rows, or "
-                "fit again with a larger C, or nu."
+                Message(
+                    f"{ref('C', self.C)} with {ref('slack', 'linear')} has no solution for rows "
+                    f"with a total weight of {mass:g}: C times the sum of weights must be at "
+                    "least 1; keep more rows, or fit again with a larger C, or nu."
+                )
             )
 
 

@@ -2,18 +2,27 @@
 
 from pathlib import Path
 
-from ..io.models.machines import MACHINES, cautions
+from ..io.models.contents import cautions
+from ..options.words import as_arguments, ref, rendered
+from ..tasks.classification import CLASSIFICATION
+from ..tasks.machines import MACHINES, task_of
+from ..tasks.one_class import ONE_CLASS
+from ..tasks.positive_unlabelled import POSITIVE_UNLABELLED
 from . import classes, normal, nothing, positive
 from .contents import Contents
 from .fit import Fit
-from .page import words
+from .page import words as write
 from .reasons import telling_words
 from .usage import usage
 
-_SITUATIONS = {"normal": normal.find, "positive": positive.find, "classes": classes.find}
+_FINDINGS = {
+    ONE_CLASS: normal.find,
+    POSITIVE_UNLABELLED: positive.find,
+    CLASSIFICATION: classes.find,
+}
 
 
-def collect(*, model_path=None, command="", **parts):
+def collect(*, model_path=None, command="", words=as_arguments, **parts):
     """Everything that a report says of a fit.
 
     Parameters
@@ -22,6 +31,8 @@ def collect(*, model_path=None, command="", **parts):
         The model file.
     command : str, default=""
         The command line that did the fit.
+    words : callable, default=as_arguments
+        Renders the options that messages name.
     **parts
         The table and the model: fields of ``fewlabels.report.fit.Fit``.
 
@@ -37,20 +48,21 @@ def collect(*, model_path=None, command="", **parts):
     fit = Fit(**parts)
     file, estimator, metadata, compared = fit.file, fit.estimator, fit.metadata, fit.comparison
     training, machine = metadata["training"], MACHINES[metadata["machine"]]
-    situation = machine.learns_from
-    findings = _with_cautions(nothing.find(fit) or _SITUATIONS[situation](fit), training)
+    task = task_of(metadata["machine"])
+    findings = _with_cautions(nothing.find(fit) or _FINDINGS[task](fit), training)
     notes = [_sentence(note) for note in training["notes"]] + list(findings.notes)
     if fit.deadline.cut:
-        cut = words.listing(fit.deadline.cut)
+        cut = write.listing(fit.deadline.cut)
         notes.append(
-            f"The time budget ran out, so the report has {cut}. A larger --time-budget adds them."
+            f"The time budget ran out, so the report has {cut}. A larger {ref('time_budget')} "
+            "adds them."
         )
     if fit.is_sampled:
         notes.append(
-            f"Scores and rows are from a random sample of {words.rows(len(fit.scored))}. "
+            f"Scores and rows are from a random sample of {write.rows(len(fit.scored))}. "
             "'fewlabels predict' scores all rows."
         )
-    return Contents(
+    contents = Contents(
         source=file.name,
         model="" if model_path is None else Path(model_path).name,
         created=metadata["created"],
@@ -58,7 +70,7 @@ def collect(*, model_path=None, command="", **parts):
         command=command,
         machine=metadata["machine"],
         title=machine.title,
-        situation=situation,
+        task=task,
         why=training["choice"],
         findings=findings,
         rows=_rows(file, fit.X),
@@ -68,12 +80,14 @@ def collect(*, model_path=None, command="", **parts):
         tuning=fit.tuning,
         history=list(getattr(estimator, "history_", ())),
         converged=training["converged"],
+        limits=f"{ref('max_time')}, {ref('max_iter')}",
         certificate=_certificate(training, estimator, fit.X),
         **({} if compared is None else _comparison(compared, training.get("baselines"))),
         delivered=(training.get("delivered") or {}).get("sentence", ""),
         notes=list(dict.fromkeys(notes)),
         usage=usage(metadata, model_path, file, findings),
     )
+    return rendered(contents, words)
 
 
 def _with_cautions(findings, training):
@@ -92,20 +106,20 @@ def _comparison(compared, facts):
 
 
 def _sentence(note):
-    return words.capital(note).rstrip(".") + "."
+    return write.capital(note).rstrip(".") + "."
 
 
 def _rows(file, X):
     """Counts of rows, by label."""
-    counts = [("Rows in the file", words.count(file.n_rows))]
+    counts = [("Rows in the file", write.count(file.n_rows))]
     if file.labels is not None:
         for name, n in zip(file.labels.names, file.labels.counts, strict=True):
-            counts.append((f"{file.target} is '{name}'", words.count(n)))
+            counts.append((f"{file.target} is '{name}'", write.count(n)))
         if file.labels.n_blank:
             marked = f"'{file.labels.mark}' or blank" if file.labels.mark else "blank"
-            counts.append((f"{file.target} is {marked}", words.count(file.labels.n_blank)))
-    counts.append(("Training rows", words.count(X.shape[0])))
-    counts.append(("Features after encoding", words.count(X.shape[1])))
+            counts.append((f"{file.target} is {marked}", write.count(file.labels.n_blank)))
+    counts.append(("Training rows", write.count(X.shape[0])))
+    counts.append(("Features after encoding", write.count(X.shape[1])))
     return counts
 
 
@@ -113,19 +127,19 @@ def _certificate(training, estimator, X):
     """What is proven of the solution."""
     history = [entry for entry in getattr(estimator, "history_", ()) if "kernel_values" in entry]
     gap = training["duality_gap"]
-    gap = None if gap is None else words.number(max(0.0, gap))
+    gap = None if gap is None else write.number(max(0.0, gap))
     vectors = training["support_vectors"]
-    vectors = None if vectors is None else words.of_all(vectors, X.shape[0])
+    vectors = None if vectors is None else write.of_all(vectors, X.shape[0])
     lines = [
         ("Status", "converged" if training["converged"] else "stopped early"),
-        ("Objective", words.number(training["objective"])),
+        ("Objective", write.number(training["objective"])),
         ("Optimality gap (upper bound)", gap),
         ("Support vectors", vectors),
-        ("Steps", words.count(training["iterations"])),
-        ("Kernel values", words.count(history[-1]["kernel_values"]) if history else None),
-        ("Seconds", words.seconds(training["seconds"])),
+        ("Steps", write.count(training["iterations"])),
+        ("Kernel values", write.count(history[-1]["kernel_values"]) if history else None),
+        ("Seconds", write.seconds(training["seconds"])),
     ]  # fmt: skip
     if hasattr(estimator, "kkt_violation_"):
         lines.insert(2, ("Violation of the optimality conditions",
-                         words.number(training["violation"])))  # fmt: skip
+                         write.number(training["violation"])))  # fmt: skip
     return [(name, value) for name, value in lines if value]

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ..io.tables.profile import Column
+from ..tasks.task import Task
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Ranking:
 
 
 class Findings(NamedTuple):
-    """What a situation adds to a report."""
+    """What a task adds to a report."""
 
     headline: str  # the answer in two or three sentences
     answer: list[tuple[str, str]]  # the first figures to read
@@ -78,10 +79,10 @@ class Contents:
 
     ``source`` and ``model`` name the data and the model file, ``created`` by a ``version`` of
     fewlabels; ``command`` is what does it again (empty where it is not known). The ``machine``
-    has its name on the command line, the ``title`` in words, and learns from a ``situation``:
-    "normal", "positive" or "classes"; ``why`` it was taken. ``findings`` are the answer,
-    ``rows`` counts by label, ``columns`` those of the table, ``settings`` the estimator's
-    parameters, ``tuning`` their search. ``history``, ``converged`` and ``certificate`` say of
+    has its name on the command line, the ``title`` in words, and learns a ``task``; ``why`` it
+    was taken. ``findings`` are the answer, ``rows`` counts by label, ``columns`` those of the
+    table, ``settings`` the estimator's
+    parameters, ``tuning`` their search. ``history``, ``converged`` and ``certificate`` tell of
     the fit. ``baselines``, ``measure``, ``verdict``, ``outcome``, ``worse_than``, ``protocol``
     and ``agreement`` are those of a ``BaselineComparison``. ``delivered`` says why another
     method took the place of the model for such labels, if one did. ``telling`` are kinds of rows
@@ -95,7 +96,7 @@ class Contents:
     command: str
     machine: str
     title: str
-    situation: str
+    task: Task
     why: str  # this machine
     findings: Findings
     rows: list[tuple[str, str]]
@@ -111,6 +112,7 @@ class Contents:
     verdict: str = ""
     outcome: str = ""
     worse_than: list[str] = field(default_factory=list)
+    limits: str = ""  # the options that stop a fit
     delivered: str = ""
     protocol: str = ""
     agreement: pd.DataFrame | None = None

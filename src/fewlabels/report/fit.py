@@ -1,4 +1,4 @@
-"""A fit as the collector gets it, and what all situations ask of it."""
+"""A fit as the collector gets it, and what all tasks ask of it."""
 
 import time
 from dataclasses import dataclass, field

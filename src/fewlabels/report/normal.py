@@ -6,6 +6,7 @@ from ..estimators import SVDDEnsemble
 from ..io.errors import UserError
 from ..metrics import benjamini_hochberg
 from ..model_selection.tuning.result import trim_of
+from ..options.words import ref
 from .contents import Findings, Group, Ranking, Rate
 from .evidence.held_out import counted
 from .evidence.intervals import threshold_interval
@@ -75,21 +76,21 @@ def _drawn_by(machine):
     if isinstance(machine, SVDDEnsemble) and machine.trim:
         if machine.trim == "auto":
             return (
-                f" with {len(machine.bags_)} random samples. Samples drop their most distant "
-                "rows if the data suggest it, because these may be anomalies (--clean uses all "
-                "rows)"
+                f" with {len(machine.bags_)} random samples. Samples drop their most distant rows "
+                f"if the data suggest it, because these may be anomalies ({ref('clean', True)} "
+                "uses all rows)"
             )
         return (
             f" with {len(machine.bags_)} random samples. Each sample drops its most distant "
-            f"{words.percent(machine.trim)} of rows, because these may be anomalies (--clean "
-            "uses all rows)"
+            f"{words.percent(machine.trim)} of rows, because these may be anomalies "
+            f"({ref('clean', True)} uses all rows)"
         )
     trim = trim_of(machine)
     if not trim:
         return ""
     return (
         f" with the {words.percent(1.0 - trim)} closest to their neighbours, because the others "
-        "may be anomalies (--clean uses all rows)"
+        f"may be anomalies ({ref('clean', True)} uses all rows)"
     )
 
 
@@ -101,7 +102,8 @@ def _calibration(fit, groups, notes):
     machine = fit.estimator
     if machine.target_fpr is None:
         notes.append(
-            "No threshold was calibrated (--target-fpr none), so the false alarm rate is unknown."
+            f"No threshold was calibrated ({ref('target_fpr', 'none')}), so the false alarm rate "
+            "is unknown."
         )
         return None
     conformal = machine.conformal_
@@ -123,7 +125,7 @@ def _calibration(fit, groups, notes):
         "False alarm rate on new normal rows",
         rank / (n + 1),
         threshold_interval(rank, n) if rank else None,
-        f"Set with --target-fpr {target:g}; the threshold is calibrated on {how}.",
+        f"Set with {ref('target_fpr', target)}; the threshold is calibrated on {how}.",
     )
 
 

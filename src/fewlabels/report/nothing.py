@@ -1,6 +1,6 @@
 """The findings of a model that doesn't beat chance: the test, and no figure about rows."""
 
-from ..io.models.machines import no_signal
+from ..io.models.contents import no_signal
 from .contents import Findings
 from .page import words
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..options.words import ref
 from .contents import Findings, Ranking, Rate
 from .evidence.held_out import cross_fit_positive, group_of, hide_labels
 from .evidence.intervals import promise
@@ -82,7 +83,7 @@ def _prior(machine, name):
     interval = machine.prior_interval_
     title = f"Share of '{name}' among the unlabelled rows"
     if interval is None:
-        return Rate(title, float(machine.prior_), None, "Given with --prior.")
+        return Rate(title, float(machine.prior_), None, f"Given with {ref('prior')}.")
     return Rate(
         title,
         float(machine.prior_),

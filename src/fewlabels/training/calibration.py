@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from .._deadline import ENDLESS
 from ..fitted.conformal import DECIMALS
 from ..fitted.function import continued
+from ..options.words import ref
 from .leave_one_out import decisions_without, sums_without
 
 # "auto" leaves single rows out where that takes seconds: always up to here, ...
@@ -210,7 +211,7 @@ def told_of_few_rows(rate, n):
     digit = 10.0 ** (np.floor(np.log10(least)) - 1.0)
     least = digit * np.ceil((1.0 - DECIMALS) * least / digit)
     return (
-        f"target_fpr={rate:g} needs at least {fewest} calibration rows and there are {n}, so no "
-        "row will be rejected; pass more rows"
+        f"{ref('target_fpr', rate)} needs at least {fewest} calibration rows and there are {n}, "
+        "so no row will be rejected; pass more rows"
         + (f", or a target_fpr of at least {least:.2g}." if n else ".")
     )

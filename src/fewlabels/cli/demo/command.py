@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ...io.errors import UserError
+from ...options.flags import flags
 from ..terminal import show
 from ..terminal.say import say
 
@@ -95,13 +96,12 @@ def _ours(machine, parameters, report, split, output, train_file, test_file):
     import pandas as pd
 
     from ...jobs.scoring import score_file
-    from ...jobs.settings import option
     from ...jobs.training.train import train_file as train
     from ..terminal.progress import Quiet
 
     model = output / f"{machine}.skops"
     scored = output / f"{machine}-scores.csv"
-    words = "".join(f" {option(name)} {value}" for name, value in parameters.items())
+    words = "".join(f" {flags(name)[0]} {value}" for name, value in parameters.items())
     chosen = {"time_budget": BUDGET, "clean": True, "baselines": True}
     effort = f" --clean --time-budget {BUDGET:g} --report {report}"
     if report is None:

@@ -22,7 +22,7 @@ def side_by_side(rows, nu=0.5):
     """Fit and score with both libraries, printing as they finish; figures by library."""
     from sklearn.svm import OneClassSVM as Peer
 
-    from ...io.models.machines import machine_class
+    from ...tasks.machines import machine_class
 
     ours = machine_class("one-class")
     found = {}

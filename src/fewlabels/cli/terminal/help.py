@@ -5,18 +5,8 @@ from typing import Annotated
 import typer
 from typer.core import TyperCommand
 
+from ...options.option import DETAILED
 from .say import say
-
-# Panels of options that appear with --help-all only.
-COLUMNS_PANEL = "Columns in detail"
-PARAMETERS_PANEL = "Model parameters"
-LIMITS_PANEL = "Limits"
-READING_PANEL = "Reading text files"
-CLUSTER_PANEL = "Cluster"
-OUTPUT_PANEL = "Output in detail"
-_DETAILED = {
-    COLUMNS_PANEL, PARAMETERS_PANEL, LIMITS_PANEL, READING_PANEL, CLUSTER_PANEL, OUTPUT_PANEL,
-}  # fmt: skip
 
 
 class Command(TyperCommand):
@@ -24,7 +14,7 @@ class Command(TyperCommand):
 
     def format_help(self, ctx, formatter):
         """Write the help of a command, without the detailed panels."""
-        detailed = [p for p in self.params if getattr(p, "rich_help_panel", None) in _DETAILED]
+        detailed = [p for p in self.params if getattr(p, "rich_help_panel", None) in DETAILED]
         for parameter in detailed:
             parameter.hidden = True
         try:

@@ -5,16 +5,17 @@ import sys
 
 from ...io.errors import printable
 from ...jobs.observer import Observer
+from ...options.flags import as_flags
 from .interrupts import going_on
 from .left import OfRounds, OfShare
 from .say import say
 
 
 class Quiet(Observer):
-    """Tells nothing; settings are options here."""
+    """Tells nothing; options are flags here."""
 
     def words(self, message):
-        return message
+        return as_flags(message)
 
     @contextlib.contextmanager
     def handed_over(self, text):

@@ -7,12 +7,13 @@ import warnings
 import typer
 
 from ...io.errors import printable
+from ...options.flags import as_flags
 
 
 def say(*lines, err=False):
-    """Print lines; control characters in them are written out."""
+    """Print lines; options are named by their flags, and control characters written out."""
     for line in lines or ("",):
-        typer.echo(printable(line), err=err)
+        typer.echo(printable(as_flags(line)), err=err)
 
 
 def guard():

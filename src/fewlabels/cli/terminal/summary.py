@@ -1,7 +1,11 @@
 """Lines for people about a model: the answer first, then how it was fitted."""
 
 from ...io.errors import quoted
-from ...io.models.machines import MACHINES, cautions
+from ...io.models.contents import cautions
+from ...tasks.classification import CLASSIFICATION
+from ...tasks.machines import task_of
+from ...tasks.one_class import ONE_CLASS
+from ...tasks.positive_unlabelled import POSITIVE_UNLABELLED
 from . import show
 
 # What a caution may begin with to be the name of its line.
@@ -15,7 +19,7 @@ def answer_lines(summary):
     return [
         *(_caution(sentence) for sentence in cautions(training)),
         ("delivered", (training.get("delivered") or {}).get("sentence")),
-        *_ANSWERS[MACHINES[summary["machine"]].learns_from](training),
+        *_ANSWERS[task_of(summary["machine"])](training),
         *_expected(training),
         ("comparison", compared.get("verdict")),
         ("instead", compared.get("instead")),
@@ -35,7 +39,7 @@ def how_lines(summary):
         ("settings", training.get("settings")),
         ("rows", f"{rows:,}{read}"),
         ("columns", show.columns(summary["schema"])),
-        *_DETAILS[MACHINES[summary["machine"]].learns_from](training),
+        *_DETAILS[task_of(summary["machine"])](training),
         ("objective", show.number(training["objective"])),
         ("duality gap", show.gap(training["duality_gap"])),
         ("rounds", f"{training['rounds']:,}" if training["rounds"] else None),
@@ -122,8 +126,16 @@ def _classes_details(training):
     ]
 
 
-_ANSWERS = {"normal": _normal_answer, "positive": _positive_answer, "classes": _classes_answer}
-_DETAILS = {"normal": _normal_details, "positive": _positive_details, "classes": _classes_details}
+_ANSWERS = {
+    ONE_CLASS: _normal_answer,
+    POSITIVE_UNLABELLED: _positive_answer,
+    CLASSIFICATION: _classes_answer,
+}
+_DETAILS = {
+    ONE_CLASS: _normal_details,
+    POSITIVE_UNLABELLED: _positive_details,
+    CLASSIFICATION: _classes_details,
+}
 
 
 def _unlabelled(training):

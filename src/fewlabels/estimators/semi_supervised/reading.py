@@ -7,6 +7,7 @@ import numpy as np
 
 from ..._warn import warn
 from ...labels.semi_supervised import places_of, read_semi_labels, read_shares
+from ...options.words import Message, ref
 from ...problem.semi_supervised import SemiSupervised
 
 
@@ -52,8 +53,10 @@ def problems_of(C, C_star, balance, shares, classes):
     means = [balance] * n
     if shares is not None and not isinstance(balance, bool | np.bool_):
         raise ValueError(
-            f"balance={balance!r} and class_ratio both set the class ratio of the unlabelled "
-            "rows; leave one of them at its default."
+            Message(
+                f"{ref('balance', some=repr(balance))} and class_ratio both set the class ratio "
+                "of the unlabelled rows; leave one of them at its default."
+            )
         )
     if isinstance(balance, Mapping):
         shares = read_shares(balance, classes)
@@ -61,8 +64,11 @@ def problems_of(C, C_star, balance, shares, classes):
         means = [float(2.0 * share - 1.0) for share in shares][-n:]
     elif n > 1 and not isinstance(balance, bool | np.bool_):
         raise ValueError(
-            f"balance={balance!r} is a mean of f, and of {n} classes each has its own; pass True "
-            "for the shares of the labels, False, or a dict {class: share}."
+            Message(
+                f"{ref('balance', some=repr(balance))} is a mean of f, and of {n} classes each "
+                "has its own; pass True for the shares of the labels, False, or a dict "
+                "{class: share}."
+            )
         )
     C_star = cost_of_unlabelled(C_star, len(classes))
     return [SemiSupervised(float(C), C_star, mean) for mean in means]
@@ -98,11 +104,15 @@ def check_new_classes(class_ratio, balance):
     """Refuse to add classes where shares are given, which say nothing of these."""
     if class_ratio is not None:
         raise ValueError(
-            f"class_ratio={class_ratio!r} has no share for a new class; fit again, with a share "
-            "for each class if you pass any."
+            Message(
+                f"{ref('class_ratio', some=repr(class_ratio))} has no share for a new class; fit "
+                "again, with a share for each class if you pass any."
+            )
         )
     if not isinstance(balance, bool | np.bool_):
         raise ValueError(
-            f"balance={balance!r} has no share for a new class; fit again with a share for each "
-            "class, or with balance=True."
+            Message(
+                f"{ref('balance', some=repr(balance))} has no share for a new class; fit again "
+                "with a share for each class, or with balance=True."
+            )
         )

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from ...options.words import ref
 from ..errors import UserError
 
 _APPLICATION = 0x66776C62  # "fwlb"
@@ -111,11 +112,15 @@ class AnswerFile:
         # A view may never end, and a trigger does what its author wanted; no such file has any.
         programs = "SELECT count(*) FROM sqlite_master WHERE type IN ('view', 'trigger')"
         if self._db.execute(programs).fetchone() != (0,):
-            raise UserError(f"{self.path} is not a label file; pass another one as --labels.")
+            raise UserError(
+                f"{self.path} is no file of labels; name another one with {ref('labels')}."
+            )
         (application,) = self._db.execute("PRAGMA application_id").fetchone()
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         if application != _APPLICATION:
-            raise UserError(f"{self.path} is not a label file; pass another one as --labels.")
+            raise UserError(
+                f"{self.path} is no file of labels; name another one with {ref('labels')}."
+            )
         if version > _VERSION:
             raise UserError(
                 f"{self.path} was written by a newer fewlabels (format {version}; this one reads "
@@ -151,10 +156,15 @@ class AnswerFile:
         except sqlite3.Error as error:
             why = str(error)
             if "unable to open" in why or "readonly" in why:
-                why = "the file or its folder is not writable; pass another file as --labels"
+                why = (
+                    "its folder or the file cannot be written to; name another with "
+                    f"{ref('labels')}"
+                )
             elif "not a database" in why or "malformed" in why:
-                why = "it is not a label file, or it is damaged; pass another file as --labels"
-            raise UserError(f"{self.path} can't be used: {why}.") from error
+                why = (
+                    f"it is no file of labels, or it is damaged; name another with {ref('labels')}"
+                )
+            raise UserError(f"{self.path} cannot be used: {why}.") from error
 
     # -- adding -----------------------------------------------------------------------------------
 

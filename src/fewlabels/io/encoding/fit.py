@@ -4,6 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...kernels.width import total_variance
+from ...options.words import ref
 from ...training.units import common_unit
 from ..errors import UserError
 from ..tables.columns import blank
@@ -94,7 +95,7 @@ def fit_encoder(schema, rows, source, scale="auto", weigh_rare=False):
     if not (np.ptp(X, axis=0) if dense else (X.max(axis=0) - X.min(axis=0)).data).any():
         raise UserError(
             f"All columns of {source} are constant in the training rows, so there is nothing to "
-            "learn; check the file, or the rows selected with --target."
+            f"learn; check the file, or the rows selected with {ref('target')}."
         )
     words = {name: len(texts.words()) for name, texts in text_encoders(encoder, schema).items()}
     schema = schema.with_counts(known_categories(encoder, schema), words)

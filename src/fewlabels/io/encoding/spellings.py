@@ -1,5 +1,6 @@
 """Values of a column of categories that differ in capital letters or blanks only are one."""
 
+from ...options.words import ref
 from ..errors import listing, quoted
 
 _SHOWN = 3
@@ -46,6 +47,6 @@ def spelling_notes(table_values, schema):
     if not shown:
         return []
     return [
-        f"merged values that differ only in case or spaces: {', '.join(shown)}; --no-merge-case "
-        "keeps them separate"
+        f"merged values that differ only in case or spaces: {', '.join(shown)}; "
+        f"{ref('merge_case', False)} keeps them separate"
     ]

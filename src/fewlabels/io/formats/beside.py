@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
+from ...options.words import ref
 from ..arrays import read_arrays
 from ..errors import UserError, plural
 from ..memory import InMemory
@@ -31,7 +32,7 @@ class Beside:
             self._X = read_arrays(InMemory("matrix", source), "matrix").X
         elif input_format(source) != "npy":
             raise UserError(
-                f"--features needs an .npy file, and {features} isn't one; save it with "
+                f"{ref('features')} needs an .npy file, and {features} isn't one; save it with "
                 "numpy.save."
             )
         else:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
+from ...options.words import ref
 from ..errors import UserError
 from ..tables.columns import MISSING
 from .blocks import blocks, is_cut_anywhere, located_blocks
@@ -32,7 +33,7 @@ def names(source):
     if len(found) == 1 and source.reading.sep is not None and (others := separators_in(found[0])):
         raise UserError(
             f"{source} seems to be separated by {separator_words(others[0])}, not as set with "
-            "--sep; omit the option."
+            f"{ref('sep')}; omit the option."
         )
     if not found:
         needs = "a row of column names and rows of data"

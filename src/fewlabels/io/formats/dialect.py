@@ -6,6 +6,7 @@ import gzip
 import re
 from typing import NamedTuple
 
+from ...options.words import ref
 from ..paths import is_compressed, separator_of
 
 _LOOKED_AT = 1 << 24
@@ -42,9 +43,9 @@ def find_dialect(source):
     sep = reading.sep or _separator(_sample(start, encoding), usual)
     found = []
     if reading.sep is None and sep != usual:
-        found.append(("--sep", f"{separator_words(sep)} between its cells"))
+        found.append((ref("sep"), f"{separator_words(sep)} between its cells"))
     if reading.encoding is None and encoding != "utf-8":
-        found.append(("--encoding", f"its text in {encoding}"))
+        found.append((ref("encoding"), f"its text in {encoding}"))
     remark = ""
     if found:
         options, words = (" and ".join(part) for part in zip(*found, strict=True))

@@ -37,15 +37,18 @@ import zipfile
 import zlib
 from datetime import UTC, datetime
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 from ..._extras import require
+from ...tasks.machines import MACHINES, machine_class, task_of
+from ...tasks.one_class import ONE_CLASS
 from ..atomic import replacing
 from ..errors import UserError, listing
 from ..limits import check_room
 from ..paths import existing_file
 from ..tables.schema import IMPUTE, Schema
-from .machines import MACHINES, machine_class, trusted_types
+from .contents import trusted_types
 
 FORMAT, FORMAT_VERSION = "fewlabels-model", 6
 MEMBER = "fewlabels.json"
@@ -57,7 +60,9 @@ _LIBRARIES = ("fewlabels", "scikit-learn", "skops")
 
 def describe(machine, parameters, schema, training):
     """Metadata of a model about to be saved, plain values only."""
-    versions = {name: version(name) for name in (*_LIBRARIES, "numpy")}
+    # skops comes with an extra, which saving asks for.
+    there = [name for name in (*_LIBRARIES, "numpy") if name != "skops" or find_spec(name)]
+    versions = {name: version(name) for name in there}
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION if _is_new(machine, schema, training) else 5,
@@ -72,7 +77,7 @@ def describe(machine, parameters, schema, training):
 
 def _is_new(machine, schema, training):
     """Whether readers of format 5 do not know what a model holds."""
-    one_class = MACHINES[machine].learns_from == "normal"
+    one_class = task_of(machine) is ONE_CLASS
     weighed = schema.names("category") or schema.missing == IMPUTE
     several = len(training.get("classes") or ()) > 2
     is_new = machine == "svdd-ensemble" or MACHINES[machine].is_baseline or several

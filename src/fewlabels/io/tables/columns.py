@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from ...options.words import ref
 from ..errors import UserError, quoted
 
 # pandas' list of what stands for a missing number, and "?" of the UCI files.
@@ -256,7 +257,7 @@ def _stamps(cells, name, source):
         raise UserError(
             f"Column {quoted(name)} of {source} is declared as dates, but has "
             f"{quoted(cells[place].as_py())}; write them as 2026-11-22 or 2026-11-22 13:45:00, "
-            f"or drop the column with --drop {quoted(name)}."
+            f"or drop the column with {ref('drop', [name])}."
         )
     # Time zones are converted, times without one are taken as they are.
     import pandas as pd

@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
+from ...options.words import ref
 from ..errors import UserError, quoted
 from .columns import days, is_supported, is_text
 
@@ -25,7 +26,7 @@ def with_dates(table, names, source):
         if is_supported(cells.type) and not is_text(cells.type):
             raise UserError(
                 f"Column {quoted(name)} of {source} holds {cells.type} values, not dates; omit "
-                f"--dates {quoted(name)}."
+                f"{ref('dates', [name])}."
             )
         table = table.drop_columns([name])
         for part, values in _parts(days(cells, name, source)).items():

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ...options.words import ref
 from ..encoding.spellings import respelled, spellings_of
 from ..errors import UserError, listing, meant, plural, quoted
 from ..formats.beside import is_beside
@@ -26,7 +27,7 @@ def table_schema(table, source, row_numbers, asked=None, kept=(), missing=REFUSE
         if not name.strip():
             raise UserError(
                 f"A column of {source} has no name (row numbers that pandas wrote?); name it, or "
-                f"drop it with --drop {quoted(name)}."
+                f"drop it with {ref('drop', [name])}."
             )
         if name in kept and asked.get(name) != "text" and are_dates(cells):
             kind = "date"
@@ -72,7 +73,9 @@ def table_features(table, schema, *, tally, row_numbers, notations=None):
             else:
                 values, bad = numbers(cells)
             if bad.size:
-                blank = "" if schema.missing == IMPUTE else " and pass --skip-missing"
+                blank = (
+                    "" if schema.missing == IMPUTE else f" and pass {ref('skip_missing', True)}"
+                )
                 unit = f" in {notation.unit}" if notation and notation.unit else ""
                 raise UserError(
                     f"Column {quoted(name)} holds numbers{unit} in the model but row "
@@ -90,14 +93,16 @@ def check_columns(names, schema, source):
     wanted, given = (sum(map(is_beside, n)) for n in (schema.names(), names))
     if wanted != given:
         fitted = (
-            f"with --features of {plural(wanted, 'column')}" if wanted else "without --features"
+            f"with {ref('features')} of {plural(wanted, 'column')}"
+            if wanted
+            else f"without {ref('features')}"
         )
         if not given:
             made = f", made as {quoted(schema.features)} was" if schema.features else ""
             raise UserError(
                 f"The model was fitted {fitted}, but {source} comes without them; pass "
-                f"--features FILE, an .npy file with {plural(wanted, 'number')} for each row of "
-                f"{source}{made}."
+                f"{ref('features', some='FILE')}, an .npy file with {plural(wanted, 'number')} "
+                f"for each row of {source}{made}."
             )
         todo = "give as many" if wanted else "omit them"
         raise UserError(
@@ -152,8 +157,8 @@ def _kind(cells, name, source, row_numbers, kept):
         raise UserError(
             f"Column {quoted(name)} of {source} mixes numbers and text: "
             f"{plural(seen.filled - bad.size, 'number')}, but row {row_numbers[bad[0]]} has "
-            f"{_told(cells, bad)}; {correct}, pass --categorical {quoted(name)}, or drop the "
-            f"column with --drop {quoted(name)}."
+            f"{_told(cells, bad)}; {correct}, pass {ref('categorical', [name])}, or drop the "
+            f"column with {ref('drop', [name])}."
         )
     if seen.kind in ("text", "boolean") and are_truth_values(seen.values):
         return "boolean"
@@ -164,21 +169,23 @@ def _kind(cells, name, source, row_numbers, kept):
         raise UserError(
             f"Column {quoted(name)} of {source} has {len(seen.values)} different texts in "
             f"{plural(seen.filled, 'row')}, so it looks like a name, not a category; drop it "
-            f"with --drop {quoted(name)}, or keep it with --categorical {quoted(name)} or --text "
-            f"{quoted(name)}."
+            f"with {ref('drop', [name])}, or keep it with {ref('categorical', [name])} or "
+            f"{ref('text', [name])}."
         )
     return "number" if seen.kind == "number" else "category"
 
 
 def _blank(name, source):
-    return UserError(f"Column {quoted(name)} of {source} is blank; drop it with --drop.")
+    return UserError(
+        f"Column {quoted(name)} of {source} is blank; leave it out with {ref('drop')}."
+    )
 
 
 def _check_type(kind, name, source):
     if not is_supported(kind):
         raise UserError(
             f"Column {quoted(name)} of {source} holds {kind} values, which are neither numbers "
-            f"nor categories; convert it, or drop it with --drop {quoted(name)}."
+            f"nor categories; convert it, or drop it with {ref('drop', [name])}."
         )
 
 

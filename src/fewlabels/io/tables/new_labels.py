@@ -4,8 +4,11 @@ from collections import Counter
 
 import numpy as np
 
+from ...options.words import ref
+from ...tasks.classification import CLASSIFICATION
+from ...tasks.machines import task_of
+from ...tasks.one_class import ONE_CLASS
 from ..errors import UserError, listing, quoted
-from ..models.machines import MACHINES
 from .columns import blank
 from .target import value_key
 
@@ -21,13 +24,13 @@ class NewLabels:
     def __init__(self, metadata, source, column, more=()):
         self.source, self.column = source, column
         training = metadata["training"]
-        learns_from = MACHINES[metadata["machine"]].learns_from
-        self._one_class = learns_from == "normal"
-        self._unlabeled = 0 if learns_from == "positive" else -1
-        if learns_from == "classes":
+        task = task_of(metadata["machine"])
+        self._one_class = task is ONE_CLASS
+        self._unlabeled = task.unlabelled
+        if task is CLASSIFICATION:
             self._names = dict(enumerate([*training["classes"], *more]))
         else:
-            self._names = {self._unlabeled + 1: training[learns_from]}
+            self._names = {self._unlabeled + 1: training[task.key]}
         named = {label: name for label, name in self._names.items() if name is not None}
         self._merge_case = training.get("merge_case", False)
         self._label_of = {self._key(name): label for label, name in named.items()}
@@ -75,9 +78,9 @@ class NewLabels:
         noun = "class of the model is" if len(self._names) == 1 else "classes of the model are"
         new = ""
         if self._unlabeled == -1:
-            new = f"pass --new-class {quoted(text)} if it is another class, "
+            new = f"pass {ref('new_class', text=text)} if it is another class, "
         raise UserError(
             f"Row {row} of {self.source} has {quoted(text)} in the target column "
             f"{quoted(self.column)}, but the {noun} {names}; correct it, leave it blank, {new}or "
-            "pass --no-labels to add all rows as unlabelled."
+            f"pass {ref('no_labels', True)} to add all rows as unlabelled."
         )

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
+from ...options.words import ref
 from ..encoding.texts import is_unspaced
 from ..errors import quoted
 from .columns import (
@@ -140,18 +141,20 @@ def notes_on(verdicts):
     )
     notes = []
     if texts:
-        notes.append(f"taken as text: {', '.join(texts)}; --drop COLUMN drops one")
+        notes.append(
+            f"taken as text: {', '.join(texts)}; {ref('drop', some=['COLUMN'])} drops one"
+        )
     if left:
         more = f" and {len(left) - 12} more" if len(left) > 12 else ""
         noun = "column" if len(left) == 1 else "columns"
         words = f"{', '.join(left[:12])}{more}"
-        advice = "--keep COLUMN keeps one"
+        advice = f"{ref('keep', some=['COLUMN'])} keeps one"
         if any(v.why.endswith(_DIFFERENT) and v.kind == "left out" for v in verdicts.values()):
-            advice += ", --text COLUMN uses its words"
+            advice += f", {ref('text', some=['COLUMN'])} learns from its words"
         notes.append(f"{noun} left out: {words}; {advice}")
     if taken:
         numbering = any(v == Verdict("category", _NUMBERING) for v in verdicts.values())
-        advice = "; --keep COLUMN keeps the numbers" if numbering else ""
+        advice = f"; {ref('keep', some=['COLUMN'])} keeps the numbers" if numbering else ""
         notes.append(f"taken as categories: {', '.join(taken)}{advice}")
     return notes
 

@@ -9,6 +9,7 @@ from importlib import import_module
 
 import pyarrow as pa
 
+from ...options.words import ref
 from ..answers.column import LabelColumn
 from ..errors import UserError, listing
 from ..formats.beside import Beside
@@ -155,7 +156,7 @@ def readable(path):
         message = str(error).removeprefix("CSV parse error: ").strip().rstrip(".")
         encoding = getattr(error, "encoding", "utf-8" if "UTF8" in message else None)
         if encoding is not None:
-            told = "save it as UTF-8, or pass --encoding"
+            told = f"save it as UTF-8, or pass {ref('encoding')}"
             message = f"its text is not {encoding.upper()}; {told}"
         elif "magic bytes" in message or "Parquet" in message:
             message = "it isn't a Parquet file, or it is truncated"

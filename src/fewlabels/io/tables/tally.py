@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ...options.words import ref
 from ..errors import UserError, plural, quoted
 
 # Squares of larger numbers, and sums of squares, could overflow.
@@ -24,8 +25,9 @@ class Tally:
     data are written, where that had to be found by looking.
     """
 
-    def __init__(self, source, skip_missing=False, option="--skip-missing"):
-        self.source, self.skip_missing, self.option = source, skip_missing, option
+    def __init__(self, source, skip_missing=False, option=None):
+        self.source, self.skip_missing = source, skip_missing
+        self.option = option or ref("skip_missing", True)
         self.missing, self.infinite, self.filled = {}, {}, {}
         self._first = {}
         self.remarks = []

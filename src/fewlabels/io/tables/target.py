@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...options.words import ref
 from ..errors import UserError, listing, plural, quoted
 from .columns import blank, number_text
 
@@ -120,8 +121,8 @@ def _refuse_cases(labels):
         if len(found) > 1:
             raise UserError(
                 f"{labels.where} has values that differ only in case or spaces: "
-                f"{' and '.join(found)}; pass --merge-case if they are one class, or "
-                "--no-merge-case if they are not."
+                f"{' and '.join(found)}; pass {ref('merge_case', True)} if they are one class, or "
+                f"{ref('merge_case', False)} if they are not."
             )
 
 
@@ -134,13 +135,13 @@ def normal_rows(labels, normal=None):
     """Choose the rows of one class; with one value only it need not be named."""
     if not labels.names:
         raise UserError(
-            f"{labels.where} is blank in every row; label the normal rows, or omit --target to "
-            "train on all rows."
+            f"{labels.where} is blank in every row; name the normal rows in it, or leave out "
+            f"{ref('target')} to train on all rows."
         )
     if normal is None and len(labels.names) > 1:
         raise UserError(
-            f"{labels.where} has {len(labels.names)} values: {labels.shown()}; pass the normal "
-            "one as --normal VALUE."
+            f"{labels.where} has {len(labels.names)} values: {labels.shown()}; say which one "
+            f"is normal with {ref('normal', some='VALUE')}."
         )
     chosen = 0 if normal is None else labels.find(normal, "normal")
     notes = []
@@ -171,8 +172,8 @@ def positive_rows(labels, positive=None):
     if not marks:
         raise UserError(
             f"{labels.where} is {quoted(name)} in every row, but a positive-unlabelled model "
-            "needs unlabelled rows; leave their target blank, or pass --machine svdd for a "
-            "one-class model."
+            f"needs unlabelled rows; leave their target blank, or pass {ref('machine', 'svdd')} "
+            "for a one-class model."
         )
     if len(marks) > 1:
         blanks = f" and {labels.n_blank} blanks" if labels.n_blank else ""
@@ -195,10 +196,10 @@ def class_rows(labels, of_pile="pu-ensemble"):
         shown = f": {labels.shown()}" if labels.names else ""
         raise UserError(
             f"{labels.where} has {plural(len(labels.names), 'value')}{shown}, but a "
-            "semi-supervised model needs two or more classes; label some rows of each class and "
-            "leave the others blank, or pass the value that marks unlabelled rows as --unlabeled "
-            "VALUE."
-            + (f" One class and blanks are for --machine {of_pile}." if labels.names else "")
+            "semi-supervised machine tells two or more classes apart; name each in some rows and "
+            "leave it blank in the others, or say which value marks rows of unknown class with "
+            f"{ref('unlabeled', some='VALUE')}."
+            + (f" One class and blanks are for {ref('machine', of_pile)}." if labels.names else "")
         )
     numbers = [_number(name) for name in labels.names]
     keys = labels.names if None in numbers or np.isnan(numbers).any() else numbers
@@ -228,16 +229,17 @@ def _only_choice(labels):
     if chosen is None:
         raise UserError(
             f"{labels.where} has {len(labels.names)} values: {labels.shown()}; pass the positive "
-            "one as --positive VALUE."
+            f"one as {ref('positive', some='VALUE')}."
         )
     name = labels.names[0]
     number = _number(name)
+    value = name if number is None else number
     negative = name.lower() in _NEGATIVE or (number is not None and number <= 0)
     if len(labels.names) == 1 and labels.n_blank and negative:
         raise UserError(
             f"{labels.where} holds {quoted(name)} and blanks, and {quoted(name)} usually marks "
-            f"negatives; pass --positive {name} if it is the class to look for, or --normal "
-            f"{name} to train on that class only."
+            f"negatives; pass {ref('positive', value)} if it is the class to look for, or "
+            f"{ref('normal', value)} to train on that class only."
         )
     return chosen
 

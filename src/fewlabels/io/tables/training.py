@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from ...options.words import ref
 from ..arrays import ArrayData, read_arrays
 from ..encoding.spellings import spelling_notes
 from ..errors import UserError, listing, meant, plural, quoted
@@ -110,7 +111,7 @@ class TrainingFile:
         Missing numbers are filled in ("impute", but never in a sparse matrix), their rows left
         out ("skip"), or refused.
         """
-        tally = Tally(self.path, missing == SKIP, "--missing skip")
+        tally = Tally(self.path, missing == SKIP, ref("missing", "skip"))
         choose = _choose_table if isinstance(self.content, pa.Table) else _choose_array
         numbers = np.flatnonzero(roles.keep) + 1
         fills = IMPUTE if missing == IMPUTE else REFUSE
@@ -120,13 +121,16 @@ class TrainingFile:
         if n_skipped:
             notes = [f"{plural(n_skipped, 'row')} with missing numbers not used", *notes]
         if tally.filled:
-            told = "and marked with extra columns; --missing skip drops these rows"
+            told = f"and marked with extra columns; {ref('missing', 'skip')} drops these rows"
             notes = [f"{filled_words(tally.filled)}, {told}", *notes]
         notes = [*self.remarks, *notes]
         names = self.content.column_names if isinstance(self.content, pa.Table) else []
         headless = isinstance(self.path, Source) and self.path.reading.header is False
         if not isinstance(self.path, InMemory) and not headless and _look_like_data(names):
-            told = "is used as column names but looks like data; if it is data, pass --no-header"
+            told = (
+                "is used as column names but looks like data; if it is data, pass "
+                f"{ref('header', False)}"
+            )
             notes = [f"the first row ({listing(names, 3)}) {told}", *notes]
         y = None if roles.y is None else roles.y[roles.keep][complete]
         _check_enough(self.path, rows.shape[0], y, roles.needed)
@@ -146,7 +150,7 @@ def read_training(
     path = path if isinstance(path, InMemory) else as_source(path)
     notations = {}
     if form in TABLES:
-        _check_asked({"--drop": drop, "--categorical": categorical, "--text": text}, target)
+        _check_asked({"drop": drop, "categorical": categorical, "text": text}, target)
         content, values = _read_table(
             path, form, target, drop, [*categorical, *keep, *text, *dates]
         )
@@ -157,8 +161,9 @@ def read_training(
         content = as_numbers(content, notations)
     elif drop or categorical or keep or text or dates:
         raise UserError(
-            f"--drop, --keep, --text, --dates and --categorical need column names, and {path} "
-            "has none; use a table (.csv, .tsv or .parquet)."
+            f"{ref('drop')}, {ref('keep')}, {ref('text')}, {ref('dates')} and "
+            f"{ref('categorical')} need column names, and {path} has none; use a table (.csv, "
+            ".tsv or .parquet)."
         )
     else:
         content, values = _read_arrays(path, form, target)
@@ -199,13 +204,14 @@ def rows_for(file, schema, rows):
 
 
 def _check_asked(asked, target):
-    """Refuse what is queried of one column in two ways."""
-    asked = {**asked, "--target": () if target is None else (target,)}
+    """Refuse what is asked of one column in two ways."""
+    asked = {**asked, "target": () if target is None else (target,)}
     for one, other in combinations(asked, 2):
-        both = [name for name in asked["--text"] if name in asked[one] and name in asked[other]]
+        both = [name for name in asked["text"] if name in asked[one] and name in asked[other]]
         if both:
             raise UserError(
-                f"{one} and {other} both name the column {listing(both)}; pass one of them."
+                f"{ref(one)} and {ref(other)} both name the column {listing(both)}; pass one of "
+                "them."
             )
 
 
@@ -265,8 +271,8 @@ def _choose_table(file, keep, row_numbers, tally, missing):
     if len(out) == table.num_columns:
         words = ", ".join(f"{quoted(name)} ({verdicts[name].why})" for name in out[:8])
         raise UserError(
-            f"{file.path} has no column to learn from: {words}; keep one with --keep COLUMN, or "
-            "add columns of measurements."
+            f"{file.path} has no column to learn from: {words}; keep one with "
+            f"{ref('keep', some=['COLUMN'])}, or add columns of measurements."
         )
     used = without(table, out)
     if not keep.all():
@@ -295,7 +301,7 @@ def _choose_table(file, keep, row_numbers, tally, missing):
     if repeated:
         pairs = ", ".join(f"{quoted(one)} repeats {quoted(other)}" for one, other in repeated[:5])
         more = f" and {len(repeated) - 5} more" if len(repeated) > 5 else ""
-        notes.append(f"duplicate columns: {pairs}{more}; --drop COLUMN drops one")
+        notes.append(f"duplicate columns: {pairs}{more}; {ref('drop', some=['COLUMN'])} drops one")
     return rows, complete, schema, notes, profile
 
 

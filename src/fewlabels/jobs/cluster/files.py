@@ -12,6 +12,7 @@ from ...io.folders import files_of_pattern, parquet_files
 from ...io.memory import InMemory
 from ...io.paths import input_format
 from ...io.tables.read import CUT, cut_into_parts
+from ...options.words import ref
 
 # What files may be, each of which is read by one worker.
 _FORMS = ("parquet", "csv", "tsv", "jsonl")
@@ -37,8 +38,8 @@ def files_of(data):
     for option in ("features", "labels"):
         if getattr(data.reading, option) is not None:
             raise UserError(
-                f"--{option} belongs to a single file, which workers can't share; omit "
-                "--scheduler and --workers."
+                f"{ref(option)} belongs to a single file, which workers can't share; omit "
+                f"{ref('scheduler')} and {ref('workers')}."
             )
     path = data.path
     if glob.has_magic(str(path)) and not path.exists():
@@ -50,14 +51,14 @@ def files_of(data):
         if any("=" in part for file in found for part in file.relative_to(path).parts[:-1]):
             raise UserError(
                 f"Folder names in {path} define columns (key=value), which workers can't read; "
-                "omit --scheduler and --workers."
+                f"omit {ref('scheduler')} and {ref('workers')}."
             )
     files = [replace(data, path=file.resolve()) for file in sorted(found)] or [data]
     others = [str(file) for file in files if input_format(file) not in _FORMS]
     if others:
         raise UserError(
             f"{listing(others, 3)}: a cluster reads .parquet, .csv, .tsv and .jsonl files; omit "
-            "--scheduler and --workers."
+            f"{ref('scheduler')} and {ref('workers')}."
         )
     return files
 
@@ -77,8 +78,8 @@ def cluster_of(scheduler, workers):
     """A client of the cluster at an address, or of one on this computer for the time being."""
     if scheduler is not None and workers is not None:
         raise UserError(
-            "--scheduler uses an existing cluster and --workers starts a local one; pass one of "
-            "them."
+            f"{ref('scheduler')} uses an existing cluster and {ref('workers')} starts a local "
+            "one; pass one of them."
         )
     require("computing on workers", "dask", "distributed")
     from distributed import Client, LocalCluster

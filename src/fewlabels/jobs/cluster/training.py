@@ -16,6 +16,7 @@ from ...io.tables.chunks import iterate_chunks
 from ...io.tables.columns import text
 from ...io.tables.read import iterate_tables
 from ...io.tables.tally import Tally
+from ...options.words import ref
 from ..observer import interruptible
 from ..training.choice import choose_roles
 from ..training.figures import count_answers
@@ -27,13 +28,13 @@ from .files import cluster_of, files_of, parts_of, told_by_workers
 _ROWS = 1 << 16
 
 
-def train_on_cluster(data, request, options, train, *, model, observer):
+def train_on_cluster(data, options, learn, *, model, observer):
     """Learn from files that the workers of a cluster read."""
     from joblib import parallel_config  # which takes its time
 
     files = files_of(data)
     with (
-        cluster_of(request.scheduler, request.workers) as client,
+        cluster_of(options.scheduler, options.workers) as client,
         interruptible("no model was written", model or ""),
         told_by_workers(),
     ):
@@ -42,11 +43,14 @@ def train_on_cluster(data, request, options, train, *, model, observer):
         parts = parts_of(files, client)
         if len(parts) > len(files):
             on += f" in {len(parts)} parts"
-        drawn, values = _drawn(client, parts, request)
-        options = {**options, "spread": partial(parallel_config, "dask", client=client)}
+        drawn, values = _drawn(client, parts, options)
         on += f" on {plural(len(client.nthreads()), 'worker')}"
         training, estimator = from_sample(
-            drawn, files[0].whole, request, options, train, f"the table is {on}", observer=observer
+            learn(drawn.rows(), spread=partial(parallel_config, "dask", client=client)),
+            drawn,
+            files[0].whole,
+            options,
+            f"the table is {on}",
         )
         if estimator is not None:
             told = (
@@ -54,18 +58,18 @@ def train_on_cluster(data, request, options, train, *, model, observer):
                 f"{drawn.size:,} random rows, and the model was trained on all rows"
             )
             training, n_rows, counts = _fitted(
-                client, parts, training, estimator, values, request, model, observer
+                client, parts, training, estimator, values, options, model, observer
             )
             training = told_of(training, drawn.n_rows, told, n_rows, counts)
     training.metadata["training"]["data"] = Path(str(data)).name
     return training
 
 
-def _drawn(client, files, request):
+def _drawn(client, files, options):
     """Rows drawn from all files, and how often each value of the target occurs."""
-    seed = request.parameters.get("random_state")
+    seed = options.parameters.get("random_state")
     seeds = [None if seed is None else [seed, k] for k in range(len(files))]
-    target, mark = request.target, request.unlabeled
+    target, mark = options.target, options.unlabeled
     found = client.map(
         draw, files, seeds, target=target, mark=mark, pure=False, key="fewlabels-draw"
     )
@@ -88,32 +92,32 @@ def draw(file, seed, target, mark):
     return drawn, values
 
 
-def _fitted(client, files, training, estimator, values, request, model, observer):
-    """The training with a model that has learned from all rows, how many, and their counts."""
+def _fitted(client, files, training, estimator, values, options, model, observer):
+    """The training with a machine that has learnt from all rows, how many, and their counts."""
     from dask import delayed
 
     import fewlabels.dask as machines
 
     prepared = training.prepared
     meaning = None
-    if request.target is not None:  # roles follow from values, the most frequent first
+    if options.target is not None:  # roles follow from values, the most frequent first
         distinct = np.array([value for value, _ in values.most_common()], dtype=object)
         file = replace(prepared.file, values=distinct)
-        roles = choose_roles(file, prepared.choice.machine, request.normal, request.positive)
+        roles = choose_roles(file, prepared.choice.machine, options)
         meaning = pd.DataFrame({"keep": roles.keep}, index=distinct)
         meaning["y"] = 0 if roles.y is None else roles.y
     with_labels = meaning is not None and roles.y is not None
     encode = delayed(encoded, nout=2, pure=False)
     schema, encoder = delayed(prepared.schema), delayed(prepared.encoder)
     parts = [
-        encode(file, schema, encoder, request.target, request.missing, meaning) for file in files
+        encode(file, schema, encoder, options.target, options.missing, meaning) for file in files
     ]
     kind = getattr(machines, f"Dask{type(estimator).__name__}")
     machine = kind(**estimator.get_params(deep=False), client=client)
     observer.step("training on all rows on the cluster")
     fitted = fit_machine(
         machine, [X for X, _ in parts], [y for _, y in parts] if with_labels else None,
-        given=request.parameters, model=model, search=Search(0.0), observer=observer,
+        given=options.parameters, model=model, search=Search(0.0), observer=observer,
     )  # fmt: skip
     counts = None
     if with_labels:
@@ -137,7 +141,7 @@ def encoded(file, schema, encoder, target, missing, meaning):
 
     ``meaning`` has ``keep`` and ``y`` of every value of the target; None without one.
     """
-    tally = Tally(file, missing == "skip", "--missing skip")
+    tally = Tally(file, missing == "skip", ref("missing", "skip"))
     rows, labels = [], []
     with contextlib.closing(iterate_chunks(file, schema, tally, target=target)) as chunks:
         for chunk in chunks:

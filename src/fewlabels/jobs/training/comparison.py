@@ -6,15 +6,16 @@ import numpy as np
 
 from ...io.errors import UserError, quoted
 from ...io.tables.training import rows_for
-from ..wording import as_options, listening
+from ...options.words import ref, template
+from ..observer import listening
 
 
 def too_short(seconds, of_a_fit):
     """A note on a comparison that there is no time for."""
     return (
         f"not compared with other methods: a fit takes about {of_a_fit:.2g} s, and {seconds:.2g} "
-        "s of the time budget are left; raise --time-budget, or pass --baselines to compare "
-        "anyway"
+        f"s of the time budget are left; raise {ref('time_budget')}, or pass "
+        f"{ref('baselines', True)} to compare anyway"
     )
 
 
@@ -35,7 +36,7 @@ def compare(estimator, X, y, *, others, classes, seconds, seed, observer):
                 time_budget=seconds, random_state=seed, progress=bar,
             )  # fmt: skip
     except ValueError as error:
-        return None, [f"not compared with other methods: {as_options(str(error)).rstrip('.')}"]
+        return None, [f"not compared with other methods: {template(error).rstrip('.')}"]
     except KeyboardInterrupt:
         return None, ["not compared with other methods, because of Ctrl-C"]
     return comparison, messages
@@ -74,7 +75,9 @@ def encoded_rows_of_others(file, roles, encoder, schema):
     try:
         return encoder.transform(rows_for(file, schema, others)[0]), []
     except UserError as error:
-        return None, [f"rows of other classes not used for the comparison: {str(error)[:-1]}"]
+        return None, [
+            f"rows of other classes not used for the comparison: {template(error).rstrip('.')}"
+        ]
 
 
 def are_ranked(prepared):

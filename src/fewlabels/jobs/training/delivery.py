@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from ...io.errors import UserError
-from ...io.models.machines import MACHINES, machine_class
-from ..settings import option
-from .choice import Choice
+from ...options.words import ref, template
+from ...tasks.machines import MACHINES, machine_class, machines_with, task_of
+from ..tasks.values import Choice
 from .fitting import Fitted, fit_machine
 from .parameters import machine_parameters, with_target_fpr
 from .search import Search
@@ -14,8 +14,6 @@ from .search import Search
 _OF_EVERY_METHOD = {
     "n_jobs", "random_state", "prior", "target_fpr", "tol", "max_iter", "max_time", "cache_size",
 }  # fmt: skip
-# The situation that a parameter of a method is for.
-_TAKEN = {"prior": "positive", "target_fpr": "normal"}
 
 
 class Delivered(NamedTuple):
@@ -31,22 +29,22 @@ class Delivered(NamedTuple):
     facts: dict
 
 
-def why_kept(request, machine, switch):
-    """Why the model is delivered in any case, in words; empty where a better one may be.
+def why_kept(options, machine, switch):
+    """Why the machine is delivered in any case, in words; empty where a better one may be.
 
     ``switch``: whether other models than ours can be delivered at all.
     """
-    if request.machine is not None:
-        return f"{machine} is kept because of --machine"
-    fixed = [name for name, value in request.parameters.items()
+    if options.machine is not None:
+        return f"{machine} is kept because of {ref('machine')}"
+    fixed = [name for name, value in options.parameters.items()
              if value is not None and name not in _OF_EVERY_METHOD]  # fmt: skip
-    if request.parameters.get("target_fpr") == "none":
+    if options.parameters.get("target_fpr") == "none":
         fixed.append("target_fpr")
     if fixed:
-        given = " and ".join(option(name) for name in fixed)
+        given = " and ".join(ref(name) for name in fixed)
         return f"{machine} is kept because of {given}"
-    if request.rows:
-        return f"{machine} is kept because of --rows"
+    if options.rows:
+        return f"{machine} is kept because of {ref('rows', True)}"
     return "" if switch else f"{machine} is kept because it was trained on all rows of the file"
 
 
@@ -54,13 +52,13 @@ def instead_of(kept, method):
     """How to have a method although the model was ``kept``."""
     title = MACHINES[method.machine].title
     settings = "".join(
-        f" {option(name)} {value}" for name, value in method.settings.items() if name != "gamma"
+        f" {ref(name, value)}" for name, value in method.settings.items() if name != "gamma"
     )
     updates = "" if MACHINES[method.machine].keeps_rows else "; it can't be updated"
-    return f"--machine {method.machine}{settings} fits {title}{updates} ({kept})"
+    return f"{ref('machine', method.machine)}{settings} fits {title}{updates} ({kept})"
 
 
-def deliver(method, training, request, *, seconds, observer):
+def deliver(method, training, options, *, seconds, observer):
     """The method, fitted to all rows, as ``Delivered``; else None and why it was not, in words."""
     prepared, name, comparison = training.prepared, method.machine, training.comparison
     title = MACHINES[name].title
@@ -69,15 +67,15 @@ def deliver(method, training, request, *, seconds, observer):
     if expected > seconds:
         return None, (
             f"{better} fitting it takes about {expected:.2g} s, and {seconds:.2g} s of the time "
-            f"budget are left; raise --time-budget, or pass --machine {name}"
+            f"budget are left; raise {ref('time_budget')}, or pass {ref('machine', name)}"
         )
     facts, why = _facts(method, comparison, prepared.choice.machine)
     choice = Choice(name, why)
-    given = {k: v for k, v in request.parameters.items() if k in ("n_jobs", "random_state")}
+    given = {k: v for k, v in options.parameters.items() if k in ("n_jobs", "random_state")}
     given |= {
         k: v
-        for k, v in request.parameters.items()
-        if k in ("prior", "target_fpr") and MACHINES[name].learns_from == _TAKEN[k]
+        for k, v in options.parameters.items()
+        if k in ("prior", "target_fpr") and name in machines_with(k)
     }
     observer.step(f"fitting {title}, which is clearly better")
     try:
@@ -90,9 +88,9 @@ def deliver(method, training, request, *, seconds, observer):
             observer=observer,
         )  # fmt: skip
     except UserError as error:
-        return None, f"{better} could not be fitted: {str(error).rstrip('.')}"
+        return None, f"{better} could not be fitted: {template(error).rstrip('.')}"
     except KeyboardInterrupt:
-        return None, f"{better} Ctrl-C ended its fit; pass --machine {name} to use it"
+        return None, f"{better} Ctrl-C ended its fit; pass {ref('machine', name)} to use it"
     fitted.messages.extend(notes)
     return Delivered(fitted, choice, settings, search, facts), ""
 
@@ -111,19 +109,19 @@ def _facts(method, comparison, machine):
     beside = comparison.led_by(method)
     line = beside.differences.set_index("name").loc[ours]
     score = float(comparison.table.set_index("name").loc[method.name, "score"])
-    what, shown = "ROC AUC", "{:.3f}".format
-    if MACHINES[machine].learns_from == "classes":
-        what, shown = "accuracy", lambda value: f"{100.0 * value:.1f} %"
+    task = task_of(machine)
     of_other = score - float(line["difference"])
     than = "clearly better than" if line["clear"] else "higher than"
     why = (
-        f"its held-out {what} is {than} {machine}'s ({shown(score)} vs "
-        f"{shown(of_other)}, 95 % CI of the difference {shown(float(line['low']))} to "
-        f"{shown(float(line['high']))})"
+        f"its held-out {task.score} is {than} {machine}'s ({task.shown(score)} vs "
+        f"{task.shown(of_other)}, 95 % CI of the difference {task.shown(float(line['low']))} to "
+        f"{task.shown(float(line['high']))})"
     )
     sentence = f"{MACHINES[method.machine].title}, because {why}"
     if MACHINES[machine].keeps_rows:
-        sentence += f"; it can't be updated, and --rows keeps the {machine}, which can"
+        sentence += (
+            f"; it can't be updated, and {ref('rows', True)} keeps the {machine}, which can"
+        )
     facts = {
         "machine": method.machine, "instead_of": machine, "measure": comparison.measure,
         "score": score, "score_of_other": of_other, "low": float(line["low"]),

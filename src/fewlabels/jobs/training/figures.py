@@ -1,16 +1,60 @@
-"""What came out of a fit: figures for the model file."""
-
-import math
+"""What came out of a fit: figures and facts for the model file."""
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from ...io.models.machines import MACHINES, no_signal
+from ...io.models.contents import no_signal
+from ...io.models.files import describe
+from ...options.words import rendered
+from ...tasks.machines import task_of
+from ..tasks import steps_of
+from ..tasks.values import finite
+from .search import odd_rows, tuning_facts, why_settings
+from .testing import tests_facts
+from .texts import text_facts
 
-# Level of the interval that PUSVM gives with an estimated prior.
-PRIOR_CONFIDENCE = 0.9
 
-# Rows of training whose side is counted for the summary.
-_COUNTED_ROWS = 20_000
+def described(prepared, fitted, options, observer, tests):
+    """What the model file says of a machine that has learnt."""
+    machine, estimator = prepared.choice.machine, fitted.estimator
+    facts, X = prepared.roles.facts, prepared.X
+    names = facts.get("classes")
+    why = why_settings(machine, estimator, fitted.tuning, prepared.search, names)
+    notes = prepared.notes + fitted.messages
+    if tests is not None and (tests.silences or tests.contradiction):
+        notes = [note for note in notes if not note.startswith("the class prior is ")]
+    training = {
+        "data": prepared.file.name,
+        "machine": machine,
+        "choice": prepared.choice.why,
+        "settings": why,
+        "rows_read": prepared.file.n_rows,
+        "rows": X.shape[0],
+        "features": X.shape[1],
+        "rows_held": prepared.keeps_rows,
+        "odd_rows": odd_rows(machine, estimator, options.clean),
+        **options.recorded,
+        **facts,
+        **figures_of(machine, estimator, X, count_labels(facts, prepared.found.y)),
+        **({"converged": False} if fitted.stopped else {}),
+        "profile": [{**vars(column)} for column in prepared.found.profile],
+        "texts": text_facts(
+            prepared.encoder, prepared.schema, prepared.weighing, options.text_weight
+        ),
+        "tuning": tuning_facts(fitted.tuning),
+        **tests_facts(tests, estimator, facts),
+        "baselines": None,
+        "delivered": None,
+        "seconds": fitted.seconds,
+        "notes": notes,
+    }
+    parameters = {
+        name: str(value) if isinstance(value, BaseEstimator) else value
+        for name, value in sorted(estimator.get_params().items())
+        if value is None or isinstance(value, str | int | float | bool | BaseEstimator)
+    }
+    training = rendered(silenced(training), observer.words)
+    return describe(machine, parameters, prepared.schema, training)
 
 
 def figures_of(machine, estimator, X, labeled, counted=None):
@@ -20,7 +64,7 @@ def figures_of(machine, estimator, X, labeled, counted=None):
     """
     history = getattr(estimator, "history_", [])
     support = getattr(estimator, "support_", None)
-    special = _OF_KIND[MACHINES[machine].learns_from](estimator, X, labeled, counted)
+    special = steps_of(machine).figures(estimator, X, labeled, counted)
     violation = history[-1].get("violation") if history else None
     return {
         "support_vectors": None if support is None else len(support),
@@ -61,74 +105,7 @@ def count_answers(predicted, y, machine):
     ``predicted`` are the classes that the model gives, as numbers.
     """
     predicted, y = np.asarray(predicted).astype(np.intp), np.asarray(y).astype(np.intp)
-    labeled = y > (0 if MACHINES[machine].learns_from == "positive" else -1)
+    labeled = task_of(machine).is_known(y)
     found = np.where(labeled, y, predicted)
     n = int(max(found.max(initial=1), 1)) + 1
     return np.bincount(y[labeled], minlength=n), np.bincount(found, minlength=n)
-
-
-def _transduced(estimator):
-    return [int((estimator.transduction_ == name).sum()) for name in estimator.classes_]
-
-
-def _of_normal(estimator, X, labeled, counted):
-    step = -(-X.shape[0] // _COUNTED_ROWS)
-    decision = estimator.decision_function(X[::step])
-    target_fpr = estimator.target_fpr
-    calibrated = {}
-    if target_fpr is not None:
-        calibrated = {"calibration_rows": len(estimator.calibration_scores_)}
-    return {
-        "target_fpr": target_fpr,
-        **calibrated,
-        "radius": finite(getattr(estimator, "radius_", None)),
-        "rows_outside": int(np.count_nonzero(decision < 0)),
-        "rows_counted": len(decision),
-    }
-
-
-def _of_positive(estimator, X, labeled, counted):
-    (n_labeled,) = labeled.values()
-    interval = estimator.prior_interval_
-    # The transduction gives labelled rows their own labels.
-    others, found = counted or _transduced(estimator)
-    return {
-        "rows_labeled": n_labeled,
-        "rows_unlabeled": others + found - n_labeled,
-        "unlabeled_predicted_positive": found - n_labeled,
-        "prior": finite(estimator.prior_),
-        "prior_estimated": interval is not None,
-        "prior_low": None if interval is None else finite(interval[0]),
-        "prior_high": None if interval is None else finite(interval[1]),
-        "prior_confidence": None if interval is None else PRIOR_CONFIDENCE,
-        "lam": finite(getattr(estimator, "lam_", None)),
-        "support_vectors_unlabeled": int(getattr(estimator, "n_support_", [0])[0]),
-    }
-
-
-def _of_classes(estimator, X, labeled, counted):
-    due = getattr(estimator, "consolidation_due_", None)
-    counted = counted or _transduced(estimator)
-    found = {
-        name: count - n_labeled
-        for count, (name, n_labeled) in zip(counted, labeled.items(), strict=True)
-    }
-    return {
-        "rows_labeled": labeled,
-        "rows_unlabeled": sum(found.values()),
-        "unlabeled_predicted": found,
-        "steps": getattr(estimator, "n_steps_", None),
-        "flips": getattr(estimator, "n_flips_", None),
-        "consolidation_due": None if due is None else bool(due),
-    }
-
-
-_OF_KIND = {"normal": _of_normal, "positive": _of_positive, "classes": _of_classes}
-
-
-def finite(value):
-    """Turn a NumPy number into a plain one; None for what JSON cannot say."""
-    if value is None:
-        return None
-    value = float(value)
-    return value if math.isfinite(value) else None

@@ -10,8 +10,8 @@ import numpy as np
 from ..._deadline import Deadline
 from ...estimators import SVDDEnsemble
 from ...io.errors import UserError, plural
-from ..observer import interruptible
-from ..wording import as_options, listening
+from ...options.words import ref, template
+from ..observer import interruptible, listening
 from .search import CHOSEN
 
 
@@ -39,7 +39,7 @@ def fit_machine(estimator, X, y, *, given, model, search, observer, end=None):
     try:
         with contextlib.ExitStack() as stack:
             if model is not None:
-                hint = " (--max-time SECONDS stops a fit and keeps its result.)"
+                hint = f" ({ref('max_time', some='SECONDS')} stops a fit and keeps its result.)"
                 stack.enter_context(interruptible("no model was written", model, hint))
             messages = stack.enter_context(listening({*CHOSEN, "target_fpr"} - set(given)))
             if search.seconds:
@@ -48,18 +48,18 @@ def fit_machine(estimator, X, y, *, given, model, search, observer, end=None):
                 tuning, seconds = None, _fit(estimator, X, y, observer)
     except ValueError as error:
         # The estimators' messages are sentences for users.
-        raise UserError(as_options(str(error))) from error
+        raise UserError(error) from error
     except MemoryError as error:
         raise UserError(
             "There is not enough memory to fit this model; use fewer rows or a smaller "
-            "--cache-size."
+            f"{ref('cache_size')}."
         ) from error
     if np.isneginf(getattr(estimator, "offset_", 0.0)) and not _is_told_so(estimator, given):
         rows = plural(len(estimator.conformal_.scores), "different row")
         raise UserError(
-            f"--target-fpr {estimator.target_fpr:g} is too small for {rows} of calibration data, "
-            "because no row would be flagged; pass a larger rate, or --machine svdd --target-fpr "
-            "none for the uncalibrated threshold."
+            f"{ref('target_fpr', estimator.target_fpr)} is too small for {rows} of calibration "
+            "data, because no row would be flagged; pass a larger rate, or "
+            f"{ref('machine', 'svdd')} {ref('target_fpr')} none for the uncalibrated threshold."
         )
     if tuning is not None and tuning.stopped == "Ctrl-C":
         messages.append("Ctrl-C ended the search; using the best settings so far")
@@ -107,7 +107,7 @@ def _calibrate(estimator, X, observer, end):
                 messages.extend(f"the time budget was too short: {told}" for told in cut)
             estimator.predict_proba(X[:1])
     except ValueError as error:
-        return [f"the model gives no probabilities: {as_options(str(error)).rstrip('.')}"]
+        return [f"the model gives no probabilities: {template(error).rstrip('.')}"]
     except KeyboardInterrupt:
         return ["the model gives no probabilities, because Ctrl-C ended the calibration"]
     return messages

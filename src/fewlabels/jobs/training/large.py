@@ -16,7 +16,6 @@ from ...io.arrays import ArrayData, memory_of, release, taken
 from ...io.folders import parquet_files
 from ...io.limits import free_memory, size_of, writing
 from ...io.memory import InMemory
-from ...io.models.machines import MACHINES, machine_class
 from ...io.paths import TABLES, input_format, is_compressed
 from ...io.scratch import temporary_folder
 from ...io.stored import ArrayWriter, SparseWriter, mapped_arrays
@@ -25,6 +24,9 @@ from ...io.tables.columns import text
 from ...io.tables.read import iterate_tables
 from ...io.tables.tally import Tally
 from ...io.tables.target import target_text
+from ...options.words import ref
+from ...tasks.machines import machine_class, task_of
+from ...tasks.one_class import ONE_CLASS
 from ...training.elsewhere.files import heard_by
 from ...training.elsewhere.place import sampled
 from ..observer import interruptible
@@ -50,13 +52,13 @@ _LOST = 1e-6
 _FROM_ALL = ("svdd", "one-class", "pusvm", "s3vm")
 
 
-def does_not_fit(data, request):
-    """Whether rows take more memory than they may: ``request.memory``, or half of the free."""
-    beside = any(request.reading.get(name) is not None for name in ("labels", "features"))
+def does_not_fit(data, options):
+    """Whether rows take more memory than they may: ``options.memory``, or half of the free."""
+    beside = any(options.reading.get(name) is not None for name in ("labels", "features"))
     form = input_format(data)
     if beside or (form in TABLES and form not in _MOST):
         return False
-    allowed = 0.5 * free_memory() if request.memory is None else size_of(request.memory)
+    allowed = 0.5 * free_memory() if options.memory is None else size_of(options.memory)
     if form not in TABLES:
         return memory_of(data, form) > allowed
     path = data.path
@@ -169,30 +171,28 @@ class Labels:
         known = [self.values.setdefault(value, len(self.values)) for value in found]
         self._where.append(np.array(known, np.int32)[codes])
 
-    def roles(self, prepared, request):
-        """Which rows are learned from, and their labels, None where the model takes none."""
-        roles = roles_of(prepared, request, list(self.values))
+    def roles(self, prepared, options):
+        """Which rows are learnt from, and their labels, None where the machine takes none."""
+        roles = roles_of(prepared, options, list(self.values))
         where = np.concatenate(self._where)
         return roles.keep[where], None if roles.y is None else roles.y[where]
 
 
-def roles_of(prepared, request, values):
+def roles_of(prepared, options, values):
     """The roles of rows that have these values of the target."""
     file = replace(prepared.file, values=np.array(values, dtype=object))
-    return choose_roles(file, prepared.choice.machine, request.normal, request.positive)
+    return choose_roles(file, prepared.choice.machine, options)
 
 
-def train_large(data, request, options, train, *, model, observer):
-    """Learn from rows in pieces: ``train`` from a sample, then the model from all rows."""
+def train_large(data, options, learn, *, model, observer):
+    """Learn from rows in pieces: ``learn`` from a sample, then the machine from all rows."""
     form = input_format(data)
     what = "table does" if form in TABLES else "rows do"
     why = f"the {what} not fit in memory"
     with temporary_folder() as place:
         with interruptible("no model was written", model or ""):
-            source, drawn = _drawn(data, form, request, place, why, observer)
-        training, estimator = from_sample(
-            drawn, data, request, options, train, why, observer=observer
-        )
+            source, drawn = _drawn(data, form, options, place, why, observer)
+        training, estimator = from_sample(learn(drawn.rows()), drawn, data, options, why)
         if estimator is None:
             return training
         training, estimator, cost = _affordable(training, estimator, drawn.n_rows, observer)
@@ -201,11 +201,11 @@ def train_large(data, request, options, train, *, model, observer):
             "the model was trained on all rows, on disk"
         )
         with interruptible("no model was written", model or ""):
-            X, y = _encoded(training, source, drawn.n_rows, request, place, observer)
+            X, y = _encoded(training, source, drawn.n_rows, options, place, observer)
             observer.step(f"training on all rows, on disk{cost}")
             with heard_by(observer.passes):
                 fitted = fit_machine(
-                    estimator, X, y, given=request.parameters, model=model, search=Search(0.0),
+                    estimator, X, y, given=options.parameters, model=model, search=Search(0.0),
                     observer=observer,
                 )  # fmt: skip
             training = replace(training, fitted=fitted._replace(tuning=training.fitted.tuning))
@@ -223,7 +223,7 @@ def _affordable(training, estimator, n_rows, observer):
     these end in time and the others do not.
     """
     prepared = training.prepared
-    if MACHINES[prepared.choice.machine].learns_from != "normal":
+    if task_of(prepared.choice.machine) is not ONE_CLASS:
         return training, estimator, ""
     observer.step("estimating the cost of a fit to all rows")
     cost = expected_cost(estimator, prepared.X, n_rows)
@@ -246,11 +246,11 @@ def _affordable(training, estimator, n_rows, observer):
     return training, estimator, words
 
 
-def _drawn(data, form, request, place, why, observer):
+def _drawn(data, form, options, place, why, observer):
     """What is read in pieces, and rows drawn from it."""
-    seed = request.parameters.get("random_state")
+    seed = options.parameters.get("random_state")
     if form in TABLES:
-        drawn = Drawn(request.target, request.unlabeled, seed)
+        drawn = Drawn(options.target, options.unlabeled, seed)
         observer.step(f"drawing a sample of the rows, because {why}")
         with contextlib.closing(iterate_tables(data, form, _ROWS)) as pieces:
             for table, _, share in pieces:
@@ -260,7 +260,7 @@ def _drawn(data, form, request, place, why, observer):
     observer.step(f"drawing a sample of the rows, because {why}")
     arrays = mapped_arrays(data, form, place)
     return InMemory("matrix", arrays), DrawnFromArrays(
-        arrays, request.target, request.unlabeled, seed
+        arrays, options.target, options.unlabeled, seed
     )
 
 
@@ -276,14 +276,13 @@ def _counted(estimator, X, y, machine):
     return total
 
 
-def from_sample(drawn, data, request, options, train, why, *, observer):
-    """A training from rows that were drawn, and its model to be fitted to all rows.
+def from_sample(training, drawn, data, options, why):
+    """The training from rows that were drawn, and its machine to be fitted to all rows.
 
     None in place of the model where it learns from a sample only; the training says so then, and
     ``why`` a sample was drawn.
     """
-    training = train(drawn.rows(), observer=observer, **options)
-    header = request.reading.get("header") is not False
+    header = options.reading.get("header") is not False
     schema = replace(training.prepared.schema, header=header)
     file = replace(training.prepared.file, path=data)
     training = replace(training, prepared=replace(training.prepared, file=file, schema=schema))
@@ -295,17 +294,17 @@ def from_sample(drawn, data, request, options, train, why, *, observer):
         return training, estimator
     told = (
         f"{why}: {machine} was trained on {drawn.size} random rows of {drawn.n_rows} ({missing}; "
-        "--machine svdd, one-class or pusvm train on all rows)"
+        f"{ref('machine', 'svdd')}, one-class or pusvm train on all rows)"
     )
     return told_of(training, drawn.n_rows, told), None
 
 
-def _encoded(training, source, n_rows, request, place, observer):
+def _encoded(training, source, n_rows, options, place, observer):
     """All rows to learn from in a file, encoded, and their labels."""
     prepared, labels = training.prepared, Labels()
-    tally = Tally(prepared.file.path, request.missing == "skip", "--missing skip")
+    tally = Tally(prepared.file.path, options.missing == "skip", ref("missing", "skip"))
     observer.step("encoding all rows into a temporary file")
-    done, target, sample = 0, request.target, prepared.X
+    done, target, sample = 0, options.target, prepared.X
     is_sparse = sp.issparse(sample)  # as rows to predict will be
     dtype, width = _dtype(sample), sample.shape[1]
     per_row = 8 + 8 * sample.nnz / sample.shape[0] if is_sparse else dtype.itemsize * width
@@ -327,7 +326,7 @@ def _encoded(training, source, n_rows, request, place, observer):
     if target is None:
         return X, None
     # Roles of all rows, by their labels.
-    keep, y = labels.roles(prepared, request)
+    keep, y = labels.roles(prepared, options)
     if keep.all():
         return X, y
     with writing(place), _writer(place / "kept", width, dtype, is_sparse) as kept:

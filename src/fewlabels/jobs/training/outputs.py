@@ -5,13 +5,14 @@ from pathlib import Path
 from ...io.errors import Interrupted, UserError
 from ...io.models.files import is_model
 from ...io.paths import check_output
-from ..wording import listening
+from ...options.words import ref
+from ..observer import listening
 
 
 def write_report_of(path, model, **parts):
     """Write the report of a model that is saved already, and return messages for the user.
 
-    The parts are the arguments of :func:`fewlabels.report.collect`. The error rates that the
+    The parts are the arguments of :func:`fewlabels.report.collect`; the error rates that the
     report estimates are added to the metadata, under "expected".
     """
     from ...report import collect, write_report
@@ -44,8 +45,8 @@ def check_model_output(model, force, inputs):
     check_output(model, inputs=inputs)
     if Path(model).exists() and not (force or is_model(model)):
         raise UserError(
-            f"{model} exists and is not a fewlabels model; choose another name, or pass --force "
-            "to replace it."
+            f"{model} exists and is not a fewlabels model; choose another name, or pass "
+            f"{ref('force', True)} to replace it."
         )
 
 
@@ -56,6 +57,6 @@ def check_report_output(path, force, inputs):
     check_output(path, inputs=inputs)
     if Path(path).exists() and not (force or is_report(path)):
         raise UserError(
-            f"{path} exists and is not a fewlabels report; pass another file as --report, "
-            "--no-report, or --force to replace it."
+            f"{path} exists and is not a fewlabels report; pass another file as {ref('report')}, "
+            f"{ref('no_report', True)}, or {ref('force', True)} to replace it."
         )

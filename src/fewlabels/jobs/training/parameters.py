@@ -1,26 +1,18 @@
 """What a training is requested, and the parameters of its model."""
 
 import dataclasses
-import difflib
 import math
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from ...gram import row_keys
 from ...io.answers.file import read_answers
-from ...io.errors import UserError, quoted
-from ...io.models.machines import MACHINES
-from ...io.sources import Reading
-from ..settings import (
-    DEFAULT_BUDGET,
-    ONE_CLASS_NU,
-    SETTINGS,
-    TARGET_FPR,
-    check_ranges,
-    option,
-)  # fmt: skip
+from ...io.errors import UserError
+from ...options.fit import ONE_CLASS_NU, TARGET_FPR, FitOptions
+from ...options.given import refuse_unknown
+from ...options.words import ref
+from ...tasks.machines import MACHINES, machines_with, task_of
+from ...tasks.one_class import ONE_CLASS
 from .choice import check_options
 
 # Curves from scores to probabilities, by machine: the better one on real sets.
@@ -30,85 +22,30 @@ PROBABILITY = {"pusvm": "isotonic", "s3vm": "sigmoid"}
 _AT_FIRST = 1000
 
 
-@dataclass(frozen=True)
-class Request:
-    """Options of a training, which :func:`fewlabels.fit_table` explains, and their defaults."""
+def options_of(given):
+    """The options that were given by name, as far as they don't contradict each other.
 
-    target: str | None = None
-    normal: str | None = None
-    positive: str | None = None
-    unlabeled: str | None = None
-    machine: str | None = None
-    drop: tuple[str, ...] = ()
-    categorical: tuple[str, ...] = ()
-    keep: tuple[str, ...] = ()
-    text: tuple[str, ...] = ()
-    text_weight: float | None = None
-    dates: tuple[str, ...] = ()
-    missing: str = "impute"
-    scale: bool | str = "auto"
-    clean: bool | None = None
-    time_budget: float = DEFAULT_BUDGET
-    baselines: bool | None = None
-    rows: bool | None = None
-    merge_case: bool | None = None
-    memory: str | None = None
-    scheduler: str | None = None
-    workers: int | None = None
-    reading: dict[str, Any] = field(default_factory=dict)
-    parameters: dict[str, Any] = field(default_factory=dict)
-
-
-def request_of(options):
-    """The request that options by name make; what is no option is a parameter of the model.
-
-    What contradicts itself or is out of range is refused, before anything is read.
+    This is checked before anything is read.
     """
-    given = {name: value for name, value in options.items() if value is not None}
-    for name in {"target", "normal", "positive", "unlabeled"} & given.keys():
-        given[name] = str(given[name])
-    for name in {"drop", "categorical", "keep", "text", "dates"} & given.keys():
-        given[name] = names_of(given[name])
-    names = {field.name for field in dataclasses.fields(Request)} - {"parameters"}
-    asked = {name: given.pop(name) for name in names & given.keys()}
-    asked["reading"] = {name: given.pop(name) for name in Reading._fields if name in given}
-    _check_names(given)
-    asked = _of_label_file(asked)
-    request = Request(**asked, parameters=given)
-    check_ranges({**given, "time_budget": request.time_budget, "text_weight": request.text_weight})
+    refuse_unknown(FitOptions, given)
+    options = _of_label_file(FitOptions(**given))
     check_options(
-        request.machine, request.target, request.normal, request.positive, request.unlabeled
+        options.machine, options.target, options.normal, options.positive, options.unlabeled
     )
-    return request
+    return options
 
 
-def _of_label_file(asked):
+def _of_label_file(options):
     """The same, the target being that of a file of labels, if there is one."""
-    labels = asked["reading"].get("labels")
-    if labels is None:
-        return asked
-    target = read_answers(labels).about["target"]
-    if asked.setdefault("target", target) != target:
+    if options.labels is None:
+        return options
+    target = read_answers(options.labels).about["target"]
+    if options.target not in (None, target):
         raise UserError(
-            f"{labels} holds labels of the column '{target}', not of '{asked['target']}'; omit "
-            "--target."
+            f"{options.labels} holds labels of the column '{target}', not of '{options.target}'; "
+            f"omit {ref('target')}."
         )
-    return asked
-
-
-def names_of(names):
-    """Names of columns, given one or several."""
-    return (names,) if isinstance(names, str) else tuple(str(one) for one in names)
-
-
-def _check_names(given):
-    """Refuse parameters that no model has."""
-    known = list(SETTINGS)
-    for name in given:
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"is {quoted(close[0])} meant?" if close else f"there are {', '.join(known)}."
-            raise UserError(f"Unknown option {quoted(name)}; {hint}")
+    return dataclasses.replace(options, target=target)
 
 
 def machine_parameters(choice, given):
@@ -116,16 +53,17 @@ def machine_parameters(choice, given):
     parameters = {name: value for name, value in given.items() if value is not None}
     notes = []
     for name in parameters:
-        machines = SETTINGS[name].machines if name in SETTINGS else ()
-        if machines and choice.machine not in machines:
+        if choice.machine not in (machines := machines_with(name)):
             raise UserError(
-                f"{option(name)} needs --machine {' or '.join(machines)}, but the model is "
-                f"{choice.machine} ({choice.why}); omit the option or pass another --machine."
+                f"{ref(name)} needs {ref('machine', tuple(machines))}, but the model is "
+                f"{choice.machine} ({choice.why}); omit the option or pass another "
+                f"{ref('machine')}."
             )
-    if parameters.get("kernel") == "trees" and MACHINES[choice.machine].learns_from == "normal":
+    if parameters.get("kernel") == "trees" and task_of(choice.machine) is ONE_CLASS:
         raise UserError(
-            "--kernel trees needs --machine pusvm, pu-ensemble or s3vm, but the model is "
-            f"{choice.machine} ({choice.why}); omit the option or pass another kernel."
+            f"{ref('kernel', 'trees')} needs {ref('machine', 'pusvm')}, pu-ensemble or s3vm, but "
+            f"the model is {choice.machine} ({choice.why}); omit the option or pass another "
+            "kernel."
         )
     if MACHINES[choice.machine].is_baseline:
         parameters["method"] = choice.machine
@@ -135,11 +73,16 @@ def machine_parameters(choice, given):
         parameters.setdefault("nu", ONE_CLASS_NU)
     elif "nu" in parameters:
         if "C" in parameters:
-            raise UserError("--nu and --C set the same cost in two ways; pass one of them.")
+            raise UserError(
+                f"{ref('nu')} and {ref('C')} set the same cost in two ways; pass one of them."
+            )
         if parameters.setdefault("slack", "linear") != "linear":
-            raise UserError("--nu needs --slack linear; with --slack squared pass --C.")
+            raise UserError(
+                f"{ref('nu')} needs {ref('slack', 'linear')}; with {ref('slack', 'squared')} pass "
+                f"{ref('C')}."
+            )
         if given.get("slack") is None:
-            notes.append("--nu was given, so slack is linear")
+            notes.append(f"{ref('nu')} was given, so slack is linear")
     return parameters, notes
 
 
@@ -160,15 +103,15 @@ def with_target_fpr(machine, parameters, n_rows, searched=False, n_different=Non
     and where there are too few rows to say what is rare, of which ``n_different`` differ. "none"
     means the model's own threshold. Gives notes too.
     """
-    if MACHINES[machine].learns_from != "normal":
+    if task_of(machine) is not ONE_CLASS:
         return parameters, []
     parameters, notes = dict(parameters), []
     asked = parameters.pop("target_fpr", None)
     has_own = not (machine == "svdd-ensemble" or MACHINES[machine].is_baseline)
     if asked == "none" and not has_own:
         raise UserError(
-            f"--target-fpr none needs a model with its own threshold, and {machine} has none; "
-            "pass a rate, or --machine svdd."
+            f"{ref('target_fpr', 'none')} needs a model with its own threshold, and {machine} has "
+            f"none; pass a rate, or {ref('machine', 'svdd')}."
         )
     if asked is None and "nu" in parameters:
         return parameters, []
@@ -179,20 +122,20 @@ def with_target_fpr(machine, parameters, n_rows, searched=False, n_different=Non
         if MACHINES[machine].is_baseline:
             raise UserError(
                 f"{n_rows} rows are too few to calibrate a false alarm rate of "
-                f"{100 * TARGET_FPR:g} %, which {machine} needs; pass --target-fpr RATE, more "
-                "rows, or --machine svdd."
+                f"{100 * TARGET_FPR:g} %, which {machine} needs; pass "
+                f"{ref('target_fpr', some='RATE')}, more rows, or {ref('machine', 'svdd')}."
             )
         if not searched and has_own:  # a search sets a rate itself
             notes.append(
                 f"{counted} {rows} are too few to calibrate a false alarm rate of "
-                f"{100 * TARGET_FPR:g} %, so the threshold is uncalibrated; --target-fpr RATE "
-                "sets another rate"
+                f"{100 * TARGET_FPR:g} %, so the threshold is uncalibrated; "
+                f"{ref('target_fpr', some='RATE')} sets another rate"
             )
     elif asked != "none":
         fewest = 0 if asked is None else math.ceil(min(1e18, (1.0 - 1e-12) / asked)) - 1
         if n_rows < fewest:
             raise UserError(
-                f"--target-fpr {asked:g} needs at least {fewest} training rows, and there are "
+                f"{ref('target_fpr', asked)} needs at least {fewest} training rows, and there are "
                 f"{n_rows}; pass a larger rate, or none for the uncalibrated threshold."
             )
         parameters["target_fpr"] = TARGET_FPR if asked is None else asked

@@ -5,8 +5,11 @@ from typing import NamedTuple
 from sklearn.base import BaseEstimator
 
 from ...io.errors import UserError
-from ...io.models.machines import MACHINES
-from ..settings import option
+from ...options.words import ref
+from ...tasks.machines import MACHINES, task_of
+from ...tasks.one_class import ONE_CLASS
+from ..tasks import steps_of
+from ..tasks.one_class import of_every_bag
 
 # What a search would choose, and what is shown of the settings, in this order.
 CHOSEN = ("kernel", "gamma", "C", "C_star", "nu", "lam", "trim")
@@ -30,37 +33,38 @@ class Search(NamedTuple):
 
 def plan_search(machine, given, time_budget, clean):
     """Decide whether settings are searched for; those given end the search."""
-    if clean and MACHINES[machine].learns_from != "normal":
+    if clean and task_of(machine) is not ONE_CLASS:
         raise UserError(
-            f"--clean is for one-class models, but the model is {machine}; omit the option."
+            f"{ref('clean', True)} is for one-class models, but the model is {machine}; omit the "
+            "option."
         )
     if MACHINES[machine].is_baseline:
         if clean:
             raise UserError(
-                f"--clean affects the choice of settings, and {machine} has none; omit one of "
-                "the options."
+                f"{ref('clean', True)} affects the choice of settings, and {machine} has none; "
+                "omit one of the options."
             )
         return Search(0.0, "defaults")
-    fixed = [option(name) for name in CHOSEN if given.get(name) is not None]
+    fixed = [ref(name) for name in CHOSEN if given.get(name) is not None]
     if fixed:
         search = Search(0.0, f"set with {' and '.join(fixed)}, otherwise defaults")
     elif not time_budget:
-        search = Search(0.0, "defaults (--time-budget 0)")
+        search = Search(0.0, f"defaults ({ref('time_budget', 0)})")
     else:
         return Search(time_budget, contaminated=not clean)
     if clean and machine == "svdd-ensemble" and given.get("trim") is None:
         return search._replace(contaminated=False, settings={"trim": 0.0})
     if clean:
         raise UserError(
-            f"--clean affects the choice of settings, but they are {search.why_not}; omit one of "
-            "the options."
+            f"{ref('clean', True)} affects the choice of settings, but they are {search.why_not}; "
+            "omit one of the options."
         )
     return search
 
 
-def odd_rows(machine, estimator, clean, words):
+def odd_rows(machine, estimator, clean):
     """What becomes of anomalies among rows of one class, and how to say otherwise; or None."""
-    if MACHINES[machine].learns_from != "normal":
+    if task_of(machine) is not ONE_CLASS:
         return None
     trim = estimator.trim if machine == "svdd-ensemble" else 0.0
     if hasattr(estimator, "tuning_"):
@@ -68,14 +72,14 @@ def odd_rows(machine, estimator, clean, words):
 
         trim = trim or trim_of(estimator)
     if not trim:
-        known = "none (--clean); " if clean else ""
-        return words(f"{known}all rows are used for training")
+        known = f"none ({ref('clean', True)}); " if clean else ""
+        return f"{known}all rows are used for training"
     if machine == "svdd-ensemble":
-        left_out = _of_every_bag(trim)
+        left_out = of_every_bag(trim)
     else:
         left_out = f"the most distant {100 * trim:g} % are dropped from training"
-    advice = "" if clean is False else "; pass --clean if all rows are normal"
-    return words(f"possible: {left_out}{advice}")
+    advice = "" if clean is False else f"; pass {ref('clean', True)} if all rows are normal"
+    return f"possible: {left_out}{advice}"
 
 
 def tuning_facts(tuning):
@@ -106,7 +110,8 @@ def why_settings(machine, estimator, tuning, search, names=None):
         for name in CHOSEN
         if parameters.get(name) is not None and (name, parameters[name]) != ("kernel", "rbf")
     ]
-    words = ": ".join(filter(None, [", ".join(shown), _source(machine, tuning, search)]))
+    source = search.why_not if tuning is None else steps_of(machine).why_tuned(tuning)
+    words = ": ".join(filter(None, [", ".join(shown), source]))
     return words + _class_ratio_words(estimator, names) + _unlabeled_words(tuning)
 
 
@@ -135,76 +140,6 @@ def _unlabeled_words(tuning):
         f"; unlabelled rows are {used}: they change held-out accuracy by {change.gain:+.3f} "
         f"(95 % interval {change.low:+.3f} to {change.high:+.3f})"
     )
-
-
-def _source(machine, tuning, search):
-    if tuning is None:
-        return search.why_not
-    table = tuning.candidates
-    ended = {"time budget": " (the time ran out)", "Ctrl-C": " until Ctrl-C"}
-    ended = ended.get(tuning.stopped, "")
-    if MACHINES[machine].learns_from == "normal":
-        share = table["trim"].iloc[0]
-        if "bag_size" in table:
-            return _of_bags(share)
-        share = float(share)
-        if not share:
-            return "a rule based on distances between rows (--clean: no anomalies)"
-        return (
-            f"a rule based on distances between rows, without the most distant {100 * share:g} "
-            "%, which may be anomalies (--clean if there are none)"
-        )
-    if "kernel" in table and table["kernel"].iloc[0] == "trees":
-        return _of_features(table, ended)
-    if isinstance(tuning.chosen.get("kernel"), BaseEstimator):
-        sure = table.loc[table["chosen"], "probability"].iloc[0]
-        how = (
-            "more accurate on held-out labels and more stable, with a probability of about "
-            f"{sure:.2f}"
-        )
-        if not sure == sure:  # NaN
-            how = "with half the weight, because there are too few labels to test whether it helps"
-        return f"defaults with the graph of the rows, {how}"
-    if len(table) < 2:
-        return "defaults; too few labels to compare others"
-    if MACHINES[machine].learns_from == "positive":
-        rank = "best" if tuning.chosen else "tied for best"
-        return f"{rank} of {len(table)} candidates (held-out positives vs. unlabelled rows){ended}"
-    if not tuning.chosen:
-        return (
-            f"defaults; none of {len(table) - 1} others was clearly better on held-out labels"
-            f"{ended}"
-        )
-    better = "clearly better than the defaults"
-    if not table.loc[table["chosen"], "clear"].any():
-        better = "better than the defaults, perhaps by chance,"
-    return f"{better} on held-out labels, best of {len(table)}{ended}"
-
-
-def _of_features(table, ended):
-    if len(table) < 2:
-        return "the default for tables of features; too few labels to compare others"
-    if table["chosen"].iloc[0]:
-        return (
-            f"the default for tables of features; none of {len(table) - 1} others was clearly "
-            f"better on held-out labels{ended}"
-        )
-    return (
-        "better on held-out labels than the default for tables of features, best of "
-        f"{len(table)}{ended}"
-    )
-
-
-def _of_bags(share):
-    if not share:
-        return "a rule: bags use all their rows (--clean: no anomalies)"
-    return f"a rule: {_of_every_bag(share)} (--clean if there are no anomalies)"
-
-
-def _of_every_bag(trim):
-    if trim == "auto":
-        return "bags drop their most distant rows if the data suggest it"
-    return f"each bag drops its most distant {100 * trim:g} %"
 
 
 def _number(value):

@@ -8,7 +8,9 @@ import time
 from dataclasses import replace
 
 from ...io.errors import quoted
-from .choice import OF_BAGS, OF_ONE_BALL, Choice
+from ...options.words import ref
+from ..tasks.one_class import OF_BAGS, OF_ONE_BALL
+from ..tasks.values import Choice
 from .comparison import encoded_rows_of_others, rows_of_others
 
 # Share of the time left that may be spent on anomalies.
@@ -63,8 +65,8 @@ def _selection_words(labels, facts):
             "rates may be wrong, the ranking hardly; see the guide on labels that aren't random"
         )
     return (
-        f"{found}. Pass --prior SHARE if you know the share of {name}, or review the top-ranked "
-        "rows. The report omits everything that depends on the estimated share"
+        f"{found}. Pass {ref('prior', some='SHARE')} if you know the share of {name}, or review "
+        "the top-ranked rows. The report omits everything that depends on the estimated share"
     )
 
 
@@ -115,19 +117,19 @@ def _contradiction_words(contradiction, estimator, facts):
         why = f"{prior} is less than one row"
     return (
         f"The estimated prior contradicts the labels: {why}. The labelled rows may not be a "
-        f"random sample of {name}. Pass --prior SHARE if you know the share of {name}, or review "
-        "the top-ranked rows, whose order hardly depends on the prior. The report omits "
-        "everything that depends on it"
+        f"random sample of {name}. Pass {ref('prior', some='SHARE')} if you know the share of "
+        f"{name}, or review the top-ranked rows, whose order hardly depends on the prior. The "
+        "report omits everything that depends on it"
     )
 
 
-def use_anomalies(prepared, fitted, request, budget, observer):
+def use_anomalies(prepared, fitted, options, budget, observer):
     """What was prepared and fitted, with rows of other values as anomalies if they help.
 
     Also what the model file says of it: None where there are no such rows, or no time budget.
     """
-    settings = any(request.parameters.get(name) is not None for name in (*OF_ONE_BALL, *OF_BAGS))
-    fixed = settings or request.machine not in _OPEN
+    settings = any(options.parameters.get(name) is not None for name in (*OF_ONE_BALL, *OF_BAGS))
+    fixed = settings or options.machine not in _OPEN
     none = prepared, fitted, None
     if not budget.seconds or not rows_of_others(prepared.file, prepared.roles).size:
         return none
@@ -143,7 +145,7 @@ def use_anomalies(prepared, fitted, request, budget, observer):
     try:
         trial = try_anomalies(
             fitted.estimator, prepared.X, known, fixed=fixed, seconds=_SHARE * budget.left,
-            seed=request.parameters.get("random_state") or 0,
+            seed=options.parameters.get("random_state") or 0,
         )  # fmt: skip
         if trial.is_used:
             since = time.perf_counter()

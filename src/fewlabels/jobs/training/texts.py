@@ -7,6 +7,7 @@ from ...io.encoding.fit import fit_encoder, text_encoders, unit_of, weigh_by_lab
 from ...io.errors import UserError, quoted
 from ...io.tables.schema import Schema
 from ...io.tables.training import TrainingFile, TrainingRows
+from ...options.words import ref
 
 
 class Encoded(NamedTuple):
@@ -40,7 +41,10 @@ def encode(file, roles, missing, scale, *, weight=None, y=None, by_labels=True, 
     unit = unit_of(found.schema, found.rows) if scale == "auto" else None
     scale = unit is None if scale == "auto" else scale
     notes = (
-        [f"numbers are not standardised, because {unit} (pass --scale to standardise them)"]
+        [
+            f"numbers are not standardised, because {unit} (pass {ref('scale', True)} to "
+            "standardise them)"
+        ]
         if unit
         else []
     )

@@ -3,25 +3,29 @@
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from ...io.errors import UserError, listing
 from ...io.memory import source_of
-from ...io.models.files import describe, save_model
-from ...io.models.machines import MACHINES, added_columns, machine_class, no_signal
-from ...io.sources import Reading
+from ...io.models.contents import no_signal
+from ...io.models.files import save_model
 from ...io.tables.schema import Schema
 from ...io.tables.target import Roles
 from ...io.tables.training import TrainingFile, TrainingRows, read_training
+from ...options.fit import TARGET_FPR
+from ...options.words import ref
+from ...tasks.machines import added_columns, machine_class, task_of
+from ...tasks.one_class import ONE_CLASS
 from ..cluster.files import is_on_cluster
 from ..cluster.training import train_on_cluster
 from ..observer import interruptible, job
-from ..settings import TARGET_FPR
-from .choice import OF_BAGS, Choice, choose_machine, choose_roles, keeps_rows
+from ..tasks.one_class import OF_BAGS
+from ..tasks.values import Choice
+from .choice import choose_machine, choose_roles, keeps_rows
 from .comparison import (
     are_ranked,
     compare,
@@ -30,21 +34,19 @@ from .comparison import (
     too_short,
 )
 from .delivery import deliver, instead_of, why_kept
-from .figures import count_labels, figures_of, silenced
+from .figures import described
 from .fitting import Fitted, fit_machine
 from .large import does_not_fit, train_large
 from .outputs import check_model_output, check_report_output, write_report_of
-from .parameters import different_rows, machine_parameters, request_of, with_target_fpr
-from .search import Search, odd_rows, plan_search, tuning_facts, why_settings
-from .testing import kept_for_anomalies, test_model, tests_facts, use_anomalies
-from .texts import encode, text_facts
+from .parameters import different_rows, machine_parameters, options_of, with_target_fpr
+from .search import Search, plan_search
+from .testing import kept_for_anomalies, test_model, use_anomalies
+from .texts import encode
 from .timing.affordable import affordable_rows, drawn, encodable_rows, pace_of, subset
 from .timing.budget import Budget
 
 # Why an ensemble has no trees.
 _FASTER = "Gaussian kernels only, because trees would take too much of the time budget"
-# Options that say how a file is read, and not what is learnt from it.
-_OF_FILES = {*Reading._fields, "memory", "scheduler", "workers"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,13 +109,31 @@ class Training:
 
 @job
 def train(
-    data, target=None, *, reported=False, model=None, save=None, spread=nullcontext, started=None,
-    switch=True, observer=None, **options,
+    data, target=None, *, reported=False, model=None, save=None, started=None, switch=True,
+    observer=None, **options,
 ):  # fmt: skip
     """Learn from a table; ``data``, ``target`` and ``options`` as in :func:`fewlabels.fit_table`.
 
+    The other arguments are those of :func:`learn`.
+    """
+    return learn(
+        data, options_of({"target": target, **options}), reported=reported, model=model, save=save,
+        started=started, switch=switch, observer=observer,
+    )  # fmt: skip
+
+
+def learn(
+    data, options, *, reported=False, model=None, save=None, spread=nullcontext, started=None,
+    switch=True, observer,
+):  # fmt: skip
+    """Learn from a table what its options ask for.
+
     Parameters
     ----------
+    data : DataFrame, path-like, ndarray or sparse matrix
+        The table.
+    options : FitOptions
+        What was asked for, free of contradictions (:func:`options_of`).
     reported : bool
         Whether a report will follow, for which methods are compared.
     model : path-like, optional
@@ -125,35 +145,33 @@ def train(
     started : float, optional
         When the time budget began, by ``time.perf_counter``; None means now.
     switch : bool
-        Whether a method that is clearly better may take the place of the model.
-    observer : Observer, optional
-        Receives progress messages.
+        Whether a method that is clearly better may take the place of the machine.
+    observer : Observer
+        Hears what is going on.
 
     Returns
     -------
     Training
         With ``pipeline``, ``metadata``, ``comparison`` and all that they were made of.
     """
-    request = request_of({"target": target, **options})
     budget = Budget(
-        request.time_budget, started=started, baselines=request.baselines, reported=reported
+        options.time_budget, started=started, baselines=options.baselines, reported=reported
     )
-    data = source_of(data, **request.reading)
-    on_cluster = is_on_cluster(data, request.scheduler, request.workers)
-    if on_cluster or does_not_fit(data, request):
-        others = {name: value for name, value in options.items() if name not in _OF_FILES}
-        others |= {"target": target, "reported": reported, "model": model, "switch": False}
-        learn = train_on_cluster if on_cluster else train_large
-        training = learn(
-            data, request, {**others, "started": budget.started}, train, model=model,
-            observer=observer,
+    data = source_of(data, **options.reading)
+    on_cluster = is_on_cluster(data, options.scheduler, options.workers)
+    if on_cluster or does_not_fit(data, options):
+        from_sample = partial(
+            learn, options=options.in_memory(), reported=reported, model=model, switch=False,
+            started=budget.started, observer=observer,
         )  # fmt: skip
+        learn_all = train_on_cluster if on_cluster else train_large
+        training = learn_all(data, options, from_sample, model=model, observer=observer)
         if save:
             save(training)
         return training
     observer.step("reading")
-    prepared = prepare(data, request, budget)
-    kept = why_kept(request, prepared.choice.machine, switch)
+    prepared = prepare(data, options, budget)
+    kept = why_kept(options, prepared.choice.machine, switch)
     budget.ranked = not kept and are_ranked(prepared)
     machine, search = machine_class(prepared.choice.machine)(**prepared.settings), prepared.search
     if search.seconds:
@@ -162,24 +180,24 @@ def train(
         )
     with spread():
         fitted = fit_machine(
-            machine, prepared.X, prepared.found.y, given=request.parameters, model=model,
+            machine, prepared.X, prepared.found.y, given=options.parameters, model=model,
             search=search, observer=observer, end=budget.calibration,
         )  # fmt: skip
-    training = _trained(prepared, fitted, request, budget, observer)
+    training = _trained(prepared, fitted, options, budget, observer)
     kept = kept or kept_for_anomalies(training)
     if save:
         save(training)
     fitting, metadata = budget.used, training.metadata
     metadata["training"]["budget"] = {"seconds": budget.seconds, "fitting": fitting}
     seconds = budget.to_compare()
-    if seconds < fitted.seconds and request.baselines is None and budget.seconds:
+    if seconds < fitted.seconds and options.baselines is None and budget.seconds:
         if budget.is_compared:
             metadata["training"]["notes"].append(
                 observer.words(too_short(seconds, fitted.seconds))
             )
-    elif seconds and (request.baselines or no_signal(metadata["training"]) is None):
+    elif seconds and (options.baselines or no_signal(metadata["training"]) is None):
         training = _compared(training, seconds, observer)
-        training = _delivered(training, request, kept, observer)
+        training = _delivered(training, options, kept, observer)
         training.metadata["training"]["budget"] |= {"comparing": budget.used - fitting}
         if save:
             save(training)
@@ -213,9 +231,9 @@ def train_file(
         What the model file says about itself.
     """
     started = time.perf_counter() if started is None else started
-    request = request_of(options)  # what is wrong with these is said first
-    data = source_of(data, **request.reading)
-    is_on_cluster(data, request.scheduler, request.workers)
+    asked = options_of(options)  # what is wrong with these is said first
+    data = source_of(data, **asked.reading)
+    is_on_cluster(data, asked.scheduler, asked.workers)
     check_model_output(model, force, inputs=[data])
     if report is not None:
         check_report_output(report, force, inputs=[data, model])
@@ -226,53 +244,55 @@ def train_file(
         saved.append(model)
 
     with interruptible("no model was written", model, unless=saved):
-        training = train(
-            data, reported=report is not None, model=model, observer=observer, save=save,
-            started=started, **options,
+        training = learn(
+            data, asked, reported=report is not None, model=model, observer=observer, save=save,
+            started=started,
         )  # fmt: skip
     facts = training.metadata["training"]
     if report is not None:
         since = time.perf_counter()
         observer.step("writing the report")
         parts = training.parts_of_report()
-        facts["notes"] += write_report_of(report, model, **parts, command=command)
+        facts["notes"] += write_report_of(
+            report, model, words=observer.words, command=command, **parts
+        )
         facts["budget"]["reporting"] = time.perf_counter() - since
     facts["seconds_in_all"] = time.perf_counter() - started
     return training.metadata
 
 
-def prepare(data, request, budget=None):
-    """Read a table, and choose the model and the rows it learns from."""
-    budget = budget or Budget(request.time_budget)
+def prepare(data, options, budget=None):
+    """Read a table, and choose the machine and the rows it learns from."""
+    budget = budget or Budget(options.time_budget)
     since = time.perf_counter()
     file = read_training(
-        data, target=request.target, drop=request.drop, categorical=request.categorical,
-        keep=request.keep, text=request.text, unlabeled=request.unlabeled,
-        merge_case=request.merge_case, dates=request.dates,
+        data, target=options.target, drop=options.drop, categorical=options.categorical,
+        keep=options.keep, text=options.text, unlabeled=options.unlabeled,
+        merge_case=options.merge_case, dates=options.dates,
     )  # fmt: skip
     read = time.perf_counter() - since
-    planned = _planned(file, request, budget.seconds)
-    file, roles = _fewer_rows(file, planned.choice, request, read, budget)
+    planned = _planned(file, options, budget.seconds)
+    file, roles = _fewer_rows(file, planned.choice, options, read, budget)
     encoded = encode(
-        file, roles, request.missing, request.scale, weight=request.text_weight,
+        file, roles, options.missing, options.scale, weight=options.text_weight,
         by_labels=planned.search.seconds > 0,
     )  # fmt: skip
-    if request.text_weight is not None and not encoded.schema.names("text"):
+    if options.text_weight is not None and not encoded.schema.names("text"):
         raise UserError(
-            f"--text-weight needs a text column, and {data} has none; omit the option, or "
-            "declare one with --text COLUMN."
+            f"{ref('text_weight')} needs a text column, and {data} has none; omit the option, or "
+            f"declare one with {ref('text', some=['COLUMN'])}."
         )
     n_rows, pace = encoded.X.shape[0], None
     if budget.seconds:
-        planned, pace = _paced(planned, file, encoded, request, budget)
+        planned, pace = _paced(planned, file, encoded, options, budget)
         n_rows = affordable_rows(pace, n_rows, budget.for_fits(), planned.choice.machine)
     if n_rows < encoded.X.shape[0]:
-        learns_from = MACHINES[planned.choice.machine].learns_from
-        encoded = subset(encoded, drawn(encoded.found.y, encoded.X.shape[0], n_rows, learns_from))
+        task = task_of(planned.choice.machine)
+        encoded = subset(encoded, drawn(encoded.found.y, encoded.X.shape[0], n_rows, task))
     file, found, encoder, X, schema, weighing, told = encoded
-    learns_from = MACHINES[planned.choice.machine].learns_from
-    n_different = different_rows(X) if learns_from == "normal" else None
-    planned = _without_bags(planned, file, request, n_different)
+    is_one_class = task_of(planned.choice.machine) is ONE_CLASS
+    n_different = different_rows(X) if is_one_class else None
+    planned = _without_bags(planned, file, options, n_different)
     settings, more = with_target_fpr(
         planned.choice.machine, planned.settings, X.shape[0],
         searched=planned.search.seconds > 0, n_different=n_different,
@@ -297,23 +317,23 @@ class _Planned(NamedTuple):
     notes: list[str]
 
 
-def _planned(file, request, seconds):
+def _planned(file, options, seconds):
     """The plan for a file, with so many seconds for all."""
-    normal, positive = request.normal, request.positive
+    normal, positive = options.normal, options.positive
     choice = choose_machine(
-        file.labels, n_rows=file.n_rows, machine=request.machine, normal=normal, positive=positive,
-        clean=request.clean, given=request.parameters, rows=request.rows, time_budget=seconds,
+        file.labels, n_rows=file.n_rows, machine=options.machine, normal=normal, positive=positive,
+        clean=options.clean, given=options.parameters, rows=options.rows, time_budget=seconds,
     )  # fmt: skip
-    settings, notes = machine_parameters(choice, request.parameters)
-    search = plan_search(choice.machine, request.parameters, request.time_budget, request.clean)
-    held = keeps_rows(choice, request.rows)
-    roles = choose_roles(file, choice.machine, normal, positive)
+    settings, notes = machine_parameters(choice, options.parameters)
+    search = plan_search(choice.machine, options.parameters, options.time_budget, options.clean)
+    held = keeps_rows(choice, options.rows)
+    roles = choose_roles(file, choice.machine, options)
     return _Planned(choice, settings | search.settings, search, held, roles, notes)
 
 
-def _fewer_rows(file, choice, request, read, budget):
+def _fewer_rows(file, choice, options, read, budget):
     """The file and the roles of its rows, of no more than can be encoded in time."""
-    roles = choose_roles(file, choice.machine, request.normal, request.positive)
+    roles = choose_roles(file, choice.machine, options)
     content = file.content
     width = content.num_columns if hasattr(content, "num_columns") else content.X.shape[1]
     size = file.n_rows
@@ -323,22 +343,22 @@ def _fewer_rows(file, choice, request, read, budget):
     if size >= len(places):
         return file, roles
     y = None if roles.y is None else roles.y[places]
-    learns_from = MACHINES[choice.machine].learns_from
+    task = task_of(choice.machine)
     keep = np.zeros(len(roles.keep), bool)
-    keep[places[drawn(y, len(places), size, learns_from)]] = True
+    keep[places[drawn(y, len(places), size, task)]] = True
     return replace(file, sample=keep), roles._replace(keep=keep)
 
 
-def _paced(planned, file, encoded, request, budget):
-    """The plan and the ``Pace`` of its model: a quicker one where an ensemble takes long."""
+def _paced(planned, file, encoded, options, budget):
+    """The plan and the ``Pace`` of its machine: a quicker one where an ensemble takes long."""
 
     def pace(plan):
         machine = machine_class(plan.choice.machine)(**plan.settings)
         return pace_of(machine, encoded.X, encoded.found.y, budget.for_fits())
 
     found, n_rows = pace(planned), encoded.X.shape[0]
-    chosen = request.machine is None and planned.choice.machine == "pu-ensemble"
-    if found is None or not chosen or "n_bags" in request.parameters:
+    chosen = options.machine is None and planned.choice.machine == "pu-ensemble"
+    if found is None or not chosen or "n_bags" in options.parameters:
         return planned, found
     if affordable_rows(found, n_rows, budget.for_fits(), "pu-ensemble") >= n_rows:
         return planned, found
@@ -349,22 +369,22 @@ def _paced(planned, file, encoded, request, budget):
         other = pace(gaussian)
         if affordable_rows(other, n_rows, budget.for_fits(), "pu-ensemble") >= n_rows:
             return gaussian, other
-    planned = _planned(file, request, 0.0)
+    planned = _planned(file, options, 0.0)
     return planned, pace(planned)
 
 
-def _without_bags(planned, file, request, n_different):
+def _without_bags(planned, file, options, n_different):
     """The plan with one ball, where so few rows differ that bags of them have no threshold.
 
     That is so for the usual rate of false alarms; whoever asks for bags or a rate gets these.
     """
-    asked = any(request.parameters.get(name) is not None for name in ("target_fpr", *OF_BAGS))
-    if planned.choice.machine != "svdd-ensemble" or request.machine is not None or asked:
+    asked = any(options.parameters.get(name) is not None for name in ("target_fpr", *OF_BAGS))
+    if planned.choice.machine != "svdd-ensemble" or options.machine is not None or asked:
         return planned
     if n_different + 1 >= 1 / TARGET_FPR:
         return planned
-    clean = request.clean if planned.search.seconds else None
-    planned = _planned(file, replace(request, machine="svdd", clean=clean), planned.search.seconds)
+    clean = options.clean if planned.search.seconds else None
+    planned = _planned(file, replace(options, machine="svdd", clean=clean), planned.search.seconds)
     rows = "row is" if n_different == 1 else "rows are"
     why = f"{n_different} different {rows} too few for an ensemble"
     return planned._replace(choice=Choice("svdd", why))
@@ -376,7 +396,7 @@ def _on_fewer_rows(n_rows, all_rows, budget):
         return []
     return [
         f"the time budget of {budget.seconds:g} s is enough for {n_rows:,} of {all_rows:,} rows "
-        "(labelled rows first, then random ones); raise --time-budget to use more"
+        f"(labelled rows first, then random ones); raise {ref('time_budget')} to use more"
     ]
 
 
@@ -389,64 +409,20 @@ def _taken_names(file, choice):
         return []
     return [
         f"{listing(sorted(taken))}: 'predict' adds columns with these names; for files that have "
-        "them, pass --prefix NAME_ to it"
+        f"them, pass {ref('prefix', some='NAME_')} to it"
     ]
 
 
-def _described(prepared, fitted, request, observer, tests):
-    """What the model file says of a model that has learned."""
-    machine, estimator = prepared.choice.machine, fitted.estimator
-    facts, X = prepared.roles.facts, prepared.X
-    names = facts.get("classes")
-    why = why_settings(machine, estimator, fitted.tuning, prepared.search, names)
-    notes = prepared.notes + fitted.messages
-    if tests is not None and (tests.silences or tests.contradiction):
-        notes = [note for note in notes if not note.startswith("the class prior is ")]
-    training = {
-        "data": prepared.file.name,
-        "machine": machine,
-        "choice": observer.words(prepared.choice.why),
-        "settings": observer.words(why),
-        "rows_read": prepared.file.n_rows,
-        "rows": X.shape[0],
-        "features": X.shape[1],
-        "rows_held": prepared.keeps_rows,
-        "clean": request.clean,
-        "odd_rows": odd_rows(machine, estimator, request.clean, observer.words),
-        "target": request.target,
-        **({"merge_case": True} if request.merge_case else {}),
-        **facts,
-        **figures_of(machine, estimator, X, count_labels(facts, prepared.found.y)),
-        **({"converged": False} if fitted.stopped else {}),
-        "profile": [{**vars(column)} for column in prepared.found.profile],
-        "texts": text_facts(
-            prepared.encoder, prepared.schema, prepared.weighing, request.text_weight
-        ),
-        "tuning": tuning_facts(fitted.tuning),
-        **tests_facts(tests, estimator, facts),
-        "baselines": None,
-        "delivered": None,
-        "seconds": fitted.seconds,
-        "notes": [observer.words(note) for note in notes],
-    }
-    parameters = {
-        name: str(value) if isinstance(value, BaseEstimator) else value
-        for name, value in sorted(estimator.get_params().items())
-        if value is None or isinstance(value, str | int | float | bool | BaseEstimator)
-    }
-    return describe(machine, parameters, prepared.schema, silenced(training))
-
-
-def _trained(prepared, fitted, request, budget, observer):
-    """The training of a fitted model, tested against chance."""
+def _trained(prepared, fitted, options, budget, observer):
+    """The training of a fitted machine, tested against chance."""
     y, tests, known = prepared.found.y, None, None
     if y is None:
-        prepared, fitted, known = use_anomalies(prepared, fitted, request, budget, observer)
+        prepared, fitted, known = use_anomalies(prepared, fitted, options, budget, observer)
     else:
         observer.step("testing the model against chance")
         tests, messages = test_model(fitted, prepared.X, y, budget.test())
         fitted.messages.extend(messages)
-    metadata = _described(prepared, fitted, request, observer, tests)
+    metadata = described(prepared, fitted, options, observer, tests)
     metadata["training"] |= {} if known is None else {"anomalies": known}
     return Training(prepared, fitted, metadata, tests=tests, budget=budget)
 
@@ -468,8 +444,8 @@ def _compared(training, seconds, observer):
     return replace(training, comparison=comparison)
 
 
-def _delivered(training, request, kept, observer):
-    """The training of the method that the comparison prefers, unless the model is ``kept``."""
+def _delivered(training, options, kept, observer):
+    """The training of the method that the comparison prefers, unless the machine is ``kept``."""
     comparison = training.comparison
     method = None if comparison is None else comparison.preferred
     if method is None or not method.machine:
@@ -477,7 +453,7 @@ def _delivered(training, request, kept, observer):
     found, instead = None, kept
     if not kept:
         seconds = training.budget.to_deliver()
-        found, instead = deliver(method, training, request, seconds=seconds, observer=observer)
+        found, instead = deliver(method, training, options, seconds=seconds, observer=observer)
     facts = training.metadata["training"]
     if found is None:
         instead = instead_of(kept, method) if kept else instead
@@ -488,7 +464,7 @@ def _delivered(training, request, kept, observer):
         keeps_rows=False, expected=0.0,
     )  # fmt: skip
     comparison = comparison.led_by(method)
-    delivered = _trained(prepared, found.fitted, request, training.budget, observer)
+    delivered = _trained(prepared, found.fitted, options, training.budget, observer)
     delivered.metadata["training"] |= {
         "delivered": {**found.facts, "sentence": observer.words(found.facts["sentence"])},
         "baselines": comparison_facts(comparison),

@@ -16,6 +16,7 @@ import numpy as np
 from ...io.errors import UserError
 from ...io.models.files import load_model, save_model
 from ...monitoring.ranks import uniform_numbers
+from ...options.words import ref
 
 _HELD_OUT, _SUSPICIOUS, _STREAM = 0.25, 0.01, 6
 LEAST = 100
@@ -86,7 +87,8 @@ def read_window(text):
     name, _, value = str(text).partition("=")
     if name.strip() != "window" or not value.strip().isdigit() or int(value) < LEAST:
         raise UserError(
-            f"--adapt '{text}' is not valid; it must be window=N with N of at least {LEAST}."
+            f"{ref('adapt', text=text)} is not valid; it must be window=N with N of at least "
+            f"{LEAST}."
         )
     return int(value)
 
@@ -95,11 +97,11 @@ def check_follows(model, metadata, machine):
     """Refuse a model that can't follow its rows."""
     if not hasattr(machine, "partial_fit") or not hasattr(machine, "score_samples"):
         raise UserError(
-            f"{model} is a model of type {metadata['machine']}, which --adapt can't update; fit "
-            "an svdd or one-class model, or omit --adapt."
+            f"{model} is a model of type {metadata['machine']}, which {ref('adapt')} can't "
+            f"update; fit an svdd or one-class model, or omit {ref('adapt')}."
         )
     if not machine.holds_rows_:
         raise UserError(
-            f"{model} doesn't store its training rows, so --adapt can't update it; fit it again "
-            "with --rows."
+            f"{model} doesn't store its training rows, so {ref('adapt')} can't update it; fit it "
+            f"again with {ref('rows', True)}."
         )

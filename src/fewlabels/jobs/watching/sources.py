@@ -12,6 +12,7 @@ from ...io.scratch import temporary_folder
 from ...io.tables.chunks import iterate_chunks
 from ...io.tables.schema import IMPUTE
 from ...io.tables.tally import Tally
+from ...options.words import ref
 from .progress import Progress
 
 # What is read from standard input at once, and the seconds to wait for more.
@@ -36,7 +37,7 @@ def unread_rows(path, schema, counted, size, reading):
     if reached.rows < counted.rows:
         raise UserError(
             f"{path} has {reached.rows} rows, but {counted.rows} rows of it were counted earlier, "
-            "so rows were removed; pass another --state, or restore the file."
+            f"so rows were removed; pass another {ref('state')}, or restore the file."
         )
     return reached, iter(())
 

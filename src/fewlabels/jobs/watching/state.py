@@ -12,6 +12,7 @@ import numpy as np
 
 from ...io.errors import UserError
 from ...monitoring.rows import Kept
+from ...options.words import ref
 from .progress import Progress
 
 _FORMAT = 1
@@ -57,11 +58,11 @@ class State:
         if "locked" in str(error):
             return UserError(
                 f"{self.path} is in use by another 'fewlabels watch'; stop that one first, or "
-                "pass another --state."
+                f"pass another {ref('state')}."
             )
         return UserError(
-            f"{self.path} can't be used as a state ({error}); pass a --state that 'fewlabels "
-            "watch' wrote, or a new file."
+            f"{self.path} can't be used as a state ({error}); pass a {ref('state')} that "
+            "'fewlabels watch' wrote, or a new file."
         )
 
     def close(self):

@@ -12,6 +12,7 @@ import numpy as np
 from ...io.errors import UserError
 from ...io.models.files import load_model
 from ...monitoring import LORD, Monitor
+from ...options.words import ref
 from ..observer import job
 from .adapting import Follower, check_follows, loaded, read_window
 from .outputs import Lines, closing, records, write_prometheus
@@ -42,7 +43,7 @@ class Watch:
         if known is not None and known != list(settings):
             raise UserError(
                 f"{state.path} belongs to a watch with another model or other settings "
-                f"({_differences(known, settings)}); use these, or pass another --state."
+                f"({_differences(known, settings)}); use these, or pass another {ref('state')}."
             )
         pipeline, self.schema, metadata = load_model(model)
         if self.schema.layout != "table":
@@ -151,7 +152,7 @@ class Watch:
     def accept(self):
         """Declare the change the new normal."""
         if self.monitor.alarm_ is None:
-            raise UserError("There is no alarm to accept; omit --accept.")
+            raise UserError(f"There is no alarm to accept; omit {ref('accept', True)}.")
         with self.state as state:
             if self.follower is None:
                 self.monitor.accept()
@@ -243,7 +244,9 @@ def watch(
             "There is nothing to watch; pass files with rows, or - for standard input."
         )
     if accept and state is None:
-        raise UserError("--accept needs the --state of the watch that raised the alarm.")
+        raise UserError(
+            f"{ref('accept', True)} needs the {ref('state')} of the watch that raised the alarm."
+        )
     check_file(state)
     settings = Settings(_digest(model), alpha, run_length, alerts, fdr, adapt, seed)
     with contextlib.closing(State(state)) as kept:
@@ -301,7 +304,9 @@ def _nothing(monitor):
 
 def _rule(settings):
     if settings.alerts is not None and settings.fdr is not None:
-        raise UserError("--alerts and --fdr both choose the alerts; pass one of them.")
+        raise UserError(
+            f"{ref('alerts')} and {ref('fdr')} both choose the alerts; pass one of them."
+        )
     return settings.alerts if settings.fdr is None else LORD(settings.fdr)
 
 

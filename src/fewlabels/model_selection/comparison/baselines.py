@@ -5,6 +5,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length
 
+from ...tasks.classification import CLASSIFICATION
+from ...tasks.one_class import ONE_CLASS
+from ...tasks.task import Task
 from ..tuning.result import trim_of
 from ..tuning.search import Search
 from .few_labels import compare_few_labels
@@ -110,11 +113,11 @@ def compare_with_baselines(
     _check(machine, X, y, known_other)
     X = _as_rows(X, steps, "X")
     rows = Rows(X, y, steps)
-    if machine.learns_from == "normal":
+    if machine.task is ONE_CLASS:
         if known_other is not None:
             known_other = _as_rows(known_other, steps, "known_other")
         measured = compare_one_class(machine, rows, known_other, trim_of(machine), search, rng)
-    elif machine.learns_from == "classes":
+    elif machine.task is CLASSIFICATION:
         measured = compare_few_labels(machine, rows, search, rng, class_names)
     else:
         measured = compare_pu(machine, rows, search, rng)
@@ -123,8 +126,8 @@ def compare_with_baselines(
 
 def _check(machine, X, y, known_other):
     name = type(machine).__name__
-    without_labels = getattr(machine, "learns_from", "") == "normal"
-    if not hasattr(machine, "learns_from"):
+    without_labels = getattr(machine, "task", None) is ONE_CLASS
+    if not isinstance(getattr(machine, "task", None), Task):
         raise ValueError(
             "compare_with_baselines accepts SVDD, OneClassSVM, SVDDEnsemble, PUSVM, PUEnsemble, "
             "S3VM, the estimators in fewlabels.baselines, and pipelines that end in one of them; "

@@ -68,7 +68,7 @@ def compare_few_labels(machine, rows, search, rng, class_names=None):
         if method is methods[0]:
             estimator.set_params(unlabeled=None)
             estimator.fit(encoded, coded[train])
-        elif method.learns_from == "labels":
+        elif method.trains_on == "labels":
             estimator.fit(_safe_indexing(encoded, np.flatnonzero(known)), coded[train][known])
         else:
             estimator.fit(encoded, np.where(known, coded[train], -1).astype(int))

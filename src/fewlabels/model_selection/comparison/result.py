@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..._extras import require
+
 
 @dataclass(eq=False, repr=False)
 class BaselineComparison:
@@ -93,6 +95,7 @@ class BaselineComparison:
     def plot(self, ax=None):
         """Draw scores with intervals, else rank correlations, on ``ax`` (None: a new figure)."""
         if ax is None:
+            require("drawing", "matplotlib")
             from matplotlib import pyplot as plt
 
             _, ax = plt.subplots(layout="constrained")

@@ -6,6 +6,8 @@ from typing import NamedTuple
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+from ..._extras import require
+
 # Up to this ratio of its ends an axis has numbers between the powers of ten too.
 _WIDE = 100.0
 
@@ -118,6 +120,7 @@ class TuningResult:
 
     def plot(self, ax=None):
         """Draw the search with Matplotlib on ``ax`` (None: a new figure), which is returned."""
+        require("drawing", "matplotlib")
         from matplotlib.ticker import LogLocator, NullFormatter
 
         if ax is None:

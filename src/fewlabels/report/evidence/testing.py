@@ -8,6 +8,7 @@ import numpy as np
 from ...model_selection import labelled_at_random_test
 from ...model_selection.comparison.run import sample
 from ...model_selection.permutation import NO_SIGNAL, permutation_test
+from ...tasks.classification import CLASSIFICATION
 from .held_out import cross_fit_classes, cross_fit_positive
 from .intervals import counted_interval
 
@@ -54,7 +55,7 @@ def tested(estimator, X, y, deadline, seconds=0.0):
     ``y`` has 1 for positive rows, or numbers of classes and -1 for unlabelled rows. Beyond 4000
     rows a sample takes part. ``seconds`` is what a fit takes.
     """
-    of_classes = estimator.learns_from == "classes"
+    of_classes = estimator.task is CLASSIFICATION
     labelled = y >= 0 if of_classes else y == 1
     kept, _ = sample(labelled, _MOST_LABELLED, "labelled", np.random.RandomState(0))
     is_sample = len(kept) < len(y)

@@ -6,6 +6,8 @@ import re
 import numpy as np
 import pandas as pd
 
+from ...options.words import ref
+from ...tasks.classification import CLASSIFICATION
 from ..contents import Excerpt
 from . import pictures, words
 from .elements import Html, facts, joined, prose, section, table, tag
@@ -25,7 +27,7 @@ def answer(contents):
     if not contents.converged:
         against.append(
             "The fit stopped early, so a better model exists for these settings. Fit again with "
-            "a larger --max-time or --max-iter."
+            f"a larger {ref('max_time')} or {ref('max_iter')}."
         )
     if contents.worse_than:
         clearly = "A simpler method is better on these data. "
@@ -386,7 +388,7 @@ def certificate(contents):
         if contents.converged
         else "The fit stopped before it reached the tolerance. These figures show how far it got."
     )
-    drawn = pictures.convergence(contents.history, contents.situation == "classes")
+    drawn = pictures.convergence(contents.history, contents.task is CLASSIFICATION)
     solved = facts(contents.certificate)
     return section("certificate", "How exact the solution is", tag("p", text), solved, drawn)
 
@@ -400,7 +402,7 @@ def usage(contents):
 
 
 def glossary(contents):
-    return section("words", "Words", facts(terms(contents.situation), class_="terms"))
+    return section("words", "Words", facts(terms(contents.task), class_="terms"))
 
 
 def made(contents):

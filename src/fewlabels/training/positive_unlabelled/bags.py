@@ -8,6 +8,7 @@ import numpy as np
 from ..._deadline import ENDLESS
 from ..._threads import run_in_order
 from ...gram import PrecomputedGram
+from ...options.words import ref
 from ...problem import DualProblem, Penalty
 from ...solvers import Result, Settings, Status, solve_decomposition
 from ..row_order import repeated, row_keys
@@ -109,7 +110,7 @@ def bagged_machines(gram, n_kernels, costs, rows, n_bags, tol, seed, deadline=EN
     for done, machines in enumerate(run_in_order(calls, n_bags)):
         bag = drawn[done][0]
         if machines is None:
-            deadline.cut.append(f"{done} of n_bags={n_bags} bags were trained")
+            deadline.cut.append(f"{done} of {ref('n_bags', n_bags)} bags were trained")
             found = replace(
                 found, coef=found.coef * (n_bags / done), bias=found.bias * (n_bags / done)
             )

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ....estimators.positive_unlabelled import prior_of
-from ....io.models.machines import MACHINES
+from ....tasks.machines import task_of
 
 # Rows of the first fit, and the fewest that there have to be to try; how many times as many the
 # next one has, also where fits are short, and the share of all rows that it has at most.
@@ -26,9 +26,6 @@ _POWERS, _USUAL = (1.0, 2.3), 2.0
 _MOST_FOR_PRIOR, _ANY_PRIOR, _HALF = 3_500, 0.3, 0.5
 # Rows that are learnt from in any case.
 _LEAST = 500
-# Fits that have to be made, as shares of one of all rows: the machine, and those that labelled
-# rows are held out of, for probabilities and for the report.
-_FITS = {"normal": 1.3, "positive": 2.0, "classes": 2.2}
 # Seconds per cell that profiles and encoding take at least, and as a multiple of reading; the
 # share of the time left that they may take, and rows that are encoded in any case.
 _PER_CELL, _TIMES_READING, _ENCODING, _ENCODED = 2e-7, 3.0, 0.3, 5_000
@@ -76,7 +73,7 @@ def pace_of(estimator, X, y, seconds):
         before = _seconds_of_prior(estimator, X, y)
         estimator = clone(estimator).set_params(prior=_ANY_PRIOR)
     while size <= _MOST * n_rows:
-        rows = drawn(y, n_rows, size, estimator.learns_from)
+        rows = drawn(y, n_rows, size, estimator.task)
         part = X[rows], None if y is None else y[rows]
         took = _seconds_of(clone(estimator), *part)
         if took is None:
@@ -110,7 +107,7 @@ def _seconds_of(machine, X, y):
 
 def _seconds_of_prior(estimator, X, y):
     """Seconds that the estimate of the prior takes, which is from a sample of the rows."""
-    rows = drawn(y, X.shape[0], _FEWEST, estimator.learns_from)
+    rows = drawn(y, X.shape[0], _FEWEST, estimator.task)
     since = time.perf_counter()
     with warnings.catch_warnings(), contextlib.suppress(ValueError):
         warnings.simplefilter("ignore")
@@ -127,13 +124,13 @@ def affordable_rows(pace, n_rows, seconds, machine):
     """How many of the rows a model can learn from so that all fits end in these seconds."""
     if pace is None:
         return n_rows
-    each = max(seconds - pace.before, _HALF * seconds) / _FITS[MACHINES[machine].learns_from]
+    each = max(seconds - pace.before, _HALF * seconds) / task_of(machine).fits
     if pace.seconds_of(n_rows) <= each:
         return n_rows
     return min(n_rows, max(_LEAST, pace.rows_within(each)))
 
 
-def drawn(y, n_rows, size, learns_from):
+def drawn(y, n_rows, size, task):
     """Positions of rows drawn at random, in order: labelled ones first, up to half of them.
 
     ``y`` are labels as the model takes them. Every class keeps two rows.
@@ -143,7 +140,7 @@ def drawn(y, n_rows, size, learns_from):
         return np.arange(n_rows)
     if y is None:
         return np.sort(rng.choice(n_rows, size, replace=False))
-    is_labelled = y > 0 if learns_from == "positive" else y >= 0
+    is_labelled = task.is_known(y)
     labelled, others = np.flatnonzero(is_labelled), np.flatnonzero(~is_labelled)
     room = max(size // 2, size - len(others))
     if len(labelled) > room:

@@ -1,0 +1,75 @@
+"""Training on a few labelled rows of several classes."""
+
+from sklearn.base import BaseEstimator
+
+from ..answers import Answer, ClassAnswer
+from .values import ENDED, Choice, transduced, why_trees
+
+# The methods for positive and unlabelled rows that are most like those for classes.
+_FOR_POSITIVES = {"logistic": "pu-logistic", "svm": "pu-svm"}
+
+
+def roles(file, machine, options):
+    """The rows of every class, and all others."""
+    from ...io.tables import target as rows_of
+
+    return rows_of.class_rows(file.labels, _FOR_POSITIVES.get(machine, "pu-ensemble"))
+
+
+def choose(why):
+    """The method for several classes."""
+    return Choice("s3vm", why)
+
+
+def why_tuned(tuning):
+    """How settings were chosen."""
+    table, ended = tuning.candidates, ENDED.get(tuning.stopped, "")
+    if "kernel" in table and table["kernel"].iloc[0] == "trees":
+        return why_trees(table, ended)
+    if isinstance(tuning.chosen.get("kernel"), BaseEstimator):
+        sure = table.loc[table["chosen"], "probability"].iloc[0]
+        how = (
+            "more accurate on held-out labels and more stable, with a probability of about "
+            f"{sure:.2f}"
+        )
+        if not sure == sure:  # NaN
+            how = "with half the weight, because there are too few labels to test whether it helps"
+        return f"defaults with the graph of the rows, {how}"
+    if len(table) < 2:
+        return "defaults; too few labels to compare others"
+    if not tuning.chosen:
+        return (
+            f"defaults; none of {len(table) - 1} others was clearly better on held-out labels"
+            f"{ended}"
+        )
+    better = "clearly better than the defaults"
+    if not table.loc[table["chosen"], "clear"].any():
+        better = "better than the defaults, perhaps by chance,"
+    return f"{better} on held-out labels, best of {len(table)}{ended}"
+
+
+def figures(estimator, X, labeled, counted):
+    """Figures of the labels, and of the classes that unlabelled rows are given."""
+    due = getattr(estimator, "consolidation_due_", None)
+    counted = counted or transduced(estimator)
+    found = {
+        name: count - n_labeled
+        for count, (name, n_labeled) in zip(counted, labeled.items(), strict=True)
+    }
+    return {
+        "rows_labeled": labeled,
+        "rows_unlabeled": sum(found.values()),
+        "unlabeled_predicted": found,
+        "steps": getattr(estimator, "n_steps_", None),
+        "flips": getattr(estimator, "n_flips_", None),
+        "consolidation_due": None if due is None else bool(due),
+    }
+
+
+def answer(training, more):
+    """One of two classes, or of several."""
+    if len(training["classes"]) > 2:
+        return ClassAnswer(tuple(training["classes"]), more)
+    first, second = training["classes"]
+    names = f"label '{second}'", f"label '{first}'"
+    return Answer(names, (second, first), False, more=more)

@@ -1,0 +1,90 @@
+"""Training on rows of one class."""
+
+import numpy as np
+
+from ...options.words import ref
+from ..answers import Answer
+from .values import Choice, finite
+
+# Settings that speak of one ball around all rows, and of bags.
+OF_ONE_BALL = ("C", "nu", "slack", "kernel", "gamma", "degree", "coef0", "max_iter", "cache_size")
+OF_BAGS = ("n_bags", "bag_size", "trim")
+# Fewer rows are not split into bags.
+FEWEST = 40
+# Rows of training whose side is counted for the summary.
+_COUNTED_ROWS = 20_000
+
+
+def roles(file, machine, options):
+    """Every row, or those of the normal class."""
+    # The command line reads this file for its options, and takes no time for numpy.
+    from ...io.tables import target as rows_of
+
+    if file.labels is None:
+        return rows_of.every_row(file.n_rows)
+    return rows_of.normal_rows(file.labels, options.normal)
+
+
+def choose(why, n_rows, clean, given, is_tuned):
+    """One ball for rows known to be normal, where it does better, and bags for others."""
+    given = {name: value for name, value in dict(given).items() if value is not None}
+    if n_rows < FEWEST and not given.keys() & set(OF_BAGS):
+        return Choice("svdd", f"{why}; {n_rows} rows are too few for an ensemble")
+    said = [ref(name) for name in OF_ONE_BALL if name in given]
+    if given.get("target_fpr") == "none":
+        said.append(ref("target_fpr", "none"))
+    if said and not given.keys() & set(OF_BAGS):
+        return Choice("svdd", f"{why}; a single model, because {said[0]} is given")
+    if clean and is_tuned and not given.keys() & set(OF_BAGS):
+        return Choice("svdd", f"{why}; no anomalies ({ref('clean', True)})")
+    return Choice("svdd-ensemble", why)
+
+
+def why_tuned(tuning):
+    """How settings were chosen."""
+    table = tuning.candidates
+    share = table["trim"].iloc[0]
+    if "bag_size" in table:
+        return _of_bags(share)
+    share = float(share)
+    if not share:
+        return f"a rule based on distances between rows ({ref('clean', True)}: no anomalies)"
+    return (
+        f"a rule based on distances between rows, without the most distant {100 * share:g} "
+        f"%, which may be anomalies ({ref('clean', True)} if there are none)"
+    )
+
+
+def _of_bags(share):
+    if not share:
+        return f"a rule: bags use all their rows ({ref('clean', True)}: no anomalies)"
+    return f"a rule: {of_every_bag(share)} ({ref('clean', True)} if there are no anomalies)"
+
+
+def of_every_bag(trim):
+    """What becomes of anomalies in bags, in words."""
+    if trim == "auto":
+        return "bags drop their most distant rows if the data suggest it"
+    return f"each bag drops its most distant {100 * trim:g} %"
+
+
+def figures(estimator, X, labeled, counted):
+    """Figures of the threshold and the boundary."""
+    step = -(-X.shape[0] // _COUNTED_ROWS)
+    decision = estimator.decision_function(X[::step])
+    target_fpr = estimator.target_fpr
+    calibrated = {}
+    if target_fpr is not None:
+        calibrated = {"calibration_rows": len(estimator.calibration_scores_)}
+    return {
+        "target_fpr": target_fpr,
+        **calibrated,
+        "radius": finite(getattr(estimator, "radius_", None)),
+        "rows_outside": int(np.count_nonzero(decision < 0)),
+        "rows_counted": len(decision),
+    }
+
+
+def answer(training, more):
+    """Inside or outside."""
+    return Answer(("inside", "outside"), ("inside", "outside"), True, more=more)

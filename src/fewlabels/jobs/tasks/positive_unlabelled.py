@@ -1,0 +1,72 @@
+"""Training on positive and unlabelled rows."""
+
+from ...options.words import ref
+from ..answers import Answer
+from .values import ENDED, Choice, finite, transduced, why_trees
+
+# Level of the interval that PUSVM gives with an estimated prior.
+PRIOR_CONFIDENCE = 0.9
+_OF_PUSVM = {"lam", "loss", "threshold", "max_iter", "max_time", "kernel", "coef0"}
+# Share of the time budget that a fit of an ensemble may take.
+_A_FIT = 0.1
+
+
+def roles(file, machine, options):
+    """The rows of the positive class, and all others."""
+    from ...io.tables import target as rows_of
+
+    return rows_of.positive_rows(file.labels, options.positive)
+
+
+def choose(why, labels, positive, given, rows, time_budget):
+    """The ensemble, where its fit takes a small part of the time."""
+    given = {name for name, value in dict(given).items() if value is not None}
+    if "n_bags" in given:
+        return Choice("pu-ensemble", why)
+    n_rows, n_positive = len(labels.index), labels.counts[labels.find(positive, "positive")]
+    seconds = max(1.0, 4e-4 * n_rows + 4e-9 * n_rows**2 + 1e-5 * n_positive**2)
+    if rows or given & _OF_PUSVM or seconds > _A_FIT * time_budget:
+        return Choice("pusvm", why)
+    return Choice("pu-ensemble", f"{why} (no updates: {ref('rows', True)} for a pusvm)")
+
+
+def why_tuned(tuning):
+    """How settings were chosen."""
+    table, ended = tuning.candidates, ENDED.get(tuning.stopped, "")
+    if "kernel" in table and table["kernel"].iloc[0] == "trees":
+        return why_trees(table, ended)
+    if len(table) < 2:
+        return "defaults; too few labels to compare others"
+    rank = "best" if tuning.chosen else "tied for best"
+    return f"{rank} of {len(table)} candidates (held-out positives vs. unlabelled rows){ended}"
+
+
+def figures(estimator, X, labeled, counted):
+    """Figures of the prior and of the rows that are predicted positive."""
+    (n_labeled,) = labeled.values()
+    interval = estimator.prior_interval_
+    # The transduction gives labelled rows their own labels.
+    others, found = counted or transduced(estimator)
+    return {
+        "rows_labeled": n_labeled,
+        "rows_unlabeled": others + found - n_labeled,
+        "unlabeled_predicted_positive": found - n_labeled,
+        "prior": finite(estimator.prior_),
+        "prior_estimated": interval is not None,
+        "prior_low": None if interval is None else finite(interval[0]),
+        "prior_high": None if interval is None else finite(interval[1]),
+        "prior_confidence": None if interval is None else PRIOR_CONFIDENCE,
+        "lam": finite(getattr(estimator, "lam_", None)),
+        "support_vectors_unlabeled": int(getattr(estimator, "n_support_", [0])[0]),
+    }
+
+
+def answer(training, more):
+    """Positive or not."""
+    return Answer(
+        ("positive", "not_positive"),
+        (training["positive"], training["unlabeled"]),
+        False,
+        flag="positive",
+        more=more,
+    )

@@ -1,0 +1,42 @@
+"""Values that the steps of several tasks make."""
+
+import math
+from typing import NamedTuple
+
+# Why a search ended before its end.
+ENDED = {"time budget": " (the time ran out)", "Ctrl-C": " until Ctrl-C"}
+
+
+class Choice(NamedTuple):
+    """A machine and why it is this one."""
+
+    machine: str
+    why: str
+
+
+def finite(value):
+    """Turn a NumPy number into a plain one; None for what JSON cannot say."""
+    if value is None:
+        return None
+    value = float(value)
+    return value if math.isfinite(value) else None
+
+
+def transduced(estimator):
+    """How many training rows have or are given each class."""
+    return [int((estimator.transduction_ == name).sum()) for name in estimator.classes_]
+
+
+def why_trees(table, ended):
+    """How settings were chosen where trees come first, as they do for tables of features."""
+    if len(table) < 2:
+        return "the default for tables of features; too few labels to compare others"
+    if table["chosen"].iloc[0]:
+        return (
+            f"the default for tables of features; none of {len(table) - 1} others was clearly "
+            f"better on held-out labels{ended}"
+        )
+    return (
+        "better on held-out labels than the default for tables of features, best of "
+        f"{len(table)}{ended}"
+    )

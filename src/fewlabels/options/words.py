@@ -1,0 +1,160 @@
+"""Options named in messages: a flag on the command line, an argument in Python.
+
+Whoever writes a message names an option with :func:`ref`, and doesn't know where the message will
+be read. Whoever shows it renders it, with :func:`as_arguments` or with ``as_flags``
+(``options/flags.py``). Until then the option stands in the text between two characters that no
+other text has.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import NamedTuple
+
+_START, _BETWEEN, _END = "\ue000", "\ue001", "\ue002"
+_UNSAID = object()
+
+
+class Reference(NamedTuple):
+    """An option in a message, and its value on the command line and in Python ("" for none).
+
+    A switch, which is a flag without a value, has a value in Python only.
+    """
+
+    name: str
+    flag_value: str
+    argument_value: str
+
+    @property
+    def as_argument(self):
+        return f"{self.name}={self.argument_value}" if self.argument_value else self.name
+
+    @property
+    def as_setting(self):
+        return f"{self.name} {self.flag_value or self.argument_value}".rstrip()
+
+
+def ref(name, value=_UNSAID, *, text=None, some=None):
+    """Name an option in a message.
+
+    Parameters
+    ----------
+    name : str
+        The option's name, as in Python.
+    value : bool, number, str, list, tuple or Ellipsis, optional
+        Its value. A bool is a switch, and a list names columns. A tuple has several values, one of
+        which is meant. Ellipsis stands for any number.
+    text : str, optional
+        A value that the user wrote, which is quoted.
+    some : str or list of str, optional
+        A value shown as it is, such as ``"SECONDS"``; a list for options that name columns.
+
+    Returns
+    -------
+    str
+        Part of a message.
+    """
+    if text is not None:
+        flag = argument = quote(text)
+    elif some is not None:
+        flag = argument = some if isinstance(some, str) else some[0]
+        argument = argument if isinstance(some, str) else f"[{argument}]"
+    elif value is _UNSAID:
+        flag = argument = ""
+    elif isinstance(value, bool):
+        flag, argument = "", str(value)
+    elif value is ...:
+        flag, argument = "NUMBER", "..."
+    elif isinstance(value, tuple):
+        first = ref(name, value[0])
+        return " or ".join([first, *value[1:]])
+    elif isinstance(value, list):
+        flag = " ".join(quote(one) for one in value)
+        argument = f"[{', '.join(quote(one) for one in value)}]"
+    elif isinstance(value, str):
+        flag, argument = value, f"'{value}'"
+    else:
+        flag = argument = f"{value:g}" if isinstance(value, float) else str(value)
+    return _written(Reference(name, flag, argument))
+
+
+def quote(name, most=100):
+    """A name or cell in quotes, cut where it is long."""
+    name = str(name)
+    return f"'{name}'" if len(name) <= most else f"'{name[: most - 3]}...'"
+
+
+def as_arguments(message):
+    """The message as a function's caller reads it."""
+    return render(message, lambda option: option.as_argument)
+
+
+def with_settings(message, names):
+    """The message with some options named as settings that nobody gave."""
+    return render(message, lambda one: one.as_setting if one.name in names else None)
+
+
+def render(message, words: Callable[[Reference], str | None]):
+    """A message with each option in the words for it; one without words is left to the next."""
+    shown = []
+    for part in _parts(template(message)):
+        told = words(part) if isinstance(part, Reference) else part
+        shown.append(_written(part) if told is None else told)
+    return "".join(shown)
+
+
+def rendered(value, words):
+    """A value made of dicts, lists and dataclasses with all its texts as ``words(text)``."""
+    if isinstance(value, str):
+        return words(value)
+    if dataclasses.is_dataclass(value):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return dataclasses.replace(value, **rendered(fields, words))
+    if isinstance(value, dict):
+        return {key: rendered(one, words) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        parts = [rendered(part, words) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value
+
+
+def named_in(message):
+    """The names of the options in a message or an exception."""
+    parts = _parts(template(message))
+    return [part.name for part in parts if isinstance(part, Reference)]
+
+
+def _parts(message):
+    """Texts and references of a message, in its order."""
+    before, *others = message.split(_START)
+    found: list[str | Reference] = [before]
+    for other in others:
+        inside, end, after = other.partition(_END)
+        fields = inside.split(_BETWEEN)
+        if end and len(fields) == len(Reference._fields):
+            found += [Reference(*fields), after]
+        else:  # somebody else's characters
+            found.append(_START + other)
+    return found
+
+
+def _written(reference):
+    return f"{_START}{_BETWEEN.join(reference)}{_END}"
+
+
+class Message(str):
+    """A message of the library in Python's words; ``template`` is for other readers."""
+
+    template: str
+
+    def __new__(cls, template):
+        self = super().__new__(cls, as_arguments(template))
+        self.template = str(template)
+        return self
+
+
+def template(message):
+    """The text of a message or an exception in which options aren't rendered yet."""
+    if isinstance(message, BaseException):
+        first = message.args[0] if message.args else ""
+        message = first if isinstance(first, Message) else str(message)
+    return message.template if isinstance(message, Message) else str(message)

@@ -1,0 +1,46 @@
+"""A few labelled rows of two or more classes, and unlabelled rows."""
+
+from typing import ClassVar
+
+from .task import Method, Task
+
+
+def _simple(title):
+    return Method("FewLabelsBaseline", title, is_baseline=True)
+
+
+class Classification(Task):
+    """Telling several classes apart from a few labels."""
+
+    key = "classes"
+    rows = "two or more classes and other rows"
+    methods: ClassVar[dict[str, Method]] = {
+        "s3vm": Method("S3VM", "semi-supervised support vector machine", keeps_rows=True),
+        "logistic": _simple("logistic regression, labels only"),
+        "svm": _simple("SVM, labels only"),
+        "extra-trees": _simple("extremely random trees, labels only"),
+        "self-training": _simple("self-training"),
+        "spreading": _simple("label spreading, nearest neighbours"),
+        "tuned-spreading": _simple("label spreading, best of several graphs"),
+    }
+    options = ("unlabeled",)
+    columns = ("probability",)
+    fits = 2.2
+    score = "accuracy"
+    score_format = "{:.1%}"
+    terms = (
+        (
+            "Score",
+            "The sign is the side of the boundary, the size the distance from it. Near 0 the "
+            "model is uncertain. With several classes, it is the score of the predicted "
+            "class.",
+        ),
+        (
+            "Unlabelled rows",
+            "Rows without a class. The model puts the boundary where they are rare, so they "
+            "improve it too.",
+        ),
+    )
+
+
+CLASSIFICATION = Classification()

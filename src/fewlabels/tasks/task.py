@@ -1,0 +1,68 @@
+"""What a task is: which rows and labels it has, and the methods that learn it."""
+
+from typing import ClassVar, NamedTuple
+
+
+class Method(NamedTuple):
+    """A method by its name on the command line; models hold their rows where ``keeps_rows``.
+
+    ``is_baseline``: whether it is a simple method, the name of which is the estimator's
+    ``method``.
+    """
+
+    estimator: str
+    title: str
+    keeps_rows: bool = False
+    is_baseline: bool = False
+
+
+class Task:
+    """Something that can be learnt from a table.
+
+    Attributes
+    ----------
+    key : str
+        Its name in model files and reports.
+    rows : str
+        The rows that it needs, in words.
+    methods : dict of str to Method
+        By their names on the command line.
+    unlabelled : int
+        The label of rows of unknown class. Known classes have greater ones.
+    needs_target : bool
+        Whether a column has to say which rows are which.
+    options : tuple of str
+        Options that this task has and not every other.
+    columns : tuple of str
+        Columns that a table may get with the scores, beside "score" and "label".
+    fits : float
+        Fits that have to be made, as shares of one of all rows: the model, and those that
+        labelled rows are held out of, for probabilities and for the report.
+    score, score_format : str
+        The measure by which methods are compared, and how its values are written.
+    terms : tuple of (str, str)
+        Words that a report of this task uses, with what they mean.
+    """
+
+    key: str
+    rows: str
+    methods: ClassVar[dict[str, Method]]
+    unlabelled = -1
+    needs_target = True
+    options: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    fits: float
+    score: str
+    score_format = "{:.3f}"
+    terms: tuple[tuple[str, str], ...] = ()
+
+    def is_known(self, y):
+        """Which rows have a known class, by their labels."""
+        return y > self.unlabelled
+
+    def shown(self, score):
+        """A score in words."""
+        return self.score_format.format(score)
+
+    def __repr__(self):
+        return type(self).__name__
