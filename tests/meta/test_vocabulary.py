@@ -50,7 +50,7 @@ ALLOWED = [
     ("docs/benchmarks.md", "of which fresh", "a column of the results file"),
     ("docs/benchmarks.md", "| asked |", "a column of the results file"),
     ("fewlabels.", '"machine"', "the name of a field or of a pipeline's step"),
-    ("fewlabels.", "machine : {", "the name of a parameter"),
+    ("fewlabels.", "machine : str", "the name of a parameter"),
     ("src/fewlabels/io/answers/file.py", "asked TEXT", "a column of label files"),
 ]
 

@@ -10,7 +10,7 @@ def _simple(title):
 
 
 class Classification(Task):
-    """Telling several classes apart from a few labels."""
+    """Classifying rows from a few labels of several classes."""
 
     key = "classes"
     rows = "two or more classes and other rows"

@@ -113,13 +113,13 @@ class AnswerFile:
         programs = "SELECT count(*) FROM sqlite_master WHERE type IN ('view', 'trigger')"
         if self._db.execute(programs).fetchone() != (0,):
             raise UserError(
-                f"{self.path} is no file of labels; name another one with {ref('labels')}."
+                f"{self.path} is not a label file; pass another one as {ref('labels')}."
             )
         (application,) = self._db.execute("PRAGMA application_id").fetchone()
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         if application != _APPLICATION:
             raise UserError(
-                f"{self.path} is no file of labels; name another one with {ref('labels')}."
+                f"{self.path} is not a label file; pass another one as {ref('labels')}."
             )
         if version > _VERSION:
             raise UserError(
@@ -157,14 +157,14 @@ class AnswerFile:
             why = str(error)
             if "unable to open" in why or "readonly" in why:
                 why = (
-                    "its folder or the file cannot be written to; name another with "
-                    f"{ref('labels')}"
+                    f"the file or its folder is not writable; pass another file as {ref('labels')}"
                 )
             elif "not a database" in why or "malformed" in why:
                 why = (
-                    f"it is no file of labels, or it is damaged; name another with {ref('labels')}"
+                    "it is not a label file, or it is damaged; pass another file as "
+                    f"{ref('labels')}"
                 )
-            raise UserError(f"{self.path} cannot be used: {why}.") from error
+            raise UserError(f"{self.path} can't be used: {why}.") from error
 
     # -- adding -----------------------------------------------------------------------------------
 

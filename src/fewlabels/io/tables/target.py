@@ -135,13 +135,13 @@ def normal_rows(labels, normal=None):
     """Choose the rows of one class; with one value only it need not be named."""
     if not labels.names:
         raise UserError(
-            f"{labels.where} is blank in every row; name the normal rows in it, or leave out "
+            f"{labels.where} is blank in every row; label the normal rows, or omit "
             f"{ref('target')} to train on all rows."
         )
     if normal is None and len(labels.names) > 1:
         raise UserError(
-            f"{labels.where} has {len(labels.names)} values: {labels.shown()}; say which one "
-            f"is normal with {ref('normal', some='VALUE')}."
+            f"{labels.where} has {len(labels.names)} values: {labels.shown()}; pass the normal "
+            f"one as {ref('normal', some='VALUE')}."
         )
     chosen = 0 if normal is None else labels.find(normal, "normal")
     notes = []
@@ -196,9 +196,9 @@ def class_rows(labels, of_pile="pu-ensemble"):
         shown = f": {labels.shown()}" if labels.names else ""
         raise UserError(
             f"{labels.where} has {plural(len(labels.names), 'value')}{shown}, but a "
-            "semi-supervised machine tells two or more classes apart; name each in some rows and "
-            "leave it blank in the others, or say which value marks rows of unknown class with "
-            f"{ref('unlabeled', some='VALUE')}."
+            "semi-supervised model needs two or more classes; label some rows of each class and "
+            "leave the others blank, or pass the value that marks unlabelled rows as "
+            f"{ref('unlabeled')} VALUE."
             + (f" One class and blanks are for {ref('machine', of_pile)}." if labels.names else "")
         )
     numbers = [_number(name) for name in labels.names]
