@@ -198,7 +198,7 @@ def class_rows(labels, of_pile="pu-ensemble"):
             f"{labels.where} has {plural(len(labels.names), 'value')}{shown}, but a "
             "semi-supervised model needs two or more classes; label some rows of each class and "
             "leave the others blank, or pass the value that marks unlabelled rows as "
-            f"{ref('unlabeled')} VALUE."
+            f"{ref('unlabeled', some='VALUE')}."
             + (f" One class and blanks are for {ref('machine', of_pile)}." if labels.names else "")
         )
     numbers = [_number(name) for name in labels.names]
