@@ -45,7 +45,7 @@ def test_one_value_and_blanks():
 
 
 def test_several_values_need_a_choice():
-    with pytest.raises(UserError, match=r"2 values: 'a' \(2\), 'b' \(1\); say.*normal=VALUE"):
+    with pytest.raises(UserError, match=r"2 values: 'a' \(2\), 'b' \(1\); pass.*normal=VALUE"):
         normal_rows(_labels("a", "b", "a"))
     roles = normal_rows(_labels("a", "b", ""), "a")
     assert roles.keep.tolist() == [True, False, False]
