@@ -4,6 +4,8 @@ import math
 
 import pytest
 
+from fewlabels.report.classes import expected_accuracy
+from fewlabels.report.contents import Rate
 from fewlabels.report.page import words
 
 
@@ -33,3 +35,16 @@ def test_column():
     assert words.column([0.0, 0.0]) == ["0", "0"]
     assert words.column([math.inf, 2.0]) == ["inf", "2.000"]
     assert words.column([]) == []
+
+
+def test_a_wide_interval_stands_alone():
+    few = Rate("Accuracy", 1.0, (0.7, 1.0), "12 of 12 labelled rows")
+    assert "is between 70 % and 100 % (90 % CI): too few" in _plain(expected_accuracy(few))
+    many = Rate("Accuracy", 0.83, (0.75, 0.89), "83 of 100 labelled rows")
+    assert _plain(expected_accuracy(many)).startswith(
+        "The expected accuracy is 83 % (90 % CI 75 %"
+    )
+
+
+def _plain(text):
+    return text.replace("\N{NO-BREAK SPACE}", " ")

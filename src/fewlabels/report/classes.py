@@ -14,6 +14,8 @@ from .reasons import reasons
 
 _LISTED = 10
 _RIGHT = "Accuracy"
+# A confidence interval that is wider leaves the accuracy open.
+_WIDE = 0.25
 # Of so many classes each has a list of its most certain rows.
 _MOST_LISTS = 20
 
@@ -37,10 +39,7 @@ def find(fit):
     answer = [(f"Unlabelled rows predicted as '{k}'", words.of_all(n, n_unlabelled))
               for k, n in counts.items()]  # fmt: skip
     if rates:
-        headline += (
-            f" The expected accuracy is {words.percent(rates[0].value)} (90 % CI "
-            f"{words.span(rates[0].interval)})."
-        )
+        headline += f" {expected_accuracy(rates[0])}"
         answer += [(rate.name, words.estimate(rate.value, rate.interval)) for rate in rates]
     answer.append(("Labelled rows", words.listing(
         f"{words.count(int(np.sum(y == k)))} '{name}'" for k, name in enumerate(names)
@@ -59,6 +58,18 @@ def find(fit):
         notes=tuple(notes),
         classes=None if two else _table(fit, unlabelled, held, names),
     )
+
+
+def expected_accuracy(accuracy):
+    """The accuracy as a sentence; where little is known, no single number stands for it."""
+    low, high = accuracy.interval
+    if high - low > _WIDE:
+        return (
+            f"The accuracy is between {words.percent(low)} and {words.percent(high)} (90 % CI): "
+            "too few labels were held out to say more."
+        )
+    value, span = words.percent(accuracy.value), words.span(accuracy.interval)
+    return f"The expected accuracy is {value} (90 % CI {span})."
 
 
 def _counted(counts):
