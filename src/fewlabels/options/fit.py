@@ -82,6 +82,21 @@ class FitOptions(ReadingOptions, ClusterOptions):
         unset="a few may be anomalies",
         is_recorded=True,
     )
+    propensity: str | None = option(
+        None,
+        "Positive and unlabelled: column with the probability that a positive row was labelled, "
+        "if labels aren't a random sample. Used for labelled rows alone.",
+        COLUMNS,
+        metavar="COLUMN",
+    )
+    selection_depends_on: Any = option(
+        (),
+        "Positive and unlabelled: column that decided which positives were labelled. Their "
+        "propensities are estimated.",
+        COLUMNS,
+        metavar="COLUMN",
+        accepts="str or sequence of str",
+    )
     drop: Any = option(
         (),
         "Leave this column out.",
@@ -272,6 +287,19 @@ class FitOptions(ReadingOptions, ClusterOptions):
     )
     loss: str | None = parameter(
         "pusvm: loss function.", unset="double-hinge", choices=("double-hinge", "ramp")
+    )
+    sampling: str | None = parameter(
+        "pusvm and pu-ensemble: whether unlabelled rows are a sample of their own. A fit with "
+        "propensities takes labelled and unlabelled rows for one sample unless this is given.",
+        unset="two-sample",
+        choices=("one-sample", "two-sample"),
+    )
+    bias: float | None = parameter(
+        "pusvm: bound on selection bias; the worst weights of labelled rows within this factor "
+        "count.",
+        unset="1",
+        metavar="NUMBER",
+        range=Range("1 or more", lambda value: 1 <= value < _INF),
     )
     threshold: str | None = parameter(
         "pusvm: threshold that marks the prior's share of the rows, by leave-one-out scores or by "

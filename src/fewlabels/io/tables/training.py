@@ -38,7 +38,8 @@ class TrainingRows(NamedTuple):
     """What the encoder gets and its columns, and labels for models that take any.
 
     ``numbers`` are the rows' places in the file, from 1; ``profile`` says what the columns of the
-    file hold and how they were taken (empty for matrices).
+    file hold and how they were taken (empty for matrices); ``aside`` are numbers of a column that
+    is no feature.
     """
 
     rows: Any
@@ -47,6 +48,7 @@ class TrainingRows(NamedTuple):
     notes: list[str]
     numbers: np.ndarray
     profile: list[Column]
+    aside: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ class TrainingFile:
     dates: tuple[str, ...] = ()
     unhelpful: tuple[str, ...] = ()
     sample: np.ndarray | None = None
+    aside: np.ndarray | None = None
 
     @property
     def name(self):
@@ -134,12 +137,14 @@ class TrainingFile:
             notes = [f"the first row ({listing(names, 3)}) {told}", *notes]
         y = None if roles.y is None else roles.y[roles.keep][complete]
         _check_enough(self.path, rows.shape[0], y, roles.needed)
-        return TrainingRows(rows, y, schema, roles.notes + notes, numbers[complete], profile)
+        numbers = numbers[complete]
+        aside = None if self.aside is None else self.aside[numbers - 1]
+        return TrainingRows(rows, y, schema, roles.notes + notes, numbers, profile, aside)
 
 
 def read_training(
     path, *, target=None, drop=(), categorical=(), keep=(), text=(), unlabeled=None,
-    merge_case=None, dates=(),
+    merge_case=None, dates=(), aside=None,
 ):  # fmt: skip
     """Read a file, or rows in memory, to learn from.
 
@@ -148,18 +153,17 @@ def read_training(
     """
     form = input_format(path)
     path = path if isinstance(path, InMemory) else as_source(path)
-    notations = {}
+    notations, numbers = {}, None
     if form in TABLES:
         _check_asked({"drop": drop, "categorical": categorical, "text": text}, target)
-        content, values = _read_table(
-            path, form, target, drop, [*categorical, *keep, *text, *dates]
-        )
+        others = [*categorical, *keep, *text, *dates]
+        content, values, numbers = _read_table(path, form, target, drop, others, aside)
         content = with_dates(content, dates, path)
         keep = [*keep, *map(days_of, dates)]
         names = set(content.column_names) - {*categorical, *text}
         notations = table_notations(path, content, names)
         content = as_numbers(content, notations)
-    elif drop or categorical or keep or text or dates:
+    elif drop or categorical or keep or text or dates or aside:
         raise UserError(
             f"{ref('drop')}, {ref('keep')}, {ref('text')}, {ref('dates')} and "
             f"{ref('categorical')} need column names, and {path} has none; use a table (.csv, "
@@ -169,7 +173,7 @@ def read_training(
         content, values = _read_arrays(path, form, target)
     return TrainingFile(
         path, content, values, target, tuple(categorical), unlabeled, tuple(keep), notations,
-        merge_case, tuple(text), tuple(dates),
+        merge_case, tuple(text), tuple(dates), aside=numbers,
     )  # fmt: skip
 
 
@@ -215,9 +219,9 @@ def _check_asked(asked, target):
             )
 
 
-def _read_table(path, form, target, drop, others):
+def _read_table(path, form, target, drop, others, aside=None):
     table = read_table(path, form)
-    asked = [*drop, *others, *([] if target is None else [target])]
+    asked = [*drop, *others, *(name for name in (target, aside) if name is not None)]
     known = set(table.column_names)
     unknown = [name for name in dict.fromkeys(asked) if name not in known]
     if unknown:
@@ -225,11 +229,23 @@ def _read_table(path, form, target, drop, others):
             f"{path} has no column {listing(unknown)}{meant(unknown[0], table.column_names)}; it "
             f"has {listing(table.column_names)}."
         )
-    left_out = {target, *drop}
+    left_out = {target, aside, *drop}
     left = [name for name in table.column_names if name not in left_out]
     if not left:
         raise UserError(f"{path} has no columns left to learn from.")
-    return table.select(left), None if target is None else text(table.column(target))
+    numbers = None if aside is None else _numbers(table, aside, path)
+    return table.select(left), None if target is None else text(table.column(target)), numbers
+
+
+def _numbers(table, name, path):
+    """The numbers of a column that is no feature, NaN where there is none."""
+    try:
+        cells = table.column(name).cast(pa.float64())
+    except pa.ArrowInvalid:
+        raise UserError(
+            f"The column {quoted(name)} of {path} has cells that aren't numbers."
+        ) from None
+    return cells.to_numpy(zero_copy_only=False)
 
 
 def _read_arrays(path, form, target):

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from ...io.errors import UserError
 from ...options.words import ref, template
 from ...tasks.machines import MACHINES, machine_class, machines_with, task_of
+from ..selection import is_weighed, named
 from ..tasks.values import Choice
 from .fitting import Fitted, fit_machine
 from .parameters import machine_parameters, with_target_fpr
@@ -43,6 +44,8 @@ def why_kept(options, machine, switch):
     if fixed:
         given = " and ".join(ref(name) for name in fixed)
         return f"{machine} is kept because of {given}"
+    if is_weighed(options):
+        return f"{machine} is kept because of {named(options)}"
     if options.rows:
         return f"{machine} is kept because of {ref('rows', True)}"
     return "" if switch else f"{machine} is kept because it was trained on all rows of the file"

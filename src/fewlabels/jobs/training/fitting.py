@@ -29,11 +29,14 @@ class Fitted(NamedTuple):
     stopped: bool = False
 
 
-def fit_machine(estimator, X, y, *, given, model, search, observer, end=None):
+def fit_machine(
+    estimator, X, y, *, given, model, search, observer, end=None, propensity=None
+):  # fmt: skip
     """Search for settings, fit, and calibrate probabilities.
 
     ``end`` makes the ``Deadline`` of the calibration from the seconds of the fit. Messages need
-    the parameters ``given`` by the user, and the ``model`` that will be written, if any.
+    the parameters ``given`` by the user, and the ``model`` that will be written, if any. Labelled
+    rows may have a ``propensity``.
     """
     seed = given.get("random_state")
     try:
@@ -45,7 +48,7 @@ def fit_machine(estimator, X, y, *, given, model, search, observer, end=None):
             if search.seconds:
                 estimator, tuning, seconds = _tuned(estimator, X, y, search, seed, observer)
             else:
-                tuning, seconds = None, _fit(estimator, X, y, observer)
+                tuning, seconds = None, _fit(estimator, X, y, observer, propensity)
     except ValueError as error:
         # The estimators' messages are sentences for users.
         raise UserError(error) from error
@@ -86,11 +89,13 @@ def _tuned(estimator, X, y, search, seed, observer):
     return estimator, estimator.tuning_, estimator.tuning_.fit_seconds
 
 
-def _fit(estimator, X, y, observer):
+def _fit(estimator, X, y, observer, propensity):
     started = time.perf_counter()
     arguments = {}
     if "callback" in inspect.signature(estimator.fit).parameters:
         arguments["callback"] = observer.round
+    if propensity is not None:
+        arguments["propensity"] = propensity
     estimator.fit(X, y, **arguments)
     return time.perf_counter() - started
 

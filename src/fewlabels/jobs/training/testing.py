@@ -61,12 +61,15 @@ def _selection_words(labels, facts):
     )
     if labels.prior_is_known:
         return (
-            f"{found}, if {labels.prior:.2g} of the unlabelled rows are {name}. Counts and error "
-            "rates may be wrong, the ranking hardly; see the guide on labels that aren't random"
+            f"{found}, given a prior of {labels.prior:.2g}. Counts and error rates may be wrong, "
+            "but the ranking is hardly affected; pass "
+            f"{ref('propensity', some='COLUMN')} if you know how likely rows were to be labelled"
         )
     return (
-        f"{found}. Pass {ref('prior', some='SHARE')} if you know the share of {name}, or review "
-        "the top-ranked rows. The report omits everything that depends on the estimated share"
+        f"{found}. Pass {ref('prior', some='SHARE')} if you know the share of {name}, or "
+        f"{ref('propensity', some='COLUMN')} if you know how likely each row was to be labelled, "
+        "or review the top-ranked rows. The report omits everything that depends on the estimated "
+        "share"
     )
 
 

@@ -23,6 +23,7 @@ from ...tasks.one_class import ONE_CLASS
 from ..cluster.files import is_on_cluster
 from ..cluster.training import train_on_cluster
 from ..observer import interruptible, job
+from ..selection import check_weighed, is_weighed, named, propensities_of, weight_notes
 from ..tasks.one_class import OF_BAGS
 from ..tasks.values import Choice
 from .choice import choose_machine, choose_roles, keeps_rows
@@ -159,7 +160,14 @@ def learn(
     )
     data = source_of(data, **options.reading)
     on_cluster = is_on_cluster(data, options.scheduler, options.workers)
-    if on_cluster or does_not_fit(data, options):
+    check_weighed(options)
+    in_pieces = on_cluster or does_not_fit(data, options)
+    if in_pieces and is_weighed(options):
+        raise UserError(
+            f"{named(options)} needs rows in memory; pass fewer rows, or a larger "
+            f"{ref('memory', some='SIZE')}."
+        )
+    if in_pieces:
         from_sample = partial(
             learn, options=options.in_memory(), reported=reported, model=model, switch=False,
             started=budget.started, observer=observer,
@@ -178,11 +186,13 @@ def learn(
         search = search._replace(
             seconds=budget.to_choose(), seconds_in_all=budget.to_fit(), expected=prepared.expected
         )
+    propensity, notes = propensities_of(options, prepared)
     with spread():
         fitted = fit_machine(
             machine, prepared.X, prepared.found.y, given=options.parameters, model=model,
-            search=search, observer=observer, end=budget.calibration,
+            search=search, observer=observer, end=budget.calibration, propensity=propensity,
         )  # fmt: skip
+    fitted.messages.extend(notes + weight_notes(fitted.estimator))
     training = _trained(prepared, fitted, options, budget, observer)
     kept = kept or kept_for_anomalies(training)
     if save:
@@ -268,7 +278,7 @@ def prepare(data, options, budget=None):
     file = read_training(
         data, target=options.target, drop=options.drop, categorical=options.categorical,
         keep=options.keep, text=options.text, unlabeled=options.unlabeled,
-        merge_case=options.merge_case, dates=options.dates,
+        merge_case=options.merge_case, dates=options.dates, aside=options.propensity,
     )  # fmt: skip
     read = time.perf_counter() - since
     planned = _planned(file, options, budget.seconds)
@@ -326,6 +336,10 @@ def _planned(file, options, seconds):
     )  # fmt: skip
     settings, notes = machine_parameters(choice, options.parameters)
     search = plan_search(choice.machine, options.parameters, options.time_budget, options.clean)
+    if is_weighed(options):
+        check_weighed(options, choice)
+        settings = {"sampling": "one-sample", **settings}
+        search = Search(0.0, f"defaults, because of {named(options)}")
     held = keeps_rows(choice, options.rows)
     roles = choose_roles(file, choice.machine, options)
     return _Planned(choice, settings | search.settings, search, held, roles, notes)

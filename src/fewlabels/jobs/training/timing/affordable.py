@@ -168,6 +168,7 @@ def subset(encoded, rows):
         rows=inputs.iloc[rows] if hasattr(inputs, "iloc") else inputs[rows],
         y=None if found.y is None else found.y[rows],
         numbers=found.numbers[rows],
+        aside=None if found.aside is None else found.aside[rows],
     )
     weighing = encoded.weighing
     if weighing is not None:

@@ -1,0 +1,99 @@
+"""Propensities of the labelled rows of a table: given in a column, or estimated from some."""
+
+import warnings
+
+import numpy as np
+
+from ..io.errors import UserError, listing, quoted
+from ..options.words import ref
+
+# Methods that take propensities.
+WEIGHED = ("pusvm", "pu-ensemble")
+
+
+def is_weighed(options):
+    """Whether labelled rows have propensities."""
+    return options.propensity is not None or bool(options.selection_depends_on)
+
+
+def named(options):
+    """The option that says so, for messages."""
+    return ref("propensity" if options.propensity is not None else "selection_depends_on")
+
+
+def check_weighed(options, choice=None):
+    """Refuse propensities that contradict other options, or that a method doesn't take."""
+    if options.propensity is not None and options.selection_depends_on:
+        raise UserError(
+            f"{ref('propensity')} and {ref('selection_depends_on')} are two sources of the same "
+            "numbers; pass one of them."
+        )
+    if options.propensity is not None and options.propensity == options.target:
+        raise UserError(f"{ref('propensity')} and {ref('target')} name the same column.")
+    if choice is not None and choice.machine not in WEIGHED:
+        raise UserError(
+            f"{named(options)} is for {' and '.join(WEIGHED)}, but the model is {choice.machine}, "
+            f"{choice.why}; omit the option."
+        )
+
+
+def propensities_of(options, prepared):
+    """Propensities of the rows of a fit, and notes for the user; (None, []) without any."""
+    found = prepared.found
+    if options.propensity is not None:
+        return found.aside, []
+    if not options.selection_depends_on:
+        return None, []
+    from ..model_selection import estimate_propensity
+
+    columns = selection_columns(found.rows, options.selection_depends_on)
+    given = options.parameters.get("prior")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimate = estimate_propensity(
+            prepared.X, found.y == 1, columns, prior="estimate" if given is None else given,
+            random_state=options.parameters.get("random_state") or 0,
+        )  # fmt: skip
+    names = listing(options.selection_depends_on)
+    notes = [
+        f"propensities are estimated from {names}, which is a local optimum: "
+        f"{100 * estimate.propensity[found.y == 1].mean():.0f} % on average, and "
+        f"{estimate.prior:.2g} of the unlabelled rows positive"
+    ]
+    return estimate.propensity, notes + [str(one.message).rstrip(".") for one in caught]
+
+
+def selection_columns(rows, names):
+    """Numbers of some columns; categories become a column each."""
+    known = list(getattr(rows, "columns", ()))
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise UserError(
+            f"{ref('selection_depends_on', list(names))}: the model uses no column "
+            f"{quoted(unknown[0])}; it uses {listing(known) or 'columns without names'}."
+        )
+    parts = []
+    for name in names:
+        column = rows[name]
+        if column.dtype.kind in "biuf":
+            numbers = column.to_numpy(dtype=float)
+            parts.append(np.where(np.isfinite(numbers), numbers, np.nanmedian(numbers))[:, None])
+        else:
+            texts = column.astype(str).to_numpy()
+            values = np.unique(texts)
+            parts.append((texts[:, None] == values[1:]).astype(float))
+    return np.hstack(parts)
+
+
+def weight_notes(estimator):
+    """What the user should know of the weights of a fitted model."""
+    weights = getattr(estimator, "propensity_weights_", None)
+    if weights is None:
+        return []
+    clipped = f", {weights.n_clipped} of them clipped" if weights.n_clipped else ""
+    return [
+        f"labelled rows are weighted by their propensities{clipped}: effective sample size "
+        f"{weights.effective_size:.0f} of {weights.n_labelled}, {100 * weights.strength:.0f} % of "
+        "inverse propensities and the rest equal weights; held-out figures come from models "
+        "without weights"
+    ]
