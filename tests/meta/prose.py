@@ -119,7 +119,8 @@ def _text(docstring):
 
 def words(text):
     """Words of a document, tables included, without its code blocks."""
-    return len(re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE).split())
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    return sum(1 for word in prose.split() if re.search(r"\w", word))
 
 
 def sentences(text):

@@ -102,7 +102,7 @@ def test_the_documentation_is_short(repository):
     pages = [p for p in (repository / "docs").glob("*.md") if p.name not in other]
     assert sum(prose.words(page.read_text(encoding="utf-8")) for page in pages) <= 30_000
     assert (
-        prose.words((repository / "docs" / "benchmarks.md").read_text(encoding="utf-8")) <= 4_000
+        prose.words((repository / "docs" / "benchmarks.md").read_text(encoding="utf-8")) <= 3_000
     )
 
 
