@@ -87,7 +87,7 @@ _TASKS = [
     ("Learn from a few labels", ["fewlabels.S3VM"]),
     (
         "Fit a table in one call",
-        ["fewlabels.fit_table", "fewlabels.TableEncoder", "fewlabels.jobs"],
+        ["fewlabels.fit_table", "fewlabels.load", "fewlabels.TableEncoder", "fewlabels.jobs"],
     ),
     ("Label rows", ["fewlabels.label", "fewlabels.labelling", "fewlabels.querying"]),
     (

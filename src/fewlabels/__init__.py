@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from .estimators import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble, SVDDEnsemble
     from .io.stored import stored_rows
     from .jobs.encoder import TableEncoder
-    from .jobs.table import fit_table
+    from .jobs.table import fit_table, load
     from .labelling.notebook import label
     from .model_selection import tune
 
@@ -22,6 +22,7 @@ _HOMES = {
     "TableEncoder": "fewlabels.jobs",
     "fit_table": "fewlabels.jobs",
     "label": "fewlabels.labelling",
+    "load": "fewlabels.jobs",
     "show_versions": "fewlabels._versions",
     "stored_rows": "fewlabels.io.stored",
     "tune": "fewlabels.model_selection",
@@ -38,6 +39,7 @@ __all__ = [
     "__version__",
     "fit_table",
     "label",
+    "load",
     "show_versions",
     "stored_rows",
     "tune",

@@ -37,7 +37,7 @@ PARTS = [
 ]
 EXPECTED_PUBLIC = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "SVDDEnsemble"]
 EXPECTED_PUBLIC += ["TableEncoder", "__version__", "fit_table", "label", "show_versions"]
-EXPECTED_PUBLIC += ["stored_rows", "tune"]
+EXPECTED_PUBLIC += ["load", "stored_rows", "tune"]
 
 
 # -- the public names ------------------------------------------------------------------

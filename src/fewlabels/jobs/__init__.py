@@ -19,6 +19,7 @@ _HOMES = {
     "explain": "explaining",
     "export": "exporting",
     "fit_table": "table",
+    "load": "table",
     "prior": "priors",
     "score": "scoring",
     "score_file": "scoring",

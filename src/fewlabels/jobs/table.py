@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ..io.models.contents import cautions
-from ..io.models.files import save_model
+from ..io.models.files import load_model, save_model
 from ..io.tables.profile import Column
 from ..io.tables.schema import Schema
 from ..options.documentation import takes
@@ -21,6 +21,7 @@ from .tasks.values import Choice
 from .training.outputs import check_model_output, check_report_output
 from .training.parameters import options_of
 from .training.train import learn
+from .updating import current_metadata
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,10 +109,11 @@ class TableFit:
     def save(self, path, *, force=False):
         """Write the model as a file, ``path``, for ``fewlabels predict`` and the others.
 
-        ``force``: whether a file that is no model may be replaced.
+        The file describes the model as it is now, updates included. ``force``: whether a file
+        that is no model may be replaced.
         """
         check_model_output(path, force, inputs=[])
-        save_model(path, self.model, self.metadata)
+        save_model(path, self.model, current_metadata(self.metadata, self.model[-1]))
 
     def __repr__(self):
         training = self.metadata["training"]
@@ -123,6 +125,53 @@ class TableFit:
 
     def _repr_html_(self):
         return None if self.report is None else self.report._repr_html_()
+
+
+def load(path):
+    """Load a model file, which ``fewlabels fit`` or :meth:`TableFit.save` wrote.
+
+    Use it to score tables in Python, or to change a deployed model: ``model[:-1]`` turns a table
+    into numbers, and ``model[-1]`` is the estimator with ``partial_fit``, ``forget`` and
+    ``relabel`` if the file has its training rows (``rows=True``).
+
+    Parameters
+    ----------
+    path : path-like
+        The model file. It is checked before anything in it runs.
+
+    Returns
+    -------
+    TableFit
+        As :func:`fit_table` returned it, without comparison and report.
+
+    Raises
+    ------
+    UserError
+        There is no such file, it isn't a model, or it contains types that no model has.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, pandas as pd
+    >>> from fewlabels import fit_table, load
+    >>> rows = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 2)), columns=["a", "b"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = fit_table(rows, machine="svdd", rows=True, time_budget=0, report=False)
+    ...     found.save(f"{folder}/healthy.fewlabels")
+    ...     deployed = load(f"{folder}/healthy.fewlabels")
+    >>> deployed.model[-1].forget([0, 1]).training_rows_.X.shape
+    (198, 2)
+    """
+    model, schema, metadata = load_model(path)
+    training = metadata["training"]
+    return TableFit(
+        model=model,
+        choice=Choice(metadata["machine"], training.get("choice", "")),
+        profile=pd.DataFrame(training.get("profile", [])),
+        comparison=None,
+        report=None,
+        metadata=metadata,
+        schema=schema,
+    )
 
 
 @takes(FitOptions)

@@ -238,6 +238,50 @@ def _described(metadata, machine, more):
     return silenced(updated)
 
 
+def current_metadata(metadata, machine):
+    """Metadata of a model whose rows may have changed in Python; the same if they haven't.
+
+    Only a model that holds its rows can change.
+    """
+    training = metadata["training"]
+    if not getattr(machine, "holds_rows_", False) or "rows" not in training:
+        return metadata
+    held = machine.training_rows_
+    # Labels of training rows: 1 and -1 for two classes, 1, 2, ... for several.
+    codes, names = (1,), [training.get("positive")]
+    if "classes" in training:
+        names = training["classes"]
+        codes = (-1, 1) if len(names) == 2 else range(1, len(names) + 1)
+    labeled = {}
+    if "rows_labeled" in training:
+        labeled = {n: int(np.sum(held.label == c)) for n, c in zip(names, codes, strict=True)}
+    figures = figures_of(metadata["machine"], machine, held.X, labeled)
+    figures = {key: value for key, value in figures.items() if key not in _OF_THE_FIT}
+    n = held.X.shape[0]
+    known = {
+        "rows": n,
+        "support_vectors": figures["support_vectors"],
+        "objective": figures["objective"],
+    }
+    if all(training.get(key) == value for key, value in known.items()):
+        return metadata
+    updates = training.get("updates", {"count": 0, "rows": 0})
+    more = max(0, n - training["rows"])
+    updated = {
+        **training,
+        **figures,
+        "rows": n,
+        "rows_read": training["rows_read"] + more,
+        "updates": {
+            "count": updates["count"] + 1,
+            "rows": updates["rows"] + more,
+            "data": None,
+            "last": datetime.now(UTC).isoformat(timespec="seconds"),
+        },
+    }
+    return {**metadata, "training": silenced(updated)}
+
+
 def _add(machine, more, block, observer):
     """Add all rows; gives the rows and seconds of every call."""
     times = []
