@@ -262,3 +262,19 @@ def test_settings_of_a_sample_that_never_end(given, rng, tmp_path, monkeypatch):
         )
         assert told["settings"].startswith("defaults, which take") and told["tuning"] is None
         assert told["support_vectors"] < 1000
+
+
+@pytest.mark.parametrize(("seconds", "defaults"), [(100.0, True), (1.0, False)])
+def test_a_fit_of_all_rows_keeps_to_the_time_budget(seconds, defaults, rng, tmp_path, monkeypatch):
+    def expected(estimator, X, n_rows):
+        chosen = estimator.gamma != SVDD().gamma or estimator.C != SVDD().C
+        return cost.Cost(100.0, seconds if chosen else seconds / 100.0)
+
+    monkeypatch.setattr(large, "expected_cost", expected)
+    np.save(tmp_path / "rows.npy", rng.normal(size=(12_000, 4)))
+    training = train_file(
+        tmp_path / "rows.npy", tmp_path / "model", memory="10K", machine="svdd", cache_size=0.3,
+        time_budget=3, baselines=False,
+    )["training"]  # fmt: skip
+    told = any(note.startswith("settings are defaults") for note in training["notes"])
+    assert told == defaults

@@ -43,7 +43,7 @@ _MOST = {"csv": 20, "tsv": 20, "parquet": 1000, "folder": 1000}
 # Rows of a sample that have no label, and of each label; more labels than this are no classes.
 _SAMPLE, _LABELLED, _LABELS = 20_000, 10_000, 20
 _ROWS, _COUNTED = 1 << 16, 1 << 20
-# Seconds of a fit of all rows from which on it is long.
+# Seconds of a fit of all rows from which on it is long; the time budget may be less.
 _LONG = 3600.0
 # Rows are kept in single precision if what that loses is less than this share of how far they
 # differ.
@@ -195,7 +195,8 @@ def train_large(data, options, learn, *, model, observer):
         training, estimator = from_sample(learn(drawn.rows()), drawn, data, options, why)
         if estimator is None:
             return training
-        training, estimator, cost = _affordable(training, estimator, drawn.n_rows, observer)
+        most = min(_LONG, options.time_budget or _LONG)
+        training, estimator, cost = _affordable(training, estimator, drawn.n_rows, most, observer)
         told = (
             f"{why}: settings, columns and the report are based on {drawn.size} random rows, and "
             "the model was trained on all rows, on disk"
@@ -216,11 +217,11 @@ def train_large(data, options, learn, *, model, observer):
             return told_of(training, drawn.n_rows, told, X.shape[0], counts)
 
 
-def _affordable(training, estimator, n_rows, observer):
+def _affordable(training, estimator, n_rows, most, observer):
     """The model that learns from all rows, and what that costs in words.
 
-    Settings that were chosen on a sample, and not by the user, are left for the defaults where
-    these end in time and the others do not.
+    Settings that were chosen on a sample, and not by the user, give way to the defaults if they
+    would take more than ``most`` seconds, and the defaults a tenth of that.
     """
     prepared = training.prepared
     if task_of(prepared.choice.machine) is not ONE_CLASS:
@@ -228,7 +229,7 @@ def _affordable(training, estimator, n_rows, observer):
     observer.step("estimating the cost of a fit to all rows")
     cost = expected_cost(estimator, prepared.X, n_rows)
     tuning = training.fitted.tuning
-    if cost.seconds > _LONG and tuning is not None:
+    if cost.seconds > most and tuning is not None:
         plain = machine_class(prepared.choice.machine)(**prepared.settings)
         plain.set_params(target_fpr=estimator.target_fpr)
         other = expected_cost(plain, prepared.X, n_rows)
@@ -240,7 +241,7 @@ def _affordable(training, estimator, n_rows, observer):
             fitted = training.fitted._replace(tuning=None)
             training, estimator, cost = replace(training, fitted=fitted), plain, other
     words = f": {cost.words()}"
-    if cost.seconds > _LONG:
+    if cost.seconds > most:
         facts = training.metadata["training"]
         facts["notes"] = [f"all rows take {cost.words()}", *facts["notes"]]
     return training, estimator, words
