@@ -36,8 +36,8 @@ PARTS = [
     "fewlabels.monitoring",
 ]
 EXPECTED_PUBLIC = ["PUSVM", "S3VM", "SVDD", "OneClassSVM", "PUEnsemble", "SVDDEnsemble"]
-EXPECTED_PUBLIC += ["TableEncoder", "__version__", "fit_table", "label", "show_versions"]
-EXPECTED_PUBLIC += ["load", "stored_rows", "tune"]
+EXPECTED_PUBLIC += ["TableEncoder", "__version__", "fit_table", "label", "load"]
+EXPECTED_PUBLIC += ["show_versions", "stored_rows", "tune"]
 
 
 # -- the public names ------------------------------------------------------------------

@@ -127,7 +127,8 @@ def watch(
             on_alarm=None if quiet else _alarm,
         )
     if not quiet:
-        _print(summary)
+        has_alerts = not options.keys().isdisjoint(("alerts", "fdr"))
+        _print(summary, has_alerts)
     if summary["alarm"] or summary["raised"]:
         raise typer.Exit(ALARM)
 
@@ -136,13 +137,13 @@ def _alarm(record):
     say(f"Alarm at row {record['row']:,}: the rows have changed.", err=True)
 
 
-def _print(summary):
+def _print(summary, has_alerts):
     """Counts, and what changed; on standard error, as standard output holds the rows."""
     change = summary["change"]
     say(f"{summary['rows']:,} rows watched", err=True)
     lines = [
         ("without a score", f"{summary['skipped']:,}" if summary["skipped"] else None),
-        ("alerts", f"{summary['alerts']:,}"),
+        ("alerts", f"{summary['alerts']:,}" if has_alerts else "none without --alerts or --fdr"),
         ("alarms", f"{summary['alarms']:,}"),
         ("evidence", f"10^{summary['evidence']:.1f}, alarm at 10^{summary['threshold']:.1f}"),
     ]
