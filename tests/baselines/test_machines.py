@@ -153,7 +153,9 @@ def test_the_prior_is_the_share_called_positive(rows, name):
 
 def test_the_prior_is_estimated(rows):
     with pytest.warns(UserWarning, match="the class prior is uncertain"):
-        machine = PUBaseline("pu-logistic").fit(rows[0], labels_of("positive", rows[1], None))
+        machine = PUBaseline("pu-logistic").fit(
+            rows[0], labels_of(POSITIVE_UNLABELLED, rows[1], None)
+        )
     low, high = machine.prior_interval_
     assert low < machine.prior_ < high
 
@@ -186,7 +188,7 @@ def test_a_method_or_rate_that_is_none(rows):
     with pytest.raises(ValueError, match=r"target_fpr=None is not allowed"):
         OneClassBaseline(target_fpr=None).fit(rows[0])
     with pytest.raises(ValueError, match=r"prior=1\.5 is not allowed"):
-        PUBaseline(prior=1.5).fit(rows[0], labels_of("positive", rows[1], None))
+        PUBaseline(prior=1.5).fit(rows[0], labels_of(POSITIVE_UNLABELLED, rows[1], None))
     with pytest.raises(ValueError, match="sparse"):
         OneClassBaseline("mahalanobis").fit(sp.csr_array(rows[0]))
 

@@ -14,7 +14,7 @@ from fewlabels import PUSVM
 from fewlabels.class_prior import METHODS, estimate_prior, pooled_from_unlabeled
 from fewlabels.io.models.files import load_model
 from fewlabels.jobs import score_file
-from fewlabels.jobs.training.figures import PRIOR_CONFIDENCE
+from fewlabels.jobs.tasks.positive_unlabelled import PRIOR_CONFIDENCE
 
 N, N_LABELED, N_POSITIVE = 240, 40, 100
 

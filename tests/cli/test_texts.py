@@ -141,7 +141,7 @@ def test_columns_asked_for_as_texts(files, run):
     result = run("fit", files / "short.csv", "-o", out, "--text", "name", "--drop", "name")
     assert result.code == 2 and "--drop and --text both name the column 'name'" in result.err
     result = run("fit", files / "short.csv", "-o", out)
-    assert "--text COLUMN uses its words" in result.err
+    assert "--text COLUMN learns from its words" in result.err
 
 
 def test_the_report_of_short_texts_that_repeat(tmp_path, run):

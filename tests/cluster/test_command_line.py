@@ -110,7 +110,7 @@ def test_a_sample_of_all_files(address, files, tmp_path, monkeypatch):
     monkeypatch.setattr(large, "_SAMPLE", 500)
     options = ["--machine", "svdd", "--drop", "state", "--drop", "fraud", "--seed", 1]
     told = fit(files, tmp_path / "model", *options, "--scheduler", address)
-    assert "from 500 random rows" in told["notes"][0] and told["rows"] == N
+    assert "are based on 500 random rows" in told["notes"][0] and told["rows"] == N
 
 
 def test_candidates_are_tried_by_workers(address, files, tmp_path, monkeypatch):

@@ -84,7 +84,7 @@ def test_a_machine_of_samples_learns_from_the_sample(frame, tmp_path, monkeypatc
 
 def test_what_is_no_size_is_refused(frame, tmp_path):
     frame.to_csv(tmp_path / "table.csv", index=False)
-    with pytest.raises(UserError, match="half is not a size; write it like 500M or 32G"):
+    with pytest.raises(UserError, match="half' is not a size; write it like 500M or 32G"):
         train_file(tmp_path / "table.csv", tmp_path / "model", memory="half")
 
 

@@ -83,7 +83,7 @@ def test_what_is_refused(table, tmp_path):
     (tmp_path / "rows.csv").write_text("a\n1\n")
     np.save(tmp_path / "rows.npy", np.zeros((2, 2)))
     cases = [
-        ({"path": path}, "the column 'kind' holds string, not numbers"),
+        ({"path": path}, "column 'kind' holds string, not numbers"),
         ({"path": path, "columns": ["z"]}, "there is no column 'z'"),
         ({"path": tmp_path / "none.parquet"}, "does not exist"),
         ({"path": tmp_path / "rows.csv"}, "can't be read in pieces"),

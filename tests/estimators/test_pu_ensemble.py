@@ -500,7 +500,7 @@ def test_verbose_prints_and_silence_does_not(rng, capsys):
 @pytest.mark.parametrize(
     "parameters, message",
     [
-        ({"prior": 0.0}, "prior=0.0 is not allowed.*strictly between 0 and 1"),
+        ({"prior": 0.0}, "prior=0 is not allowed.*strictly between 0 and 1"),
         ({"prior": 1.5}, "prior=1.5 is not allowed"),
         ({"kernel": "sigmoid"}, "kernel"),
         ({"gamma": -1.0}, "gamma"),

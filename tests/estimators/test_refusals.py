@@ -49,11 +49,12 @@ def test_sparse_rows_that_point_outside(fitting, X):
 
 @pytest.mark.parametrize("factor", [2.0**600, 2.0**900, 2.0**-600])
 def test_rows_whose_squares_are_lost(fitting, X, factor):
-    with pytest.raises(ValueError, match="X has numbers"):
+    words = "X has numbers up to" if factor > 1.0 else "X has only numbers up to"
+    with pytest.raises(ValueError, match=words):
         fitting(X * factor)
     one = X.copy()
     one[3, 1] = 1e160
-    with pytest.raises(ValueError, match="X has numbers"):
+    with pytest.raises(ValueError, match="X has numbers up to"):
         fitting(one)
 
 
@@ -67,7 +68,7 @@ def test_rows_that_come_later(X):
     for kind, params, y in (MACHINES[name] for name in ("svdd", "one-class", "pusvm", "s3vm")):
         machine = kind(**params).fit(X, y)
         before = machine.decision_function(X)
-        with pytest.raises(ValueError, match="X has numbers"):
+        with pytest.raises(ValueError, match="X has numbers up to"):
             machine.partial_fit(X[:2] * 1e200, None if y is None else y[-2:])
         # A path may have begun, which ends nearer to the optimum than the fit.
         np.testing.assert_allclose(machine.decision_function(X), before, atol=1e-2)

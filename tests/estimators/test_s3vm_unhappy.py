@@ -189,7 +189,9 @@ def test_a_path_that_breaks_down_is_begun_again(rng, monkeypatch, balance, error
     model = S3VM(gamma=0.3, balance=balance).fit(X[:80], y[:80]).resume()
     steps = model.n_steps_
     breaking(monkeypatch, {2}, error=error)
-    with pytest.warns(ConvergenceWarning, match="during partial_fit .for a test.*again"):
+    with pytest.warns(
+        ConvergenceWarning, match="during partial_fit .for a test.*batch training continued"
+    ):
         model.partial_fit(X[80:], y[80:])
     assert model.fit_status_ == 0 and model.n_steps_ > steps
     judge(model, X, y, balance=balance)

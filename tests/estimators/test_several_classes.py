@@ -110,7 +110,7 @@ def test_a_kernel_matrix_and_weights(rng):
     assert len(part.transduction_) == len(X)
     weight[:] = 1.0
     weight[(y == "bee").astype(bool)] = 0.0
-    with pytest.raises(ValueError, match="no labelled row of the class bee"):
+    with pytest.raises(ValueError, match="leaves no label of the class bee"):
         S3VM().fit(X, y, sample_weight=weight)
 
 
@@ -318,7 +318,7 @@ def test_a_curve_within_seconds_stands_on_fewer_labels(rng):
     curve, cut = whole.curve_within(3600.0)
     assert curve is whole.curve_ and cut == []
     curve, cut = short.curve_within(0.0)
-    assert curve is short.curve_ and len(cut) == 1 and "1 of 5 machines" in cut[0]
+    assert curve is short.curve_ and len(cut) == 1 and "1 of 5 models" in cut[0]
     told, all_told = (np.isfinite(m.left_out_decisions_).all(axis=1) for m in (short, whole))
     assert 0 < told.sum() < all_told.sum() == np.sum(~pd.isna(y))
     assert np.array_equal(short.left_out_decisions_[told], whole.left_out_decisions_[told])

@@ -105,7 +105,7 @@ def test_updates_stop_and_go_on(Machine):
     make = PUSVM(0.3) if Machine is PUSVM else Machine()
     model = make.fit(X[300:700], *(part[300:700] for part in labels))
     model.max_time = AT_ONCE
-    with pytest.warns(ConvergenceWarning, match=r"stopped after max_time=1e-09 s .* resume\(\)"):
+    with pytest.warns(ConvergenceWarning, match=r"stopped after max_time=1e-09 s; .* resume\(\)"):
         model.partial_fit(X[700:], *(part[700:] for part in labels))
     assert not model.is_caught_up_
     assert np.isfinite(model.score_samples(X) if not labels else model.predict(X)).all()
@@ -241,7 +241,7 @@ def test_probabilities_in_time_stand_on_fewer_rows(monkeypatch):
     model = S3VM(probability="isotonic").fit(X, y)
     curve, cut = model.curve_within(0.0)
     assert sizes == [600, 40] and curve is model.curve_
-    assert "1 of 5 machines" in cut[0] and "40 of 600 rows" in cut[1]
+    assert "1 of 5 models" in cut[0] and "40 of 600 rows" in cut[1]
     assert np.mean(model.predict(X) == truth) > 0.8
     # With time for all, all rows are learnt from.
     again = S3VM(probability="isotonic").fit(X, y)

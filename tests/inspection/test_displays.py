@@ -72,7 +72,7 @@ def test_boundary_refuses_what_is_no_plane(rng):
     with pytest.raises(ValueError, match="two columns"):
         BoundaryDisplay.from_estimator(model, X)
     model = SVDD().fit(X[:, :2])
-    with pytest.raises(ValueError, match=r"19 rows and SVDD was fitted to\s+20"):
+    with pytest.raises(ValueError, match=r"X has 19 rows, but SVDD was fitted to\s+20"):
         BoundaryDisplay.from_estimator(model, X[:19, :2])
 
 

@@ -295,7 +295,7 @@ def test_a_model_that_unpacks_to_more_than_any_has(tmp_path, allowed):
         archive.writestr("fewlabels.json", json.dumps({"format": "fewlabels-model"}))
         archive.writestr("0.npy", bytes(60_000_000))
     allowed("50M")
-    _refused(path, "The model file .* would fill 60 MB of memory", read=load_model)
+    _refused(path, "The model file .* would need 60 MB of memory", read=load_model)
 
 
 def test_an_allowance_that_is_no_size(tmp_path, allowed):
@@ -332,7 +332,7 @@ def test_the_limit_of_the_process_counts(tmp_path):
         [sys.executable, "-c", code, path], capture_output=True, text=True, check=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
-    assert "would fill 537 MB of memory" in done.stdout
+    assert "would need 537 MB of memory" in done.stdout
 
 
 def test_texts_of_duckdb_are_counted_before_they_are_fetched(tmp_path, allowed):

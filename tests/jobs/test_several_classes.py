@@ -58,7 +58,7 @@ def test_a_budget_that_ends_with_the_fit(monkeypatch):
     page = found.report._repr_html_()
     assert len(fits) == before
     assert "12 of 12 labelled rows are classified correctly" in page.replace("\xa0", " ")
-    assert "no further models trained without part of the labels" in page
+    assert "held-out predictions are missing for some labels" in page
 
 
 def test_from_a_file_to_scores(tmp_path):

@@ -73,7 +73,7 @@ def test_codings_of_the_positive_class():
     [
         ([0, 1], [0.1, 1.2], {}, "from 0 to 1"),
         ([0, 1], [[0.1, 0.9], [0.2, 0.8]], {}, "one column"),
-        ([0, 1, 2], [0.1, 0.2, 0.3], {}, "3 labels"),
+        ([0, 1, 2], [0.1, 0.2, 0.3], {}, "3 different labels"),
         ([0, np.nan], [0.1, 0.2], {}, "missing labels"),
         ([0, 1], [0.1, 0.2], {"n_bins": 0}, "n_bins=0"),
         ([0, 1], [0.1, 0.2], {"norm": "max"}, "norm='max'"),

@@ -428,7 +428,7 @@ def test_too_few_labels_are_said(few):
     y = y.copy()
     y[1:10] = -1
     found = compare_with_baselines(S3VM(), X, y)
-    assert found.outcome == "unknown" and "a class has 1 labelled row" in found.verdict
+    assert found.outcome == "unknown" and "a class has only 1 labelled row" in found.verdict
 
 
 def test_pictures(few, rng):

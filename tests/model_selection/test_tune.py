@@ -291,7 +291,7 @@ def test_s3vm_accuracy_is_that_of_cross_validation(semi_data):
     assert table["C_star"].iloc[-1] == pytest.approx(0.02 * 5.0)
     assert set(table["kernel"]) == {"rbf", "linear"}
     assert np.mean((model.transduction_ == "yes") == truth) > 0.9
-    assert "labels alone" in model.tuning_.reason
+    assert "labels only" in model.tuning_.reason
 
 
 def test_s3vm_leaves_a_bad_width(semi_data):
@@ -323,7 +323,7 @@ def test_s3vm_keeps_good_settings(semi_data):
 def test_s3vm_with_too_few_labels_says_so(semi_data):
     X, y, _ = semi_data
     y[3:9] = None
-    with pytest.warns(UserWarning, match=r"3 labelled row\(s\): too few"):
+    with pytest.warns(UserWarning, match=r"only 3 labelled row\(s\), too few"):
         model = tune(S3VM(), X, y, graph=False)
     assert model.tuning_.chosen == {} and model.tuning_.fits == 1
     assert model.get_params() == S3VM().get_params()

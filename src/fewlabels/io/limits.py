@@ -125,7 +125,7 @@ def size_of(text, name=None):
     found = re.fullmatch(r"(\d+\.?\d*) ?([KMGT]?)B?", text.strip().upper())
     if found is None:
         given = f"{name}={text}" if name else ref("memory", text)
-        raise UserError(f"{given} is no size; write it as 500M or 32G.")
+        raise UserError(f"{given} is not a size; write it like 500M or 32G.")
     return float(found[1]) * _UNITS[found[2]]
 
 

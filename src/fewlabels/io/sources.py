@@ -20,7 +20,7 @@ class Reading(ReadingOptions):
         sep = self.sep if self.sep is None else _NAMED.get(self.sep, self.sep)
         if sep is not None and (len(sep) != 1 or not sep.isascii() or sep.isalnum()):
             raise UserError(
-                f"{ref('sep', text=sep)} is no separator; give one character, or 'tab'."
+                f"{ref('sep', text=sep)} is not a separator; pass one character, or 'tab'."
             )
         if sep is not None and sep in "\"'\r\n":
             raise UserError(

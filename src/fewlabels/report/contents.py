@@ -81,11 +81,11 @@ class Contents:
     fewlabels; ``command`` is what does it again (empty where it is not known). The ``machine``
     has its name on the command line, the ``title`` in words, and learns a ``task``; ``why`` it
     was taken. ``findings`` are the answer, ``rows`` counts by label, ``columns`` those of the
-    table, ``settings`` the estimator's
-    parameters, ``tuning`` their search. ``history``, ``converged`` and ``certificate`` tell of
-    the fit. ``baselines``, ``measure``, ``verdict``, ``outcome``, ``worse_than``, ``protocol``
-    and ``agreement`` are those of a ``BaselineComparison``. ``delivered`` says why another
-    method took the place of the model for such labels, if one did. ``telling`` are kinds of rows
+    table, ``settings`` the estimator's parameters, ``tuning`` their search. ``history``,
+    ``converged`` and ``certificate`` describe the fit, and ``limits`` names the options that stop
+    one. ``baselines``, ``measure``, ``verdict``, ``outcome``, ``worse_than``, ``protocol`` and
+    ``agreement`` come from a ``BaselineComparison``. ``delivered`` says why another method took
+    the place of the model for such labels, if one did. ``telling`` are kinds of rows
     and the words that these have more of, ``notes`` are remarks, ``usage`` headings and code.
     """
 

@@ -135,10 +135,12 @@ def _unlabeled_words(tuning):
     change = tuning and tuning.unlabeled_rows
     if not change:
         return ""
+    clear = change.low > 0.0 or change.high < 0.0
     used = "used" if change.used else "left out"
+    why = "" if clear else ", as it isn't clear whether they help"
     return (
-        f"; unlabelled rows are {used}: they change held-out accuracy by {change.gain:+.3f} "
-        f"(95 % interval {change.low:+.3f} to {change.high:+.3f})"
+        f"; unlabelled rows are {used}{why}: with them, held-out accuracy changes by "
+        f"{change.gain:+.3f} (95 % CI {change.low:+.3f} to {change.high:+.3f})"
     )
 
 

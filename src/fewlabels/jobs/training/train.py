@@ -115,7 +115,11 @@ def train(
 ):  # fmt: skip
     """Learn from a table; ``data``, ``target`` and ``options`` as in :func:`fewlabels.fit_table`.
 
-    The other arguments are those of :func:`learn`.
+    ``reported`` says whether a report will follow, for which methods are compared. ``model`` is
+    the file that will be written, for messages. ``save`` gets the training when the model has
+    learned, and again when methods were compared. The time budget began at ``started``, by
+    ``time.perf_counter`` (None: now). ``switch`` says whether a method that is clearly better may
+    be delivered instead. The ``observer`` hears of the progress.
     """
     return learn(
         data, options_of({"target": target, **options}), reported=reported, model=model, save=save,

@@ -104,7 +104,7 @@ def _time_for(deadline):
 
 
 def _calibrated_by(known, deadline):
-    deadline.cut.append("no further models trained without part of the labels")
+    deadline.cut.append("held-out predictions are missing for some labels")
     rows = np.flatnonzero(np.isfinite(known).all(axis=1))
     if not len(rows):
         return _none("there was no time to train models without part of the labels.")
@@ -115,7 +115,7 @@ def _calibrated_by(known, deadline):
 def _cross_fit(machine, X, y, folds, deadline, seconds, others=None, held=None):
     end = Deadline(_time_for(deadline))
     if deadline.is_near and max(_SHORT, end.left()) < _PART * seconds:
-        deadline.cut.append("no models trained without part of the labels")
+        deadline.cut.append("there are no held-out predictions")
         return _none("there was no time to train a model without them.")
     sample, splits = Sample(X, y), list(folds.split(X, y if held is None else held))
     n_classes = len(np.unique(y[y >= 0]))
