@@ -119,7 +119,7 @@ def train(
     the file that will be written, for messages. ``save`` gets the training when the model has
     learned, and again when methods were compared. The time budget began at ``started``, by
     ``time.perf_counter`` (None: now). ``switch`` says whether a method that is clearly better may
-    be delivered instead. The ``observer`` hears of the progress.
+    be delivered instead. The ``observer`` receives the progress.
     """
     return learn(
         data, options_of({"target": target, **options}), reported=reported, model=model, save=save,
