@@ -57,7 +57,7 @@ class ClusterOptions:
     scheduler: str | None = option(
         None,
         "Address of a Dask scheduler, such as tcp://10.0.0.1:8786. Its workers read DATA, which "
-        "may be a quoted pattern ('data/*.parquet').",
+        "may be a quoted pattern, such as 'data/part-?.parquet'.",
         CLUSTER,
         metavar="ADDRESS",
     )
