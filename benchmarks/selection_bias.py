@@ -11,7 +11,7 @@ Positives of a pool are labelled independently with their propensity: proportion
 5th or 10th power of the true score (k = 1, 5, 10), falling with it, or depending on the two
 columns of largest variance. "top" labels the 100 with the greatest scores. The true score is
 P(positive | x) by a forest of 200 trees with all true labels, out of bag. The unlabelled rows are
-a random sample of their own, so their prior is that of the set.
+a random sample of their own, so their prior is the prior of the set.
 
 Sets are taken in turn for choosing rules ("chosen on") and for reporting ("shown on"): the rule
 that shrinks weights and the statistics of the test were chosen on the former. Each figure is

@@ -18,7 +18,7 @@ Kernel = StrEnum("Kernel", ["rbf", "linear"])
 
 
 class AskingOptions(NamedTuple):
-    """What is asked."""
+    """Which rows are shown for labelling, and how."""
 
     ask: Ask = typer.Option(
         Ask.mixed,

@@ -11,7 +11,7 @@ from ..fitted import class_of
 class ClassAnswer(NamedTuple):
     """How scores of several classes are answered: by the label of the largest.
 
-    ``labels`` are those of the classes; ``more`` is "probability", a column for each class, or
+    ``labels`` names the classes; ``more`` is "probability", a column for each class, or
     None.
     """
 

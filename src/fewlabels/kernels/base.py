@@ -124,8 +124,9 @@ class MappedKernel(Kernel):
 class FeatureKernel(Kernel):
     """An inner product of features: ``K(x, z) = <g(x), g(z)>``.
 
-    A function is then one weight for each feature, however many rows it was trained on. With
-    ``onnx_form = "features"`` and ``graph_features``, ONNX graphs hold it.
+    A function is then one weight for each feature, however many rows it was trained on. For ONNX,
+    a subclass sets ``onnx_form = "features"`` and defines ``graph_features(graph, x)``, which
+    returns g as nodes of a graph, from rows ``x`` in float64.
     """
 
     is_inner_product: Any = True
@@ -134,10 +135,6 @@ class FeatureKernel(Kernel):
     @abstractmethod
     def features(self, X, n_jobs=1):
         """g of every row, an array or CSR array of shape (len(X), n_features)."""
-
-    def graph_features(self, graph, x):
-        """g as nodes of an ONNX graph, from rows ``x`` in float64."""
-        raise NotImplementedError
 
     def values(self, X, Z):
         """The matrix of values, dense float64, shape (len(X), len(Z))."""

@@ -1,4 +1,4 @@
-"""A fit told to a person: what the rows were, what was learned, how far to trust it."""
+"""The report of a fit: what the rows were, what was learned, how far to trust it."""
 
 from .._extras import require
 

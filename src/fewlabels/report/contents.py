@@ -80,7 +80,7 @@ class Contents:
     ``source`` and ``model`` name the data and the model file, ``created`` by a ``version`` of
     fewlabels; ``command`` is what does it again (empty where it is not known). The ``machine``
     has its name on the command line, the ``title`` in words, and learns a ``task``; ``why`` it
-    was taken. ``findings`` are the answer, ``rows`` counts by label, ``columns`` those of the
+    was taken. ``findings`` are the answer, ``rows`` counts by label, ``columns`` describe the
     table, ``settings`` the estimator's parameters, ``tuning`` their search. ``history``,
     ``converged`` and ``certificate`` describe the fit, and ``limits`` names the options that stop
     one. ``baselines``, ``measure``, ``verdict``, ``outcome``, ``worse_than``, ``protocol`` and

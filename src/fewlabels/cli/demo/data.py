@@ -10,7 +10,7 @@ import numpy as np
 class Split:
     """Rows to learn from and rows to score, as data frames of measurements.
 
-    ``classes`` are those of the test rows, ``normal`` is the class that is learned, ``scale`` says
+    ``classes`` has one class per test row, ``normal`` is the class that is learned, ``scale`` says
     whether numbers need scaling (pixels have one unit already), ``story`` what it is about.
     """
 

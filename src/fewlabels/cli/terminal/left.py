@@ -1,4 +1,4 @@
-"""How long a job will continue, as far as that can be told."""
+"""How long a job will continue, as far as that is known."""
 
 import math
 import time

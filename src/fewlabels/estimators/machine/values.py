@@ -80,7 +80,7 @@ class FittedValues(BaseEstimator):
     dual_coef_ = property(lambda self: self._there(self._found.function.dual_coef))
 
     def _there(self, values):
-        """An attribute as users see it: an array like those of the rows of the fit."""
+        """An attribute as users see it: an array of the same library as the training rows."""
         return values if self._home is None else self._home.array(values)
 
     def to_local(self) -> Self:

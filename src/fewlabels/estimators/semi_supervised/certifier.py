@@ -98,7 +98,7 @@ class Certifier:
         )  # fmt: skip
 
     def certificate_at(self, stream, function):
-        """The ``Certificate`` where they stand; ``function`` is that of the ``Solution``."""
+        """The ``Certificate`` where they stand; ``function`` belongs to the ``Solution``."""
         stands, places = [path.standing() for path in stream.paths], stream.places
         f = np.column_stack([at.f[places] for at in stands])
         waiting = np.flatnonzero(np.isnan(f).any(axis=1))

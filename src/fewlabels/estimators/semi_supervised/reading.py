@@ -47,7 +47,7 @@ def check_each_has_labels(label, classes):
 def problems_of(C, C_star, balance, shares, classes):
     """What the function of two classes minimises, or each of several.
 
-    ``balance`` is the parameter, and ``shares`` are those of the class ratio, or None.
+    ``balance`` is the parameter, and ``shares`` is the class ratio, or None.
     """
     n = 1 if len(classes) == 2 else len(classes)
     means = [balance] * n

@@ -16,7 +16,7 @@ _COUNTED_ROWS = 20_000
 
 
 def roles(file, machine, options):
-    """Every row, or those of the normal class."""
+    """Every row, or only rows of the normal class."""
     # The command line reads this file for its options, and takes no time for numpy.
     from ...io.tables import target as rows_of
 

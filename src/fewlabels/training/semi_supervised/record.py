@@ -9,7 +9,7 @@ import numpy as np
 class TrainingRecord:
     """Objectives of every function, a lower bound, and the convex problems solved for it.
 
-    ``objectives`` are those of the last batch training of each function. Nothing is below
+    ``objectives`` come from the last batch training of each function. Nothing is below
     ``bound`` while rows and labels stay: a number, or one for each of several functions (NaN
     where unknown), or None. ``n_nodes`` is None before there was a search over all signs.
     """
