@@ -106,16 +106,23 @@ def run_ranges(function, n_items, n_jobs):
 
 
 def run_each(calls, n_jobs):
-    """The results of functions without arguments, which threads call side by side."""
+    """The results of functions without arguments, called on ``n_jobs`` threads.
+
+    The calling thread is one of them: waking another takes longer than many calls do.
+    """
     if n_jobs == 1 or len(calls) <= 1:
         return [call() for call in calls]
     # A forked child inherits the dictionary but not the threads: key by process.
     key = (os.getpid(), n_jobs)
     if key not in _pools:
-        _pools[key] = ThreadPoolExecutor(n_jobs, thread_name_prefix="fewlabels")
-    futures = [_pools[key].submit(call) for call in calls]
+        _pools[key] = ThreadPoolExecutor(n_jobs - 1, thread_name_prefix="fewlabels")
+    futures = [_pools[key].submit(call) for call in calls[1:]]
     try:
-        return [future.result() for future in futures]
+        results = [calls[0]()]
+        for call, future in zip(calls[1:], futures, strict=True):
+            # A call that no thread has begun is made here.
+            results.append(call() if future.cancel() else future.result())
+        return results
     except BaseException:
         # Ctrl-C: never return while a thread still writes to the caller's arrays.
         for future in futures:

@@ -214,8 +214,9 @@ class ClassPath:
             on_path = np.append(now.on_path, now.joining[:joined])
             self._set(on_path=on_path, joining=now.joining[joined:], leaving=NONE)
         else:
-            on_path = now.on_path[~np.isin(now.on_path, now.leaving)]
-            self._set(on_path=on_path, leaving=NONE)
+            stays = np.ones(now.rows.n_places, bool)
+            stays[now.leaving] = False
+            self._set(on_path=now.on_path[stays[now.on_path]], leaving=NONE)
 
     # -- where a path begins ----------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._deadline import ENDLESS
+from .._threads import one_blas_thread
 from ..gram.growing.rows import grown
 
 # Rows that are gone are removed from all arrays when they are this share, and so many.
@@ -18,9 +19,10 @@ def caught_up(path, operate, max_steps, deadline):
     """
     path.deadline = deadline
     last = None if max_steps is None else path.n_steps + max_steps
-    done = path.run(max_steps)
-    while done:
-        done = operate(None if last is None else max(0, last - path.n_steps))
+    with one_blas_thread():  # once, not with every operation
+        done = path.run(max_steps)
+        while done:
+            done = operate(None if last is None else max(0, last - path.n_steps))
     path.deadline = ENDLESS
     return done is None
 
@@ -202,6 +204,6 @@ def read_indices(indices, n):
         worst = indices[np.argmax(np.where(indices < 0, -indices - 1, indices))]
         raise ValueError(f"row {worst} is not among the {n} training rows.")
     indices = (indices % max(1, n)).astype(np.int64)
-    if len(np.unique(indices)) < len(indices):
+    if len(indices) > 1 and len(np.unique(indices)) < len(indices):
         raise ValueError("the same row is named twice; name every row once.")
     return indices

@@ -101,16 +101,14 @@ class BorderedGrowing:
 
     def block(self, rows, columns):
         rows, columns = np.asarray(rows), np.asarray(columns)
-        real = columns > 0
-        if not real.any():
-            return np.repeat(self._border[rows][:, None], len(columns), axis=1)
-        if not real.all():
-            out = np.empty((len(rows), len(columns)))
-            out[:, real] = self.block(rows, columns[real])
-            out[:, ~real] = self._border[rows][:, None]
+        if columns.all():
+            out = self.inner.block(np.maximum(rows - 1, 0), columns - 1)
+            out[rows == 0] = self._border[columns]
             return out
-        out = self.inner.block(np.maximum(rows - 1, 0), columns - 1)
-        out[rows == 0] = self._border[columns]
+        real, out = columns > 0, np.empty((len(rows), len(columns)))
+        out[:, ~real] = self._border[rows][:, None]
+        if real.any():
+            out[:, real] = self.block(rows, columns[real])
         return out
 
     def apply(self, indices, coef, out, hold=True):

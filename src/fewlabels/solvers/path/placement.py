@@ -101,7 +101,9 @@ class Placement:
         while True:
             S[st.POSITION, i] = len(factor)
             column = state.gram.block(factor.rows, row)[:, 0]
-            if factor.append(i, column, F[st.ROOT, i] ** 2) or not self._exchange(i, direction):
+            if factor.append(i, column, F[st.ROOT, i] ** 2):
+                return
+            if not self._exchange(i, column, direction):
                 return
 
     def _leave(self, p):
@@ -109,17 +111,18 @@ class Placement:
         self.factor.delete(p)
         self.state.S[st.POSITION, self.factor.rows[p:]] -= 1
 
-    def _exchange(self, k, direction):
+    def _exchange(self, k, column, direction):
         """Move a_k and the free rows along the direction that leaves every h alone.
 
-        Row k on a segment depends on the free rows. Returns True once one of these has met a
-        breakpoint, False when k itself came to one; there it is held.
+        Row k on a segment depends on the free rows, with which its kernel values are ``column``.
+        Returns True once one of these has met a breakpoint, False when k itself came to one;
+        there it is held.
         """
         state, factor = self.state, self.factor
         F, n = state.F, state.n
         state.n_exchanges += 1
         rows, last = np.append(factor.rows, k), len(factor)
-        D = -state.gram.block(factor.rows, rows[last:])[:, 0] * direction
+        D = column * -direction
         shift = factor.solve(D, -float(direction))
         F[st.D, rows] = np.append(D, direction)
         gamma = np.full(n, shift)
