@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import kernel_matrix, kkt_residual, objective
 
+from fewlabels import OneClassSVM
 from fewlabels.gram import BorderedGram, PrecomputedGram, make_gram
 from fewlabels.kernels import RBF, Callable, Linear, Polynomial, Sigmoid
 from fewlabels.problem import DualProblem, Penalty, one_class, svdd_squared
@@ -418,3 +419,24 @@ def test_whole_problems_go_on_in_the_engine_when_pair_steps_get_nowhere(
     result = solve_decomposition(problem, tol=1e-6, max_time=GUARD)
     assert len(made) == calls
     assert result.converged and result.violation <= 1e-6
+
+
+def test_rounds_end_where_steps_add_rounding_of_their_own():
+    # Random problem 1143: the finer solve begins within rounding of its tolerance, and thousands
+    # of pair steps a round make the violation a hundred times larger.
+    rng = np.random.default_rng(1143)
+    n, d = int(rng.integers(4, 400)), int(rng.integers(1, 30))
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-6, 7)
+    X[:, 0] = 1.0
+    X = sp.csr_array(X.astype(np.float32))
+    rounds = []
+
+    def count(entry):
+        rounds.append(entry["round"])
+        return len(rounds) > 500
+
+    model = OneClassSVM(nu=0.1, kernel="linear", tol=1e-6)
+    model.fit(X, callback=count)
+    assert model.fit_status_ == 0
+    assert len(rounds) <= 500
+    assert model.duality_gap_ < 1e-9

@@ -264,7 +264,7 @@ class Engine:
         if steps == 0 or self._progress.is_idle(totals, view.violation, noise, steps):
             self._stuck = True
             return Stage.PRECISION
-        if self._progress.is_noise(view.violation, noise):
+        if self._progress.is_noise(noise):
             return self._end(self._look(), Status.STALLED)
         return Stage.BLOCKS
 

@@ -108,10 +108,11 @@ class Progress:
         in_vain = self._plateau > _PLATEAU and self._before - objective < promised
         return self._idle >= _IDLE_ROUNDS or in_vain
 
-    def is_noise(self, violation, noise):
-        """Whether the violation has been within the bound on rounding for some rounds.
+    def is_noise(self, noise):
+        """Whether rounds have followed one whose violation was within the bound on rounding.
 
-        The bound is pessimistic: it is worth trying, but not for ever.
+        The bound is pessimistic, so more rounds are worth trying, but not for ever. They may end
+        at larger violations, as thousands of steps add rounding of their own.
         """
-        self._noisy += violation <= 2.0 * noise
+        self._noisy += self._closest <= 2.0 * noise
         return self._noisy > _NOISY_ROUNDS
