@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from fewlabels import SVDD, OneClassSVM, SVDDEnsemble
+from fewlabels._deadline import ENDLESS
+from fewlabels.gram import make_gram
+from fewlabels.kernels import Sigmoid
+from fewlabels.problem import DualProblem, Penalty
+from fewlabels.solvers import Status
+from fewlabels.streams.afresh import solved_afresh
 
 KERNELS = {
     "rbf": (dict(gamma=0.3), ("rbf", 0.3)),
@@ -553,6 +560,81 @@ def test_bad_masks_get_one_sentence(rng, model):
     model.set_params(C_anomaly=17.0)
     with pytest.raises(ValueError, match="C_anomaly was"):
         model.relabel(3)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("name", MODELS)
+def test_rows_relabelled_without_a_path_are_solved_afresh(rng, name, kernel):
+    # So many rows that those near the boundary are solved alone first.
+    X, anomaly = rows(rng, 700, share=0.02)
+    parameters, spec = KERNELS[kernel]
+    model = MODELS[name](**parameters).fit(X, anomalies=anomaly)
+    order = np.argsort(model.score_samples(X))
+    steps = [order[-1], order[0], rng.integers(700), order[350:353], order[-1]]
+    for chosen in steps:
+        marks = ~anomaly[np.atleast_1d(chosen)]
+        model.relabel(np.atleast_1d(chosen), marks)
+        anomaly[chosen] = marks
+        assert model.history_[-1]["operation"] == "solve" and model.is_caught_up_
+        judge(model, X, anomaly, kernel=spec)
+    again = pickle.loads(pickle.dumps(model))
+    new = rng.normal(size=(1, 3))
+    for one in (model, again):  # a path begins where the solver ended
+        one.partial_fit(new)
+        assert one.history_[-1]["operation"] in ("load", "refresh")
+        judge(one, np.vstack([X, new]), np.append(anomaly, False), kernel=spec)
+    support = np.flatnonzero(~anomaly & np.isin(np.arange(700), model.support_))[:1]
+    model.relabel(support)
+    anomaly[support] = True
+    assert model.history_[-1]["operation"] != "solve"  # a short path
+    judge(model, np.vstack([X, new]), np.append(anomaly, False), kernel=spec)
+
+
+def test_deep_rows_leave_a_path_that_would_be_long(rng):
+    X, anomaly = rows(rng, 600, share=0.0)[0], np.zeros(600, bool)
+    model = SVDD(C=0.3, C_anomaly=1.1, gamma=0.3).fit(X[:-1]).partial_fit(X[-1:])
+    deep = np.argmax(model.score_samples(X))
+    model.relabel(deep)
+    anomaly[deep] = True
+    assert model.history_[-1]["operation"] == "solve"
+    judge(model, X, anomaly)
+    model.forget(deep)
+    judge(model, np.delete(X, deep, 0), np.delete(anomaly, deep))
+
+
+def test_a_limit_on_steps_is_for_the_path(rng):
+    X = rng.normal(size=(300, 3))
+    model = SVDD(C=0.3, C_anomaly=1.1, gamma=0.3, max_steps=10_000).fit(X)
+    deep = np.argmax(model.score_samples(X))
+    model.relabel(deep)
+    assert model.history_[-1]["operation"] != "solve"
+    judge(model, X, np.arange(300) == deep)
+
+
+def test_ctrl_c_in_a_solution_afresh_leaves_a_model(rng, monkeypatch):
+    from fewlabels.streams import afresh
+
+    X = rng.normal(size=(700, 3))
+    model = SVDD(C=0.3, C_anomaly=1.1, gamma=0.3).fit(X)
+    deep, real = int(np.argmax(model.score_samples(X))), afresh.solve_decomposition
+
+    def interrupted(*args, **kwargs):
+        return replace(real(*args, **kwargs), status=Status.INTERRUPTED)
+
+    monkeypatch.setattr(afresh, "solve_decomposition", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.relabel(deep)
+    assert not model.is_caught_up_ and np.isfinite(model.decision_function(X)).all()
+    monkeypatch.undo()
+    model.resume()
+    judge(model, X, np.arange(700) == deep)
+
+
+def test_only_inner_products_are_solved_afresh(rng):
+    gram = make_gram(Sigmoid(gamma=0.3, coef0=0.5), rng.normal(size=(60, 3)), dtype=np.float64)
+    penalty = Penalty.kinked(0.0, 0.5, 1.0, 0.0, 0.0, 60)
+    problem = DualProblem(gram, penalty, total=5.0)
+    assert solved_afresh(problem, np.zeros(60), None, None, ENDLESS, 1e6) is None
 
 
 def test_a_relabelling_that_leaves_no_ball_is_refused(rng):

@@ -1,6 +1,5 @@
 """Rows of a convex model that come and go, and the path of its exact solution."""
 
-import json
 from contextlib import contextmanager
 
 import numpy as np
@@ -16,8 +15,10 @@ from ..problem.penalty import group_sums
 from ..solvers import Status
 from ..solvers.path import PathFollower
 from ..solvers.result import certify
+from .afresh import solved_afresh
 from .anomalies import AnomalyMarks
-from .rows import HeldRows, PlainState, caught_up
+from .rows import caught_up
+from .saving import SavedStream, weight_in_training
 
 # A variable of a start that is this near a breakpoint, relative to its interval, is on it.
 _ON_AT_FIRST = 1e-9
@@ -27,7 +28,7 @@ _ROUNDING = 1e-11
 _MOST_MEMBERS = 20_000
 
 
-class ConvexStream(PlainState):
+class ConvexStream(SavedStream):
     """Rows, and the path that follows the solution of a ``Formulation`` over them.
 
     The rows change at once; the path may lag behind when its steps are limited. Until the first
@@ -43,8 +44,6 @@ class ConvexStream(PlainState):
     """
 
     cache_size, n_jobs, deadline = 200e6, 1, ENDLESS
-    # Numbers of rows that follow from the others, and are not saved.
-    derived_values: tuple[str, ...] = ("diagonal", "key", "followed")
 
     def __init__(self, formulation, kernel, rows, start, *, shift=None, n_steps=0, history=()):
         self.stated = self.formulation = formulation
@@ -56,6 +55,8 @@ class ConvexStream(PlainState):
         self.path, self.mass = None, None
         self.on_path, self.of, self.heads = None, None, None
         self.stale = False  # whether slopes have yet to move
+        self._is_far = False  # whether solving afresh is quicker than following the path
+        self._gradient = np.zeros(0)  # of the solution that was solved afresh last
         self._leaving = np.zeros(0, np.int64)
 
     def _prepare(self):
@@ -88,6 +89,11 @@ class ConvexStream(PlainState):
         """Rows at some places, as the kernel sees them."""
         rows = self.rows.rows(places)
         return centered(rows, self.shift)
+
+    def _gram(self, places):
+        """Exact kernel values of the rows at some places."""
+        X = self.kernel_rows(places)
+        return make_gram(self.kernel, X, dtype=np.float64, n_jobs=self.n_jobs)
 
     def takes(self):
         """Mask of the places whose rows belong on a path."""
@@ -164,6 +170,7 @@ class ConvexStream(PlainState):
         left = rows.alive if calibrates is None else rows.alive & ~calibrates
         self.formulation.check_left(rows.at(left) | {"anomaly": marks[left]})
         self.version += 1
+        self._is_far = self.done and (self.path is None or self._is_long(places, anomaly))
         rows["anomaly"] = marks
         if calibrates is not None:
             rows["calibrates"] = calibrates
@@ -173,13 +180,16 @@ class ConvexStream(PlainState):
         state = self.rows.state()
         anomaly = state.get("anomaly")
         label = None if anomaly is None else np.where(anomaly, -1, 1).astype(np.int8)
-        return TrainingRows(state["X"], _weight_in_training(state), label)
+        return TrainingRows(state["X"], weight_in_training(state), label)
 
     # -- the path -------------------------------------------------------------------------------
 
     def run(self, max_steps=None):
         """Let the path catch up with the rows; whether it has, within ``max_steps``."""
         self._prepare()
+        is_far, self._is_far = self._is_far, False
+        if is_far and max_steps is None and self._solve_afresh():
+            return True
         before = self._start, self._steps_before, self._history_before
         is_first = self.path is None and self.done
         is_first = is_first and not self.marks.turning(self.on_path).any()
@@ -208,8 +218,7 @@ class ConvexStream(PlainState):
         try:
             yield
         except ArithmeticError as error:
-            X = self.kernel_rows(self.on_path)
-            gram = make_gram(self.kernel, X, dtype=np.float64, n_jobs=self.n_jobs)
+            gram = self._gram(self.on_path)
             if not np.isnan(curvature_missing(gram, np.zeros(gram.n))):
                 raise
             raise ValueError(
@@ -349,6 +358,7 @@ class ConvexStream(PlainState):
 
     def _begin(self):
         """Begin the path at a solution, and make that exact."""
+        self._gradient = self._gradient[:0]
         self.marks.turn(self.on_path[:0])
         places = np.flatnonzero(self._wanted())
         copies = Copies.among(self.rows.rows(places), self.rows["key"][places])
@@ -372,6 +382,49 @@ class ConvexStream(PlainState):
             cache_size=self.cache_size, n_jobs=self.n_jobs, deadline=self.deadline,
         )  # fmt: skip
         self.path.load(self.kernel_rows(places[copies.first]), penalties, a, multiplier)
+
+    def _solve_afresh(self):
+        """Take over a new exact solution near the last one; whether there is one."""
+        gradient, self._gradient = self._gradient, self._gradient[:0]
+        if self.path is not None:
+            self._notice()
+            gradient = (self.path.h + self.path.multiplier)[self.of]
+            gradient /= self.formulation.unit(self.mass)
+        self._begin_again()
+        self.marks.turn(self.on_path[:0])
+        places, (known, _) = np.flatnonzero(self._wanted()), self._start
+        known = np.append(known, np.zeros(self.rows.n_places - len(known)))[places]
+        problem = self.stated.problem(self._gram(places), self.marks.at(places))
+        start = known / self.formulation.unit(self.mass)
+        self.done = False
+        self.version += 1
+        result = solved_afresh(
+            problem, start, gradient if len(gradient) == len(places) else None,
+            lambda chosen: self._gram(places[chosen]), self.deadline, self.cache_size,
+        )  # fmt: skip
+        if result is None:
+            return False
+        self._gradient = result.gradient
+        self.on_path, self.mass, self.stale = places, self._mass_of(places), False
+        self._start = (
+            self._spread(result.a) * self.formulation.unit(self.mass),
+            self.formulation.path_multiplier(result.multiplier, self.mass),
+        )
+        entry = {"operation": "solve", "rows": len(places), "steps": result.n_iter, "flips": 0}
+        self._history_before = [*self._history_before, {**entry, "finished": True}]
+        self._steps_before += result.n_iter
+        self.done = True
+        return True
+
+    def _is_long(self, places, anomaly):
+        """Whether a path to other marks takes longer than solving afresh.
+
+        It is short for support vectors that become anomalies. Elsewhere it has many steps, which
+        are quick where few rows lie between breakpoints.
+        """
+        used = self._spread(self._variables()) != 0.0
+        is_short = np.all(anomaly) and np.all(used[places])
+        return not is_short and 2 * self.path.n_margin > np.count_nonzero(used)
 
     def _begin_again(self):
         """After an exception: let another path begin where this one ended."""
@@ -420,16 +473,16 @@ class ConvexStream(PlainState):
         path, unit = self.path, self.formulation.unit(self.mass)
         if path is not None:
             self._notice()
-        if gram is None:
-            X = self.kernel_rows(self.on_path)
-            gram = make_gram(self.kernel, X, dtype=np.float64, n_jobs=self.n_jobs)
+        gram = self._gram(self.on_path) if gram is None else gram
         problem = self.stated.problem(gram, self.marks.at(self.on_path))
         a = self._start[0][self.on_path] if path is None else self._variables()
         a = problem.penalty.rounded(a / unit)
-        if path is None:
-            gradient = problem.gradient(a)
-        else:
+        if path is not None:
             gradient = (path.h + path.multiplier)[self.of] / unit
+        elif len(self._gradient):
+            gradient = self._gradient
+        else:
+            gradient = problem.gradient(a)
         status = Status.CONVERGED if self.done else Status.MAX_ITER
         result = certify(problem, a, gradient, status, self.n_steps, self.history)
         if not self.done:
@@ -440,47 +493,3 @@ class ConvexStream(PlainState):
         """What users call the rows at some places; -1 for those that are leaving."""
         alive = self.rows.alive
         return np.where(alive, np.cumsum(alive) - 1, -1)[places]
-
-    # -- saving ---------------------------------------------------------------------------------
-
-    def __getstate__(self):
-        """Plain values: the rows that are there, and the solution that a path continues from."""
-        alive, rows = self.rows.alive, self.rows.state()
-        a, multiplier = self._start
-        if self.on_path is not None:
-            # In the machine's own variables; leaving rows are gone, and a path makes good for it.
-            _, result = self.solution()
-            a, multiplier = self._spread(result.a)[alive], result.multiplier
-        weight, own = _weight_in_training(rows), rows.pop("weight")
-        kept = {name: value for name, value in rows.items() if name not in self.derived_values}
-        if np.any(own[weight != own] != 1.0):
-            kept["weight_before"] = own
-        if "anomaly" in kept and not kept["anomaly"].any():
-            del kept["anomaly"]
-        return {
-            "formulation": self.stated, "kernel": self.kernel, "shift": self.shift,
-            "rows": kept | {"weight": None if np.all(weight == 1.0) else weight},
-            "a": a, "multiplier": float(multiplier), "n_steps": self.n_steps,
-            "history": json.dumps(self.history, default=float),
-            "version": self.version, "done": self.done,
-        }  # fmt: skip
-
-    def __setstate__(self, state):
-        rows = dict(state["rows"])
-        if rows["weight"] is None:
-            rows["weight"] = np.ones(rows["X"].shape[0])
-        if "calibrates" in rows:  # marked rows are saved with a weight of 0
-            known = np.where(rows["calibrates"], 1.0, rows["weight"])
-            rows["weight"] = rows.pop("weight_before", known)
-        self.__init__(
-            state["formulation"], state["kernel"], HeldRows(**rows),
-            (state["a"], state["multiplier"]), shift=state["shift"], n_steps=state["n_steps"],
-            history=json.loads(state["history"]),
-        )  # fmt: skip
-        self.version, self.done = state["version"], state["done"]
-
-
-def _weight_in_training(rows):
-    """Weights from numbers of rows by name; 0 for rows that calibrate."""
-    weight = rows["weight"]
-    return np.where(rows["calibrates"], 0.0, weight) if "calibrates" in rows else weight
