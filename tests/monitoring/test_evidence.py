@@ -1,11 +1,16 @@
 """Bets, martingales and charts keep their promises on unchanged p-values."""
 
+import importlib.util
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from fewlabels.monitoring.charts import Cusum, Martingale, ShiryaevRoberts
+from fewlabels.monitoring.charts import CHARTS, Cusum, Martingale, ShiryaevRoberts
 from fewlabels.monitoring.martingales import Histogram, bettors, linear, powers
+from fewlabels.monitoring.run_lengths import LOG_THRESHOLDS, RUN_LENGTHS, log_threshold
 
 
 @pytest.mark.parametrize("densities", [linear, powers])
@@ -83,8 +88,61 @@ def test_ville_and_run_lengths_hold_on_uniform_p_values():
     rng = np.random.default_rng(3)
     ever = sum(bool(alarms(Martingale(0.1, 3), rng.random(400).tolist())) for _ in range(300))
     assert ever <= 45  # at most 30 are expected; P(more than 45 of 300 at .1) = .003
-    lengths = [(alarms(Cusum(50, 3), rng.random(600).tolist()) or [600])[0] for _ in range(80)]
-    assert np.mean(lengths) > 50
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+@pytest.mark.parametrize(("run_length", "n"), [(35, 1500), (320, 300)])  # not in the table
+def test_charts_have_the_run_length_that_was_set(chart, run_length, n):
+    rng, lengths = np.random.default_rng([run_length, 4]), []
+    for _ in range(n):
+        p_values = rng.random(60 * run_length).tolist()
+        lengths += [k + 1 for k in alarms(CHARTS[chart](run_length, 3), p_values)]
+    assert len(lengths) == n
+    error = np.std(lengths) / np.sqrt(n)  # 1.5 to 12 %
+    assert 0.95 * run_length - 3 * error < np.mean(lengths) < 1.1 * run_length + 3 * error
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_thresholds_increase_and_are_bounds_outside_the_table(chart):
+    table = np.array(LOG_THRESHOLDS[chart])
+    assert len(table) == len(RUN_LENGTHS) and np.all(np.diff(table) > 0)
+    assert np.all(table <= np.log(RUN_LENGTHS))  # the bound is never undercut by luck alone
+    for k in (0, 7, -1):
+        assert log_threshold(chart, RUN_LENGTHS[k]) == pytest.approx(table[k], abs=1e-12)
+    for run_length in (2, 9, 1_000_001, 10**9):
+        assert log_threshold(chart, run_length) == np.log(run_length)
+
+
+def test_the_simulation_of_thresholds_follows_the_charts(monkeypatch):
+    folder = Path(__file__).resolve().parents[2] / "benchmarks"
+    monkeypatch.syspath_prepend(str(folder))
+    spec = importlib.util.spec_from_file_location("simulation", folder / "chart_thresholds.py")
+    script = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "simulation", script)
+    spec.loader.exec_module(script)
+    streams, rows, seed = 3, 300, 5
+    found = script.simulate(streams, rows, seed)
+    rng = np.random.default_rng(seed)
+    p_values = np.array([rng.random(streams) for _ in range(rows)])
+    for name, passages in found.items():
+        for k in range(streams):
+            chart, bets, highest = CHARTS[name](10, 3), bettors(), []
+            for p in p_values[:, k].tolist():
+                highest.append(chart.step([bet.growth(p) for bet in bets]))
+            highest = np.maximum.accumulate(highest)
+            expected = 1 + np.searchsorted(highest, script.LEVELS)
+            np.testing.assert_array_equal(passages[:, k], expected)
+
+
+def test_an_earlier_state_keeps_its_threshold_until_the_chart_restarts():
+    chart = Cusum(1000, 3)
+    chart.state = {"n_rows": 5, "pools": [20.0, 2.0, 30.0], "scale": 0.0}
+    assert chart.threshold == np.log(1000) and np.exp(chart.log) > np.exp(
+        log_threshold("cusum", 1000)
+    )
+    again = Cusum(1000, 3)
+    again.state = Cusum(1000, 3).state
+    assert again.threshold == log_threshold("cusum", 1000)
 
 
 def test_evidence_does_not_overflow_or_vanish():

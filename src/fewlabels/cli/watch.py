@@ -27,7 +27,7 @@ class AlarmOptions(NamedTuple):
     run_length: int | None = _rate_plain(
         None,
         min=2,
-        help="Raise repeated alarms: on unchanged rows, at most one per N rows on average.",
+        help="Raise repeated alarms: on unchanged rows, about one per N rows on average.",
     )
     alerts: float | None = _rate_plain(
         None, metavar="SHARE", help="Alert on this share of normal rows."

@@ -11,10 +11,13 @@ bettor that knew the moment is a factor that grows only like ``n log(n)^2``.
 and maxima over all possible starting rows. The first one minus the number of rows is a martingale
 with mean 0, and the second one is never larger. So the expected number of rows before an alarm,
 on an unchanged stream, is at least the threshold (Vovk, Petej et al. 2021; Shin, Ramdas and
-Rinaldo 2023).
+Rinaldo 2023). This bound is far too careful for the maximum. The thresholds are therefore
+calibrated by simulation (``run_lengths``).
 """
 
 from math import exp, inf, log
+
+from .run_lengths import log_threshold
 
 _INVESTED = 100.0
 # Capitals are plain numbers within these bounds; beyond them a common factor is taken out.
@@ -64,10 +67,10 @@ class Martingale:
 class ShiryaevRoberts:
     """The average over bettors of the sum over starting rows of what a unit has become."""
 
-    restarts = True
+    restarts, name = True, "shiryaev-roberts"
 
     def __init__(self, run_length, n_bettors):
-        self.threshold = log(run_length)
+        self.run_length, self.threshold = run_length, log_threshold(self.name, run_length)
         self.n_rows, self.pools = 0, [0.0] * n_bettors
 
     def step(self, growths):
@@ -84,16 +87,21 @@ class ShiryaevRoberts:
 
     @property
     def state(self):
-        return {"n_rows": self.n_rows, "pools": self.pools, "scale": 0.0}
+        own = {"chart": self.name, "threshold": self.threshold}
+        return {"n_rows": self.n_rows, "pools": self.pools, "scale": 0.0, **own}
 
     @state.setter
     def state(self, state):
         self.n_rows, (pools, scale) = state["n_rows"], _capitals(state)
         self.pools = [v * exp(scale) for v in pools]
+        # Earlier versions had the bound as threshold. It stays until the chart restarts.
+        self.threshold = state.get("threshold", log(self.run_length))
 
 
 class Cusum(ShiryaevRoberts):
     """The average over bettors of the largest such term, over starting rows."""
+
+    name = "cusum"
 
     def step(self, growths):
         self.n_rows += 1
@@ -103,7 +111,7 @@ class Cusum(ShiryaevRoberts):
         return self.log
 
 
-CHARTS = {"shiryaev-roberts": ShiryaevRoberts, "cusum": Cusum}
+CHARTS = {chart.name: chart for chart in (ShiryaevRoberts, Cusum)}
 
 
 def _reserve(n):

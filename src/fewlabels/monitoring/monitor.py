@@ -18,6 +18,8 @@ from .scores import Score, checked, model_of, own_calibration
 
 # Earlier rows that recent ones are compared with, and rows that a chart looks at in one go.
 _SAMPLE, _AT_A_TIME = 1000, 1000
+# Sees changes sooner than a CUSUM chart of the same run length.
+_CHART = "shiryaev-roberts"
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +84,11 @@ class Monitor:
     alpha : float, default=0.01
         At most this share of unchanged streams ever raises an alarm, in (0, 1).
     run_length : int, default=None
-        Raise repeated alarms instead: on an unchanged stream at least so many rows pass between
-        two alarms on average. At least 2; ``alpha`` is not used then.
-    chart : {"cusum", "shiryaev-roberts"}, default="cusum"
-        The statistic for repeated alarms.
+        Raise repeated alarms instead: on an unchanged stream so many rows pass between two alarms
+        on average. At least 2; ``alpha`` is not used then. Thresholds for 10 to 1,000,000 rows are
+        calibrated by simulation. Others are bounds, and alarms are rarer.
+    chart : {"shiryaev-roberts", "cusum"} or None, default=None
+        The statistic for repeated alarms; None chooses "shiryaev-roberts".
     alerts : float, LORD, SAFFRON or None, default=None
         Alert on single rows: the share of normal rows that may be alerted, in (0, 1), or a rule
         that bounds the share of normal rows among the alerts. Rows are then ranked among the
@@ -144,7 +147,7 @@ class Monitor:
 
     def __init__(
         self, model, calibration=None, labels=None, *, score=None, alpha=0.01, run_length=None,
-        chart="cusum", alerts=None, max_scores=100_000, window=2000, refits=False,
+        chart=None, alerts=None, max_scores=100_000, window=2000, refits=False,
         random_state=0,
     ):  # fmt: skip
         _check_share("alpha", alpha)
@@ -152,8 +155,9 @@ class Monitor:
         _check_count("max_scores", max_scores, 100)
         _check_count("window", window, 50)
         _check_count("random_state", random_state, 0)
-        if chart not in CHARTS:
-            raise ValueError(f"chart={chart!r} is unknown; pass {' or '.join(map(repr, CHARTS))}.")
+        if chart is not None and chart not in CHARTS:
+            known = ", ".join(map(repr, CHARTS))
+            raise ValueError(f"chart={chart!r} is unknown; pass {known}, or None.")
         if not isinstance(alerts, LORD | SAFFRON | None):
             _check_share("alerts", alerts, "a rule, or None")
         self.alpha, self.run_length, self.chart, self.alerts = alpha, run_length, chart, alerts
@@ -374,7 +378,9 @@ class Monitor:
         self
         """
         self.n_rows_, self.alarm_, self._epoch = state["n_rows"], state["alarm"], state["epoch"]
-        self._chart = self._chart_of(self._epoch)
+        # States of earlier versions don't name their chart, and "cusum" was the default.
+        name = state["chart"].get("chart", self.chart or "cusum")
+        self._chart = self._chart_of(self._epoch, name)
         self._chart.state = state["chart"]
         for bettor, values in zip(self._bettors, state["bettors"], strict=True):
             bettor.state = values
@@ -426,10 +432,10 @@ class Monitor:
         self._chart, self._bettors = chart, bettors()
         self._ranks.begin(np.asarray(scores))
 
-    def _chart_of(self, epoch):
+    def _chart_of(self, epoch, chart=None):
         n = len(bettors())
         if self.run_length is not None:
-            return CHARTS[self.chart](self.run_length, n)
+            return CHARTS[chart or self.chart or _CHART](self.run_length, n)
         return Martingale(self.alpha / (epoch * (epoch + 1) if self.refits else 1), n)
 
     def _explained(self):

@@ -186,7 +186,7 @@ def _method(summary, monitor):
         rate = f"At most {words.percent(monitor.alpha)} of unchanged streams ever raise an alarm."
     else:
         rate = (
-            f"On unchanged rows, at least {monitor.run_length:,} rows pass between two alarms on "
+            f"On unchanged rows, about {monitor.run_length:,} rows pass between two alarms on "
             "average."
         )
     text = (
