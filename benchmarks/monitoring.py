@@ -15,9 +15,10 @@ Part "lengths": run lengths of the charts that begin anew, on the same sources.
 Part "changed": 1000 unchanged rows, then 1000 rows with a shift of the mean, the spread, a
 correlation, the class prior, or with a new cluster. Models are an SVDD, and a logistic
 regression for the prior.
-Rivals get the same scores: river's ADWIN, KSWIN and Page-Hinkley, the jumper martingale of MAPIE,
-and alibi-detect's online MMD (the rows themselves), where installed. They are compared at their
-own thresholds and at thresholds tuned so that 1 or 5 % of unchanged streams ever alarm.
+Rivals get the same scores: river's ADWIN, KSWIN and Page-Hinkley, the jumper and the plug-in
+martingale of MAPIE, the restarted jumper of nonconform (Python 3.12), and alibi-detect's online
+MMD (the rows themselves), where installed. They are compared at their own thresholds and at
+thresholds tuned so that 1 or 5 % of unchanged streams ever alarm.
 
 Part "alerts": LORD and SAFFRON at 5 and 10 %, on real sets with 1 % anomalies, scored by an
 SVDDEnsemble and by an isolation forest.
@@ -85,7 +86,8 @@ def lengths(args):
         for setting in rates.RUN_LENGTHS:
             group = lines.where(chart=chart, setting=setting)
             means = [row["rows"] / max(1, row["alarms"]) for row in group]
-            total = sum(row["rows"] for row in group), sum(row["alarms"] for row in group)
+            keys = "rows", "alarms", "sum", "squares"
+            total = [sum(row[key] for row in group) for key in keys]
             mean, low, high = mean_length(*total)
             table.append([
                 f"{chart}, {setting}", total[0], int(total[1]),

@@ -39,9 +39,10 @@ def share(k, n):
     return k / n, float(low), float(high)
 
 
-def mean_length(rows, alarms):
-    """Mean run length with a 95 % interval, as if alarms came at random."""
-    if not alarms:
+def mean_length(rows, alarms, total, squares):
+    """Rows per alarm with a 95 % interval; ``total`` and ``squares`` sum up complete lengths."""
+    if alarms < 2:
         return np.inf, 2.0 * rows / chi2.ppf(0.95, 2), np.inf
-    low = 2.0 * rows / chi2.ppf(0.975, 2 * alarms + 2)
-    return rows / alarms, float(low), float(2.0 * rows / chi2.ppf(0.025, 2 * alarms))
+    mean = rows / alarms
+    error = 1.96 * np.sqrt(max(0.0, squares / alarms - (total / alarms) ** 2) / (alarms - 1))
+    return mean, float(mean - error), float(mean + error)

@@ -8,7 +8,14 @@ from fewlabels.monitoring import Monitor
 SETS = ("cardio", "satellite", "musk", "http", "magic_gamma", "shuttle")
 CALIBRATION = (50, 200, 1000)
 RUN_LENGTHS = (500, 5000)
-CHARTS = ("cusum", "shiryaev-roberts")
+CHARTS = ("shiryaev-roberts", "cusum")
+# Alarms to expect on one source; those of a CUSUM chart are less regular.
+ALARMS = {500: 500, 5000: 100}
+# Seeds of the sources, all different.
+SEEDS = {
+    "Gaussian": 8, "counts with ties": 16, "cardio": 6, "satellite": 9, "musk": 41, "http": 42,
+    "magic_gamma": 11, "shuttle": 7,
+}  # fmt: skip
 
 
 class Given:
@@ -43,7 +50,7 @@ def unchanged(lines, folder, runs, rows):
         for run in range(runs):
             if lines.has(source=name, run=run):
                 continue
-            rng = np.random.default_rng([run, len(name)])
+            rng = np.random.default_rng([run, SEEDS[name]])
             n = CALIBRATION[run % len(CALIBRATION)]
             monitor = watch(draw(rng, n), run)
             highest = monitor.update_scores(draw(rng, rows)).log_evidence.max()
@@ -58,9 +65,13 @@ def run_lengths(lines, folder, quick):
             for chart in CHARTS:
                 if lines.has(source=name, setting=setting, chart=chart):
                     continue
-                rng = np.random.default_rng([setting, len(name)])
-                rows = (5 if quick else 100) * setting
-                monitor = watch(draw(rng, 200), 0, run_length=setting, chart=chart)
-                alarms = monitor.update_scores(draw(rng, rows)).alarms.sum()
-                lines.add(source=name, setting=setting, chart=chart, rows=rows, alarms=alarms)
+                rng = np.random.default_rng([setting, SEEDS[name]])
+                rows = (5 if quick else ALARMS[setting]) * setting
+                monitor = watch(draw(rng, 200), SEEDS[name], run_length=setting, chart=chart)
+                at = np.flatnonzero(monitor.update_scores(draw(rng, rows)).alarms)
+                lengths = np.diff(at, prepend=-1)
+                lines.add(
+                    source=name, setting=setting, chart=chart, rows=rows, alarms=len(at),
+                    sum=lengths.sum(), squares=(lengths.astype(float) ** 2).sum(),
+                )  # fmt: skip
         print("run lengths", name, flush=True)

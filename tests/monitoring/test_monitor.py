@@ -135,19 +135,19 @@ def test_refits_and_accepted_changes_begin_anew(model):
 
 def test_a_chart_of_an_earlier_version_continues(model):
     # Its state named no chart: "cusum" was the default, with the bound as threshold.
-    before = Monitor(model, calibration=normal(1, 100), run_length=200, chart="cusum")
-    before.update(normal(2, 50))
+    before = Monitor(model, calibration=normal(1, 100), run_length=2000, chart="cusum")
+    assert not before.update(normal(2, 50)).alarms.any()
     state = before.state
     for name in ("chart", "threshold"):
         del state["chart"][name]
-    after = Monitor(model, run_length=200)
+    after = Monitor(model, run_length=2000)
     after.resume(state, before.held_scores, before.reference_scores, before.kept_rows.contents)
-    assert after.state["chart"]["chart"] == "cusum" and after.threshold_ == np.log(200)
+    assert after.state["chart"]["chart"] == "cusum" and after.threshold_ == np.log(2000)
     assert after.log_evidence_ == before.log_evidence_
     after.update(normal(3, 300, 3.0))  # alarms, and begins anew
     assert after.alarm_ is not None
     assert after.state["chart"]["chart"] == "shiryaev-roberts"
-    assert after.threshold_ == Monitor(model, run_length=200).threshold_ < np.log(200)
+    assert after.threshold_ == Monitor(model, run_length=2000).threshold_ < np.log(2000)
 
 
 def test_calibration_scores_of_the_model():
