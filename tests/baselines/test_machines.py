@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -201,3 +202,16 @@ def test_explained_and_not_exported(rows):
     np.testing.assert_allclose(added, told.decision - told.base, atol=1e-9)
     with pytest.raises(ValueError, match="takes a fewlabels estimator with a kernel"):
         to_onnx(machine)
+
+
+@pytest.mark.parametrize("method", ["logistic", "extra-trees", "spreading"])
+def test_without_calibration_decisions_are_the_same(rng, method):
+    X = rng.normal(size=(60, 3))
+    y = np.where(np.arange(60) < 30, (X[:, 0] > 0).astype(int), -1)
+    machine = FewLabelsBaseline(method).fit(X, y)
+    alone = machine.uncalibrated()
+    assert not hasattr(alone, "classes_") and alone.get_params() == machine.get_params()
+    alone.fit(X, y)
+    np.testing.assert_array_equal(alone.decision_function(X), machine.decision_function(X))
+    assert machine.has_curve_ and not alone.has_curve_
+    assert clone(alone).fit(X, y).has_curve_

@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -117,6 +118,8 @@ def _cross_fit(machine, X, y, folds, deadline, seconds, others=None, held=None):
     if deadline.is_near and max(_SHORT, end.left()) < _PART * seconds:
         deadline.cut.append("there are no held-out predictions")
         return _none("there was no time to train a model without them.")
+    # Decisions are all that is needed: baselines need not fit their probabilities.
+    fresh = getattr(machine, "uncalibrated", partial(clone, machine))
     sample, splits = Sample(X, y), list(folds.split(X, y if held is None else held))
     n_classes = len(np.unique(y[y >= 0]))
     failed, votes = "", []
@@ -128,7 +131,7 @@ def _cross_fit(machine, X, y, folds, deadline, seconds, others=None, held=None):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                part = sample.fit(clone(machine), train)
+                part = sample.fit(fresh(), train)
             except ValueError as error:
                 failed = str(error)
                 return None
