@@ -2,7 +2,7 @@
 # They need Python 3.11 or newer (name another one with PYTHON=...) and nothing else.
 
 PYTHON ?= python3
-PYTEST_ARGS ?= --numprocesses auto
+PYTEST_ARGS ?= --numprocesses auto --dist worksteal
 VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := $(VENV)-oldest
@@ -12,7 +12,7 @@ OLDEST_TESTS ?= tests/io tests/cli tests/portability tests/estimators/test_ecosy
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format package oldest docs bench wheels sanitize tables prose changelog clean
+.PHONY: help demo test suite quick lint format package oldest docs bench wheels sanitize tables prose changelog clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -20,8 +20,13 @@ help: ## Show this list
 demo: $(VENV)/installed ## Set up, learn one class of a real data set, compare, draw a picture
 	$(BIN)/fewlabels demo
 
-test: $(VENV)/installed-test lint ## Set up, check style and layers, run all tests
+test: lint suite ## Set up, check style and layers, run all tests
+
+suite: $(VENV)/installed-test ## Set up, run all tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+quick: $(VENV)/installed-test ## Check what changed, in under a minute
+	$(BIN)/python tests/quick.py
 
 lint: $(VENV)/installed-test ## Check style (ruff), types (mypy), imports (import-linter) and spelling (codespell)
 	$(BIN)/ruff check .
@@ -37,8 +42,9 @@ format: $(VENV)/installed-test ## Format the code and repair what can be repaire
 package: $(VENV)/installed-test ## Build sdist and wheel, install the wheel afresh and use it
 	$(BIN)/python tests/packaging/try_package.py
 
+# Old versions warn of each other, so warnings are no errors here.
 oldest: $(OLDEST)/installed ## Test with the oldest versions of all dependencies (requirements/oldest.txt)
-	$(OLDEST)/bin/python -m pytest $(PYTEST_ARGS) $(OLDEST_TESTS)
+	$(OLDEST)/bin/python -m pytest $(PYTEST_ARGS) -W default $(OLDEST_TESTS)
 
 docs: $(VENV)/installed-docs ## Build the documentation site into docs/_build/html, examples included
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html docs docs/_build/html

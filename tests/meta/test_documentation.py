@@ -6,14 +6,13 @@ import importlib
 import importlib.util
 import inspect
 import re
-import subprocess
-import sys
 import tomllib
 from enum import Enum
 from pathlib import Path
 
 import numpy as np
 import pytest
+from quick import examples
 
 import fewlabels
 
@@ -225,106 +224,6 @@ def test_docstring_examples(name):
 # -- documents -----------------------------------------------------------------------------
 
 
-def blocks(text):
-    """Fenced code blocks: (language, code)."""
-    return re.findall(r"^```(\w+)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
-
-
-def write_tables(folder):
-    """The files that README and docs speak of, with few rows."""
-    import pandas as pd
-
-    rng = np.random.default_rng(0)
-
-    def machines(n):
-        return pd.DataFrame(
-            {
-                "temperature": rng.normal(60.0, 3.0, n),
-                "vibration": rng.normal(0.5, 0.1, n),
-                "model": rng.choice(["A", "B"], n),
-            }
-        )
-
-    machines(200).to_csv(folder / "healthy.csv", index=False)
-    machines(50).to_csv(folder / "today.csv", index=False)
-    labelled = machines(200).assign(state=["ok"] * 180 + ["broken"] * 20)
-    labelled.to_csv(folder / "labelled.csv", index=False)
-    words = np.array(["please refund my money", "the login fails again"])
-    which = rng.integers(0, 2, 60)
-    tickets = {"ticket": words[which], "words": rng.integers(3, 90, 60)}
-    pd.DataFrame(tickets).to_csv(folder / "tickets.csv", index=False)
-
-
-def give_labels(path):
-    """What people would do on the page of ``fewlabels label``: label a few rows."""
-    from fewlabels.labelling.session import Session
-
-    session = Session(path)
-    for row in range(20):
-        cells = session.rows.card(row)
-        label = "refund" if "refund" in cells[0]["text"] else "login"
-        session.answer(id=f"{row}", annotator="me", row=row, kind="label", label=label)
-    session.close()
-
-
-# Pages whose blocks have tests of their own, and pages that quote other files.
-ELSEWHERE = {"benchmarks.md", "cluster.md", "gpu.md", "river.md", "core.md"}
-DOCUMENTS = ["README.md"] + [
-    f"docs/{path.name}"
-    for path in sorted((Path(__file__).parents[2] / "docs").glob("*.md"))
-    if path.name not in ELSEWHERE
-    and re.search(r"^```(python|pycon|sh|bash)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-]
-# Libraries that pages on migration compare with. Blocks that import one run where it is installed.
-PEERS = {"pyod", "pulearn", "pu_toolbox"}
-
-
-def imports_missing_peer(code):
-    """Whether a block imports another library that isn't installed here."""
-    names = set(re.findall(r"^(?:from|import) (\w+)", code, flags=re.MULTILINE))
-    return any(importlib.util.find_spec(name) is None for name in names & PEERS)
-
-
-@pytest.mark.parametrize("document", DOCUMENTS)
-def test_code_of_documents_runs(document, repository, tmp_path, monkeypatch):
-    text = (repository / document).read_text(encoding="utf-8")
-    write_tables(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    namespace = {}
-    ran = 0
-    for language, code in blocks(text):
-        if language == "python":
-            if imports_missing_peer(code):
-                continue
-            exec(compile(code, document, "exec"), namespace)
-            ran += 1
-        elif language == "pycon":
-            # One namespace per document: later blocks go on where earlier ones stopped.
-            test = doctest.DocTestParser().get_doctest(code, namespace, document, document, 0)
-            runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
-            runner.run(test, clear_globs=False)
-            namespace.update(test.globs)
-            assert runner.failures == 0, document
-            ran += 1
-        elif language in ("sh", "shell", "bash", "console"):
-            for line in code.replace("\\\n", " ").split("\n"):
-                line = line.removeprefix("$ ").split(" #")[0].strip()
-                if line.startswith("fewlabels "):
-                    words = [sys.executable, "-m", "fewlabels.cli", *line.split()[1:]]
-                    if line.startswith("fewlabels demo") and "--quick" not in line:
-                        words.append("--quick")
-                    if line.startswith("fewlabels fit") and "--time-budget" not in line:
-                        words += ["--time-budget", "2"]
-                    if words[3] == "label" and "--export" not in words:
-                        words += ["--export", "so-far.csv"]  # it would wait for people
-                    run = subprocess.run(words, capture_output=True, text=True, timeout=600)
-                    assert run.returncode == 0, f"{line}\n{run.stdout}{run.stderr}"
-                    if words[3] == "label":
-                        give_labels(words[4])
-                    ran += 1
-    assert ran or document != "README.md"
-
-
 # Pages that building the site writes (docs/conf.py).
 GENERATED = ("command-line-options.md", "gallery/", "api.rst")
 
@@ -376,34 +275,6 @@ def test_make_targets_that_documents_name_exist(repository):
         assert {a or b for a, b in named} <= targets
 
 
-EXAMPLES = sorted(path.name for path in (Path(__file__).parents[2] / "examples").glob("*.py"))
-# Shows what a script would show on a screen, to a file.
-SAVE_PICTURES = """
-import runpy, sys
-import matplotlib
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-plt.show = lambda: plt.savefig(sys.argv[2])
-runpy.run_path(sys.argv[1], run_name="__main__")
-"""
-
-
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_examples_run_and_draw(name, repository, tmp_path):
-    script = repository / "examples" / name
-    picture = tmp_path / "picture.png"
-    run = subprocess.run(
-        [sys.executable, "-c", SAVE_PICTURES, str(script), str(picture)],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        timeout=600,
-    )
-    assert run.returncode == 0, run.stderr
-    if name.startswith("plot_"):
-        assert picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-
-
 def test_every_example_is_listed(repository):
     listed = (repository / "examples" / "README.rst").read_text(encoding="utf-8")
-    assert EXAMPLES and all(name in listed for name in EXAMPLES)
+    assert examples() and all(name in listed for name in examples())
