@@ -9,6 +9,8 @@ import pytest
 from fewlabels import PUSVM, fit_table
 from fewlabels.model_selection import compare_with_baselines
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 QUICK = ("--time-budget", 0, "--no-report")
 
 

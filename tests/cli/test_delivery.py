@@ -48,7 +48,7 @@ def comparison(table):
 
 
 @pytest.fixture
-def prepared(monkeypatch, comparison):
+def prepared(monkeypatch, comparison, few_trees):
     """The comparison stands for all that are made."""
     monkeypatch.setattr(
         "fewlabels.model_selection.compare_with_baselines", lambda *rows, **options: comparison
@@ -163,7 +163,7 @@ def test_nothing_is_compared_without_a_report_where_nothing_could_change(table, 
         assert found.comparison is None and found.choice.machine == "s3vm"
 
 
-def test_detectors_are_chosen_by_known_anomalies_alone(monkeypatch, seed):
+def test_detectors_are_chosen_by_known_anomalies_alone(monkeypatch, few_trees, seed):
     # A ball around a ring and its middle stands for the one that is fitted.
     monkeypatch.setattr(
         "fewlabels.model_selection.compare_with_baselines",
@@ -191,7 +191,7 @@ def test_detectors_are_chosen_by_known_anomalies_alone(monkeypatch, seed):
     assert found.choice.machine == "svdd-ensemble" and found.comparison.preferred.machine == ""
 
 
-def test_scikit_learn_s_one_class_svm_as_a_machine(monkeypatch, seed):
+def test_scikit_learn_s_one_class_svm_as_a_machine(few_trees, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(120, 3))
     found = compare_with_baselines(SVDD(), X, known_other=X[:9] + 9.0, time_budget=20)

@@ -11,6 +11,8 @@ from fewlabels.io.models.files import load_model, read_metadata
 from fewlabels.options.words import Message, ref
 from fewlabels.report import is_report
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 N = 80
 
 

@@ -12,6 +12,8 @@ from fewlabels.io.models.files import load_model
 from fewlabels.jobs.training import fitting
 from fewlabels.jobs.training.search import plan_search
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 N = 80
 
 

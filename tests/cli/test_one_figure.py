@@ -10,6 +10,8 @@ import pytest
 
 from fewlabels.report.page import words
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 N = 90
 
 

@@ -151,7 +151,7 @@ def test_reads_standard_input_as_it_comes(folder, tmp_path):
 def test_survives_kill_9_at_any_moment(folder, run, tmp_path):
     state, out = tmp_path / "watch.db", tmp_path / "out.jsonl"
     long = tmp_path / "long.csv"
-    pd.concat([rows_of(1500, 7), rows_of(500, 8, 1.5)]).to_csv(long, index=False)
+    pd.concat([rows_of(700, 7), rows_of(300, 8, 1.5)]).to_csv(long, index=False)
     arguments = (
         folder / "model", long, "--state", state, "-o", out, "--every", 10,
         "--calibration", folder / "before.csv",
@@ -173,7 +173,7 @@ def test_survives_kill_9_at_any_moment(folder, run, tmp_path):
         counted.append(json.loads(value)["rows"])
     assert counted == sorted(counted) and counted[-1] > 0
     run("watch", *arguments)
-    assert [record["row"] for record in lines(out.read_text())] == list(range(1, 2001))
+    assert [record["row"] for record in lines(out.read_text())] == list(range(1, 1001))
     whole = run("watch", *arguments[:2], *arguments[-2:], "--every", 5)
     assert lines(whole.out) == lines(out.read_text())
 

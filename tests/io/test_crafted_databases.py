@@ -159,7 +159,7 @@ def test_ctrl_c_ends_a_view_that_never_does(tmp_path, write, name):
     with subprocess.Popen(command, text=True, env=env, **pipes) as process:
         assert process.stdout.readline() == "reading\n"
         with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(2)
+            process.wait(1)
         process.send_signal(signal.SIGINT)
         try:
             error = process.communicate(timeout=20)[1]

@@ -74,6 +74,7 @@ def test_rows_without_anomalies_are_held_out_once(rng):
     assert "enough rows were held out" in found.protocol
 
 
+@pytest.mark.filterwarnings("ignore:max_iter=30 was reached")
 def test_the_graph_is_that_of_label_spreading(rng):
     X, y = rng.normal(size=(80, 3)), np.full(80, -1)
     y[:20] = X[:20, 0] > 0

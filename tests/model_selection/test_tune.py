@@ -168,6 +168,7 @@ def test_weights_without_labels(rows):
     assert np.array_equal(model.support_, alone.support_ + 30)
 
 
+@pytest.mark.filterwarnings("ignore:the radius is 0")
 def test_few_rows_and_a_budget_of_nothing(rng):
     with pytest.warns(UserWarning, match="needs at least 19 calibration rows"):
         few = tune(SVDD(), rng.normal(size=(6, 2)), contaminated=False)

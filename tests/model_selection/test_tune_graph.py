@@ -98,6 +98,7 @@ def test_and_where_it_says_nothing_it_does_no_harm():
     assert np.all(errors[1] - errors[0] < 0.06) and np.mean(errors[1] - errors[0]) < 0.02
 
 
+@pytest.mark.filterwarnings("ignore:.*not positive semi-definite")
 def test_what_was_asked_for_stays(rng):
     X, positive = moons(rng, 100)
     y = some(positive, rng, 20)
