@@ -172,6 +172,7 @@ def test_attributes_are_where_the_rows_are(rows, library):
     assert isinstance(machine.fit(rows).support_, np.ndarray)
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered in divide")
 def test_a_pipeline_and_rows_of_other_kinds(rows, library):
     X = library.there(rows)
     objective = SVDD().fit(X).objective_

@@ -227,6 +227,7 @@ def test_a_part_of_a_file(rows, stored, monkeypatch):
     assert len(places) == 1
 
 
+@pytest.mark.filterwarnings("ignore:.*not positive semi-definite")
 def test_what_needs_rows_in_memory_reads_them(rows, stored, monkeypatch):
     places = in_parts(monkeypatch, 2)
     mapped = stored(rows[:300])

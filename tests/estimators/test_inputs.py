@@ -16,6 +16,7 @@ def fitted(machine, X, **changes):
     return type(machine)(**{**machine.get_params(), **changes}).fit(X)
 
 
+@pytest.mark.filterwarnings("ignore:.*not positive semi-definite")
 @pytest.mark.parametrize("machine", MACHINES, ids=IDS)
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "sigmoid", "linear"])
 def test_float32_stays_float32(machine, kernel, blob):

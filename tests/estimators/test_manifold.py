@@ -161,6 +161,7 @@ def test_ensembles_of_positive_and_unlabelled_rows(rng):
     np.testing.assert_array_equal(again.decision_function(X), machine.decision_function(X))
 
 
+@pytest.mark.filterwarnings("ignore:X has feature names")
 @KERNELS
 def test_copies_and_model_files(kernel, rng, tmp_path):
     X, positive = moons(rng)

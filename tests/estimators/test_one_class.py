@@ -49,6 +49,7 @@ def test_same_results_on_real_data(name, nu, kernel, real_data, dense):
     assert_same_machine(theirs, ours, X, dense)
 
 
+@pytest.mark.filterwarnings("ignore:.*not positive semi-definite")
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("nu", [0.03, 0.52])
 def test_sigmoid_finds_as_good_a_stationary_point(name, nu, real_data):
@@ -85,6 +86,7 @@ def test_same_results_with_weights(name, kernel, real_data, rng, dense):
     assert not np.isin(ours.support_, np.flatnonzero(weight <= 0)).any()
 
 
+@pytest.mark.filterwarnings("ignore:.*not positive semi-definite")
 @pytest.mark.parametrize("container", [sp.csr_matrix, sp.csr_array, sp.coo_array, sp.csc_matrix])
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly", "sigmoid"])
 def test_same_results_sparse(container, kernel, real_data, dense):

@@ -28,6 +28,8 @@ SOLVERS = [
 ALL_SOLVERS = [*SOLVERS, dict(solver="qp"), dict(solver="qp", loss="ramp")]
 
 
+@pytest.mark.filterwarnings("ignore:PUSVM stopped early")
+@pytest.mark.filterwarnings("ignore:the class prior is estimated as")
 @parametrize_with_checks(
     [
         PUSVM(),

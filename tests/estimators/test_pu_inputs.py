@@ -49,6 +49,7 @@ def missing(values):
     return np.asarray(pd.isna(np.asarray(values, dtype=object)))
 
 
+@pytest.mark.filterwarnings("ignore:y has two texts")
 @pytest.mark.parametrize("coding", CODINGS)
 def test_answers_in_the_coding_of_y(coding, rng):
     X, plain = clouds(rng, 60, 20)

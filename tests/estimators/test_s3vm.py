@@ -116,6 +116,7 @@ def test_few_labels_are_enough_when_classes_are_clusters(rng):
     assert np.mean(S3VM().fit(X, y).transduction_ == truth) > 0.97
 
 
+@pytest.mark.filterwarnings("ignore:One of rtol or atol is not valid")
 def test_storage_does_not_matter(rng):
     X, y, _ = clouds(rng)
     X = np.round(X, 1)

@@ -185,6 +185,7 @@ def test_limits_say_how_far_the_minimum_may_be(rng):
     assert [entry["round"] for entry in model.history_] == list(range(1, len(model.history_) + 1))
 
 
+@pytest.mark.filterwarnings("ignore:the global minimum is not certified")
 def test_the_gap_is_of_these_rows_only(rng):
     X, y = problem(rng)
     model = S3VM(gamma=0.5, **BRANCHING).fit(X[:-1], y[:-1])

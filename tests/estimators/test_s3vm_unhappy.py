@@ -219,6 +219,7 @@ def test_no_direction_is_a_breakdown(rng, monkeypatch):
     judge(model, X, y)
 
 
+@pytest.mark.filterwarnings("ignore:exact path following failed")
 def test_without_any_path_batch_training_goes_on(rng, monkeypatch):
     X, y, truth = clouds(rng, apart=0.5)
     model = S3VM(gamma=0.3).fit(X[:80], y[:80]).resume()

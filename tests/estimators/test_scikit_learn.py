@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from fewlabels import SVDD, OneClassSVM, SVDDEnsemble
 
 
+@pytest.mark.filterwarnings("ignore:target_fpr=.* needs at least")
 # No expected failures: every check has to pass, those for sample weights included.
 @parametrize_with_checks(
     [

@@ -32,6 +32,7 @@ def split_off(model, share):
     return abs(held.sum() - share * len(held))
 
 
+@pytest.mark.filterwarnings("ignore:target_fpr=.* needs at least")
 @every_machine
 @pytest.mark.parametrize("n", [9, 60])
 def test_a_split_keeps_its_share_in_sliding_windows(make, n, rng):

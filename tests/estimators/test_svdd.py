@@ -32,6 +32,7 @@ def squared_distances(machine, K_support, K_cross, diagonal):
     return diagonal - 2 * K_cross @ alpha + alpha @ K_support @ alpha
 
 
+@pytest.mark.filterwarnings("ignore:.*not positive semi-definite")
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("slack", SLACKS)
 def test_decision_is_the_distance_to_the_sphere(kernel, slack, real_data):

@@ -181,6 +181,7 @@ def test_weights_are_repetitions(rows, rng):
          SVDDEnsemble(**SMALL).fit(rows), rows)  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:target_fpr=.* needs at least")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_sparse_rows_are_as_dense_ones(rows, dtype):
     X = (rows * (np.abs(rows) > 0.7)).astype(dtype)
@@ -246,6 +247,7 @@ def test_few_rows(rng, n):
     assert np.all(np.isfinite(machine.score_samples(X)))
 
 
+@pytest.mark.filterwarnings("ignore:target_fpr=.* needs at least")
 def test_nasty_rows(rng):
     far = np.vstack([rng.normal(size=(80, 2)), [[1e6, 0.0], [1e9, 0.0], [1e12, 1e12]]])
     score = SVDDEnsemble().fit(far[:80]).score_samples(far)

@@ -158,6 +158,7 @@ def test_calibration_scores_of_the_model():
         Monitor(IsolationForest(n_estimators=5).fit(X), calibration="model")
 
 
+@pytest.mark.filterwarnings("ignore:Changing the sparsity structure")
 def test_rows_of_all_kinds_are_kept(model):
     forest = IsolationForest(random_state=0, n_estimators=20)
     frames = [pd.DataFrame(normal(k, 300, *s), columns=["a", "b", "c"])

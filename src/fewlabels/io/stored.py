@@ -62,7 +62,7 @@ def stored_rows(path, columns=None, target=None, folder=None):
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "sensors.parquet"
     >>> pq.write_table(pa.table({"heat": [20.5, 21.0, 20.8], "load": [3, 4, 3]}), path)
     >>> with stored_rows(path, columns=["heat", "load"]) as (X, y):
-    ...     machine = SVDD(C=10).fit(X)
+    ...     machine = SVDD(C=1000).fit(X)
     >>> machine.n_features_in_
     2
     """
