@@ -11,7 +11,7 @@ from fewlabels.gram import RowMap, RowsGram
 from fewlabels.kernels import RBF
 from fewlabels.problem import Penalty
 from fewlabels.solvers.engine.memory import MemoryPartition
-from fewlabels.solvers.engine.messages import Update
+from fewlabels.solvers.engine.messages import BlockUpdate
 from fewlabels.training.elsewhere.recipe import Recipe
 
 KINDS = ["kinks", "one for all", "no upper end", "free", "fixed"]
@@ -107,7 +107,7 @@ def moved(both, rng, count=9):
     lower, upper = (np.clip(end, -2.0, 2.0) for end in working.penalty.arrays()[0:3:2])
     a = np.where(rng.random(count) < 0.3, working.penalty.kink, rng.uniform(lower, upper))
     a = np.where(np.isfinite(a), a, 0.5)
-    update = Update(ids, a, rng.normal(size=count), working.columns, a - working.a)
+    update = BlockUpdate(ids, a, rng.normal(size=count), working.columns, a - working.a)
     ask(both, "update", update)
 
 

@@ -1,11 +1,12 @@
 """What keeps the next change cheap: methods in classes, small folders, short functions."""
 
 import ast
+import importlib
 import inspect
 import re
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 
 import fewlabels.estimators
 
@@ -14,6 +15,12 @@ OUTSIDE = ["onnx", "report", "cli", "inspection", "adapters", "io", "model_selec
 OUTSIDE += ["labelling", "querying", "monitoring"]
 MACHINES = [getattr(fewlabels.estimators, name) for name in fewlabels.estimators.__all__]
 MADE_OF = ("estimators/", "streams/", "training/", "fitted/")
+# The parts that users import from.
+PARTS = ["fewlabels", *(f"fewlabels.{part}" for part in (
+    "arrays", "baselines", "class_prior", "datasets", "gram", "inspection", "jobs", "kernels",
+    "labelling", "metrics", "model_selection", "monitoring", "onnx", "problem", "querying",
+    "report", "solvers",
+))]  # fmt: skip
 # A name that tells files of a folder apart where a folder of their own would do.
 PREFIXES = re.compile(r"^_?(s3vm|pu|convex|probability|tuning|baselines)_")
 
@@ -22,14 +29,23 @@ def functions(tree):
     return [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
+def free_functions(node, in_class=False):
+    """Functions and lambdas that don't stand in a class, also those within methods."""
+    for child in ast.iter_child_nodes(node):
+        is_function = isinstance(child, ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef)
+        if is_function and not in_class:
+            yield child
+        in_this = isinstance(child, ast.ClassDef) or (in_class and not is_function)
+        yield from free_functions(child, in_this)
+
+
 def test_no_free_function_takes_self(trees):
-    found = [
-        f"{path}: {node.name}"
-        for path, tree in trees.items()
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef) and node.args.args
-        if node.args.args[0].arg == "self"
-    ]
+    found = []
+    for path, tree in trees.items():
+        for node in free_functions(tree):
+            names = [argument.arg for argument in [*node.args.posonlyargs, *node.args.args]]
+            if names[:1] == ["self"]:
+                found.append(f"{path}:{node.lineno}")
     assert not found, found
 
 
@@ -54,6 +70,43 @@ def test_no_method_is_bound_by_assignment(trees):
                 if of_module or (isinstance(value, ast.Name) and value.id in functions):
                     found.append(f"{path}:{item.lineno}: {ast.unparse(item)}")
     assert not found, found
+
+
+def test_no_class_is_changed_from_outside(trees):
+    # ``Machine.fit = fit`` or ``setattr(Machine, "fit", fit)`` would bind one unseen.
+    found = []
+    for path, tree in trees.items():
+        classes = {n.name for n in ast.walk(tree) if isinstance(n, ast.ClassDef)}
+        imports = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
+        classes |= {a.asname or a.name for n in imports for a in n.names if a.name[:1].isupper()}
+        for node in ast.walk(tree):
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in (
+                "setattr",
+                "type.__setattr__",
+            ):
+                targets = [ast.Attribute(node.args[0], "")]
+            for target in targets:
+                owner = target.value if isinstance(target, ast.Attribute) else None
+                # A private class of its own module holds values that threads share.
+                is_own = isinstance(owner, ast.Name) and owner.id.startswith("_")
+                if isinstance(owner, ast.Name) and owner.id in classes and not is_own:
+                    found.append(f"{path}:{node.lineno}: {ast.unparse(node)}")
+    assert not found, found
+
+
+def test_every_public_class_is_defined_once(trees):
+    """A public name means one class, wherever it is read."""
+    places = defaultdict(list)
+    for path, tree in trees.items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(path)
+    public = {name for part in PARTS for name in importlib.import_module(part).__all__}
+    twice = {name: found for name, found in places.items() if name in public and len(found) > 1}
+    # Model files name both.
+    assert twice.pop("Isolation") == ["baselines/values.py", "kernels/isolation.py"]
+    assert twice == {}
 
 
 def test_a_path_is_one_object():

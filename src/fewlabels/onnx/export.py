@@ -16,7 +16,7 @@ from ..estimators.calls import snapshot_of
 from ..io.encoding.texts import TextEncoder
 from ..options.words import ref
 from .functions import MOST_BYTES
-from .graph import IR_VERSION, OPSET, Columns, Graph, Matrix
+from .graph import IR_VERSION, OPSET, Graph, InputColumns, Matrix
 from .machines import answers, label_values, shape_of
 from .transformers import text_columns, transform, used_columns
 
@@ -161,7 +161,7 @@ def _inputs(graph, model):
         declared.append(helper.make_tensor_value_info(names[place], of_column, [None, 1]))
         if graph.float32 and not is_text[place]:
             names[place] = graph.cast(names[place], np.float64)
-    return declared, Columns(tuple(names), tuple(is_text.tolist()))
+    return declared, InputColumns(tuple(names), tuple(is_text.tolist()))
 
 
 def _output(graph, name, value, machine, labels):

@@ -82,14 +82,14 @@ class Matrix(NamedTuple):
         return graph.add("Gather", self.name, np.array([place], dtype=np.int64), axis=1), False
 
 
-class Columns(NamedTuple):
+class InputColumns(NamedTuple):
     """Names of values of shape (n, 1), float64 or text."""
 
     names: tuple[str, ...]
     is_text: tuple[bool, ...]
 
     def take(self, graph, places):
-        return Columns(*(tuple(values[k] for k in places) for values in self))
+        return InputColumns(*(tuple(values[k] for k in places) for values in self))
 
     def numbers(self, graph):
         if any(self.is_text):

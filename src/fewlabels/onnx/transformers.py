@@ -18,11 +18,11 @@ from sklearn.preprocessing import (
 
 from ..io.encoding.rare import RareCategories, RareColumns
 from ..io.encoding.truth import TruthColumns
-from .graph import Columns, Matrix, joined
+from .graph import InputColumns, Matrix, joined
 
 
 def transform(graph, transformer, rows):
-    """Nodes for what a fitted transformer makes of rows, a Matrix or Columns."""
+    """Nodes for what a fitted transformer makes of rows, a Matrix or InputColumns."""
     if isinstance(transformer, str) and transformer == "passthrough":
         return rows
     kind = type(transformer)
@@ -116,7 +116,7 @@ def _impute(graph, imputer, rows):
         elif np.isnan(value):
             continue  # a column that was empty in training is left out
         parts.append((graph.add("Where", gap, value if text else np.float64(value), name), text))
-    columns = Columns(*zip(*parts, *flags, strict=True))
+    columns = InputColumns(*zip(*parts, *flags, strict=True))
     return columns if any(columns.is_text) else columns.numbers(graph)
 
 

@@ -22,7 +22,7 @@ from .state import State, check_file
 _STDIN = "-"
 
 
-class Settings(NamedTuple):
+class WatchSettings(NamedTuple):
     """What decides about alarms; a state keeps to it."""
 
     model: str
@@ -248,7 +248,7 @@ def watch(
             f"{ref('accept', True)} needs the {ref('state')} of the watch that raised the alarm."
         )
     check_file(state)
-    settings = Settings(_digest(model), alpha, run_length, alerts, fdr, adapt, seed)
+    settings = WatchSettings(_digest(model), alpha, run_length, alerts, fdr, adapt, seed)
     with contextlib.closing(State(state)) as kept:
         try:
             watching = Watch(model, settings, kept, calibration, target, reading)
@@ -345,5 +345,5 @@ def _digest(path):
 
 
 def _differences(known, settings):
-    names = zip(Settings._fields, known, settings, strict=True)
+    names = zip(WatchSettings._fields, known, settings, strict=True)
     return ", ".join(f"{name.replace('_', '-')}" for name, old, new in names if old != new)

@@ -27,7 +27,7 @@ from ..result import Status
 from ..settings import WHOLE
 from . import coarse
 from .finish import Finish, advanced
-from .messages import Accuracy, Update
+from .messages import Accuracy, BlockUpdate
 from .precision import Precision
 from .record import Progress, Record
 
@@ -291,7 +291,9 @@ class Engine:
         change = a - working.a
         moved = np.flatnonzero(change)
         needed = moved[:0] if self._is_whole else moved
-        self._underway = Update(working.ids, a, g, working.columns.take(needed), change[needed])
+        self._underway = BlockUpdate(
+            working.ids, a, g, working.columns.take(needed), change[needed]
+        )
         self.rows.update(self._underway)
         self._underway = None
         if self._is_whole:

@@ -131,7 +131,7 @@ class WorkingSet:
         return len(self.ids)
 
 
-class Update(NamedTuple):
+class BlockUpdate(NamedTuple):
     """Variables of a working set that changed."""
 
     ids: np.ndarray  # rows of the working set,

@@ -79,7 +79,7 @@ class Partition(ABC):
 
     @abstractmethod
     def update(self, update):
-        """Advance variables and gradient by an Update."""
+        """Advance variables and gradient by a BlockUpdate."""
 
     @abstractmethod
     def assign(self, ids, a):

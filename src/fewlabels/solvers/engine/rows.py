@@ -105,7 +105,7 @@ class Rows:
         return self.partitions[0].block(columns)
 
     def update(self, update):
-        """Advance all variables and gradients by an Update."""
+        """Advance all variables and gradients by a BlockUpdate."""
         self.ask(methodcaller("update", update))
 
     def assign(self, ids, a):
