@@ -29,6 +29,7 @@ from pathlib import Path
 
 import numpy as np
 from common import data_folder, machine, options
+from pu_bench import vpu
 from pu_bench.data import REAL_SETS, read, scaled
 from pu_bench.methods import METHODS, Task
 from results import entry
@@ -138,6 +139,11 @@ def _lbe(X, y, propensity, prior):
     return lambda Z: model.predict_proba(Z)[:, 1], lambda Z: np.ravel(model.predict(Z)) > 0, None
 
 
+def _vpu(X, y, propensity, prior):
+    score = vpu.fit(X, y)
+    return score, lambda Z: score(Z) > np.log(0.5), None
+
+
 # Each takes rows, labels, propensities and the true prior. Those that need propensities are left
 # out where these are unknown.
 OURS = {
@@ -158,6 +164,7 @@ OURS = {
 PEERS = {
     "nnPU, true prior (pulearn)": _peer("nnPU 200 bases, pulearn"),
     "LBE (pu-toolbox)": _lbe,
+    "VPU (written from the paper)": _vpu,
 }
 ALL = {**OURS, **PEERS}
 

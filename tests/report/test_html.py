@@ -137,8 +137,8 @@ def test_sections(contents):
     reader = read(page(contents))
     found = [a["id"] for a in reader.named("section")]
     assert found == [
-        "answer", "rows", "scores", "rates", "notes", "data", "machine", "certificate", "usage",
-        "words", "made",
+        "answer", "rows", "scores", "rates", "bias", "notes", "data", "machine",
+        "certificate", "usage", "words", "made",
     ]  # fmt: skip
     links = [a["href"][1:] for a in reader.named("a")]
     assert links == found

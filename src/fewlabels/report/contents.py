@@ -59,6 +59,18 @@ class Ranking:
     rows: pd.DataFrame
 
 
+class Sensitivity(NamedTuple):
+    """How decisions depend on a bound on selection bias.
+
+    ``table`` has a row per bound, as that of ``fewlabels.model_selection.BiasSensitivity``,
+    ``text`` says how it came about, and ``ranking`` lists the rows that change first, if any.
+    """
+
+    table: pd.DataFrame
+    text: str
+    ranking: Ranking | None
+
+
 class Findings(NamedTuple):
     """What a task adds to a report."""
 
@@ -71,6 +83,7 @@ class Findings(NamedTuple):
     prior: Rate | None = None  # share of positives among unlabelled rows
     notes: tuple[str, ...] = ()
     classes: pd.DataFrame | None = None  # of several classes a line for each
+    bias: Sensitivity | None = None  # of positive and unlabelled rows
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from .evidence.intervals import promise
 from .labels import doubtful
 from .page import words
 from .reasons import reasons
+from .sensitivity import sensitivity
 from .ties import alike, first_of_equal, told
 
 _LISTED = 20
@@ -64,6 +65,7 @@ def find(fit):
         rates=rates,
         prior=prior,
         notes=tuple(notes),
+        bias=sensitivity(fit, name),
     )
 
 

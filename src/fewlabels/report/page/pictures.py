@@ -22,12 +22,16 @@ _MARGIN = 0.08
 def histograms(groups, sides):
     """Scores of groups of rows, one above the other on one scale, with the threshold at 0."""
     edges = bin_edges([group.scores for group in groups], _BINS, cut=_CUT)
-    legend = [
-        tag("span", tag("span", class_=f"key {class_}", aria_hidden="true"), side)
-        for class_, side in zip(("below", "above"), sides, strict=True)
-    ]
     drawn = [_histogram(group, edges, sides) for group in groups]
-    return joined([tag("p", *legend, class_="legend"), *drawn])
+    return joined([legend(*zip(("below", "above"), sides, strict=True)), *drawn])
+
+
+def legend(*keys):
+    """What colours mean: pairs of a class and words."""
+    return tag("p", *(
+        tag("span", tag("span", class_=f"key {class_}", aria_hidden="true"), word)
+        for class_, word in keys
+    ), class_="legend")  # fmt: skip
 
 
 def interval(value, ends, low=0.0, high=1.0, ours=True, name=""):
@@ -43,6 +47,21 @@ def interval(value, ends, low=0.0, high=1.0, ours=True, name=""):
         parts.append(_line(across(ends[0]), 11, across(ends[1]), 11, "range"))
     parts.append(tag("circle", cx=_percent(across(value)), cy="11", r="5", class_="dot"))
     return _picture(22, name, tag("g", *parts, class_=None if ours else "other"))
+
+
+def shares(low, high, ends, name):
+    """Two shares of rows as a bar with a part between them, and an interval as a line."""
+    parts = [
+        tag("rect", x=_percent(100.0 * start), y="4", width=_percent(100.0 * (end - start)),
+            height="14", class_=class_)
+        for start, end, class_ in ((0.0, low, "above"), (low, high, "open"), (high, 1.0, "below"))
+        if end > start
+    ]  # fmt: skip
+    for end in ends:
+        parts.append(_line(100.0 * end, 1, 100.0 * end, 21, "limit"))
+    parts.append(_line(100.0 * ends[0], 11, 100.0 * ends[1], 11, "limit"))
+    told = f"{name}: {words.percent(low)} always marked, {words.percent(high - low)} undecided"
+    return _picture(22, told, *parts)
 
 
 def convergence(history, several):

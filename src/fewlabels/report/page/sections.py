@@ -201,6 +201,41 @@ def rates(contents):
     )
 
 
+def bias(contents):
+    found = contents.findings.bias
+    if found is None:
+        return None
+    total = int(found.table.iloc[0][["positive", "negative"]].sum())
+    rows = []
+    for line in found.table.itertuples(index=False):
+        marked, most = int(line.positive), int(line.positive + line.undecided)
+        prior = (line.prior_low, line.prior_high)
+        rows.append((
+            f"{line.bias:g}",
+            words.percent(prior[0]) if prior[0] == prior[1] else words.span(prior),
+            words.count(marked) if marked == most else f"{words.count(marked)} to {most:,}",
+            words.count(marked),
+            words.count(int(line.undecided)),
+            pictures.shares(marked / total, most / total, prior, f"B = {line.bias:g}"),
+        ))  # fmt: skip
+    return section(
+        "bias",
+        "If the labels aren't random",
+        tag("p", found.text),
+        pictures.legend(
+            ("above", "always marked"), ("open", "undecided"), ("below", "never marked"),
+        ),
+        table(
+            f"Of {words.rows(total)} without a label. The black line is the range of the expected "
+            "share.",
+            ["B", "expected share", "rows marked", "always marked", "undecided", "0 to 100 %"],
+            rows,
+            ["number", "number", "number", "number", "number", "picture plain"],
+        ),
+        None if found.ranking is None else _ranking(found.ranking),
+    )  # fmt: skip
+
+
 def baselines(contents):
     if not contents.verdict:
         return None
@@ -416,7 +451,7 @@ def made(contents):
 
 
 PARTS = (
-    answer, classes, ranked, telling, scores, rates, baselines, notes, data, machine, search,
+    answer, classes, ranked, telling, scores, rates, bias, baselines, notes, data, machine, search,
     certificate,
     usage, glossary, made,
 )  # fmt: skip

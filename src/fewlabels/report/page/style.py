@@ -91,6 +91,8 @@ svg .axis { stroke: var(--line); stroke-width: 1; }
 svg .threshold { stroke: var(--text); stroke-width: 1.5; stroke-dasharray: 4 3; }
 svg .below { fill: var(--below); }
 svg .above { fill: var(--above); }
+svg .open { fill: var(--line); }
+svg .limit { stroke: var(--text); stroke-width: 1.5; }
 svg .range { stroke: var(--above); stroke-width: 4; stroke-linecap: round; opacity: .45; }
 svg .dot { fill: var(--above); }
 svg .other .range { stroke: var(--muted); }
@@ -99,6 +101,7 @@ svg path { fill: none; stroke-width: 2; vector-effect: non-scaling-stroke; }
 .key { display: inline-block; width: .8em; height: .8em; margin-right: .35em; border-radius: 2px; }
 .legend { font-size: .875rem; color: var(--muted); margin: .25rem 0; }
 .legend > span { display: inline-block; margin-right: 1.25rem; }
+.key.open { background: var(--line); }
 .key.below { background: var(--below); }
 .key.above { background: var(--above); }
 @media (max-width: 40rem) {

@@ -1,0 +1,102 @@
+"""What changes in a report if the labelled rows aren't quite a random sample."""
+
+import warnings
+from numbers import Real
+
+import numpy as np
+
+from ..estimators.pu import PUSVM
+from ..model_selection import bias_sensitivity
+from .contents import Ranking, Sensitivity
+from .page import words
+
+BOUNDS = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0)
+# Labelled and unlabelled rows that take part, and rows listed.
+_MOST_LABELLED, _MOST_UNLABELLED, _LISTED = 500, 1500, 10
+_FEWEST_LABELLED = 10
+# Seconds per row, if a fit of the model says nothing else.
+_SECONDS_PER_ROW = 2e-3
+
+
+def sensitivity(fit, name):
+    """The ``Sensitivity`` of a fit; None if it has no answer, or there is no time for it.
+
+    Rows with propensities need no such bound, and few labelled rows can't show one.
+    """
+    if getattr(fit.estimator, "propensity_weights_", None) is not None:
+        return None
+    rng = np.random.default_rng(0)
+    labelled = _some(np.flatnonzero(fit.y == 1), _MOST_LABELLED, rng)
+    others = _some(np.flatnonzero(fit.y != 1), _MOST_UNLABELLED, rng)
+    if len(labelled) < _FEWEST_LABELLED or len(others) < _FEWEST_LABELLED:
+        return None
+    rows = np.concatenate([labelled, others])
+    part = len(rows) / len(fit.y)
+    seconds = max(_SECONDS_PER_ROW * len(rows), part * fit.training["seconds"])
+    if fit.deadline.left() < seconds:
+        fit.deadline.cut.append("no figures on labels that aren't random")
+        return None
+    model, is_own = _model(fit.estimator)
+    y = np.arange(len(rows)) < len(labelled)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = bias_sensitivity(model, fit.X[rows], y, BOUNDS)
+        except ValueError:  # few different rows
+            return None
+    text = _text(name, len(rows) if part < 1.0 else None, is_own)
+    return Sensitivity(found.table, text, _ranking(fit, others, found, name))
+
+
+def _some(rows, most, rng):
+    return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
+
+
+def _model(estimator):
+    """What to fit with bounds, and whether it is the estimator itself."""
+    if isinstance(estimator, PUSVM) and (estimator.loss, estimator.solver) == (
+        "double-hinge",
+        "auto",
+    ):
+        return estimator, True
+    prior = getattr(estimator, "prior", "estimate")
+    prior = float(prior) if isinstance(prior, Real) else "estimate"
+    return PUSVM(prior=prior, n_jobs=getattr(estimator, "n_jobs", None)), False
+
+
+def _text(name, n_sample, is_own):
+    told = (
+        f"All other figures assume that the labelled rows are a random sample of the '{name}' "
+        f"rows. Suppose instead that each '{name}' row was up to B times as likely to be "
+        "labelled as a random one, or 1/B times as likely. A decision is certain under B if no "
+        "such weights change it."
+    )
+    if n_sample is not None:
+        told += f" The figures come from a random sample of {words.rows(n_sample)}."
+    if not is_own:
+        told += (
+            " They come from a single PUSVM with a Gaussian kernel, so at B = 1 they may differ "
+            "from the model's."
+        )
+    return told
+
+
+def _ranking(fit, others, found, name):
+    """Rows whose decision changes first, the nearest to the threshold in front."""
+    changing = np.flatnonzero(np.isfinite(found.changes_at))
+    if not len(changing):
+        return None
+    scores = fit.estimator.decision_function(fit.X[others[changing]])
+    order = np.lexsort((np.abs(scores), found.changes_at[changing]))[:_LISTED]
+    chosen = changing[order]
+    columns = {
+        "score": scores[order],
+        "at B = 1": np.where(found.base[chosen], "marked", "not marked"),
+        "changes at B": [f"{bound:g}" for bound in found.changes_at[chosen]],
+    }
+    return Ranking(
+        "Decisions that change first",
+        f"The {words.rows(len(chosen))} that depend most on random labels. Review these before "
+        f"you rely on the number of '{name}' rows.",
+        fit.table(fit.trained, others[chosen], columns),
+    )
