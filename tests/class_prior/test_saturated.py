@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from fewlabels.class_prior import BestBin, SaturatedLogistic
+from fewlabels.class_prior import BestBin, SaturatedLogistic, estimate_prior
 from fewlabels.class_prior.methods._scores import cross_fitted_scores, logit_ranks
 from fewlabels.class_prior.methods.saturated import Curves
 
@@ -66,6 +66,53 @@ def test_overlap_biases_less_than_the_best_bin(seed, given):
     assert np.mean(bound) > 0.04
     assert abs(np.mean(ours)) < 0.6 * np.mean(bound)
     assert np.mean(np.abs(ours)) < np.mean(np.abs(bound))
+
+
+def test_height_at_positives_by_hand(rng):
+    scores = rng.normal(size=50)
+    positive = np.arange(50) < 12
+    weight = rng.uniform(0.5, 2.0, 12)
+    curves = Curves(scores, positive).weighed(weight)
+    expected = curves.curve[:, curves.bin_p] @ weight / weight.sum()
+    np.testing.assert_allclose(curves.height_at_positives(), expected)
+
+
+def test_weights_that_raise_the_estimate_count_less_where_classes_overlap(rng):
+    positives, pool, _ = saturating(rng, 200, 1000, 1.5, 0.5)
+    curves = Curves(np.concatenate([positives, pool]), np.arange(1200) < 200)
+    order = np.argsort(np.argsort(positives))
+    falling, rising = np.where(order < 100, 2.0, 1.0), np.where(order < 100, 1.0, 2.0)
+    raised, plain = curves.corrected(falling), curves.prior()
+    full = curves.weighed(falling).prior()
+    assert plain < raised.scale * raised.prior() < full
+    height = raised.posterior_weight() @ raised.height_at_positives()
+    assert raised.scale * full == pytest.approx(plain * (full / plain) ** height)
+    lowered = curves.corrected(rising)
+    assert lowered.scale == 1.0 and lowered.prior() < plain
+    assert curves.corrected(np.ones(200)).scale == 1.0
+
+
+def test_intervals_allow_for_a_best_region_with_negatives(seed, given):
+    # A share of positives that saturates at .65: nothing in the data shows that it isn't 1.
+    held, width = [], []
+    for draw in range(25):
+        rng = np.random.default_rng([seed, draw])
+        positives, pool, prior = saturating(rng, 100, 1000, 1.5, 1.5)
+        scores = np.concatenate([positives, pool])[:, None]
+        estimator = SaturatedLogistic(scorer=given(), random_state=draw)
+        found = estimate_prior(scores, np.arange(1100) < 100, estimator, n_bootstrap=200)
+        held.append(found.low <= 0.65 * prior <= found.high)
+        width.append(found.high - found.low)
+    assert np.mean(held) >= 0.75  # .56 if every curve saturates at 1
+    assert np.mean(width) < 0.3
+
+
+def test_intervals_of_separable_classes_stay_narrow(seed, given):
+    rng = np.random.default_rng(seed)
+    side = np.concatenate([np.ones(100), rng.random(1000) < 0.3])
+    X = (rng.normal(size=1100) + 8.0 * side)[:, None]
+    found = estimate_prior(X, np.arange(1100) < 100, SaturatedLogistic(scorer=given()))
+    assert found.high - found.low < 0.15
 
 
 def test_scores_are_out_of_sample(rng):

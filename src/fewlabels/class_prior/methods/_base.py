@@ -129,7 +129,7 @@ class PriorEstimator(BaseEstimator):
         kept = np.concatenate([p, u])
         state = self._prepare(X[kept], np.arange(len(kept)) < len(p), rng)
         if factor is not None:
-            state = state.weighed(factor[np.searchsorted(np.flatnonzero(positive), p)])
+            state = state.corrected(factor[np.searchsorted(np.flatnonzero(positive), p)])
         sizes = len(p), len(u)
         prior = self._solve(state, np.arange(len(p)), np.arange(len(u)))
         self.prior_ = float(self._clipped(prior))

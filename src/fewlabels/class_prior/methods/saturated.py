@@ -57,9 +57,10 @@ class SaturatedLogistic(CrossFittedPrior):
 
     The data can't show whether the best-scored rows are all positive: a curve that saturates at a
     ceiling c < 1 has the same likelihood, and its prior is c times as large. Where the classes
-    overlap, estimates are too large for this reason. So each sample also draws a ceiling, uniformly
-    between one and the mean height of the curve at the positive rows. Separable classes have
-    ceilings near one. This rule was chosen on half of the sets in ``benchmarks/selection_bias.py``.
+    overlap, estimates are too large for this reason. So each sample also draws a ceiling,
+    uniformly between one and the mean height of the curve at the positive rows. Separable classes
+    have ceilings near one. This rule was chosen on half of the sets in
+    ``benchmarks/selection_bias.py``.
 
     The idea of a ceiling on P(labelled | x) as a parameter is the modified logistic
     regression of Jaskie et al.; here it is applied to one cross-fitted score, in the
@@ -91,14 +92,14 @@ class SaturatedLogistic(CrossFittedPrior):
 
     def _solve(self, state, p, u):
         prior, weight = state.priors([(p, u)], _POWER)
-        return float(np.sum(weight * prior))
+        return state.scale * float(np.sum(weight * prior))
 
     def _solve_many(self, state, draws, rng):
         prior, weight = state.priors(draws, _POWER_OF_DRAWS)
         reached = np.cumsum(weight, axis=1) >= rng.uniform(size=(len(draws), 1))
         drawn = np.argmax(reached, axis=1)
         lowered = rng.uniform(size=len(draws)) * (1.0 - state.height_at_positives()[drawn])
-        return prior[np.arange(len(draws)), drawn] * (1.0 - lowered)
+        return state.scale * prior[np.arange(len(draws)), drawn] * (1.0 - lowered)
 
 
 class Curves:
@@ -116,12 +117,26 @@ class Curves:
         rise = rise.reshape(-1, self.n_bins)
         self.curve = np.concatenate([floor + (1.0 - floor) * rise for floor in _FLOORS])
         self.log_curve = np.log(np.maximum(self.curve, 1e-12))
-        self.weight_p = np.ones(len(self.bin_p))
+        self.weight_p, self.scale = np.ones(len(self.bin_p)), 1.0
 
     def weighed(self, weight):
         """The same, where positive rows count by a weight; their sum is the effective size."""
         other = copy(self)
         other.weight_p = weight * (weight.sum() / (weight @ weight))
+        return other
+
+    def corrected(self, weight):
+        """The same as ``weighed``, where weights from propensities raise the estimate less.
+
+        The logarithm of a raise is multiplied by the mean height of the curve at the positive
+        rows. Where the classes overlap, that is far below one and estimates are too large, so a
+        full raise often makes them worse. ``scale`` is the factor for estimates.
+        """
+        other = self.weighed(weight)
+        raised = other.prior() / self.prior()
+        if raised > 1.0:
+            height = float(other.posterior_weight() @ other.height_at_positives())
+            other.scale = raised ** (height - 1.0)
         return other
 
     def _of_all(self):
@@ -132,9 +147,13 @@ class Curves:
         prior, weight = self._of_all()
         return float(np.sum(weight * prior))
 
+    def posterior_weight(self):
+        """Weight of every curve by the likelihood of all rows, shape (n_curves,)."""
+        return self._of_all()[1][0]
+
     def posterior(self):
         """P(positive | score) of the unlabelled rows, shape (n_unlabelled,)."""
-        return (self._of_all()[1][0] @ self.curve)[self.bin_u]
+        return (self.posterior_weight() @ self.curve)[self.bin_u]
 
     def height_at_positives(self):
         """Mean of every curve over the positive rows, shape (n_curves,)."""
