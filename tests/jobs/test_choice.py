@@ -10,6 +10,8 @@ from fewlabels import fit_table
 from fewlabels.jobs.training.choice import choose_machine
 from fewlabels.options.flags import as_flags
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 QUICK = {"time_budget": 0, "report": False}
 
 

@@ -19,6 +19,8 @@ from fewlabels.model_selection.permutation import PermutationTest
 from fewlabels.report.evidence import testing as evidence
 from fewlabels.report.evidence.testing import _contradiction
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 HEADLINE = "No signal: the features do not separate "
 FAST = {"time_budget": 0, "random_state": 0}
 

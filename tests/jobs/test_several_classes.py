@@ -15,6 +15,8 @@ from fewlabels.inspection import explain
 from fewlabels.io.models.files import load_model, read_metadata
 from fewlabels.model_selection import compare_with_baselines
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 QUEUES = np.array(["billing", "delivery", "refund", "spare, parts"], dtype=object)
 
 

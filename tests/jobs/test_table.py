@@ -18,6 +18,8 @@ from fewlabels.cli import app
 from fewlabels.io.models.files import load_model
 from fewlabels.report import is_report
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 N = 90
 QUICK = {"time_budget": 0, "report": False}
 
@@ -120,7 +122,9 @@ def test_settings_are_chosen_as_on_the_command_line(tmp_path, seed):
 @pytest.fixture(scope="module")
 def reported(seed=0):
     """A fit with all that belongs to it, in little time."""
-    return fit_table(people(seed, ["ill", "well"]), "state", time_budget=10, random_state=0)
+    # Asked for, methods are compared however slow the computer is.
+    options = dict(time_budget=10, random_state=0, baselines=True)
+    return fit_table(people(seed, ["ill", "well"]), "state", **options)
 
 
 def test_everything_there(reported):
