@@ -1,13 +1,12 @@
 """Limits, warnings, messages, callbacks and Ctrl-C."""
 
 import os
-import subprocess
-import sys
 import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from processes import run_script
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from fewlabels import SVDD, OneClassSVM
@@ -124,9 +123,9 @@ except KeyboardInterrupt:
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
 @pytest.mark.parametrize("Machine", MACHINES)
-def test_control_c_is_answered_soon(Machine, rng):
+def test_control_c_is_answered_soon(Machine, rng, tmp_path):
     script = _CONTROL_C.format(name=Machine.__name__, seed=rng.integers(2**31))
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = run_script(script, tmp_path)
     assert done.returncode == 0, done.stderr
 
 

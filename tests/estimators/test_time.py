@@ -1,13 +1,12 @@
 """Calls end soon after ``max_time`` and after Ctrl-C, with a machine that is whole or none."""
 
 import os
-import subprocess
-import sys
 import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from processes import run_script
 from sklearn.exceptions import ConvergenceWarning
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM, PUEnsemble
@@ -212,11 +211,11 @@ _CALLS = {
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
 @pytest.mark.parametrize("what", _CALLS)
-def test_control_c(what):
+def test_control_c(what, tmp_path):
     before, call = _CALLS[what]
     # Seconds of a core, of which other programs take no part; there are two at most.
     script = _CONTROL_C.format(before=before, call=call, seconds=15, returns=what == "tune")
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = run_script(script, tmp_path)
     assert done.returncode == 0, done.stderr
 
 
