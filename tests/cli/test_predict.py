@@ -311,3 +311,23 @@ def test_inspect_tells_of_the_search(run, tmp_path, data):
     assert re.search(r"threshold +5 % of new normal rows expected outside", text)
     run(*fit, "--time-budget", 0)
     assert "settings tried" not in run("inspect", model).out
+
+
+def test_the_counts_of_positive_rows_say_what_they_count(run, tmp_path):
+    """``fit`` counts unlabelled rows, and ``predict`` all rows: labelled ones apart."""
+    rng = np.random.default_rng(0)
+    positive = np.arange(300) < 120
+    frame = pd.DataFrame({"a": rng.normal(size=300) + 2.0 * positive, "b": rng.normal(size=300)})
+    frame["kind"] = np.where(np.arange(300) < 40, "yes", "")
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    options = ["--machine", "pusvm", "--prior", 0.3, "--time-budget", 0, "--no-report"]
+    run("fit", tmp_path / "rows.csv", "--target", "kind", "-o", tmp_path / "m", *options)
+    found = run("predict", tmp_path / "m", tmp_path / "rows.csv", "-o", tmp_path / "out.csv")
+    out = pd.read_csv(tmp_path / "out.csv")
+    known = out["kind"] == "yes"
+    alike = int(out["positive"][known].sum())
+    others = int(out["positive"][~known].sum())
+    assert alike < 40  # some labelled rows lie among negative ones
+    share = f"{(alike + others) / 3:.1f} %"
+    assert f"{alike + others} ({share}): {others} without a label, {alike} labelled" in found.out
+    assert f"the model contradicts {40 - alike} of 40 rows labelled 'yes'" in found.err

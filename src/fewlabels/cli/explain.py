@@ -75,44 +75,48 @@ def explain(
         observer=progress.Quiet(), **reading,
     )  # fmt: skip
     if json:
-        show.as_json({**found, "rows": [_cut(told, top) for told in found["rows"]]})
+        show.as_json({**found, "rows": [_cut(answer, top) for answer in found["rows"]]})
         return
     for message in found["notes"]:
         show.note(message)
-    for told in found["rows"]:
-        _print(told, found, top)
+    for answer in found["rows"]:
+        _print(answer, found, top)
 
 
-def _cut(told, top):
-    return {**told, "contributions": told["contributions"][:top], "others": _others(told, top)}
+def _cut(answer, top):
+    return {
+        **answer,
+        "contributions": answer["contributions"][:top],
+        "others": _others(answer, top),
+    }
 
 
-def _others(told, top):
-    rest = told["contributions"][top:]
+def _others(answer, top):
+    rest = answer["contributions"][top:]
     return {"count": len(rest), "contribution": sum(one["contribution"] for one in rest)}
 
 
-def _print(told, found, top):
+def _print(answer, found, top):
     more = "".join(
-        f", {name.replace('_', '-')} {show.number(told[name])}"
+        f", {name.replace('_', '-')} {show.number(answer[name])}"
         for name in ("p_value", "probability")
-        if told.get(name) is not None
+        if answer.get(name) is not None
     )
-    label = f" ({told['label']})" if told["label"] else ""
-    if told.get("class") not in (None, told["label"]):
-        label = f" for {quoted(told['class'])}, the label is {quoted(told['label'])}"
-    say(f"row {told['row']:,} of {found['data']}: score {told['score']:.4g}{label}{more}")
-    running = told.get("usual_score", found["usual_score"])
+    label = f" ({answer['label']})" if answer["label"] else ""
+    if answer.get("class") not in (None, answer["label"]):
+        label = f" for {quoted(answer['class'])}, the label is {quoted(answer['label'])}"
+    say(f"row {answer['row']:,} of {found['data']}: score {answer['score']:.4g}{label}{more}")
+    running = answer.get("usual_score", found["usual_score"])
     compared = f"{found['background_rows']:,} rows of {found['background']}"
     lines = [("column", "value", "usual", "contribution", "score so far")]
     lines.append((f"mean of {compared}", "", "", "", f"{running:.4g}"))
-    for one in told["contributions"][:top]:
+    for one in answer["contributions"][:top]:
         running += one["contribution"]
         error = f" ± {one['standard_error']:.1g}" if one["standard_error"] else ""
         pushes = f"{one['contribution']:+.4g}{error}"
         values = _shown(one["value"]), _shown(one["usual"])
         lines.append((one["column"], *values, pushes, f"{running:.4g}"))
-    others = _others(told, top)
+    others = _others(answer, top)
     if others["count"]:
         running += others["contribution"]
         words = f"{others['count']:,} other column{'s' if others['count'] > 1 else ''}"
@@ -127,9 +131,9 @@ def _print(told, found, top):
         )
         left = line[0] if j == 1 else left
         say(f"  {left.ljust(start)}  {line[4].rjust(widths[4])}")
-    if told.get("words"):
+    if answer.get("words"):
         words = ", ".join(
-            f"{quoted(one['word'])} {one['change']:+.3g}" for one in told["words"][:top]
+            f"{quoted(one['word'])} {one['change']:+.3g}" for one in answer["words"][:top]
         )
         say(f"  what the score loses without a word: {words}")
 

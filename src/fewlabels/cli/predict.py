@@ -6,6 +6,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from ..io.errors import quoted
 from ..options.option import OUTPUT
 from .options import (
     CLUSTER,
@@ -67,6 +68,14 @@ def predict(
             "output. (default: standard output, unless it is a terminal)",
         ),
     ] = None,
+    fdr: Annotated[
+        float | None,
+        plain_option(
+            metavar="Q",
+            help="Anomaly detectors: add a column 'discovery' that marks anomalies so that, on "
+            "average, at most this share of those marked is normal.",
+        ),
+    ] = None,
     n_jobs: Threads = None,
     quiet: Quiet = False,
     json: SummaryAsJson = False,
@@ -100,8 +109,8 @@ def predict(
     ):
         summary = score_file(
             model, rows_of, written, prefix=of_output.prefix, skip_missing=of_output.skip_missing,
-            safe_cells=of_output.safe_cells, n_jobs=n_jobs, form=form if out == STREAM else None,
-            observer=observer, **asked,
+            fdr=fdr, safe_cells=of_output.safe_cells, n_jobs=n_jobs,
+            form=form if out == STREAM else None, observer=observer, **asked,
         )  # fmt: skip
     summary |= {"data": str(data), "output": str(out)}
     notes = _notes(summary)
@@ -111,15 +120,51 @@ def predict(
         if json:
             show.as_json(summary, err=True)
     elif show.told(summary, json, quiet, notes):
-        rows = summary["rows"]
+        rows, labeled = summary["rows"], sum(one["rows"] for one in summary["labeled"].values())
         answers = () if "no_signal" in summary else summary["answers"]
         say(f"scores written to {out}")
         show.lines([
-            ("rows", f"{rows:,}"),
-            *((_spoken(name), show.share(summary[name], rows)) for name in answers),
+            ("rows", f"{rows:,}" + (f", {labeled:,} of them labelled" if labeled else "")),
+            *((_spoken(name), _counted(name, summary)) for name in answers),
+            ("discoveries", _discoveries(summary)),
             ("without a score", f"{summary['skipped']:,}" if summary["skipped"] else None),
             ("seconds", show.number(summary["seconds"])),
         ])  # fmt: skip
+
+
+def _counted(name, summary):
+    """Rows with an answer; of positive and unlabelled rows also how many have no label."""
+    text = show.share(summary[name], summary["rows"])
+    if name != "positive" or not summary["labeled"]:
+        return text
+    agreeing = sum(one["agreeing"] for one in summary["labeled"].values())
+    return f"{text}: {summary[name] - agreeing:,} without a label, {agreeing:,} labelled"
+
+
+def _discoveries(summary):
+    if "fdr" not in summary:
+        return None
+    found = show.share(summary["discoveries"], summary["rows"])
+    return f"{found}, on average at most {show.percent(summary['fdr'])} of them normal"
+
+
+def _disagreements(labeled):
+    """What to say of rows to which the model gives another label than they have."""
+    wrong = {
+        name: one["rows"] - one["agreeing"]
+        for name, one in labeled.items()
+        if one["rows"] > one["agreeing"]
+    }
+    if not wrong:
+        return []
+    counts = ", ".join(
+        f"{n:,} of {labeled[name]['rows']:,} rows labelled {quoted(name)}"
+        for name, n in wrong.items()
+    )
+    return [
+        f"the model contradicts {counts}: the new columns hold the model's answers, and your "
+        "labels are unchanged"
+    ]
 
 
 def _notes(summary):
@@ -128,6 +173,10 @@ def _notes(summary):
 
     notes = [summary["no_signal"]] if "no_signal" in summary else []
     notes += summary["notes"]
+    if "no_signal" not in summary:
+        notes += _disagreements(summary["labeled"])
+    if "too_few" in summary:
+        notes.append(summary["too_few"])
     if summary["filled"]:
         notes.append(filled_words(summary["filled"]))
     if summary["unseen_categories"]:

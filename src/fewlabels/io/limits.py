@@ -21,6 +21,8 @@ _ANSWER, _LOOK = 120.0, 0.05
 # What is taken where nobody says how much there is, the share of what is free, and what any
 # machine can find room for.
 _UNKNOWN, _SHARE, _LEAST = 8e9, 0.8, 2e8
+# A size without a unit that is meant in another one.
+_FEWEST_BYTES = 1e4
 _UNITS = {"": 1e0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
@@ -126,7 +128,11 @@ def size_of(text, name=None):
     if found is None:
         given = f"{name}={text}" if name else ref("memory", text)
         raise UserError(f"{given} is not a size; write it like 500M or 32G.")
-    return float(found[1]) * _UNITS[found[2]]
+    size = float(found[1]) * _UNITS[found[2]]
+    if not found[2] and size < _FEWEST_BYTES:
+        given = f"{name}={text}" if name else ref("memory", text)
+        raise UserError(f"{given} is {size:g} bytes; add a unit, such as {size:g}M for megabytes.")
+    return size
 
 
 def free_memory():

@@ -56,8 +56,9 @@ class Answer(NamedTuple):
 
     ``names`` are what rows above and below the threshold are called in counts (classes of the user
     in quotes, so that they are no others' names), ``labels`` their labels, "" for a blank.
-    ``flag`` is the name of a further column, True above the threshold, and ``more`` that of the
-    one that says how sure a score is, "p_value" or "probability".
+    ``flag`` names a further column, True above the threshold, and ``more`` the column that says
+    how sure a score is, "p_value" or "probability". ``cut`` is the largest p-value of a discovery,
+    for a column of those; None for no such column.
     """
 
     names: tuple[str, str]
@@ -65,6 +66,7 @@ class Answer(NamedTuple):
     zero_is_above: bool
     flag: str | None = None
     more: str | None = None
+    cut: float | None = None
 
     @property
     def in_order(self):
@@ -74,7 +76,8 @@ class Answer(NamedTuple):
     @property
     def columns(self):
         """Names of the columns added to a table."""
-        return ["score", "label", *filter(None, (self.flag, self.more))]
+        listed = None if self.cut is None else "discovery"
+        return ["score", "label", *filter(None, (self.flag, self.more, listed))]
 
     def above(self, scores):
         """Which rows lie above the threshold."""
@@ -91,6 +94,8 @@ class Answer(NamedTuple):
             arrays.append(pa.array(above, mask=unknown))
         if self.more:
             arrays.append(pa.array(more, from_pandas=True))
+        if self.cut is not None:
+            arrays.append(pa.array(more <= self.cut, mask=unknown))
         return arrays
 
     def count(self, scores):

@@ -43,7 +43,7 @@ def explain(
     seed : int
         Seed of their draw.
     of : str, optional
-        Of a model of several classes, the class whose score is explained; else that of the label.
+        Of a model of several classes, the class whose score is explained; by default the label.
     **reading
         ``sep``, ``decimal``, ``encoding``, ``header`` and ``features`` as in
         :func:`fewlabels.fit_table`.
@@ -75,7 +75,7 @@ def explain(
     place = None if of is None else _place(scorer, of)
     columns = scorer.schema.names() if scorer.schema.layout == "table" else None
     try:
-        told = explain_model(
+        explanation = explain_model(
             scorer.pipeline, rows, background=usual, columns=columns, random_state=seed, of=place
         )
     except ValueError as error:
@@ -91,21 +91,21 @@ def explain(
     words = {name: word_changes(explained, rows, name, spans) for name in texts}
     labels = answer.arrays(scores, more)[1].to_pylist()
     extra = [{}] * len(numbers)
-    if told.classes is not None:
-        chosen = np.arange(len(numbers)), told.classes
+    if explanation.classes is not None:
+        chosen = np.arange(len(numbers)), explanation.classes
         scores, more = scores[chosen], None if more is None else more[chosen]
         names = answer.in_order
         extra = [
-            {"class": names[code], "usual_score": finite(told.base_of(k))}
-            for k, code in enumerate(told.classes)
+            {"class": names[code], "usual_score": finite(explanation.base_of(k))}
+            for k, code in enumerate(explanation.classes)
         ]
     return {
         "model": scorer.source,
         "data": str(data),
         "background": str(source),
         "background_rows": int(usual.shape[0]),
-        "method": told.method,
-        "usual_score": finite(told.base) if told.classes is None else None,
+        "method": explanation.method,
+        "usual_score": finite(explanation.base) if explanation.classes is None else None,
         "notes": remarks,
         "rows": [
             {
@@ -114,7 +114,7 @@ def explain(
                 "contributions": [
                     {name: _plain(value) for name, value in line.items()}
                     | ({"usual": None} if line["column"] in texts else {})
-                    for line in told.frame(k).to_dict("records")
+                    for line in explanation.frame(k).to_dict("records")
                 ],
                 **({"words": _words(words, k)} if texts else {}),
             }
@@ -139,13 +139,13 @@ def _place(scorer, name):
 
 def _words(words, row):
     """The words of a row's texts, the strongest first."""
-    told = [
+    listed = [
         {"column": name, "word": word, "change": finite(change)}
         for name, changes in words.items()
         for word, change in changes[row]
         if change
     ]
-    return sorted(told, key=lambda one: -abs(one["change"]))[:_MOST_WORDS]
+    return sorted(listed, key=lambda one: -abs(one["change"]))[:_MOST_WORDS]
 
 
 def _read(data, schema, numbers, draws, seed):

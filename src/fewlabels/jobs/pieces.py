@@ -10,6 +10,7 @@ from ..io.paths import SEPARATORS
 from ..io.tables.chunks import iterate_chunks
 from ..io.tables.columns import is_text, numbers
 from ..io.tables.training import is_delimited
+from .known_labels import KnownLabels
 
 
 class Pieces:
@@ -19,6 +20,7 @@ class Pieces:
         self.scorer, self.data, self.tally, self.observer = scorer, data, tally, observer
         self.n_rows = 0
         self.counts, self.unseen = Counter(), Counter()
+        self.known = KnownLabels(scorer.metadata)
 
     def written(self, names, columns, form, chunk_rows=None, safe_cells=False):
         """What the function that writes tables in a format is called with, piece by piece."""
@@ -31,13 +33,19 @@ class Pieces:
     def run(self, names, chunk_rows=None, lines=False):
         """Pieces and their new columns, by name; the next ones are read meanwhile."""
         scorer, answer = self.scorer, self.scorer.answer
-        chunks = iterate_chunks(self.data, scorer.schema, self.tally, chunk_rows, lines=lines)
+        chunks = iterate_chunks(
+            self.data, scorer.schema, self.tally, chunk_rows, self.known.column, lines=lines
+        )
         with contextlib.closing(ahead(chunks)) as chunks:
             for chunk in chunks:
                 # Once something is wrong, read on only to count how much is.
                 if not self.tally.refuses:
                     scores, more = scorer.score(chunk, self.data, self.n_rows)
-                    yield chunk, dict(zip(names, answer.arrays(scores, more), strict=True))
+                    arrays = answer.arrays(scores, more)
+                    yield chunk, dict(zip(names, arrays, strict=True))
+                    if chunk.target is not None:
+                        labels = arrays[answer.columns.index("label")].to_numpy(False)
+                        self.known.count(chunk.target, labels)
                     self.counts.update(answer.count(scores))
                     self.n_rows += len(scores)
                     for name, categories in scorer.known.items():

@@ -67,7 +67,7 @@ def prior(
         text=asked.text, merge_case=asked.merge_case, dates=asked.dates,
     )  # fmt: skip
     roles = choose_roles(file, "pusvm", asked)
-    _, found, _, X, _, _, told = encode(file, roles, asked.missing, asked.scale)
+    _, found, _, X, _, _, text_notes = encode(file, roles, asked.missing, asked.scale)
     # As a fit gives them to the estimator, so that both find the same prior.
     order = value_order(X, found.y > 0, np.ones(X.shape[0]))
     try:
@@ -93,5 +93,5 @@ def prior(
         "rows_labeled": n_positive,
         "rows_unlabeled": len(found.y) - n_positive,
         "seconds": time.perf_counter() - started,
-        "notes": [observer.words(note) for note in found.notes + told + messages],
+        "notes": [observer.words(note) for note in found.notes + text_notes + messages],
     }

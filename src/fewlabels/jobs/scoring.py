@@ -19,19 +19,22 @@ from ..options.fit import check
 from ..options.words import ref
 from .cluster.files import cluster_of, files_of, is_on_cluster, parts_of
 from .cluster.scoring import PiecesOfFiles
+from .discoveries import find_discoveries
 from .observer import interruptible, job
 from .pieces import Pieces
 from .scorer import Scorer
 
 
 @job
-def score(model, data, *, skip_missing=False, n_jobs=None, observer=None, **reading):
+def score(model, data, *, skip_missing=False, fdr=None, n_jobs=None, observer=None, **reading):
     """Score the rows of a table; ``model``, ``data``, ``n_jobs``, ``observer`` as in every job.
 
     Parameters
     ----------
     skip_missing : bool
         Leave rows with missing numbers without a score instead of refusing them.
+    fdr : float, optional
+        False discovery rate of a list of anomalies among these rows, in (0, 1). Needs p-values.
     **reading
         ``sep``, ``decimal``, ``encoding``, ``header`` and ``features`` as in
         :func:`fewlabels.fit_table`.
@@ -40,12 +43,14 @@ def score(model, data, *, skip_missing=False, n_jobs=None, observer=None, **read
     -------
     DataFrame
         The columns that ``fewlabels predict`` adds: ``score``, ``label`` and, as the model has
-        them, ``positive`` and ``p_value`` or ``probability``. It has the index of a pandas data
-        frame, and is one of polars where the data are.
+        them, ``positive`` and ``p_value`` or ``probability``; with ``fdr`` also ``discovery``. It
+        has the index of a pandas data frame, and is one of polars where the data are.
     """
     check(n_jobs=n_jobs)
     source = source_of(data, **reading)
     scorer = Scorer(model, n_jobs)
+    if fdr is not None:
+        find_discoveries(scorer, source, fdr, skip_missing=skip_missing, observer=observer)
     pieces = Pieces(scorer, source, Tally(source, skip_missing), observer)
     found = [pa.table(arrays) for _, arrays in pieces.run(scorer.answer.columns)]
     pieces.tally.check()
@@ -60,13 +65,13 @@ def score(model, data, *, skip_missing=False, n_jobs=None, observer=None, **read
 
 @job
 def score_file(
-    model, data, out, *, prefix="", skip_missing=False, safe_cells=False, n_jobs=None,
+    model, data, out, *, prefix="", skip_missing=False, fdr=None, safe_cells=False, n_jobs=None,
     chunk_rows=None, scheduler=None, workers=None, form=None, observer=None, **reading,
 ):  # fmt: skip
     """Score the rows of a table and write them with their scores.
 
-    ``model``, ``data``, ``skip_missing``, ``n_jobs``, ``observer`` and ``reading`` are those of
-    :func:`score`.
+    ``model``, ``data``, ``skip_missing``, ``fdr``, ``n_jobs``, ``observer`` and ``reading`` are
+    as in :func:`score`.
 
     Parameters
     ----------
@@ -97,6 +102,13 @@ def score_file(
     files = files_of(data) if on_cluster else [data]
     first = files[0]
     scorer = Scorer(model, 1 if on_cluster and n_jobs is None else n_jobs)
+    discoveries = {}
+    if fdr is not None:
+        if on_cluster:
+            raise UserError(f"{ref('fdr')} isn't available on a cluster; omit it.")
+        discoveries = find_discoveries(
+            scorer, first, fdr, skip_missing=skip_missing, chunk_rows=chunk_rows, observer=observer
+        )
     columns = input_columns(first, scorer.schema)
     silent = no_signal(scorer.metadata["training"])
     added = [f"{prefix}{name}" for name in scorer.answer.columns]
@@ -128,6 +140,11 @@ def score_file(
         "answers": list(scorer.answer.names),
         "rows": pieces.n_rows,
         **pieces.counts,
+        "labeled": {
+            name: {"rows": n, "agreeing": pieces.known.agreeing[name]}
+            for name, n in sorted(pieces.known.rows.items())
+        },
+        **discoveries,
         "cautions": cautions(scorer.metadata["training"]),
         **({} if silent is None else {"no_signal": silent}),
         "filled": pieces.tally.filled,

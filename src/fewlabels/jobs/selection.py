@@ -47,7 +47,7 @@ def propensities_of(options, prepared):
     from ..model_selection import estimate_propensity
 
     columns = selection_columns(found.rows, options.selection_depends_on)
-    given = options.parameters.get("prior")
+    given = prepared.settings.get("prior")  # among the unlabelled rows, however it was given
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         estimate = estimate_propensity(

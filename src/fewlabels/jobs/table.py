@@ -84,7 +84,7 @@ class TableFit:
         """What the user should know."""
         return list(self.metadata["training"]["notes"])
 
-    def predict(self, data, *, skip_missing=False, **reading):
+    def predict(self, data, *, skip_missing=False, fdr=None, **reading):
         """Score rows.
 
         Parameters
@@ -93,6 +93,9 @@ class TableFit:
             Rows with the columns of the table, in any order and with others between them.
         skip_missing : bool, default=False
             Leave rows with missing numbers without a score, where the model fills in none.
+        fdr : float, default=None
+            For models with p-values: mark anomalies so that, on average, at most this share of
+            those marked is normal (the false discovery rate, in (0, 1)).
         **reading
             How a file is read: ``sep``, ``decimal``, ``encoding``, ``header`` and ``features`` as
             in :func:`fit_table`.
@@ -101,10 +104,11 @@ class TableFit:
         -------
         DataFrame
             The columns that ``fewlabels predict`` adds to a table: ``score``, ``label`` and, as
-            the model has them, ``positive`` and ``p_value`` or ``probability``; with the index
-            of the data. ``data.join(found.predict(data))`` has everything side by side.
+            the model has them, ``positive`` and ``p_value`` or ``probability``, with ``fdr`` also
+            ``discovery``; with the index of the data. ``data.join(found.predict(data))`` has
+            everything side by side.
         """
-        return score(self, data, skip_missing=skip_missing, **reading)
+        return score(self, data, skip_missing=skip_missing, fdr=fdr, **reading)
 
     def save(self, path, *, force=False):
         """Write the model as a file, ``path``, for ``fewlabels predict`` and the others.

@@ -9,7 +9,7 @@ from numbers import Number, Real
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..options.words import Message, ref
+from ..options.words import CLASS_SHARES, Message, ref
 from .arrays import distinct_values, read_known, with_missing
 
 # Shares of the classes may miss the sum of 1 by so much.
@@ -114,7 +114,8 @@ def read_ratio(ratio, classes):
             raise ValueError(
                 Message(
                     f"{ref('class_ratio', some=repr(ratio))} is a single share, for two classes, "
-                    f"but there are {len(classes)}; pass a dict {{class: share}}."
+                    f"but there are {len(classes)}; pass a share for each class, such as "
+                    f"{ref('class_ratio', some=CLASS_SHARES)}."
                 )
             )
         ratio = [1.0 - float(ratio), float(ratio)]

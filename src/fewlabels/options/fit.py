@@ -3,6 +3,7 @@
 To add one, declare a field here and read it from the ``FitOptions`` where it has an effect.
 """
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Any
 
@@ -22,7 +23,7 @@ from .option import (
     parameter,
 )
 from .reading import ClusterOptions, ReadingOptions
-from .words import ref
+from .words import CLASS_SHARES, ref
 
 # Seconds for a whole fit, the report included.
 DEFAULT_BUDGET = 20.0
@@ -199,6 +200,13 @@ class FitOptions(ReadingOptions, ClusterOptions):
         range=_share("'estimate' or a number between 0 and 1"),
         words=dict.fromkeys(("estimate",)),
     )
+    prior_convention: str | None = option(
+        None,
+        f"What {ref('prior')} is a share of: the unlabelled rows, or all rows (pooled).",
+        MODEL,
+        unset="unlabeled",
+        choices=("unlabeled", "pooled"),
+    )
     kernel: str | Any = parameter(
         "rbf, linear, poly, sigmoid, manifold or isolation; also trees for pusvm, pu-ensemble and "
         "s3vm.",
@@ -237,13 +245,16 @@ class FitOptions(ReadingOptions, ClusterOptions):
         range=Range("'labels', 'none' or a number", lambda value: abs(value) < _INF),
         words={"labels": True, "none": False},
     )
-    class_ratio: float | str | None = parameter(
-        "s3vm: share of the greater of two classes among the unlabelled rows, or 'estimate', for "
-        "any number of classes. Without it, the labels' ratio counts, unless classes have equal "
-        "numbers of labels.",
-        metavar="NUMBER|estimate",
-        range=_share("'estimate' or a number between 0 and 1"),
+    class_ratio: float | str | dict[Any, float] | Sequence[float] | None = parameter(
+        "s3vm: share of each class among the unlabelled rows, such as "
+        f"{ref('class_ratio', some=CLASS_SHARES)}; a single number is the share of the greater of "
+        "two classes, and 'estimate' estimates the shares. Without it, the labels' ratio counts, "
+        "unless classes have equal numbers of labels.",
+        metavar="SHARES|estimate",
+        range=_share("'estimate', a number between 0 and 1, or such a share for each class"),
         words=dict.fromkeys(("estimate",)),
+        by_name=True,
+        accepts='float, dict, sequence of float or "estimate"',
     )
     nu: float | None = parameter(
         "Upper bound on the share of training rows outside, in (0, 1]. svdd: linear slack instead "

@@ -1,12 +1,15 @@
 """Values that were given for options: checked, and in one form for both interfaces."""
 
+import re
+from collections.abc import Mapping
 from numbers import Real
 
 from .errors import UserError
 from .option import declared
 from .words import quote, ref
 
-_COLUMNS = ()  # the default of options that name columns
+# A name, which may hold commas, and a number.
+_NAMED = re.compile(r"([^=]+)=([^=,]+)(?:,|$)")
 
 
 def refuse_unknown(schema, given):
@@ -52,6 +55,8 @@ def checked(option, name, value):
             allowed = f"{', '.join(option.choices[:-1])} or {option.choices[-1]}"
             raise UserError(f"Unknown {ref(name, text=value)}; choose {allowed}.")
         return value
+    if option.by_name and not isinstance(value, Real):
+        return _several(option, name, value)
     if option.range and not (isinstance(value, Real) and option.range.contains(value)):
         given = ref(name, value if isinstance(value, Real) else str(value))
         raise UserError(f"{given} is out of range; it must be {option.range.words}.")
@@ -65,10 +70,32 @@ def _word_or_number(option, name, text):
     try:
         number = float(text)
     except ValueError:
-        raise UserError(
-            f"{ref(name, text=text)} is not valid; it must be {option.range.words}."
-        ) from None
+        number = _numbers_of(text) if option.by_name else None
+    if number is None:
+        raise UserError(f"{ref(name, text=text)} is not valid; it must be {option.range.words}.")
     return checked(option, name, number)
+
+
+def _numbers_of(text):
+    """The numbers of a text such as "A=0.6,B=0.4" by name; None if it isn't one."""
+    parts = _NAMED.findall(text)
+    if ",".join(f"{key}={number}" for key, number in parts) != text:
+        return None
+    try:
+        return {key.strip(): float(number) for key, number in parts} or None
+    except ValueError:
+        return None
+
+
+def _several(option, name, values):
+    """A dict of numbers, or a list of them; both may come from NumPy or pandas."""
+    if isinstance(values, Mapping) or hasattr(values, "items"):
+        return {key: checked(option, name, value) for key, value in values.items()}
+    try:
+        return [checked(option, name, value) for value in values]
+    except TypeError:
+        given = ref(name, text=values)
+        raise UserError(f"{given} is not valid; it must be {option.range.words}.") from None
 
 
 def names_of(names):

@@ -54,6 +54,9 @@ class Option(NamedTuple):
         The only texts that are allowed.
     words : mapping, default={}
         Texts that are allowed beside numbers, and the values that they stand for.
+    by_name : bool, default=False
+        Whether several numbers are allowed, too: texts such as ``"A=0.6,B=0.4"``, dicts and
+        sequences. The range is for each.
     accepts : str, default=""
         Its type in docstrings, if the field's type doesn't say it well.
     is_parameter : bool, default=False
@@ -73,6 +76,7 @@ class Option(NamedTuple):
     range: Range | None = None
     choices: tuple[str, ...] = ()
     words: Mapping[str, Any] = MappingProxyType({})
+    by_name: bool = False
     accepts: str = ""
     is_parameter: bool = False
     is_recorded: bool = False

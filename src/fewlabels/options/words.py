@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 _START, _BETWEEN, _END = "\ue000", "\ue001", "\ue002"
 _UNSAID = object()
+# What shares of several classes look like, on the command line and in Python.
+CLASS_SHARES = ("A=0.6,B=0.3,C=0.1", "{'A': 0.6, 'B': 0.3, 'C': 0.1}")
 
 
 class Reference(NamedTuple):
@@ -45,8 +47,9 @@ def ref(name, value=_UNSAID, *, text=None, some=None):
         which is meant. Ellipsis stands for any number.
     text : str, optional
         A value that the user wrote, which is quoted.
-    some : str or list of str, optional
-        A value shown as it is, such as ``"SECONDS"``; a list for options that name columns.
+    some : str, list of str or tuple of str, optional
+        A value shown as it is, such as ``"SECONDS"``; a list for options that name columns, and a
+        tuple if it is written differently on the command line and in Python.
 
     Returns
     -------
@@ -56,8 +59,11 @@ def ref(name, value=_UNSAID, *, text=None, some=None):
     if text is not None:
         flag = argument = quote(text)
     elif some is not None:
-        flag = argument = some if isinstance(some, str) else some[0]
-        argument = argument if isinstance(some, str) else f"[{argument}]"
+        if isinstance(some, tuple):
+            flag, argument = some
+        else:
+            flag = argument = some if isinstance(some, str) else some[0]
+            argument = argument if isinstance(some, str) else f"[{argument}]"
     elif value is _UNSAID:
         flag = argument = ""
     elif isinstance(value, bool):
@@ -97,8 +103,8 @@ def render(message, words: Callable[[Reference], str | None]):
     """A message with each option in the words for it; one without words is left to the next."""
     shown = []
     for part in _parts(template(message)):
-        told = words(part) if isinstance(part, Reference) else part
-        shown.append(_written(part) if told is None else told)
+        piece = words(part) if isinstance(part, Reference) else part
+        shown.append(_written(part) if piece is None else piece)
     return "".join(shown)
 
 

@@ -170,10 +170,19 @@ def _updates(updates):
     return f"{updates['rows']:,} rows in {updates['count']:,}, the last one at {updates['last']}"
 
 
+def _pooled(training):
+    """The prior among all rows, which isn't that of the table if rows were sampled."""
+    if training["rows"] < training["rows_read"]:
+        return ""
+    labeled, unlabeled = training["rows_labeled"], training["rows_unlabeled"]
+    share = (labeled + training["prior"] * unlabeled) / (labeled + unlabeled)
+    return f" ({share:.3g} of all rows)"
+
+
 def _prior(training):
     if training["prior"] is None:
         return None
-    value = f"{training['prior']:.3g} of the unlabelled rows"
+    value = f"{training['prior']:.3g} of the unlabelled rows{_pooled(training)}"
     if not training["prior_estimated"]:
         return f"{value}, as given"
     ends = show.interval(training["prior_low"], training["prior_high"])

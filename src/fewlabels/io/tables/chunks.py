@@ -49,7 +49,7 @@ def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=Fa
 
     ``target`` is the column with labels (an array
     of an npz file, "y" of an svmlight file), refused as missing only if it is needed. With
-    ``lines`` rows of delimited text are wanted as they are in the file, without the target.
+    ``lines`` rows of delimited text are wanted as they are in the file.
     """
     path, form = _as_fitted(path, schema)
     if rows is None:
@@ -58,9 +58,8 @@ def iterate_chunks(path, schema, tally, rows=None, target=None, target_needed=Fa
         rows = max(256, min(_ROWS, _VALUES // max(1, width)))
     if form not in TABLES:
         return _array_chunks(path, form, schema, tally, rows, (target, target_needed))
-    if lines and form in SEPARATORS:
-        return _table_chunks(path, form, schema, tally, rows, (None, False), lines)
-    return _table_chunks(path, form, schema, tally, rows, (target, target_needed))
+    lines = lines and form in SEPARATORS
+    return _table_chunks(path, form, schema, tally, rows, (target, target_needed), lines)
 
 
 def input_columns(path, schema):
@@ -90,6 +89,7 @@ def _table_chunks(path, form, schema, tally, rows, target, lines=False):
     if lines:
         plain = {name for name in schema.names("number") if name not in notations}
         types = {n: pa.float64() if n in plain else pa.string() for n in schema.sources()}
+        types |= {} if target is None else {target: pa.string()}
     # Where a part of other text begins is known in bytes: its rows are counted from there.
     done = path.part[0] if form == "parquet" and path.part else 0
     for table, lines, share in iterate_tables(path, form, rows, types):

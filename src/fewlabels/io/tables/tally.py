@@ -35,7 +35,7 @@ class Tally:
     def add(self, name, values, row_numbers, fill=False):
         """Count the cells of a column; gives which of its rows cannot be used for want of it.
 
-        ``row_numbers`` are those of the file; ``fill``: the model fills in missing numbers.
+        ``row_numbers`` count rows of the file; ``fill``: the model fills in missing numbers.
         """
         missing = np.isnan(values)
         fill = fill and not self.skip_missing
@@ -83,7 +83,10 @@ def filled_words(filled):
 def unseen_words(unseen):
     """What to say of categories that the model does not know, by column."""
     counts = ", ".join(f"{count} in {quoted(name)}" for name, count in unseen.items())
-    return f"some categories don't occur in the training rows and are ignored (rows: {counts})"
+    return (
+        "some categories don't occur in the training rows and count as none of those that do "
+        f"(rows: {counts})"
+    )
 
 
 def wordless_words(wordless):

@@ -8,6 +8,7 @@ import pyarrow as pa
 from ...io.errors import UserError
 from ...io.tables.chunks import input_columns
 from ...io.tables.tally import Tally
+from ..known_labels import KnownLabels
 from ..observer import Observer
 from ..pieces import Pieces
 from .files import told_by_workers
@@ -24,6 +25,7 @@ class PiecesOfFiles:
         self.tally, self.observer = tally, observer
         self.n_rows = 0
         self.counts, self.unseen = Counter(), Counter()
+        self.known = KnownLabels(scorer.metadata)
 
     def written(self, names, columns, form, chunk_rows=None, safe_cells=False):
         """What the function that writes tables is called with, piece by piece."""
@@ -42,10 +44,11 @@ class PiecesOfFiles:
                     schema = schema or table.schema
                     yield (_alike(table, schema, own),)
 
-    def _count(self, n_rows, counts, unseen, wordless, filled, remarks):
+    def _count(self, n_rows, counts, unseen, known, wordless, filled, remarks):
         self.n_rows += n_rows
         self.counts.update(counts)
         self.unseen.update(unseen)
+        self.known.update(known)
         self.scorer.wordless.update(wordless)
         for name, n in filled.items():
             self.tally.filled[name] = self.tally.filled.get(name, 0) + n
@@ -77,7 +80,7 @@ def scored(scorer, file, columns, names, form, chunk_rows, skip_missing):
     found = [rows[0] for rows in pieces.written(names, columns, form, chunk_rows, safe_cells=True)]
     pieces.tally.check()
     counted = (
-        pieces.n_rows, pieces.counts, pieces.unseen, dict(scorer.wordless), pieces.tally.filled,
-        pieces.tally.remarks,
+        pieces.n_rows, pieces.counts, pieces.unseen, pieces.known, dict(scorer.wordless),
+        pieces.tally.filled, pieces.tally.remarks,
     )  # fmt: skip
     return found, counted

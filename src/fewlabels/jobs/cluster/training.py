@@ -21,7 +21,7 @@ from ..observer import interruptible
 from ..training.choice import choose_roles
 from ..training.figures import count_answers
 from ..training.fitting import fit_machine
-from ..training.large import Drawn, from_sample, told_of
+from ..training.large import Drawn, described_as_large, from_sample
 from ..training.search import Search
 from .files import cluster_of, files_of, parts_of, told_by_workers
 
@@ -51,16 +51,17 @@ def train_on_cluster(data, options, learn, *, model, observer):
             files[0].whole,
             options,
             f"the table is {on}",
+            observer,
         )
         if estimator is not None:
-            told = (
+            note = (
                 f"the table is {on}: settings, columns and the report are based on "
                 f"{drawn.size:,} random rows, and the model was trained on all rows"
             )
             training, n_rows, counts = _fitted(
                 client, parts, training, estimator, values, options, model, observer
             )
-            training = told_of(training, drawn.n_rows, told, n_rows, counts)
+            training = described_as_large(training, drawn.n_rows, note, n_rows, counts)
     training.metadata["training"]["data"] = Path(str(data)).name
     return training
 

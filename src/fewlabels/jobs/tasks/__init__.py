@@ -1,6 +1,7 @@
 """What a training does for each task: a module for each, with the same functions.
 
 ``roles`` says which rows of a file are learnt from and as what, ``choose`` picks the method,
+``for_rows`` turns settings in the user's words into settings for these rows,
 ``why_tuned`` says how settings were chosen, ``figures`` go into the model file, and
 ``answer`` says what scores mean.
 """

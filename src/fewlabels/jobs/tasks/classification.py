@@ -1,10 +1,16 @@
 """Training on a few labelled rows of several classes."""
 
+from collections.abc import Mapping
+
 from sklearn.base import BaseEstimator
 
+from ...io.errors import UserError, listing, quoted
+from ...options.words import ref
 from ..answers import Answer, ClassAnswer
 from .values import ENDED, Choice, transduced, why_trees
 
+# Shares that people type may miss the sum of 1 by so much.
+_OFF_ONE = 1e-2
 # The methods for positive and unlabelled rows that are most like those for classes.
 _FOR_POSITIVES = {"logistic": "pu-logistic", "svm": "pu-svm"}
 
@@ -14,6 +20,36 @@ def roles(file, machine, options):
     from ...io.tables import target as rows_of
 
     return rows_of.class_rows(file.labels, _FOR_POSITIVES.get(machine, "pu-ensemble"))
+
+
+def for_rows(settings, roles, options):
+    """The settings with class shares in the order of the classes, which may be given by name."""
+    shares = settings.get("class_ratio")
+    if not isinstance(shares, Mapping):
+        return settings
+    classes = roles.facts["classes"]
+    named = {_name(key): share for key, share in shares.items()}
+    unknown = [name for name in named if name not in classes]
+    missing = [name for name in classes if name not in named]
+    if unknown or missing:
+        what = f"{quoted(unknown[0])} is no class" if unknown else f"{listing(missing)} is missing"
+        raise UserError(
+            f"{ref('class_ratio')} needs a share for each class, but {what}; the classes are "
+            f"{listing(classes)}."
+        )
+    total = sum(named.values())
+    if abs(total - 1.0) > _OFF_ONE:
+        raise UserError(
+            f"The shares of {ref('class_ratio')} sum to {total:.4g}; they must sum to 1."
+        )
+    return {**settings, "class_ratio": [float(named[name]) / total for name in classes]}
+
+
+def _name(key):
+    """A class as the table's text has it."""
+    from ...io.tables.columns import number_text
+
+    return number_text(key) if isinstance(key, float) else str(key)
 
 
 def choose(why):

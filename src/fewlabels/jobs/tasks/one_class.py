@@ -25,6 +25,11 @@ def roles(file, machine, options):
     return rows_of.normal_rows(file.labels, options.normal)
 
 
+def for_rows(settings, roles, options):
+    """The settings; none of them depends on the rows."""
+    return settings
+
+
 def choose(why, n_rows, clean, given, is_tuned):
     """One ball for rows known to be normal, where it does better, and bags for others."""
     given = {name: value for name, value in dict(given).items() if value is not None}

@@ -1,5 +1,8 @@
 """Training on positive and unlabelled rows."""
 
+import numpy as np
+
+from ...io.errors import UserError
 from ...options.words import ref
 from ..answers import Answer
 from .values import ENDED, Choice, finite, transduced, why_trees
@@ -16,6 +19,25 @@ def roles(file, machine, options):
     from ...io.tables import target as rows_of
 
     return rows_of.positive_rows(file.labels, options.positive)
+
+
+def for_rows(settings, roles, options):
+    """The settings with the prior among the unlabelled rows, which may be given among all rows."""
+    prior = settings.get("prior")
+    if options.prior_convention != "pooled" or prior is None:
+        return settings
+    from ...class_prior import unlabeled_from_pooled
+
+    n_positive = int(np.count_nonzero(roles.y == 1))
+    n_unlabeled = int(np.count_nonzero(roles.y == 0))
+    n_rows = n_positive + n_unlabeled
+    if not n_unlabeled or prior * n_rows <= n_positive:
+        raise UserError(
+            f"{ref('prior', prior)} with {ref('prior_convention', 'pooled')} leaves no positive "
+            f"row among the unlabelled ones: {n_positive:,} of {n_rows:,} rows are labelled "
+            f"already ({n_positive / n_rows:.4g}); pass a larger share."
+        )
+    return {**settings, "prior": unlabeled_from_pooled(prior, n_positive, n_unlabeled)}
 
 
 def choose(why, labels, positive, given, rows, time_budget):

@@ -76,7 +76,7 @@ def deliver(method, training, options, *, seconds, observer):
     choice = Choice(name, why)
     given = {k: v for k, v in options.parameters.items() if k in ("n_jobs", "random_state")}
     given |= {
-        k: v
+        k: v if k == "target_fpr" else prepared.settings.get(k, v)
         for k, v in options.parameters.items()
         if k in ("prior", "target_fpr") and name in machines_with(k)
     }

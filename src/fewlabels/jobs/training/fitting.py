@@ -13,6 +13,7 @@ from ...io.errors import UserError, plural
 from ...options.words import ref, template
 from ..observer import interruptible, listening
 from .search import CHOSEN
+from .timing.budget import short_of_time
 
 
 class Fitted(NamedTuple):
@@ -57,7 +58,7 @@ def fit_machine(
             "There is not enough memory to fit this model; use fewer rows or a smaller "
             f"{ref('cache_size')}."
         ) from error
-    if np.isneginf(getattr(estimator, "offset_", 0.0)) and not _is_told_so(estimator, given):
+    if np.isneginf(getattr(estimator, "offset_", 0.0)) and not _is_only_noted(estimator, given):
         rows = plural(len(estimator.conformal_.scores), "different row")
         raise UserError(
             f"{ref('target_fpr', estimator.target_fpr)} is too small for {rows} of calibration "
@@ -71,7 +72,7 @@ def fit_machine(
     return Fitted(estimator, tuning, seconds, messages, stopped)
 
 
-def _is_told_so(estimator, given):
+def _is_only_noted(estimator, given):
     """Whether a threshold that no row misses is only noted: nobody requested its rate."""
     return "target_fpr" not in given and not isinstance(estimator, SVDDEnsemble)
 
@@ -109,7 +110,7 @@ def _calibrate(estimator, X, observer, end):
         with listening() as messages:
             if end.is_near and hasattr(estimator, "curve_within"):
                 _, cut = estimator.curve_within(end.left())
-                messages.extend(f"the time budget was too short: {told}" for told in cut)
+                messages.extend(map(short_of_time, cut))
             estimator.predict_proba(X[:1])
     except ValueError as error:
         return [f"the model gives no probabilities: {template(error).rstrip('.')}"]

@@ -25,8 +25,10 @@ from ...io.tables.read import iterate_tables
 from ...io.tables.tally import Tally
 from ...io.tables.target import target_text
 from ...options.words import ref
+from ...tasks.classification import CLASSIFICATION
 from ...tasks.machines import machine_class, task_of
 from ...tasks.one_class import ONE_CLASS
+from ...tasks.positive_unlabelled import POSITIVE_UNLABELLED
 from ...training.elsewhere.files import heard_by
 from ...training.elsewhere.place import sampled
 from ..observer import interruptible
@@ -34,7 +36,7 @@ from .choice import choose_roles
 from .cost import expected_cost
 from .figures import count_answers, count_labels, figures_of
 from .fitting import fit_machine
-from .search import Search
+from .search import Search, odd_rows
 
 # Bytes that reading and learning take for every cell; formats that are read in pieces, and what a
 # byte of theirs comes to at most.
@@ -50,6 +52,11 @@ _LONG = 3600.0
 _LOST = 1e-6
 # Machines that learn from all rows of a file; others learn from samples in any case.
 _FROM_ALL = ("svdd", "one-class", "pusvm", "s3vm")
+_ON_ALL = {
+    ONE_CLASS: f"{ref('machine', 'svdd')} and one-class train",
+    POSITIVE_UNLABELLED: f"{ref('machine', 'pusvm')} trains",
+    CLASSIFICATION: f"{ref('machine', 's3vm')} with {ref('kernel', 'linear')} trains",
+}
 
 
 def does_not_fit(data, options):
@@ -189,17 +196,19 @@ def train_large(data, options, learn, *, model, observer):
     form = input_format(data)
     what = "table does" if form in TABLES else "rows do"
     why = f"the {what} not fit in memory"
+    if options.memory is not None:
+        why += f" ({ref('memory', options.memory)})"
     with temporary_folder() as place:
         with interruptible("no model was written", model or ""):
             source, drawn = _drawn(data, form, options, place, why, observer)
-        training, estimator = from_sample(learn(drawn.rows()), drawn, data, options, why)
+        training, estimator = from_sample(learn(drawn.rows()), drawn, data, options, why, observer)
         if estimator is None:
             return training
         most = min(_LONG, options.time_budget or _LONG)
         training, estimator, cost = _affordable(training, estimator, drawn.n_rows, most, observer)
-        told = (
-            f"{why}: settings, columns and the report are based on {drawn.size} random rows, and "
-            "the model was trained on all rows, on disk"
+        note = (
+            f"{why}: settings, columns and the report are based on {drawn.size:,} random rows, "
+            "and the model was trained on all rows, on disk"
         )
         with interruptible("no model was written", model or ""):
             X, y = _encoded(training, source, drawn.n_rows, options, place, observer)
@@ -214,7 +223,9 @@ def train_large(data, options, learn, *, model, observer):
             if y is not None:
                 observer.step("counting the classes of all rows")
                 counts = _counted(estimator, X, y, training.prepared.choice.machine)
-            return told_of(training, drawn.n_rows, told, X.shape[0], counts)
+            return described_as_large(
+                training, drawn.n_rows, observer.words(note), X.shape[0], counts
+            )
 
 
 def _affordable(training, estimator, n_rows, most, observer):
@@ -277,7 +288,7 @@ def _counted(estimator, X, y, machine):
     return total
 
 
-def from_sample(training, drawn, data, options, why):
+def from_sample(training, drawn, data, options, why, observer):
     """The training from rows that were drawn, and its machine to be fitted to all rows.
 
     None in place of the model where it learns from a sample only; the training says so then, and
@@ -293,11 +304,11 @@ def from_sample(training, drawn, data, options, why):
     missing = what_is_missing(estimator) if machine in _FROM_ALL else "it trains on samples"
     if not missing:
         return training, estimator
-    told = (
-        f"{why}: {machine} was trained on {drawn.size} random rows of {drawn.n_rows} ({missing}; "
-        f"{ref('machine', 'svdd')}, one-class or pusvm train on all rows)"
+    note = (
+        f"{why}: {machine} was trained on {drawn.size:,} random rows of {drawn.n_rows:,} "
+        f"({missing}; {_ON_ALL[task_of(machine)]} on all rows)"
     )
-    return told_of(training, drawn.n_rows, told), None
+    return described_as_large(training, drawn.n_rows, observer.words(note)), None
 
 
 def _encoded(training, source, n_rows, options, place, observer):
@@ -354,7 +365,7 @@ def _writer(place, width, dtype, is_sparse):
     return ArrayWriter(place / "rows.npy", width, dtype)
 
 
-def told_of(training, n_rows, note, n_used=None, counts=None):
+def described_as_large(training, n_rows, note, n_used=None, counts=None):
     """The training with what its model says of the table it came from.
 
     ``n_used`` rows were learned from, of which there are ``counts``, as of ``count_answers``.
@@ -372,4 +383,5 @@ def told_of(training, n_rows, note, n_used=None, counts=None):
             labeled = dict(zip(labeled, of_class[-len(labeled) :], strict=True))
         facts |= figures_of(machine, estimator, training.prepared.X, labeled, counted)
         facts |= {"rows": n_used, "rows_held": False, "seconds": training.fitted.seconds}
+        facts["odd_rows"] = odd_rows(machine, estimator, facts.get("clean"))
     return replace(training, metadata=metadata | {"training": facts})

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from numbers import Real
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from ...options.given import refuse_unknown
 from ...options.words import ref
 from ...tasks.machines import MACHINES, machines_with, task_of
 from ...tasks.one_class import ONE_CLASS
+from ..selection import is_weighed, named
 from .choice import check_options
 
 # Curves from scores to probabilities, by machine: the better one on real sets.
@@ -32,7 +34,27 @@ def options_of(given):
     check_options(
         options.machine, options.target, options.normal, options.positive, options.unlabeled
     )
+    if options.prior_convention is not None and not isinstance(options.prior, Real):
+        raise UserError(
+            f"{ref('prior_convention')} says what {ref('prior', some='SHARE')} is a share of; "
+            f"pass {ref('prior', some='SHARE')} as well, or omit the option."
+        )
     return options
+
+
+def check_for_pieces(options):
+    """Refuse options that need the rows in memory."""
+    needs = {
+        named(options): is_weighed(options),
+        ref("prior_convention", "pooled"): options.prior_convention == "pooled",
+        ref("rows", True): bool(options.rows),
+    }
+    for name, is_given in needs.items():
+        if is_given:
+            raise UserError(
+                f"{name} needs rows in memory, but this table is read in pieces; pass fewer rows, "
+                f"or a larger {ref('memory', some='SIZE')}, or omit the option."
+            )
 
 
 def _of_label_file(options):

@@ -12,6 +12,7 @@ from ...options.words import ref
 from ..tasks.one_class import OF_BAGS, OF_ONE_BALL
 from ..tasks.values import Choice
 from .comparison import encoded_rows_of_others, rows_of_others
+from .timing.budget import short_of_time
 
 # Share of the time left that may be spent on anomalies.
 _SHARE = 0.3
@@ -27,7 +28,7 @@ def test_model(fitted, X, y, deadline):
     from ...report.evidence.testing import tested
 
     tests = tested(fitted.estimator, X, y, deadline, fitted.seconds)
-    notes = [f"the time budget was too short: {cut}" for cut in deadline.cut]
+    notes = [short_of_time(cut) for cut in deadline.cut]
     if tests.signal is None:
         notes.append(f"it is unknown whether the model beats chance: {tests.reason.rstrip('.')}")
     return tests, notes
@@ -39,15 +40,15 @@ def tests_facts(tests, estimator, facts):
         return {"signal": None, "prior_contradiction": None, "labels_at_random": None}
     contradiction = _contradiction_words(tests.contradiction, estimator, facts)
     labels = tests.labels
-    told = None if labels is None else labels._asdict()
+    at_random = None if labels is None else labels._asdict()
     if labels is not None and labels.rejected:
-        told["caution"] = _selection_words(labels, facts)
+        at_random["caution"] = _selection_words(labels, facts)
         if not labels.prior_is_known:
-            contradiction = contradiction or told.pop("caution")
+            contradiction = contradiction or at_random.pop("caution")
     return {
         "signal": _signal_facts(tests, facts),
         "prior_contradiction": contradiction,
-        "labels_at_random": told,
+        "labels_at_random": at_random,
     }
 
 
@@ -78,9 +79,9 @@ def _signal_facts(tests, facts):
     signal = tests.signal
     if signal is None:
         return None
-    told = {**signal._asdict(), "found": signal.found}
+    kept = {**signal._asdict(), "found": signal.found}
     if signal.found:
-        return told
+        return kept
     names = facts.get("classes") or (facts["positive"], None)
     one, other = "rows of each class", "rows of the others"
     if len(names) == 2:
@@ -91,17 +92,17 @@ def _signal_facts(tests, facts):
         "chance is 0.5"
     )
     if tests.silences:
-        told["headline"] = (
+        kept["headline"] = (
             f"No signal: the features do not separate held-out {one} from {other} better than "
             f"chance ({area}), so no share, precision, ranking or probability is given; use "
             "features that are related to the labels, or label more rows"
         )
     else:
-        told["caution"] = (
+        kept["caution"] = (
             f"Too few labels to tell whether the model separates held-out {one} from {other} "
             f"better than chance ({area}); check some of its answers, or label more rows"
         )
-    return told
+    return kept
 
 
 def _contradiction_words(contradiction, estimator, facts):
@@ -156,7 +157,7 @@ def use_anomalies(prepared, fitted, options, budget, observer):
             seconds = time.perf_counter() - since
     except KeyboardInterrupt:
         trial = Trial(why_not="Ctrl-C ended the test whether they help")
-    fitted.messages.append(_told_of(trial, known.shape[0]))
+    fitted.messages.append(_trial_words(trial, known.shape[0]))
     facts = _facts_of(trial, known.shape[0])
     if not trial.is_used:
         return prepared, fitted, facts
@@ -175,7 +176,7 @@ def kept_for_anomalies(training):
     return f"{name} is kept because it uses confirmed anomalies" if used else ""
 
 
-def _told_of(trial, n_known):
+def _trial_words(trial, n_known):
     """What the user should know of a trial, in one sentence."""
     rows = f"{n_known} rows of other values are"
     if trial.estimator is None:

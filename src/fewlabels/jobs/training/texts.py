@@ -29,7 +29,7 @@ class Encoded(NamedTuple):
 def encode(file, roles, missing, scale, *, weight=None, y=None, by_labels=True, weigh_rare=None):
     """Choose rows, and encode them, with texts weighed by labels or as the user says.
 
-    Labels are those of the rows, or ``y``; without any, rare categories count less, unless
+    Labels are the rows' labels, or ``y``; without any, rare categories count less, unless
     ``weigh_rare`` says otherwise. Columns are dropped if
     held-out labels are predicted better without them.
     """
@@ -93,15 +93,15 @@ def text_facts(encoder, schema, weighing, weight=None):
 def _told(weighing, schema):
     usual = weighing.areas[1.0]
     if schema.only_texts:
-        told = "only the texts are used"
+        weight_words = "only the texts are used"
     else:
-        told = f"texts count {_times(weighing.ratio)} all other columns together"
+        weight_words = f"texts count {_times(weighing.ratio)} all other columns together"
     if weighing.area == usual:
-        return f"{told} (held-out ROC AUC {usual:.3f}; no other weight is clearly better)"
+        return f"{weight_words} (held-out ROC AUC {usual:.3f}; no other weight is clearly better)"
     same = "if they counted the same"
     if weighing.left_out:
         same = "with all columns, counting the same"
-    return f"{told} (held-out ROC AUC {weighing.area:.3f}, {usual:.3f} {same})"
+    return f"{weight_words} (held-out ROC AUC {weighing.area:.3f}, {usual:.3f} {same})"
 
 
 def _times(ratio):

@@ -24,6 +24,7 @@ from ..cluster.files import is_on_cluster
 from ..cluster.training import train_on_cluster
 from ..observer import interruptible, job
 from ..selection import check_weighed, is_weighed, named, propensities_of, weight_notes
+from ..tasks import steps_of
 from ..tasks.one_class import OF_BAGS
 from ..tasks.values import Choice
 from .choice import choose_machine, choose_roles, keeps_rows
@@ -39,7 +40,13 @@ from .figures import described
 from .fitting import Fitted, fit_machine
 from .large import does_not_fit, train_large
 from .outputs import check_model_output, check_report_output, write_report_of
-from .parameters import different_rows, machine_parameters, options_of, with_target_fpr
+from .parameters import (
+    check_for_pieces,
+    different_rows,
+    machine_parameters,
+    options_of,
+    with_target_fpr,
+)
 from .search import Search, plan_search
 from .testing import kept_for_anomalies, test_model, use_anomalies
 from .texts import encode
@@ -81,7 +88,7 @@ class Training:
     """A model that has learned from a table, and what its model file says of it.
 
     ``tests`` say whether the model beats chance and whether its prior agrees with its labels.
-    The ``budget`` is that of the whole job.
+    The ``budget`` is for the whole job.
     """
 
     prepared: Prepared
@@ -166,11 +173,8 @@ def learn(
     on_cluster = is_on_cluster(data, options.scheduler, options.workers)
     check_weighed(options)
     in_pieces = on_cluster or does_not_fit(data, options)
-    if in_pieces and is_weighed(options):
-        raise UserError(
-            f"{named(options)} needs rows in memory; pass fewer rows, or a larger "
-            f"{ref('memory', some='SIZE')}."
-        )
+    if in_pieces:
+        check_for_pieces(options)
     if in_pieces:
         from_sample = partial(
             learn, options=options.in_memory(), reported=reported, model=model, switch=False,
@@ -303,7 +307,7 @@ def prepare(data, options, budget=None):
     if n_rows < encoded.X.shape[0]:
         task = task_of(planned.choice.machine)
         encoded = subset(encoded, drawn(encoded.found.y, encoded.X.shape[0], n_rows, task))
-    file, found, encoder, X, schema, weighing, told = encoded
+    file, found, encoder, X, schema, weighing, text_notes = encoded
     is_one_class = task_of(planned.choice.machine) is ONE_CLASS
     n_different = different_rows(X) if is_one_class else None
     planned = _without_bags(planned, file, options, n_different)
@@ -312,7 +316,7 @@ def prepare(data, options, budget=None):
         searched=planned.search.seconds > 0, n_different=n_different,
     )  # fmt: skip
     notes = _on_fewer_rows(X.shape[0], int(planned.roles.keep.sum()), budget)
-    notes += planned.notes + found.notes + more + _taken_names(file, planned.choice) + told
+    notes += planned.notes + found.notes + more + _taken_names(file, planned.choice) + text_notes
     expected = 0.0 if pace is None else pace.seconds_of(X.shape[0])
     return Prepared(
         file, planned.choice, roles, found, encoder, X, schema, settings, planned.search,
@@ -346,7 +350,8 @@ def _planned(file, options, seconds):
         search = Search(0.0, f"defaults, because of {named(options)}")
     held = keeps_rows(choice, options.rows)
     roles = choose_roles(file, choice.machine, options)
-    return _Planned(choice, settings | search.settings, search, held, roles, notes)
+    settings = steps_of(choice.machine).for_rows(settings | search.settings, roles, options)
+    return _Planned(choice, settings, search, held, roles, notes)
 
 
 def _fewer_rows(file, choice, options, read, budget):

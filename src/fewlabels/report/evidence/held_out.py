@@ -105,7 +105,9 @@ def _time_for(deadline):
 
 
 def _calibrated_by(known, deadline):
-    deadline.cut.append("held-out predictions are missing for some labels")
+    deadline.cut.append(
+        "held-out predictions are missing for some labels, so error rates are based on the others"
+    )
     rows = np.flatnonzero(np.isfinite(known).all(axis=1))
     if not len(rows):
         return _none("there was no time to train models without part of the labels.")
@@ -151,7 +153,8 @@ def _cross_fit(machine, X, y, folds, deadline, seconds, others=None, held=None):
         return _none(f"no row could be held out ({failed})")
     if done < len(splits) and not failed:
         deadline.cut.append(
-            f"only {done} of {len(splits)} models trained without part of the labels"
+            f"error rates are based on {done} of {len(splits)} models trained without part of "
+            "the labels"
         )
     missing = np.isnan(scores)
     rows = np.flatnonzero(~(missing if scores.ndim == 1 else missing.any(axis=1)))
@@ -180,8 +183,8 @@ def counted(name, hits, n, how, interval=counted_interval, term=""):
 
     ``interval`` is ``cross_fitted_interval`` for rows that were scored by cross-fitted models.
     """
-    told = f"{words.count(hits)} of {words.count(n)} {how}"
-    return Rate(name, hits / n, interval(hits, n), told, term)
+    of_what = f"{words.count(hits)} of {words.count(n)} {how}"
+    return Rate(name, hits / n, interval(hits, n), of_what, term)
 
 
 class Hidden(NamedTuple):

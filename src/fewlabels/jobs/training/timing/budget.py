@@ -3,6 +3,7 @@
 import time
 
 from ...._deadline import Deadline
+from ....options.words import ref
 
 # Shares of what is left for the choice of settings, and until when the machine is fitted and has
 # probabilities: alone, and with a comparison to follow.
@@ -106,3 +107,8 @@ class Budget:
         if not self.seconds:
             return Deadline(_QUICK)
         return Deadline(max(self._late, self.left))
+
+
+def short_of_time(cut):
+    """A note on what was cut short, in words, because the time budget was used up."""
+    return f"the time budget was too short: {cut}; raise {ref('time_budget')}"
