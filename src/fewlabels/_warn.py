@@ -29,8 +29,8 @@ def kept():
 
 def warn(message, category):
     """Warn at the line of the caller of this library."""
-    if (told := getattr(_thread, "kept", None)) is not None:
-        told.append((message, category))
+    if (collected := getattr(_thread, "kept", None)) is not None:
+        collected.append((message, category))
         return
     frame, level = inspect.currentframe(), 1
     while frame is not None and frame.f_code.co_filename.startswith(_OURS):

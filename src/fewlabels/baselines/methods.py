@@ -102,8 +102,8 @@ class TunedSpreading(ClassifierMixin, BaseEstimator):
                 hidden = y.copy()
                 hidden[known[held]] = -1
                 for place, trial in enumerate(trials):
-                    told = trial.fit(X, hidden).transduction_
-                    hits[place] += np.sum(told[known[held]] == y[known[held]])
+                    predicted = trial.fit(X, hidden).transduction_
+                    hits[place] += np.sum(predicted[known[held]] == y[known[held]])
         self.spreading_ = candidates[int(np.argmax(hits))].fit(X, y)
         return self
 

@@ -156,7 +156,7 @@ class OneClassBaseline(OutlierMixin, Baseline):
         return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.intp)
 
     def p_values(self, X) -> np.ndarray:
-        """Conformal p-values, small for rows unlike those of the fit.
+        """Conformal p-values, small for rows unlike the training rows.
 
         Parameters
         ----------

@@ -11,7 +11,7 @@ def pooled_from_unlabeled(prior, n_positive, n_unlabeled):
 
     ``(n_positive + prior * n_unlabeled) / (n_positive + n_unlabeled)``. The share among the
     unlabelled rows is the prior of the case-control setting (USMO, ``PUSVM``); the share among all
-    rows is that of the single-training-set setting (Elkan & Noto; pulearn).
+    rows is the prior of the single-training-set setting (Elkan & Noto; pulearn).
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ def unlabeled_from_pooled(prior, n_positive, n_unlabeled):
     Parameters
     ----------
     prior : float
-        Share of positives among all rows, at most 1: a smaller
-        one than that of the labelled positives alone is refused.
+        Share of positives among all rows, at most 1; a smaller
+        one than the share of the labelled positives alone is refused.
     n_positive, n_unlabeled : int
         Numbers of rows, > 0.
 

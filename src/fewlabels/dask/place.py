@@ -266,8 +266,8 @@ class ClusterPlace(Place):
                     lambda slot: None if self.problem is None
                     else methodcaller("state", self.problem.recipe),
                 ):  # fmt: skip
-                    told = {k: message(self.slots[k]) for k in places}
-                    self.send(None, {k: m for k, m in told.items() if m is not None})
+                    outgoing = {k: message(self.slots[k]) for k in places}
+                    self.send(None, {k: m for k, m in outgoing.items() if m is not None})
                 if self.problem is not None:
                     self.problem.restore(places)
                 return places

@@ -185,7 +185,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
     def _calibrate(self, scores, keys=None):
         """Store the ``Conformal`` of ascending calibration scores.
 
-        ``keys`` are those of the rows where these are trained on as well.
+        ``keys`` identify the rows, if these are trained on as well.
         """
         found = self._found.calibrated(scores, keys)
         if found.rate is not None and not found.rank:

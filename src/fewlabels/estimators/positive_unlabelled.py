@@ -121,11 +121,11 @@ class PUMachine(TwoClassMachine):
     def score(self, X, y, sample_weight=None) -> float:
         """ROC AUC of positive rows against all other rows.
 
-        Searches such as ``GridSearchCV(PUSVM(), ...)`` maximise it. Its ranking of decision
-        functions is that of the area against true negatives, see :func:`fewlabels.metrics.pu_auc`.
-        (Accuracy would take unlabelled rows for negatives.) It doesn't depend on the threshold
-        or on the prior: to choose these, pass ``scoring=make_pu_scorer(...)``. Where ``y`` holds
-        true classes, it is the ordinary area.
+        Searches such as ``GridSearchCV(PUSVM(), ...)`` maximise it. It ranks decision functions as
+        the area against true negatives does, see :func:`fewlabels.metrics.pu_auc`. (Accuracy would
+        take unlabelled rows for negatives.) It doesn't depend on the threshold or on the prior: to
+        choose these, pass ``scoring=make_pu_scorer(...)``. Where ``y`` holds true classes, it is
+        the ordinary area.
 
         Parameters
         ----------

@@ -144,7 +144,7 @@ class BagsSolution(Solution):
     stopped: str = ""  # why there are fewer bags than asked for
 
     def calibrated(self, scores, keys=None):
-        """The ``Conformal`` of such scores; ``keys`` are those of the rows."""
+        """The ``Conformal`` of such scores; ``keys`` identify the rows."""
         bags = self.function.bags
         size = 1.0 + float(np.mean([abs(bag.middle) / bag.spread for bag in bags]))
         size /= min([1.0, *(part.spread for part in self.function.parts)])

@@ -79,7 +79,7 @@ class Conformal:
     def smoothed(self, score, uniform, keys=None):
         """The same where ``uniform`` numbers break ties, even that of a row with itself.
 
-        ``keys`` are those of the rows.
+        ``keys`` identify the rows.
         """
         low, high = self.tie_bounds()
         at_most = np.searchsorted(low, score, side="right")

@@ -71,7 +71,7 @@ class OneClassSolution(Solution):
     def calibrated(self, scores, keys=None):
         """The ``Conformal`` of sorted scores of rows that were not trained on.
 
-        ``keys`` are those of the rows, where each was left out in turn.
+        ``keys`` identify the rows, where each was left out in turn.
         """
         share = TIE_FLOAT32 if self.function.float64 is False else TIE
         # Sums of positive terms are as exact as these, relative to themselves.

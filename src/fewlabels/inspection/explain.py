@@ -52,7 +52,7 @@ def explain(
         Rows to compare with, such as a sample of the training rows. None takes 50 of the training
         rows that the model holds, fewer with more than 100 columns: time grows with both.
     columns : sequence of str, default=None
-        Names of the columns of X; None for those of the DataFrame or the model, else x0, x1, ...
+        Names of the columns of X; by default from the DataFrame or the model, else x0, x1, ...
     groups : dict of str to list of columns, default=None
         Columns that count as one, such as those of a category that was encoded beforehand.
         Columns by name or position. The others count separately.
@@ -94,10 +94,10 @@ def explain(
     >>> from fewlabels import SVDD
     >>> from fewlabels.inspection import explain
     >>> rows = np.random.default_rng(0).normal(size=(200, 3))
-    >>> told = explain(SVDD().fit(rows), [[0.0, 4.0, 0.0]], columns=["a", "b", "c"])
-    >>> told.frame()["column"][0]
+    >>> result = explain(SVDD().fit(rows), [[0.0, 4.0, 0.0]], columns=["a", "b", "c"])
+    >>> result.frame()["column"][0]
     'b'
-    >>> bool(np.isclose(told.contributions.sum(), told.decision[0] - told.base))
+    >>> bool(np.isclose(result.contributions.sum(), result.decision[0] - result.base))
     True
     """
     if not (isinstance(n_samples, Integral) and n_samples >= 2):
@@ -138,8 +138,8 @@ def explain(
     n = rows.shape[0]
     values, errors = np.empty((2, n, len(players)))
     decision, base = np.empty((2, n))
-    for at, told in found:
-        values[at], errors[at], decision[at], base[at] = told[:4]
+    for at, result in found:
+        values[at], errors[at], decision[at], base[at] = result[:4]
     exact, background = found[0][1][4:]
     return Explanation(
         columns=players,

@@ -12,7 +12,7 @@ class ScoreDisplay:
     """Histogram of scores for each kind of rows, with the threshold.
 
     Made by :meth:`from_estimator`. ``groups`` are the scores of each kind of rows, the label
-    changes at the ``threshold``, ``title`` is that of the picture.
+    changes at the ``threshold``, ``title`` is the picture's.
 
     Examples
     --------

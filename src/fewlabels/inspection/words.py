@@ -27,14 +27,14 @@ def word_changes(function, rows, column, spans):
         For every row its words, in small letters, with the change: positive for words that raise
         the score. All places of a word are taken out together, so the changes need not add up.
     """
-    told, texts, owner = [], [], []
+    groups, texts, owner = [], [], []
     for k, text in enumerate(rows[column]):
         text = text if isinstance(text, str) else ""
         places = {}
         for start, end in spans(text):
             places.setdefault(text[start:end].lower(), []).append((start, end))
         words = list(places)[:_MOST_WORDS]
-        told.append(words)
+        groups.append(words)
         texts += [text, *(_without(text, places[word]) for word in words)]
         owner += [k] * (1 + len(words))
     scores = []
@@ -44,7 +44,7 @@ def word_changes(function, rows, column, spans):
         changed[column] = pd.Series(texts[part], dtype=rows[column].dtype)
         scores.append(np.asarray(function(changed), dtype=float))
     scores, place, found = np.concatenate(scores) if scores else np.zeros(0), 0, []
-    for words in told:
+    for words in groups:
         mine = scores[place : place + 1 + len(words)]
         if mine.ndim == 2:
             mine = mine[:, int(np.argmax(mine[0]))]

@@ -182,7 +182,7 @@ class Isolation(BaseEstimator):
     ``gamma``, ``degree`` and ``coef0`` of the estimator don't matter.
 
     Which rows are drawn depends on their values and the seed alone. So the order of the training
-    rows doesn't matter, and sample weights act as repetitions. The centres stay those of the fit:
+    rows doesn't matter, and sample weights act as repetitions. The centres of the fit stay:
     later updates are exact for the same kernel.
 
     Parameters

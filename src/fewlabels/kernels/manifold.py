@@ -131,8 +131,8 @@ class Manifold(BaseEstimator):
     ``k(x, z) = K(x, z) - K_x' (I + r L K)^-1 r L K_z``,
 
     scaled to a mean of 1 over the diagonal, so that costs mean what they do without. It takes new
-    rows: the graph is that of the rows of ``fit``, and stays. ``gamma``, ``degree`` and ``coef0``
-    of the model are those of the base kernel.
+    rows: ``fit`` builds the graph, which stays. ``gamma``, ``degree`` and ``coef0``
+    of the model apply to the base kernel.
 
     Parameters
     ----------

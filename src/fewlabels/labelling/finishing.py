@@ -73,8 +73,8 @@ class Finishing:
             if process.returncode in (0, _NOT_CONVERGED):
                 self.state, self.words = "done", json.loads(out)["machine"]
             else:
-                told = said.strip().splitlines() or [f"exit code {process.returncode}"]
-                self.state, self.words = "failed", told[-1]
+                lines = said.strip().splitlines() or [f"exit code {process.returncode}"]
+                self.state, self.words = "failed", lines[-1]
 
     def stop(self):
         """Let what runs be."""

@@ -103,8 +103,10 @@ class Session:
         """What the file and the column of the data say so far."""
         standing, about = self.file.standing(), self.file.about
         given = [] if self.rows.given is None else [g for g in self.rows.given if g]
-        told = [one.label for one in standing if one.kind == "label"]
-        named = dict.fromkeys([*about["classes"], *check_names(classes), *sorted({*given}), *told])
+        given_labels = [one.label for one in standing if one.kind == "label"]
+        named = dict.fromkeys(
+            [*about["classes"], *check_names(classes), *sorted({*given}), *given_labels]
+        )
         self.classes = list(named)
         if len(self.classes) == 1:
             self.classes.append(f"not {self.classes[0]}")
@@ -139,14 +141,14 @@ class Session:
         return codes
 
     def _strategies(self):
-        told = dict(missing_label=UNKNOWN, random_state=int(self.file.about["seed"][:8], 16))
+        settings = dict(missing_label=UNKNOWN, random_state=int(self.file.about["seed"][:8], 16))
         if self.ask == "mixed":
-            return Mixed(**told)
+            return Mixed(**settings)
         if self.ask in ("positives", "anomalies"):
-            hunted = [(Random(**told), 0.2), (Positives(positive=0, **told), 0.8)]
-            return Mixed(hunted, **told)
+            hunted = [(Random(**settings), 0.2), (Positives(positive=0, **settings), 0.8)]
+            return Mixed(hunted, **settings)
         kind = {"uncertain": Uncertain, "typical": Typical, "diverse": Diverse, "random": Random}
-        return Mixed([(kind[self.ask](**told), 1.0)], **told)
+        return Mixed([(kind[self.ask](**settings), 1.0)], **settings)
 
     # -- what comes next --------------------------------------------------------------------------
 

@@ -115,7 +115,7 @@ def read_known(y, n, codes, expected):
 
 
 def check_classes(given, classes):
-    """Refuse classes that are not those of the first rows; None says nothing."""
+    """Refuse classes that the first rows don't have; None says nothing."""
     if given is not None and _plain(given) != _plain(classes):
         raise ValueError(
             f"classes={list(given)} differ from the classes of the first rows, "

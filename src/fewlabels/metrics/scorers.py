@@ -82,7 +82,7 @@ def make_pu_scorer(metric, *, prior=None, convention="unlabeled", pos_label=None
         Which rows are the population, and what a given ``prior`` is the share of: the
         unlabelled rows, or all.
     pos_label : label or None, default=None
-        The positive class; None takes that of the estimator, which is the last of its
+        The positive class; None takes the estimator's, which is the last of its
         ``classes_``.
     loss : str or None, default=None
         Loss of the risks, see ``pu_risk``; None is "zero-one".

@@ -84,7 +84,7 @@ class PUSVMCV(ClassifierMixin, BaseEstimator):
     loss, threshold, kernel, degree, coef0, solver, tol, max_iter, pos_label
         As in ``PUSVM``. Warm starts are for the double hinge and "decomposition".
     max_time, cache_size, n_jobs, random_state, verbose
-        As in ``PUSVM``, for every fit; the seed is that of the folds too.
+        As in ``PUSVM``, for every fit, and the seed of the folds.
 
     Attributes
     ----------

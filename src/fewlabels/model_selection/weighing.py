@@ -71,7 +71,7 @@ class Blocks:
 def weigh_columns(X, y, blocks, random_state=0):
     """Choose the variance of texts in terms of that of all other columns, and what to leave out.
 
-    Rows of every class of ``y`` are told from those of the others (negative: without a label) by
+    Rows of every class of ``y`` are separated from the others (negative: without a label) by
     the regression of :mod:`fewlabels.model_selection.signal`, each pair by that of all other rows.
     Blocks of other columns may be left out together, then single texts. None where no pair can be
     held out.
@@ -116,7 +116,7 @@ def _mean(right, of):
 
 
 def _held_out(rows, labels, classes):
-    """How often each row is told from rows of other classes, by regressions without both."""
+    """How well each row is separated from rows of other classes, by regressions without both."""
     smallest = min(int(np.sum(labels == k)) for k in classes)
     smooth = smoother(rows, len(labels), FREEDOM * smallest)
     weight = pairs_left_out(smooth)

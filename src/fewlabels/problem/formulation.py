@@ -57,7 +57,7 @@ class Formulation(ABC):
         return 1.0
 
     def ridge(self, rows: Rows):
-        """Diagonal of Q besides that of the kernel, >= 0."""
+        """What is added to the kernel's diagonal in Q, >= 0."""
         return 0.0
 
     def stated(self, rows: Rows, mass):

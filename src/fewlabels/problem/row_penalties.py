@@ -11,10 +11,10 @@ from .penalty import Penalty, check_costs
 class RowPenalties:
     """Penalties of some rows in the units of problem (P).
 
-    ``penalty`` holds intervals, kinks and slopes, ``ridge`` the diagonal of Q besides that of the
-    kernel (>= 0). Rows marked ``symmetric`` have the loss ``cost * max(0, 1 - |f|)`` of unlabelled
-    rows, convex on either side of f = 0; the penalty, that of the sign +1, is mirrored when f
-    changes sign.
+    ``penalty`` holds intervals, kinks and slopes, ``ridge`` what is added to the kernel's diagonal
+    in Q (>= 0). Rows marked ``symmetric`` have the loss ``cost * max(0, 1 - |f|)`` of unlabelled
+    rows, convex on either side of f = 0; the penalty (for the sign +1) is mirrored when f changes
+    sign.
     """
 
     penalty: Penalty

@@ -80,11 +80,11 @@ class LikelyWrong(Strategy):
                 f"LikelyWrong needs a model fitted to X and y, such as S3VM, with {needed}; got "
                 f"{clf!r}."
             )
-        told = [row for row in question.candidates
+        labelled = [row for row in question.candidates
                 if np.sum(y[question.labeled] == y[row]) > 1]  # fmt: skip
         values = np.full(len(y), -np.inf)
         decisions = self._forgotten if self.n_folds is None else self._refitted
-        for row, classes, f in decisions(question, told):
+        for row, classes, f in decisions(question, labelled):
             f = np.array([-f, f]) if np.ndim(f) == 0 else f
             own = int(np.flatnonzero(classes == y[row])[0])
             values[row] = np.delete(f, own).max() - f[own]

@@ -21,8 +21,8 @@ class Mixed(Strategy):
     def __init__(self, parts=None, missing_label=np.nan, random_state=None):
         super().__init__(missing_label, random_state)
         if parts is None:
-            told = dict(missing_label=missing_label, random_state=self._rng)
-            parts = [(Random(**told), 0.25), (Uncertain(**told), 0.75)]
+            settings = dict(missing_label=missing_label, random_state=self._rng)
+            parts = [(Random(**settings), 0.25), (Uncertain(**settings), 0.75)]
         self.parts = [(strategy, float(share)) for strategy, share in parts]
         if not self.parts or any(not 0 < share < np.inf for _, share in self.parts):
             raise ValueError("parts must be strategies, each with a number > 0.")

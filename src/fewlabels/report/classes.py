@@ -89,10 +89,10 @@ def _rates(held, y, names, comparison):
         return [], [f"The accuracy is unknown: {held.reason}"]
     truth, answers = y[held.rows], class_of(held.scores)
     n, right = len(truth), int(np.sum(truth == answers))
-    told = "labelled rows are classified correctly by models trained without their labels."
+    of_what = "labelled rows are classified correctly by models trained without their labels."
     rates = [
         _compared(comparison, n)
-        or counted(_RIGHT, right, n, told, cross_fitted_interval, "accuracy")
+        or counted(_RIGHT, right, n, of_what, cross_fitted_interval, "accuracy")
     ]
     unknown = []
     for k, name in enumerate(names if len(names) == 2 else ()):
@@ -105,9 +105,9 @@ def _rates(held, y, names, comparison):
             )
             continue
         title = f"Recall of '{name}'"
-        told = "labelled rows of this class are recognised."
+        of_what = "labelled rows of this class are recognised."
         term = f"recall of '{name}'"
-        rates.append(counted(title, hits, n_own, told, cross_fitted_interval, term))
+        rates.append(counted(title, hits, n_own, of_what, cross_fitted_interval, term))
     return rates, unknown
 
 

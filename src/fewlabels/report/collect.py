@@ -99,10 +99,10 @@ def _with_cautions(findings, training):
 def _comparison(compared, facts):
     """What a report says of a comparison with other methods."""
     names = ("measure", "verdict", "outcome", "protocol", "agreement")
-    told = {name: getattr(compared, name) for name in names}
+    kept_facts = {name: getattr(compared, name) for name in names}
     if facts and facts.get("instead"):
-        told["verdict"] += f" {_sentence(facts['instead'])}"
-    return {**told, "baselines": compared.table, "worse_than": list(compared.worse_than)}
+        kept_facts["verdict"] += f" {_sentence(facts['instead'])}"
+    return {**kept_facts, "baselines": compared.table, "worse_than": list(compared.worse_than)}
 
 
 def _sentence(note):

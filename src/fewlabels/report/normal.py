@@ -12,7 +12,7 @@ from .evidence.held_out import counted
 from .evidence.intervals import threshold_interval
 from .page import words
 from .reasons import reasons
-from .ties import alike, first_of_equal, told
+from .ties import alike, first_of_equal, tie_words
 
 _LISTED = 20
 # Classes that were not learnt from and have a picture of their own.
@@ -57,18 +57,18 @@ def find(fit):
 
 
 def _headline(fit, outside, expected, blank):
-    told = (
+    sentence = (
         f"The model describes {words.rows(fit.X.shape[0])} that count as "
         f"normal{_drawn_by(fit.estimator)}. {outside} lie outside its boundary."
     )
     if expected is not None:
-        told += (
+        sentence += (
             f" About {words.percent(expected.value)} of normal rows are expected to, so this "
             "number alone is no sign of anomalies."
         )
     if blank is not None:
-        told += f" {blank} of the unlabelled rows lie outside."
-    return f"{told} Check the strangest rows first."
+        sentence += f" {blank} of the unlabelled rows lie outside."
+    return f"{sentence} Check the strangest rows first."
 
 
 def _drawn_by(machine):
@@ -165,8 +165,8 @@ def _standing_out(fit, rows):
 
 def _caught(title, scores):
     outside = int(np.count_nonzero(scores < 0))
-    told = "rows of the file that weren't used for training."
-    return counted(f"{words.capital(title)} called outside", outside, len(scores), told)
+    of_what = "rows of the file that weren't used for training."
+    return counted(f"{words.capital(title)} called outside", outside, len(scores), of_what)
 
 
 # -- rows to look at -----------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def _strangest(fit, rows, scores, name):
     columns = {}
     those = "the training rows" if name == _BLANK else "the others"
     text = f"The {sizes.sum()} {name} least like {those}, the strangest first."
-    text += told(sizes)
+    text += tie_words(sizes)
     if name.startswith("rows labelled"):
         text += " Rows with a wrong label are probably here."
     if fit.estimator.target_fpr is not None:

@@ -10,7 +10,7 @@ from .labels import doubtful
 from .page import words
 from .reasons import reasons
 from .sensitivity import sensitivity
-from .ties import alike, first_of_equal, told
+from .ties import alike, first_of_equal, tie_words
 
 _LISTED = 20
 # An interval of the prior wider than this deserves a remark.
@@ -103,7 +103,7 @@ def _rates(hidden, marked, n_unlabelled, name, prior):
     if not marked:
         return [], ["No unlabelled row is marked, so there are no error rates."]
     found = promise(prior.value, prior.interval, hidden.found, hidden.n, marked, n_unlabelled)
-    told = (
+    of_what = (
         f"{words.count(hidden.found)} of {words.count(hidden.n)} labelled rows are marked if "
         "their labels are hidden in training."
     )
@@ -116,7 +116,7 @@ def _rates(hidden, marked, n_unlabelled, name, prior):
         "precision",
     )
     title = f"Recall of '{name}'"
-    return [precision, Rate(title, found.recall, found.recall_interval, told, "recall")], []
+    return [precision, Rate(title, found.recall, found.recall_interval, of_what, "recall")], []
 
 
 def _ranking(fit, scores, order, name, chances=True):
@@ -131,6 +131,6 @@ def _ranking(fit, scores, order, name, chances=True):
     return Ranking(
         f"Unlabelled rows most like '{name}'",
         f"The {sizes.sum()} unlabelled rows most likely to be '{name}', the likeliest "
-        f"first.{told(sizes)} 'fewlabels predict' scores all rows.",
+        f"first.{tie_words(sizes)} 'fewlabels predict' scores all rows.",
         fit.table(fit.trained, order, columns),
     )

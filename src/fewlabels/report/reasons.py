@@ -52,22 +52,22 @@ def reasons(fit, rows, order, direction):
     if not len(order) or fit.found.rows.shape[1] > _WIDEST:
         return [Why("")] * len(order)
     directions = np.broadcast_to(np.asarray(direction, dtype=float), len(order))
-    told, size, usual = [], _AT_FIRST if fit.deadline.is_near else len(order), {}
-    while len(told) < len(order) and not fit.deadline.is_over():
-        left, done = fit.deadline.left(), len(told)
+    answers, size, usual = [], _AT_FIRST if fit.deadline.is_near else len(order), {}
+    while len(answers) < len(order) and not fit.deadline.is_over():
+        left, done = fit.deadline.left(), len(answers)
         part = slice(done, done + size)
-        told += _explained(fit, rows, order[part], directions[part], usual)
+        answers += _explained(fit, rows, order[part], directions[part], usual)
         if fit.deadline.is_near:
-            pace = (len(told) - done) / max(left - fit.deadline.left(), 1e-6)
+            pace = (len(answers) - done) / max(left - fit.deadline.left(), 1e-6)
             size = max(1, min(len(order), int(pace * fit.deadline.left())))
-    if len(told) == len(order):
-        return told
+    if len(answers) == len(order):
+        return answers
     if _NO_REASONS not in fit.deadline.cut:
         fit.deadline.cut.append(_NO_REASONS)
-    rest, names = _take(rows.inputs, order[len(told) :]), _names_of_texts(fit)
-    return told + [
+    rest, names = _take(rows.inputs, order[len(answers) :]), _names_of_texts(fit)
+    return answers + [
         Why("", {name: excerpt(rest[name].iloc[k], []) for name in names})
-        for k in range(len(order) - len(told))
+        for k in range(len(order) - len(answers))
     ]
 
 
@@ -83,7 +83,7 @@ def _explained(fit, rows, order, directions, usual):
     contributions = found.contributions
     names = list(found.columns)
     texts = _texts(fit, model, _take(rows.inputs, order))
-    told = []
+    answers = []
     for k, (row, values, side) in enumerate(zip(order, contributions, directions, strict=True)):
         strength = values * side if side else np.abs(values)
         best = np.argsort(-strength, kind="stable")[:_NAMED]
@@ -99,8 +99,8 @@ def _explained(fit, rows, order, directions, usual):
             name: excerpt(rows.inputs[name].iloc[row], changes[k])
             for name, changes in texts.items()
         }
-        told.append(Why(reason, excerpts))
-    return told
+        answers.append(Why(reason, excerpts))
+    return answers
 
 
 def _texts(fit, model, rows):
@@ -213,13 +213,13 @@ def telling_words(fit, sides):
         [f"{name}: {word}" if several else word for name, one in encoders.items()
          for word in one.words()]
     )  # fmt: skip
-    told = []
+    answers = []
     for name, rows in _kinds(fit, sides):
         if min(rows.sum(), (~rows).sum()) >= _FEWEST_ROWS:
             words = names[_telling(X, rows)]
             if len(words):
-                told.append((name, ", ".join(words)))
-    return told
+                answers.append((name, ", ".join(words)))
+    return answers
 
 
 def _kinds(fit, sides):

@@ -29,6 +29,6 @@ def alike(sizes):
     return {"equal rows": list(map(int, sizes))} if (sizes > 1).any() else {}
 
 
-def told(sizes):
+def tie_words(sizes):
     """What a text says of lines that represent several rows."""
     return " Rows with the same values share one line." if (sizes > 1).any() else ""

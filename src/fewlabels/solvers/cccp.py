@@ -34,8 +34,8 @@ def solve_cccp(make_step, state, next_state, solve, value, *, start=None, max_st
             # Less than the accuracy of a step is left to gain.
             objectives.pop()
             best, state = before
-            told = {"status": result.status, "history": result.history, "n_iter": result.n_iter}
-            return replace(best, **told), state, objectives
+            outcome = {"status": result.status, "history": result.history, "n_iter": result.n_iter}
+            return replace(best, **outcome), state, objectives
         following = next_state(result)
         slow = len(objectives) > 1 and (
             objectives[-2] - objectives[-1] <= _NO_PROGRESS * abs(objectives[-1])

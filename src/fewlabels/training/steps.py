@@ -45,10 +45,10 @@ class Steps:
     def _called(self, entry):
         callback = self.settings.callback
         if callback is not None:
-            told = self._counted(entry)
-            self.stop_asked = bool(callback(told)) or self.stop_asked
+            counted = self._counted(entry)
+            self.stop_asked = bool(callback(counted)) or self.stop_asked
             # What it notes stays, in place of what is counted once.
-            entry.update({**told, "kernel_values": entry["kernel_values"]})
+            entry.update({**counted, "kernel_values": entry["kernel_values"]})
         return self.stop_asked
 
     def _counted(self, entry):

@@ -38,7 +38,7 @@ class Kinds:
 
 
 class Described:
-    """The question for those of the rows ``ids`` that are in a part: weights and labels."""
+    """The question for the rows ``ids`` that are in a part: weights and labels."""
 
     def __init__(self, ids):
         self.ids = ids

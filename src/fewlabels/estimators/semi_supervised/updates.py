@@ -163,7 +163,7 @@ class UpdatableS3VM(TwoClassMachine):
         Parameters
         ----------
         n_features : int
-            Number of features from now on, at least that of the rows so far.
+            Number of features from now on, at least as many as before.
         """
         stream = self._ready_stream()
         if not isinstance(n_features, Integral):
@@ -188,7 +188,7 @@ class UpdatableS3VM(TwoClassMachine):
         """Look for a better minimum of (1) in several ways, and keep the best.
 
         Where the kernel has a graph ("manifold") and rows have come or gone since it was formed,
-        the graph becomes that of the rows that there are now, and the model is trained on all of
+        the graph is rebuilt from the current rows, and the model is trained on all of
         them under that kernel first; ``gamma_`` stays. Values of (1) under two kernels are not
         compared.
 

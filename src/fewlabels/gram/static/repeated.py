@@ -9,8 +9,8 @@ from ..gathered import Columns
 class RepeatedGram(WrappedGram):
     """``inner`` over distinct rows, each as often as ``copies`` say.
 
-    A product with any number of rows costs what it does with the distinct ones. ``row_map`` is
-    that of the distinct rows, if they have one.
+    A product with any number of rows costs what it does with the distinct ones. ``row_map`` maps
+    the distinct rows, if they have one.
     """
 
     def __init__(self, inner, copies):

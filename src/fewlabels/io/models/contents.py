@@ -20,11 +20,11 @@ def cautions(training):
     """What to say of a training before anything else: sentences without their full stops."""
     signal = training.get("signal") or {}
     labels = training.get("labels_at_random") or {}
-    told = (
+    sentences = (
         training.get("prior_contradiction"), signal.get("headline"), labels.get("caution"),
         signal.get("caution"),
     )  # fmt: skip
-    return [sentence for sentence in told if sentence]
+    return [sentence for sentence in sentences if sentence]
 
 
 def trusted_types():

@@ -18,7 +18,7 @@ def table_schema(table, source, row_numbers, asked=None, kept=(), missing=REFUSE
     """Find out what kind each column of the training rows is.
 
     ``asked`` says of some whether they are a "category" or a "text", whatever they hold; ``kept``
-    the user wants although they look like names or dates. ``row_numbers`` are those of the file,
+    the user wants although they look like names or dates. ``row_numbers`` count rows of the file,
     from 1. ``merge``: whether categories that differ in capital letters or blanks only are one.
     """
     asked = asked or {}

@@ -14,7 +14,7 @@ from .target import value_key
 
 
 class NewLabels:
-    """Reads the target of further rows as that of the training rows was read.
+    """Reads the target of further rows as the training target was read.
 
     ``metadata`` is what the model says about itself; the names of the file and the column are for
     messages. ``more`` are classes that it does not have yet. Counts rows by class, those of

@@ -133,13 +133,13 @@ def as_numbers(table, notations):
 
 def notation_words(notations):
     """What to say of columns whose numbers are not written plainly; "" for none."""
-    told = []
+    written = []
     for name, notation in list(notations.items())[:8]:
         words = [f"in {notation.unit}"] if notation.unit else []
         words += ["with decimal commas"] if notation.decimal == "," else []
-        told.append(f"{quoted(name)} ({', '.join(words) or 'with marks between thousands'})")
+        written.append(f"{quoted(name)} ({', '.join(words) or 'with marks between thousands'})")
     more = f" and {len(notations) - 8} more" if len(notations) > 8 else ""
-    return f"read as numbers: {', '.join(told)}{more}" if told else ""
+    return f"read as numbers: {', '.join(written)}{more}" if written else ""
 
 
 def check_unit(name, unit, notation, source):

@@ -188,8 +188,8 @@ def _judge(name, seen, kind):
     why = _reason(name, seen, kind)
     if seen.kind == "text" and why != "constant" and written_for_people(seen.values):
         shown = quoted(seen.values[0], _SHOWN_LENGTH)
-        told = f"numbers such as {shown} in mixed notations"
-        return Verdict("left out" if why else "category", told)
+        remark = f"numbers such as {shown} in mixed notations"
+        return Verdict("left out" if why else "category", remark)
     if why:
         return Verdict("text" if why == _SENTENCES else "left out", why)
     numbering = seen.kind == "number" and is_identifier_name(name)

@@ -156,8 +156,8 @@ def readable(path):
         message = str(error).removeprefix("CSV parse error: ").strip().rstrip(".")
         encoding = getattr(error, "encoding", "utf-8" if "UTF8" in message else None)
         if encoding is not None:
-            told = f"save it as UTF-8, or pass {ref('encoding')}"
-            message = f"its text is not {encoding.upper()}; {told}"
+            advice = f"save it as UTF-8, or pass {ref('encoding')}"
+            message = f"its text is not {encoding.upper()}; {advice}"
         elif "magic bytes" in message or "Parquet" in message:
             message = "it isn't a Parquet file, or it is truncated"
         elif "Expected" in message:

@@ -189,7 +189,7 @@ def positive_rows(labels, positive=None):
 def class_rows(labels, of_pile="pu-ensemble"):
     """Tell the rows of classes 0, 1, ... from each other and from unlabelled ones, -1.
 
-    Classes are in the order of their numbers, False before True, else in that of the alphabet.
+    Classes are in the order of their numbers, False before True, else in alphabetical order.
     One class and blanks are for the model ``of_pile``.
     """
     if len(labels.names) < 2:

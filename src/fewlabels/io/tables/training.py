@@ -124,17 +124,17 @@ class TrainingFile:
         if n_skipped:
             notes = [f"{plural(n_skipped, 'row')} with missing numbers not used", *notes]
         if tally.filled:
-            told = f"and marked with extra columns; {ref('missing', 'skip')} drops these rows"
-            notes = [f"{filled_words(tally.filled)}, {told}", *notes]
+            what = f"and marked with extra columns; {ref('missing', 'skip')} drops these rows"
+            notes = [f"{filled_words(tally.filled)}, {what}", *notes]
         notes = [*self.remarks, *notes]
         names = self.content.column_names if isinstance(self.content, pa.Table) else []
         headless = isinstance(self.path, Source) and self.path.reading.header is False
         if not isinstance(self.path, InMemory) and not headless and _look_like_data(names):
-            told = (
+            what = (
                 "is used as column names but looks like data; if it is data, pass "
                 f"{ref('header', False)}"
             )
-            notes = [f"the first row ({listing(names, 3)}) {told}", *notes]
+            notes = [f"the first row ({listing(names, 3)}) {what}", *notes]
         y = None if roles.y is None else roles.y[roles.keep][complete]
         _check_enough(self.path, rows.shape[0], y, roles.needed)
         numbers = numbers[complete]

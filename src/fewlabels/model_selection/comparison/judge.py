@@ -142,13 +142,13 @@ def judged(differences, score, shown):
 
 def _figures(line, score, shown):
     """The two scores of a line, and the interval of their difference."""
-    told = f"{shown(score - line['difference'])} against {shown(score)}"
+    both_scores = f"{shown(score - line['difference'])} against {shown(score)}"
     half = line["high"] - line["difference"]
     if not np.isfinite(half):
-        return told
+        return both_scores
     if half > _UNKNOWN:
-        return f"{told}, but there are too few held-out rows to say by how much"
-    return f"{told}, a difference of {shown(abs(line['difference']))} ± {shown(half)}"
+        return f"{both_scores}, but there are too few held-out rows to say by how much"
+    return f"{both_scores}, a difference of {shown(abs(line['difference']))} ± {shown(half)}"
 
 
 def _listed(names):

@@ -27,10 +27,10 @@ def compare_one_class(machine, rows, known_other, trim, search, rng):
     """``Measured`` scores if there are known anomalies; agreement and disagreements anyway."""
     kind = "nothing" if known_other is None else "one-class"
     n = rows.X.shape[0]
-    kept, told = np.arange(n), ""
+    kept, sampled = np.arange(n), ""
     if n > MOST_ROWS:
         kept = np.sort(rng.choice(n, MOST_ROWS, replace=False))
-        told = f" All methods used a sample of {MOST_ROWS} rows of {n}."
+        sampled = f" All methods used a sample of {MOST_ROWS} rows of {n}."
     if len(kept) < 2 * _FOLDS:
         few = f"{len(kept)} rows are too few to hold any out; at least 10 are needed"
         return Measured(kind, why_not=few)
@@ -76,12 +76,12 @@ def compare_one_class(machine, rows, known_other, trim, search, rng):
             _against(found)
             found.protocol = (
                 f"ROC AUC of held-out rows against {known_other.shape[0]} known anomalies, which "
-                f"are never used for training: {folds}{told}"
+                f"are never used for training: {folds}{sampled}"
             )
         else:
             found.protocol = (
                 f"{folds} Without known anomalies there is no score. The table has false alarm "
-                f"rates on held-out rows and rank correlations.{told}"
+                f"rates on held-out rows and rank correlations.{sampled}"
             )
         found.agreement, found.disagreements = _agreement(found, splits, asked, n)
 

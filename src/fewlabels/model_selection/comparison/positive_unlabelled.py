@@ -22,7 +22,7 @@ def compare_pu(machine, rows, search, rng):
     """``Measured`` scores of ours and of the baselines."""
     positive, classes = split_labels(rows.y, machine.pos_label)
     prior = _prior_of(machine, rows, positive, classes)
-    kept, told = sample(positive, _MOST_POSITIVE, "positive", rng)
+    kept, sampled = sample(positive, _MOST_POSITIVE, "positive", rng)
     fewest = int(min(positive[kept].sum(), (~positive[kept]).sum()))
     if fewest < 2:
         why_not = "a single positive or unlabelled row can't be held out; label more rows"
@@ -83,7 +83,7 @@ def compare_pu(machine, rows, search, rng):
             f"{prior:.3g}, a perfect ranking has {1.0 - prior / 2:.3g}. Expected accuracy and F1 "
             "follow from the recall, the share of unlabelled rows predicted positive and the "
             "prior. Baselines mark the share that the prior implies. This assumes that the "
-            f"labelled positives are a random sample of all positives.{told}"
+            f"labelled positives are a random sample of all positives.{sampled}"
         )
 
     found = run(methods, splits, evaluate, search, enough=enough, every=folds)

@@ -174,11 +174,11 @@ def sample(marked, most_marked, word, rng):
     if len(ours) > most_marked:
         ours = rng.choice(ours, most_marked, replace=False)
     others = rng.choice(others, min(len(others), MOST_ROWS - len(ours)), replace=False)
-    told = (
+    sample_words = (
         f" All methods used a sample: {len(ours)} {word} and {len(others)} unlabelled rows of "
         f"{len(marked)}."
     )
-    return np.sort(np.concatenate([ours, others])), told
+    return np.sort(np.concatenate([ours, others])), sample_words
 
 
 class Rows:

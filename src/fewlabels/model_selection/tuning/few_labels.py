@@ -273,7 +273,7 @@ def _decided(candidates, trial, folds, weight, search):
     table["clear"] = compared & (table["gain"] > beyond_chance)
     settings = _settings(candidates[best], candidates[0])
     n_folds = int(folds.sum())
-    told = (
+    folds_words = (
         f"{n_folds} fold{'s' * (n_folds > 1)} of {seen.sum()} labelled rows, with the unlabelled "
         "rows used for training"
     )
@@ -283,11 +283,11 @@ def _decided(candidates, trial, folds, weight, search):
             f"Held-out accuracy is {accuracy[best]:.3f}, {table['gain'][best]:.3f} +- "
             f"{table['gain_error'][best]:.3f} above the given "
             f"settings{'' if table['clear'][best] else ', perhaps by chance'}: the best of "
-            f"{compared.sum()} candidates over {told}."
+            f"{compared.sum()} candidates over {folds_words}."
         )
     else:
         reason = (
-            f"{KEPT} over {told}, none of the {compared.sum() - 1} others is better "
+            f"{KEPT} over {folds_words}, none of the {compared.sum() - 1} others is better "
             f"than their accuracy of {accuracy[0]:.3f} by more than {_CLEAR:g} standard errors."
         )
     unlabeled = _helped(table, per_row, np.flatnonzero(compared), share, best)

@@ -234,7 +234,7 @@ def _candidate(estimator, train, held, broken, search, **settings):
 
 
 def _with_ranks(rows, columns):
-    """A table of candidates, whose scores are compared with those of the first."""
+    """A table of candidates, whose scores are compared with the scores of the first."""
     for row in rows:
         if "scores" in row:
             row["rank_correlation"] = spearmanr(rows[0]["scores"], row["scores"])[0]

@@ -70,7 +70,7 @@ class TuningResult:
     seconds, fit_seconds : float
         Seconds of everything, and of the fit of the choice alone.
     fits, kernel_values, fit_kernel_values : int
-        Models fitted, the choice included; kernel values that all fits and that of the choice
+        Models fitted, the choice included; kernel values that all fits and the fit of the choice
         evaluated (PUEnsemble: in its second stage only).
     curve : Curve
         Which columns :meth:`plot` draws.
@@ -115,8 +115,8 @@ class TuningResult:
         self.__dict__.update(state)
         self.candidates = pd.DataFrame(state["candidates"])
         self.curve = Curve(*state["curve"])
-        told = state.get("unlabeled_rows")
-        self.unlabeled_rows = told and UnlabeledRows(*told)
+        change = state.get("unlabeled_rows")
+        self.unlabeled_rows = change and UnlabeledRows(*change)
 
     def plot(self, ax=None):
         """Draw the search with Matplotlib on ``ax`` (None: a new figure), which is returned."""

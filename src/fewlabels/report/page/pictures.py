@@ -136,9 +136,9 @@ def _histogram(group, edges, sides):
     parts.append(_line(0.0, _HEIGHT, 100.0, _HEIGHT, "axis"))
     parts.append(_line(across(0.0), 0, across(0.0), _HEIGHT, "threshold"))
     parts += _ticks(_round_values(edges[0], edges[-1]), across, _HEIGHT)
-    told = f"{words.of_all(below, n)} {sides[0]}, {words.of_all(n - below, n)} {sides[1]}."
-    picture = _picture(_HEIGHT + _TICKS, f"Histogram of scores, {group.name}: {told}", *parts)
-    caption = tag("figcaption", f"{told} {group.about}")
+    sentence = f"{words.of_all(below, n)} {sides[0]}, {words.of_all(n - below, n)} {sides[1]}."
+    picture = _picture(_HEIGHT + _TICKS, f"Histogram of scores, {group.name}: {sentence}", *parts)
+    caption = tag("figcaption", f"{sentence} {group.about}")
     return tag("figure", tag("h3", words.capital(group.name)), picture, caption)
 
 

@@ -53,10 +53,10 @@ def _callout(*sentences):
 
 
 def notes(contents):
-    told = [note for note in contents.notes if not _on_columns(note)]
-    if not told:
+    listed = [note for note in contents.notes if not _on_columns(note)]
+    if not listed:
         return None
-    items = (tag("li", prose(note)) for note in told)
+    items = (tag("li", prose(note)) for note in listed)
     return section("notes", "What to know", tag("ul", *items, class_="notes"))
 
 
@@ -64,16 +64,16 @@ def ranked(contents):
     rankings = [ranking for ranking in contents.findings.rankings if len(ranking.rows)]
     if not rankings:
         return None
-    told = "Rows are counted from 1, the first with data."
+    sentence = "Rows are counted from 1, the first with data."
     if any("why" in ranking.rows for ranking in rankings):
-        told += (
+        sentence += (
             " Why: the columns that change the score most, with the row's value and the usual "
             "value."
         )
     return section(
         "rows",
         "Look at these first",
-        tag("p", told),
+        tag("p", sentence),
         *(_ranking(ranking) for ranking in rankings),
     )  # fmt: skip
 

@@ -110,7 +110,7 @@ class WorkingSet:
     ids: np.ndarray  # their numbers
     columns: Columns  # what their columns of K are evaluated from, here or at any row
     penalty: Penalty
-    ridge: np.ndarray  # diagonals of Q besides that of the kernel,
+    ridge: np.ndarray  # what is added to the kernel's diagonal in Q,
     size: np.ndarray  # and of the kernel
     a: np.ndarray
     g: np.ndarray  # gradient

@@ -68,7 +68,7 @@ class Partition(ABC):
 
     @abstractmethod
     def fetch(self, ids):
-        """A WorkingSet: those of the rows ``ids`` that are here."""
+        """A WorkingSet of the rows ``ids`` that are here."""
 
     @abstractmethod
     def block(self, columns):
@@ -143,7 +143,7 @@ class Partition(ABC):
 
     @abstractmethod
     def settled(self):
-        """The gradient is that of the variables again."""
+        """The gradient matches the variables again."""
 
     # -- a sum that is not right ------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ def solve_projected(problem, *, rho=200.0, tol=1e-5, max_iter=50_000, callback=N
     """Solve SVDD with squared slack approximately, by the iteration (25) from ``a_i = total / n``.
 
     Stops when ``||a_k - a_{k-1}|| <= tol``. The step is ``1.9 / max_i sum_j |Q_ij|``: the row sums
-    bound lambda_max, and closely, since 2 rho dominates Q. The history is that of the iterate
+    bound lambda_max, and closely, since 2 rho dominates Q. The history describes the iterate
     before the step; ``violation`` is the largest entry of the residual of (24), divided by the
     step.
     """

@@ -128,7 +128,7 @@ def sampled(n, size, seed=0):
 
 
 class Taken:
-    """The question for those of the rows ``ids`` that are in a part."""
+    """The question for the rows ``ids`` that are in a part."""
 
     def __init__(self, ids):
         self.ids = ids

@@ -165,7 +165,7 @@ class PURows:
 
     ``numbers`` of ``n`` (-1 for rows that are leaving); ``others`` are rows that do not count;
     ``shift`` was taken from all rows under the linear kernel; ``held`` has all rows with weights
-    and marks, as a stream holds them, or None where one does; ``propensity`` are those of the
+    and marks, as a stream holds them, or None where one does; ``propensity`` belongs to the
     positive rows of ``data``, if they were given.
     """
 
