@@ -39,7 +39,7 @@ def test_the_machine_has_learnt_from_all_rows(form, frame, tmp_path, monkeypatch
     told = train_file(path, tmp_path / "large", memory="10K", **options)["training"]
     whole = train_file(path, tmp_path / "whole", memory="1G", **options)["training"]
     assert told["rows"] == told["rows_read"] == 3000
-    assert told["notes"][0].startswith("the table does not fit in memory (memory=10K): settings")
+    assert told["notes"][0].startswith("the table does not fit in memory (memory='10K'): settings")
     assert "500 random rows" in told["notes"][0]
     assert not any("memory" in note for note in whole["notes"])
     # Scaled by a sample of the rows, the ball is nearly that of all.
@@ -118,7 +118,7 @@ def test_matrices(form, rng, tmp_path, monkeypatch):
     told = train_file(path, tmp_path / "large", memory="10K", **options)["training"]
     whole = train_file(path, tmp_path / "whole", memory="1G", **options)["training"]
     assert told["rows"] == told["rows_read"] == 3000 and told["converged"]
-    assert told["notes"][0].startswith("the rows do not fit in memory (memory=10K): settings")
+    assert told["notes"][0].startswith("the rows do not fit in memory (memory='10K'): settings")
     # Rows are left as they are, so that the machines are the same.
     assert told["objective"] == pytest.approx(whole["objective"], rel=1e-3)
     rows = sparse(X) if is_sparse else X

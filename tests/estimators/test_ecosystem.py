@@ -5,6 +5,7 @@ import pickle
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
@@ -165,3 +166,9 @@ def test_fit_predict_is_fit_then_predict(machine, blob):
     apart = clone(machine).fit(blob, sample_weight=weight).predict(blob)
     np.testing.assert_array_equal(together, apart)
     assert set(together) == {-1, 1}
+
+
+def test_text_in_a_data_frame_is_refused_with_advice():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "site": ["Ulm", "Graz", "Ulm"]})
+    with pytest.raises(ValueError, match=r"X holds text \(.*'Ulm'\); encode it.*TableEncoder"):
+        SVDD().fit(frame)

@@ -47,8 +47,6 @@ PATTERNS["docstrings"] = _compiled(AVOID)
 # Quotations and data that may have such a word: where, what, why.
 ALLOWED = [
     ("docs/probabilities.md", "SV machines", "the title of a paper"),
-    ("docs/benchmarks.md", "of which fresh", "a column of the results file"),
-    ("docs/benchmarks.md", "| asked |", "a column of the results file"),
     ("fewlabels.", '"machine"', "the name of a field or of a pipeline's step"),
     ("fewlabels.", "machine : str", "the name of a parameter"),
     ("src/fewlabels/io/answers/file.py", "asked TEXT", "a column of label files"),

@@ -133,6 +133,12 @@ def watch(
         raise typer.Exit(ALARM)
 
 
+def _accepted(summary):
+    """What became of the alarms: a watch without a run length is silent until one is accepted."""
+    waits = summary["alarm"] or summary["run_length"] is not None or not summary["alarms"]
+    return "" if waits else ", accepted"
+
+
 def _alarm(record):
     say(f"Alarm at row {record['row']:,}: the rows have changed.", err=True)
 
@@ -144,7 +150,8 @@ def _print(summary, has_alerts):
     lines = [
         ("without a score", f"{summary['skipped']:,}" if summary["skipped"] else None),
         ("alerts", f"{summary['alerts']:,}" if has_alerts else "none without --alerts or --fdr"),
-        ("alarms", f"{summary['alarms']:,}"),
+        ("alarms", f"{summary['alarms']:,}{_accepted(summary)}"),
+        ("calibration", summary["calibration"]),
         ("evidence", f"10^{summary['evidence']:.1f}, alarm at 10^{summary['threshold']:.1f}"),
     ]
     if change is not None:

@@ -149,14 +149,22 @@ def check_rows(estimator, X, *, reset):
                 "them to NumPy arrays."
             )
         _refuse_what_is_no_number(X)
-        X = validate_data(
-            estimator,
-            X,
-            reset=reset,
-            accept_sparse=False if precomputed else "csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-        )
+        try:
+            X = validate_data(
+                estimator,
+                X,
+                reset=reset,
+                accept_sparse=False if precomputed else "csr",
+                dtype=[np.float64, np.float32],
+                order="C",
+            )
+        except ValueError as error:
+            if "could not convert string" not in str(error):
+                raise
+            raise ValueError(
+                f"X holds text ({error}); encode it, for example with fewlabels.TableEncoder, or "
+                "pass the table to fewlabels.fit_table."
+            ) from error
         largest = _largest(X.data if sp.issparse(X) else X)
     if precomputed and reset and X.shape[0] != X.shape[1]:
         raise ValueError(

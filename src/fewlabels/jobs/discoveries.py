@@ -7,7 +7,6 @@ import pyarrow as pa
 
 from ..io.errors import UserError
 from ..io.tables.tally import Tally
-from ..metrics import benjamini_hochberg
 from ..options.words import ref
 from .pieces import Pieces
 
@@ -38,6 +37,8 @@ def find_discoveries(scorer, source, fdr, *, skip_missing, chunk_rows=None, obse
             f"{ref('fdr')} needs p-values, which one-class models with a false alarm rate have; "
             f"{scorer.source} is a model of type {scorer.metadata['machine']} without p-values."
         )
+    from ..metrics import benjamini_hochberg  # only those who ask for discoveries wait for it
+
     observer.step("computing the p-values of all rows")
     pieces = Pieces(scorer, source, Tally(source, skip_missing), observer)
     found = [arrays["p_value"] for _, arrays in pieces.run(scorer.answer.columns, chunk_rows)]

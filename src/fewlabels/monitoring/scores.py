@@ -29,9 +29,10 @@ class Score:
             names = _METHODS[1:] if has_tags and is_classifier(model) else _METHODS
             self.how = next((name for name in names if hasattr(model, name)), None)
         if self.how is None or not hasattr(model, self.how):
+            inside = "its .model, " if hasattr(model, "model") else ""  # a TableFit
             raise ValueError(
-                f"{type(model).__name__} has no {how or 'scores'}; pass a fitted model with "
-                "decision_function, score_samples or predict_proba, or score=FUNCTION."
+                f"{type(model).__name__} has no {how or 'scores'}; pass {inside}a fitted model "
+                "with decision_function, score_samples or predict_proba, or score=FUNCTION."
             )
 
     def __call__(self, X):

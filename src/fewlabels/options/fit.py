@@ -189,7 +189,7 @@ class FitOptions(ReadingOptions, ClusterOptions):
         MODEL,
         metavar="RATE|none",
         unset=f"{TARGET_FPR}; none with {ref('nu')}",
-        range=_share("'none' or a number between 0 and 1"),
+        range=_share("'none' or a number between 0 and 1 (0.05 is 5 %)"),
         words=dict.fromkeys(("none",)),
     )
     prior: float | str | None = parameter(

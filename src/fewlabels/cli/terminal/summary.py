@@ -36,7 +36,7 @@ def how_lines(summary):
     return [
         ("model", None if why is None else f"{summary['machine']}: {why}"),
         ("anomalies", training.get("odd_rows")),
-        ("settings", training.get("settings")),
+        *_settings(training.get("settings")),
         ("rows", f"{rows:,}{read}"),
         ("columns", show.columns(summary["schema"])),
         *_DETAILS[task_of(summary["machine"])](training),
@@ -47,6 +47,12 @@ def how_lines(summary):
         ("rows stored", _held(training)),
         ("updates", _updates(training.get("updates"))),
     ]
+
+
+def _settings(text):
+    """A line for the settings, and one for each thing that follows from the labels."""
+    first, *others = [None] if text is None else text.split("; ")
+    return [("settings", first), *(("", other) for other in others)]
 
 
 def _seconds(training):

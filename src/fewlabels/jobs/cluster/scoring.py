@@ -8,9 +8,8 @@ import pyarrow as pa
 from ...io.errors import UserError
 from ...io.tables.chunks import input_columns
 from ...io.tables.tally import Tally
-from ..known_labels import KnownLabels
 from ..observer import Observer
-from ..pieces import Pieces
+from ..pieces import KnownLabels, Pieces
 from .files import told_by_workers
 
 # Files for each worker that are scored, or wait to be written, at a time.

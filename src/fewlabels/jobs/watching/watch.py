@@ -66,8 +66,17 @@ class Watch:
         if not state.resume(self.monitor):
             with state:
                 state.keep("settings", list(settings))
+                state.keep("calibration", self._reference(pipeline, calibration))
                 state.begin(self.monitor)
         self.raised = 0
+
+    def _reference(self, pipeline, calibration):
+        """What rows of the stream are compared with, in words."""
+        if calibration is not None:
+            return f"the rows of {calibration}"
+        if _holds_scores(pipeline[-1]):
+            return "scores of training rows that the model was calibrated with"
+        return "the first rows of the stream"
 
     def _monitor(self, pipeline, calibration, target, reading, window, is_new):
         rows = labels = None
@@ -179,9 +188,11 @@ class Watch:
             "model": str(self.path),
             **self.figures,
             "raised": self.raised,
+            "run_length": self.settings.run_length,
             "alarm": monitor.alarm_ is not None and monitor.run_length is None,
             "evidence": max(-300.0, monitor.log_evidence_ / math.log(10.0)),
             "threshold": self.threshold,
+            "calibration": self.state.fact("calibration"),
             "change": monitor.change() if has_change else None,
         }
 
