@@ -65,20 +65,20 @@ def _model(estimator):
 
 
 def _text(name, n_sample, is_own):
-    told = (
+    about_table = (
         f"All other figures assume that the labelled rows are a random sample of the '{name}' "
         f"rows. Suppose instead that each '{name}' row was up to B times as likely to be "
         "labelled as a random one, or 1/B times as likely. A decision is certain under B if no "
         "such weights change it."
     )
     if n_sample is not None:
-        told += f" The figures come from a random sample of {words.rows(n_sample)}."
+        about_table += f" The figures come from a random sample of {words.rows(n_sample)}."
     if not is_own:
-        told += (
+        about_table += (
             " They come from a single PUSVM with a Gaussian kernel, so at B = 1 they may differ "
             "from the model's."
         )
-    return told
+    return about_table
 
 
 def _ranking(fit, others, found, name):
