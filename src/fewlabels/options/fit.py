@@ -14,6 +14,7 @@ from .option import (
     LIMITS,
     MODEL,
     OUTPUT,
+    PARAMETERS,
     PYTHON,
     ROWS,
     TIME,
@@ -193,7 +194,8 @@ class FitOptions(ReadingOptions, ClusterOptions):
         words=dict.fromkeys(("none",)),
     )
     prior: float | str | None = parameter(
-        "Positive and unlabelled: share of positives among the unlabelled rows.",
+        f"Share of positives, among all rows with {ref('prior_convention', 'pooled')}, else among "
+        "the unlabelled rows.",
         MODEL,
         metavar="NUMBER|estimate",
         unset="estimate",
@@ -203,7 +205,7 @@ class FitOptions(ReadingOptions, ClusterOptions):
     prior_convention: str | None = option(
         None,
         f"What {ref('prior')} is a share of: the unlabelled rows, or all rows (pooled).",
-        MODEL,
+        PARAMETERS,
         unset="unlabeled",
         choices=("unlabeled", "pooled"),
     )
