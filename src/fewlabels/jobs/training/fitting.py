@@ -31,13 +31,13 @@ class Fitted(NamedTuple):
 
 
 def fit_machine(
-    estimator, X, y, *, given, model, search, observer, end=None, propensity=None
+    estimator, X, y, *, given, model, search, observer, budget=None, propensity=None
 ):  # fmt: skip
     """Search for settings, fit, and calibrate probabilities.
 
-    ``end`` makes the ``Deadline`` of the calibration from the seconds of the fit. Messages need
-    the parameters ``given`` by the user, and the ``model`` that will be written, if any. Labelled
-    rows may have a ``propensity``.
+    The ``budget`` limits the calibration; after Ctrl-C in the search, what follows hurries.
+    Messages need the parameters ``given`` by the user, and the ``model`` that will be written, if
+    any. Labelled rows may have a ``propensity``.
     """
     seed = given.get("random_state")
     try:
@@ -66,9 +66,12 @@ def fit_machine(
             f"{ref('machine', 'svdd')} {ref('target_fpr')} none for the uncalibrated threshold."
         )
     if tuning is not None and tuning.stopped == "Ctrl-C":
-        messages.append("Ctrl-C ended the search; using the best settings so far")
+        messages.append("Ctrl-C ended the search; using the best settings so far, not compared")
+        if budget is not None:
+            budget.hurry()
     stopped = any(" stopped early (" in message for message in messages)
-    messages += _calibrate(estimator, X, observer, end(seconds) if end else Deadline())
+    end = budget.calibration(seconds) if budget else Deadline()
+    messages += _calibrate(estimator, X, observer, end)
     return Fitted(estimator, tuning, seconds, messages, stopped)
 
 

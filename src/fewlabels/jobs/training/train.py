@@ -198,7 +198,7 @@ def learn(
     with spread():
         fitted = fit_machine(
             machine, prepared.X, prepared.found.y, given=options.parameters, model=model,
-            search=search, observer=observer, end=budget.calibration, propensity=propensity,
+            search=search, observer=observer, budget=budget, propensity=propensity,
         )  # fmt: skip
     fitted.messages.extend(notes + weight_notes(fitted.estimator))
     training = _trained(prepared, fitted, options, budget, observer)
@@ -209,7 +209,7 @@ def learn(
     metadata["training"]["budget"] = {"seconds": budget.seconds, "fitting": fitting}
     seconds = budget.to_compare()
     if seconds < fitted.seconds and options.baselines is None and budget.seconds:
-        if budget.is_compared:
+        if budget.is_compared and not budget.in_haste:
             metadata["training"]["notes"].append(
                 observer.words(too_short(seconds, fitted.seconds))
             )

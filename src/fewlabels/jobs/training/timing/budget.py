@@ -39,6 +39,7 @@ class Budget:
         self.seconds = seconds
         self.started = time.perf_counter() if started is None else started
         self.baselines, self.reported, self.ranked = baselines, reported, ranked
+        self.in_haste = False
 
     @property
     def used(self):
@@ -53,7 +54,11 @@ class Budget:
     @property
     def left(self):
         """Seconds until the end, at least 0."""
-        return max(0.0, self.seconds - self.used)
+        return 0.0 if self.in_haste else max(0.0, self.seconds - self.used)
+
+    def hurry(self):
+        """Leave no more time than where the budget is spent: the user pressed Ctrl-C."""
+        self.in_haste = True
 
     @property
     def _late(self):
