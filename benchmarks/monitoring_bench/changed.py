@@ -88,8 +88,9 @@ def summary(changed, detector, title, key):
     if not pairs:
         return None
     early = np.mean([first is not None and first < BEFORE for first, _ in pairs])
-    # At equal rates only a first alarm counts; at the tools' own thresholds also a later one.
-    seen = [later if key == "default" else first for first, later in pairs]
+    # At equal rates only a first alarm counts; where a tool repeats alarms also a later one.
+    repeats = key == "default" or key.endswith(" rows")
+    seen = [later if repeats else first for first, later in pairs]
     delays = [row - BEFORE for row in seen if row is not None and row >= BEFORE]
     return {
         "streams": len(pairs), "early": float(early), "detected": len(delays) / len(pairs),

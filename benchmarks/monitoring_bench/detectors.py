@@ -80,7 +80,7 @@ class MapiePlugIn(Mapie):
     """
 
     name, method = "MAPIE, plug-in", "plugin_martingale"
-    streams, tuning = 30, 200
+    streams, tuning = 10, 100
 
     def path(self, stream, seed):
         test, density = self._make(test_method=self.method, random_state=seed), Density()
@@ -135,7 +135,7 @@ class Nonconform:
     The statistic is the martingale that may begin with any row, with the same promise as ours.
     """
 
-    name, streams, tuning = "nonconform, restarted jumper", 20, 100
+    name, streams, tuning = "nonconform, restarted jumper", 10, 60
     defaults = Ours.defaults
 
     def __init__(self):
