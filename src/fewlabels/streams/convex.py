@@ -419,12 +419,9 @@ class ConvexStream(SavedStream):
     def _is_long(self, places, anomaly):
         """Whether a path to other marks takes longer than solving afresh.
 
-        It is short for support vectors that become anomalies. Elsewhere it has many steps, which
-        are quick where few rows lie between breakpoints.
+        It is short for support vectors that become anomalies. Elsewhere it has many steps.
         """
-        used = self._spread(self._variables()) != 0.0
-        is_short = np.all(anomaly) and np.all(used[places])
-        return not is_short and 2 * self.path.n_margin > np.count_nonzero(used)
+        return not np.all(anomaly) or np.any(self._spread(self._variables())[places] == 0.0)
 
     def _begin_again(self):
         """After an exception: let another path begin where this one ended."""
