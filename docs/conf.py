@@ -166,7 +166,7 @@ def _write_command_line():
         name = command.name or command.callback.__name__
         grouped = any("help_all" in str(p) for p in inspect.signature(command.callback).parameters)
         option = "--help-all" if grouped else "--help"
-        wide = {"COLUMNS": "96", "TERMINAL_WIDTH": "96", "NO_COLOR": "1", "TERM": "dumb"}
+        wide = {"COLUMNS": "88", "TERMINAL_WIDTH": "88", "NO_COLOR": "1", "TERM": "dumb"}
         done = CliRunner(env=wide).invoke(commands, [name, option], prog_name="fewlabels")
         lines += [f"## fewlabels {name}", "", "```text", done.output.strip(), "```", ""]
     _write("command-line-options.md", lines)
