@@ -27,6 +27,7 @@ DOCUMENTS = (
     "docs/benchmarks.md",
     "docs/confirmed-anomalies.md",
     "docs/monitoring.md",
+    "docs/monitoring-results.md",
 )
 # What every entry has; "columns" name the cells of a row after its label.
 REQUIRED = ("name", "unit", "columns", "rows", "commit", "date", "hardware", "versions", "program")
