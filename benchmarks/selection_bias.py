@@ -13,10 +13,11 @@ columns of largest variance. "top" labels the 100 with the greatest scores. The 
 P(positive | x) by a forest of 200 trees with all true labels, out of bag. The unlabelled rows are
 a random sample of their own, so their prior is the prior of the set.
 
-Sets are taken in turn for choosing rules ("chosen on") and for reporting ("shown on"): the rule
-that shrinks weights and the statistics of the test were chosen on the former. Each figure is
-written as soon as it is known, and a program that is started again goes on. Methods of pulearn and
-pu-toolbox run where these are installed.
+Sets are taken in turn for choosing rules ("chosen on") and for reporting ("shown on"): the rules
+that shrink weights and widen intervals and the statistics of the test were chosen on the former.
+Each figure is written as soon as it is known, and a program that is started again goes on. Methods
+of pulearn and pu-toolbox run where these are installed. Neither has VPU, which pu_bench/vpu.py
+implements.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ OURS = {
 PEERS = {
     "nnPU, true prior (pulearn)": _peer("nnPU 200 bases, pulearn"),
     "LBE (pu-toolbox)": _lbe,
-    "VPU (written from the paper)": _vpu,
+    "VPU, from the paper": _vpu,
 }
 ALL = {**OURS, **PEERS}
 
@@ -259,49 +260,87 @@ def run(args, cells, folder):
 
 # -- tables -------------------------------------------------------------------------------------
 
+HALVES = (("to choose on", CHOSEN_ON), ("to report on", SHOWN_ON))
+PAIRS = (
+    ("prior estimated", "PUSVM", "PUSVM, true propensities"),
+    ("prior known", "PUSVM, true prior", "PUSVM, true propensities and prior"),
+)
 
-def mean_of(cells, method, mechanism, figure, sets):
-    values = [
-        value[figure]
+
+def values_of(cells, method, mechanism, figure, sets):
+    """Figures by set and draw."""
+    return {
+        key[1:4]: value[figure]
         for key, value in cells.known.items()
         if key[0] == "methods" and key[4] == method and key[2] == mechanism and key[1] in sets
         and value is not None and value[figure] is not None
-    ]  # fmt: skip
-    return float(np.mean(values)) if values else None
+    }  # fmt: skip
 
 
-def cell_of(cells, method, mechanism, figures, sets):
-    values = [mean_of(cells, method, mechanism, figure, sets) for figure in figures]
-    return None if values[0] is None else " / ".join(f"{v:.3f}" for v in values if v is not None)
+def draws_of(cells, methods, mechanism):
+    """Sets and draws of which all methods have figures that can have any."""
+    found = [values_of(cells, method, mechanism, "accuracy", SETS) for method in methods]
+    found = [set(values) for values in found if values]
+    return set.intersection(*found) if found else set()
 
 
-def entries(cells, program):
-    info = machine()
-    hardware = f"{info['cores']} cores, {info['processor']}"
-    told = {"program": program, "hardware": hardware, "label": "method"}
-    found = []
-    methods = list(dict.fromkeys(key[4] for key in cells.known if key[0] == "methods"))
-    tables = (
-        ("selection-bias-thresholds", "accuracy / F1 on test rows", ("accuracy", "f1"), methods),
-        ("selection-bias-rankings", "ROC AUC on test rows", ("auc",), methods),
-        ("selection-bias-priors", "mean absolute error of the prior", ("error",), methods),
+def cell_of(cells, method, mechanism, figures, draws):
+    found = [values_of(cells, method, mechanism, figure, SETS) for figure in figures]
+    if not draws or not all(draws <= set(values) for values in found):
+        return None
+    return "/".join(f"{np.mean([values[key] for key in draws]):.3f}" for values in found)
+
+
+def change_of(cells, plain, weighted, mechanism, sets):
+    """Mean change of accuracy, and its standard error over sets and draws."""
+    before, after = (
+        values_of(cells, method, mechanism, "accuracy", sets) for method in (plain, weighted)
     )
-    for name, unit, figures, methods in tables:
-        shown = methods
-        if name == "selection-bias-priors":  # others are given it, or share an estimate
-            shown = [m for m in methods if not any(w in m for w in ("prior", "bias", "Ensemble"))]
-        rows = [
-            [m, *(cell_of(cells, m, mechanism, figures, SHOWN_ON) for mechanism in MECHANISMS)]
-            for m in shown
-        ]
+    change = [after[key] - before[key] for key in after if key in before]
+    if not change:
+        return None
+    return f"{np.mean(change):+.3f}±{np.std(change) / np.sqrt(len(change)):.3f}"
+
+
+def method_tables(cells, told):
+    methods = [m for m in ALL if any(k[0] == "methods" and k[4] == m for k in cells.known)]
+    # Others are given the prior, or share an estimate.
+    estimating = [m for m in methods if not any(w in m for w in ("prior", "bias", "Ensemble"))]
+    for name, unit, figures, shown in (
+        ("selection-bias-thresholds", "accuracy/F1 on test rows", ("accuracy", "f1"), methods),
+        ("selection-bias-rankings", "ROC AUC on test rows", ("auc",), methods),
+        ("selection-bias-priors", "mean absolute error of the prior", ("error",), estimating),
+    ):
+        draws = [draws_of(cells, methods, x) for x in MECHANISMS]
+        columns = [*zip(MECHANISMS, draws, strict=True)]
+        rows = [[m, *(cell_of(cells, m, x, figures, of) for x, of in columns)] for m in shown]
         rows = [row for row in rows if any(cell is not None for cell in row[1:])]
         if rows:
-            note = "means over the 8 sets on which no rule was chosen"
-            found.append(entry(name, MECHANISMS, rows, unit=unit, note=note, **told))
+            counts = [f"{len(of)}/{len({key[0] for key in of})}" for of in draws]
+            note = "means over draws of which all methods have figures"
+            rows += [["draws/sets", *counts]] * (figures == ("accuracy", "f1"))
+            yield entry(name, MECHANISMS, rows, unit=unit, note=note, **told)
+    rows = [
+        [
+            f"{title}, {half} ({draws} draws)",
+            *(change_of(cells, *pair, x, sets) for x in MECHANISMS[1:-1]),
+        ]
+        for title, *pair in PAIRS
+        for half, sets in HALVES
+        for draws in [len(values_of(cells, pair[1], MECHANISMS[1], "accuracy", sets))]
+    ]
+    if any(cell is not None for row in rows for cell in row[1:]):
+        yield entry(
+            "selection-bias-change", MECHANISMS[1:-1], rows, note="mean ± standard error",
+            unit="change of PUSVM's accuracy by true propensities", **told,
+        )  # fmt: skip
+
+
+def test_table(cells, told):
     rows = []
-    for title, sets in (("sets to choose on", CHOSEN_ON), ("sets to report on", SHOWN_ON)):
+    for half, sets in HALVES:
         for what in ("estimated", "known"):
-            line = [f"{title}, prior {what}"]
+            line = [f"sets {half}, prior {what}"]
             for mechanism in MECHANISMS:
                 values = [
                     max(v["p_scores"], v["p_features"]) <= v["level"]
@@ -312,24 +351,42 @@ def entries(cells, program):
             if any(cell is not None for cell in line[1:]):
                 rows.append(line)
     if rows:
-        found.append(
-            entry("selection-bias-test", MECHANISMS, rows, unit="tests that reject at 5 %",
-                  note="random: level; others: power", **told | {"label": "sets"})
-        )  # fmt: skip
-    inside = {}
+        yield entry("selection-bias-test", MECHANISMS, rows, unit="tests that reject at 5 %",
+                    note="random: level; others: power", **told | {"label": "sets"})  # fmt: skip
+
+
+def coverage_table(cells, told):
+    found = {name: [] for name in [*CHOSEN_ON, *SHOWN_ON]}
     for key, v in cells.known.items():
         if key[0] == "coverage":
-            inside.setdefault(key[1], []).append(v["low"] <= v["prior"] <= v["high"])
-    if inside:
-        rows = [[name, len(v), float(np.mean(v))] for name, v in inside.items()]
-        everything = [held for values in inside.values() for held in values]
-        rows.append(["together", len(everything), float(np.mean(everything))])
-        found.append(
-            entry("selection-bias-coverage", ["intervals", "hold the truth"], rows,
-                  formats=[",", ".1%"], unit="share of 90 % intervals under random labels",
-                  **told | {"label": "sets"})
-        )  # fmt: skip
-    return found
+            found[key[1]].append((v["low"] <= v["prior"] <= v["high"], v["high"] - v["low"]))
+    found = {name: values for name, values in found.items() if values}
+    if not found:
+        return
+    lowest = min(found, key=lambda name: np.mean(found[name], axis=0)[0])
+    together = [
+        (f"sets {half}", [value for name in sets for value in found.get(name, ())])
+        for half, sets in HALVES
+    ]
+    together.append(("together", [value for values in found.values() for value in values]))
+    rows = [
+        [name, len(values), *map(float, np.mean(values, axis=0))]
+        for name, values in [*together, (f"{lowest} (lowest)", found[lowest])]
+        if values
+    ]
+    yield entry(
+        "selection-bias-coverage", ["intervals", "hold the truth", "mean width"], rows,
+        formats=[",", ".1%", ".3f"], unit="share of 90 % intervals under random labels",
+        **told | {"label": "sets"},
+    )  # fmt: skip
+
+
+def entries(cells, program):
+    info = machine()
+    hardware = f"{info['cores']} cores, {info['processor']}"
+    told = {"program": program, "hardware": hardware, "label": "method"}
+    tables = (method_tables, test_table, coverage_table)
+    return [found for table in tables for found in table(cells, told)]
 
 
 def main():
