@@ -317,7 +317,7 @@ def method_tables(cells, told):
         rows = [row for row in rows if any(cell is not None for cell in row[1:])]
         if rows:
             counts = [f"{len(of)}/{len({key[0] for key in of})}" for of in draws]
-            note = "means over draws of which all methods have figures"
+            note = "means over draws that every method was run on"
             rows += [["draws/sets", *counts]] * (figures == ("accuracy", "f1"))
             yield entry(name, MECHANISMS, rows, unit=unit, note=note, **told)
     rows = [
