@@ -57,9 +57,9 @@ class Monitor:
     """Watch the rows that a fitted model scores, and raise an alarm when they change.
 
     Use it if a model is deployed and nobody checks its inputs: sensors drift, customers change,
-    a table gets new units. No labels are needed. The probability of a false alarm, or the mean
-    number of rows between false alarms, is bounded. ``change()`` then reports when the change
-    began and which features changed.
+    a table gets new units. No labels are needed. You set the probability of a false alarm, or the
+    mean number of rows between false alarms. ``change()`` reports when the change began and which
+    features changed.
 
     Every row gets a p-value: the rank of its score among the calibration rows and all earlier
     rows of the stream. While rows are exchangeable, these p-values are independent and uniform.
