@@ -28,6 +28,7 @@ SOLVERS = [
 ALL_SOLVERS = [*SOLVERS, dict(solver="qp"), dict(solver="qp", loss="ramp")]
 
 
+@pytest.mark.usefixtures("few_trees")
 @pytest.mark.filterwarnings("ignore:PUSVM stopped early")
 @pytest.mark.filterwarnings("ignore:the class prior is estimated as")
 @parametrize_with_checks(

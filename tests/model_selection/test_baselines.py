@@ -26,6 +26,8 @@ from fewlabels.model_selection.comparison import run as baselines_run
 from fewlabels.model_selection.comparison.measured import _table
 from fewlabels.model_selection.comparison.run import Scores, folds_in_words
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 matplotlib.use("Agg")
 COLUMNS = ["name", "ours", "score", "low", "high", "seconds", "note"]
 

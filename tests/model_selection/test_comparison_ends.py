@@ -10,6 +10,8 @@ from fewlabels.baselines.methods import _GraphOf
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.model_selection.comparison.judge import cannot_change
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 
 def verdict(by_fold, between):
     """Whether the interval of the first difference excludes 0, by Nadeau and Bengio's formula."""

@@ -36,6 +36,8 @@ from fewlabels.model_selection.tuning import search as tuning_search
 from fewlabels.model_selection.tuning.tune import tune_within
 from fewlabels.training import neighbors as tuning_neighbors
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 matplotlib.use("Agg")
 
 

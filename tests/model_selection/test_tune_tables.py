@@ -12,6 +12,8 @@ from fewlabels import S3VM, fit_table, tune
 from fewlabels.model_selection.tuning import feature_tables
 from fewlabels.training.units import is_feature_table
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
@@ -130,13 +132,14 @@ def test_a_table_is_fitted_by_trees_and_says_so(rng, tmp_path):
     for name, number in (("no", 0), ("yes", 1)):
         label[np.flatnonzero(truth == number)[:12]] = name
     frame["class"] = label
-    fit = fit_table(frame, "class", time_budget=30, report=False)
+    fit = fit_table(frame, "class", time_budget=30, report=False, baselines=False)
     facts = fit.metadata["training"]
     assert facts["tuning"]["chosen"]["kernel"] == "trees"
     assert "unlabelled rows are" in facts["settings"] and "with 90 % CIs" in facts["settings"]
     assert set(facts["tuning"]["unlabeled_rows"]) == {"gain", "low", "high", "used"}
     names = np.where(truth == 1, "yes", "no")
     assert np.mean(fit.predict(frame[list("abcdef")])["label"].to_numpy() == names) > 0.75
-    given = fit_table(frame, "class", time_budget=5, report=False, class_ratio=0.2)
+    options = dict(report=False, baselines=False, class_ratio=0.2)
+    given = fit_table(frame, "class", time_budget=5, **options)
     assert given.metadata["parameters"]["class_ratio"] == 0.2
     assert "as given: 80 % no, 20 % yes" in given.metadata["training"]["settings"]

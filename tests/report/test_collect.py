@@ -27,6 +27,8 @@ from fewlabels.report.fit import Fit
 from fewlabels.report.page.html import page
 from fewlabels.report.reasons import reasons
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 
 def table_of(parts):
     return pd.read_csv(parts["file"].path, keep_default_na=False)
