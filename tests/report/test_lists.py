@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from fewlabels.report import collect
 from fewlabels.report.page.html import page
-from fewlabels.report.ties import alike, first_of_equal, told
+from fewlabels.report.ties import alike, first_of_equal, tie_words
 
 WRONG = [3, 40, 77, 120]
 
@@ -84,9 +84,9 @@ def test_first_of_equal(form):
     assert first.tolist() == [2, 1] and sizes.tolist() == [2, 1]  # ended by the third kind
     first, sizes = first_of_equal(X, [2, 1, 0, 3, 5, 4], 5)
     assert first.tolist() == [2, 1, 3] and sizes.tolist() == [3, 2, 1]
-    assert alike(sizes) == {"equal rows": [3, 2, 1]} and told(sizes)
+    assert alike(sizes) == {"equal rows": [3, 2, 1]} and tie_words(sizes)
     first, sizes = first_of_equal(X, [], 3)
-    assert not len(first) and alike(sizes) == {} and told(sizes) == ""
+    assert not len(first) and alike(sizes) == {} and tie_words(sizes) == ""
 
 
 def test_columns_left_out_are_in_the_first_section(fitted):
