@@ -5,13 +5,12 @@ import pytest
 
 from fewlabels.arrays import home_of
 from fewlabels.arrays.gram import ArrayGram
-from fewlabels.arrays.partition import ArrayPartition
 from fewlabels.arrays.penalty import ArrayPenalty, one_or_all
 from fewlabels.gram import RowMap, RowsGram
 from fewlabels.kernels import RBF
 from fewlabels.problem import Penalty
-from fewlabels.solvers.engine.memory import MemoryPartition
 from fewlabels.solvers.engine.messages import BlockUpdate
+from fewlabels.solvers.engine.partition import Partition
 from fewlabels.training.elsewhere.recipe import Recipe
 
 KINDS = ["kinks", "one for all", "no upper end", "free", "fixed"]
@@ -46,11 +45,11 @@ def both(request, library, rng):
         ridge = rng.uniform(0.1, 0.5, n)
     kernel = RBF(0.7)
     recipe = Recipe(kernel, None, 1.0, RowMap(kernel, X, np.float64), None)
-    here = MemoryPartition(RowsGram(recipe.row_map, X), penalty, ridge, 2.0, first=100)
+    here = Partition(RowsGram(recipe.row_map, X), penalty, ridge, 2.0, first=100)
     home = home_of(library.there(X))
-    there = ArrayPartition(
+    there = Partition(
         ArrayGram(home, library.there(X), recipe), ArrayPenalty.of(home, penalty, n),
-        one_or_all(home, ridge), home.array(1.0), 2.0, first=100,
+        one_or_all(home, ridge), 2.0, first=100, size=home.array(1.0), arrays=home,
     )  # fmt: skip
     for partition in (here, there):
         partition.rest()

@@ -17,7 +17,7 @@ from fewlabels.problem import DualProblem, Penalty, one_class, svdd_linear, svdd
 from fewlabels.solvers import Settings, Status
 from fewlabels.solvers.engine.engine import Engine
 from fewlabels.solvers.engine.memory import collected, memory_rows
-from fewlabels.solvers.engine.partition import Partition
+from fewlabels.solvers.engine.partition import Partition, message_names
 from fewlabels.solvers.engine.record import Record
 from fewlabels.solvers.engine.sampling import drawn
 from fewlabels.solvers.result import certified
@@ -176,7 +176,7 @@ def _guarded(name):
     return message
 
 
-for _name in Partition.__abstractmethods__:
+for _name in message_names():
     setattr(Refusing, _name, _guarded(_name))
 
 

@@ -18,12 +18,13 @@ class ArrayGram:
     Values are of the precision of the recipe; sums are float64.
     """
 
-    def __init__(self, home, X, recipe):
+    def __init__(self, home, X, recipe, passes=0):
         self.home, self.X, self.recipe = home, X, recipe
-        self.n, self.n_values, self.passes = X.shape[0], 0, 0
+        self.n, self.n_values, self.passes = X.shape[0], 0, passes
         # One row there, for what can be said of kernel values, and those between others.
         self.some_row = recipe.gram(home.numpy(X[:1, :]))
         self.dtype, self.value_error = self.some_row.dtype, self.some_row.value_error
+        self.value_cost = self.some_row.value_cost
         row_map = recipe.row_map
         self._rows = None if row_map is None else prepared(home, row_map, X)
 
@@ -62,7 +63,7 @@ class ArrayGram:
         """The same in float64; None where it is."""
         if self.dtype == np.float64:
             return None
-        return ArrayGram(self.home, self.X, self.recipe.refined())
+        return ArrayGram(self.home, self.X, self.recipe.refined(), self.passes)
 
     def is_as_exact_as_it_says(self):
         """Whether products round as their precision does: some devices compute with fewer bits."""

@@ -5,7 +5,10 @@ import scipy.sparse as sp
 from sklearn import get_config
 
 from .._extras import require
+from ..solvers.engine.messages import Ranked, SpreadOf
 
+# Rows that are ranked on the host, all of them; one in so many of more tells where the lowest lie.
+_FEW, _ONE_IN = 8192, 64
 # What rows are most often, for which nobody asks further.
 _USUAL = (np.ndarray, list, tuple, str)
 
@@ -13,13 +16,15 @@ _USUAL = (np.ndarray, list, tuple, str)
 class Home:
     """A namespace of the array API ``xp`` with a ``device``, and the way there and back.
 
-    ``moved`` counts the bytes that went either way.
+    A backend of a ``Partition``, as ``NumpyBackend`` is. ``moved`` counts the bytes that went
+    either way.
     """
 
     def __init__(self, xp, device):
         self.xp, self.device, self.moved = xp, device, 0
         self.float64, self.float32 = xp.float64, xp.float32
         self.is_processor = "cpu" in str(device).lower()
+        self._found = None, None
 
     def __str__(self):
         return f"{self.xp.__name__.split('.')[-1]} on {self.device}"
@@ -65,20 +70,110 @@ class Home:
         """Places of NumPy as an index here."""
         return self.array(places, np.int64)
 
-    def put(self, array, rows, values):
-        """``array`` with other values at ascending ``rows``, in place where the library can."""
+    def penalty(self, penalty):
+        """An ``ArrayPenalty`` in NumPy."""
+        return penalty.numpy()
+
+    def copy(self, array):
+        """An array of its own."""
+        return self.xp.asarray(array, copy=True)
+
+    def largest(self, array):
+        """The largest absolute value."""
+        return float(self.xp.max(self.xp.abs(array)))
+
+    def take(self, array, places):
+        """Some entries of an array, or the one that stands for all."""
+        return array if array.ndim == 0 else self.xp.take(array, places)
+
+    def taken(self, arrays, places):
+        """Some entries of each of several arrays, in NumPy, by one trip."""
+        n = places.shape[0]
+        parts = [self.xp.broadcast_to(self.take(array, places), (n,)) for array in arrays]
+        return list(map(np.array, self.numpy(self.xp.stack(parts))))
+
+    def put(self, array, places, values):
+        """``array`` with other values at some places, in place where the library can."""
         try:
-            array[rows] = values
+            array[places] = values
         except IndexError:  # the standard itself has no such thing
             xp = self.xp
-            if not rows.shape[0]:
+            if not places.shape[0]:
                 return array
-            everywhere = xp.arange(array.shape[0], device=self.device, dtype=rows.dtype)
-            after = xp.searchsorted(rows, everywhere)
-            after = xp.minimum(after, xp.asarray(rows.shape[0] - 1, device=self.device))
-            mine = xp.take(rows, after) == everywhere
-            return xp.where(mine, xp.take(values, after), array)
+            order = xp.argsort(places)
+            places, values = xp.take(places, order), xp.take(values, order)
+            everywhere = xp.arange(array.shape[0], device=self.device, dtype=places.dtype)
+            after = xp.searchsorted(places, everywhere)
+            after = xp.minimum(after, xp.asarray(places.shape[0] - 1, device=self.device))
+            return xp.where(xp.take(places, after) == everywhere, xp.take(values, after), array)
         return array
+
+    def order(self, values):
+        """Places in ascending order of values; those of equal values keep theirs."""
+        return self.xp.argsort(values, stable=True)
+
+    def running(self, values):
+        """0 and the sums of the first values, up to all."""
+        return self.xp.concat([self.zeros(1), self.xp.cumulative_sum(values)])
+
+    def ends(self, values, limit):
+        """How many of ascending values are below a limit, and how many are not beyond it."""
+        limit = self.array([limit], float)
+        return [
+            int(self.xp.searchsorted(values, limit, side=side)[0]) for side in ("left", "right")
+        ]
+
+    # -- what leaves a partition -----------------------------------------------------------------
+
+    def survey(self, penalty, a, g, size):
+        """``Totals`` of variables; remembers their rates of change."""
+        self._found = penalty.survey(a, g, size)
+        return self._found[0]
+
+    def rates(self, totals):
+        """Rates of change up and down, which were found with these ``totals``; None if lost."""
+        known, rates = self._found
+        return rates if known is totals else None
+
+    def ranked(self, keys, count):
+        """The lowest of many keys, as ``Ranked`` places; few keys leave the device."""
+        xp = self.xp
+        if keys.shape[0] <= max(_FEW, 4 * count):
+            return Ranked.of(self.numpy(keys), count)
+        some = xp.sort(keys[::_ONE_IN])
+        place, limit = 2 * (count // _ONE_IN) + 16, self.array(np.inf)
+        while place < some.shape[0]:
+            if int(xp.sum(self.exactly(keys <= some[place]))) >= count:
+                limit = some[place]
+                break
+            place *= 4
+        # Those at the limit, which may be most rows, count by their numbers.
+        below = self.places(keys < limit)
+        missing = count - below.shape[0]
+        found = [below]
+        if missing > 0:
+            alike = self.places(keys == limit)
+            found.append(alike[: min(missing, alike.shape[0])])
+        chosen = xp.sort(xp.concat(found))
+        best = Ranked.of(self.numpy(xp.take(keys, chosen)), count)
+        return Ranked(self.numpy(chosen)[best.ids], best.keys)
+
+    def spread(self, values, weight, edges):
+        """See ``SpreadOf.of``."""
+        if not values.shape[0]:
+            return SpreadOf.of(np.empty(0), np.empty(0), edges)
+        xp, order = self.xp, self.xp.argsort(values)
+        values, up_to = xp.take(values, order), self.running(xp.take(weight, order))
+        ends = [0, values.shape[0]]
+        if len(edges):
+            ends[1:1] = self.numpy(xp.searchsorted(values, self.array(edges, float))).tolist()
+        weights = self.numpy(xp.take(up_to, self.rows(ends)))
+        least, most = self.numbers([values[0], values[-1]])
+        return SpreadOf(np.diff(weights), np.diff(ends), least, most)
+
+    def caching(self, gram, max_bytes):
+        """``gram`` itself: kernel values are computed faster than they are read."""
+        return gram
 
 
 def home_of(X):

@@ -26,22 +26,22 @@ class ArrayPenalty:
     def _each(self, values):
         return self.home.xp.broadcast_to(values, (self.n,))
 
-    def some(self, rows):
+    def take(self, rows):
         """Those of some of the variables."""
         return ArrayPenalty(
-            self.home, rows.shape[0], [some(self.home, a, rows) for a in self.arrays()]
+            self.home, rows.shape[0], [self.home.take(a, rows) for a in self.arrays()]
         )
 
-    def take(self, rows):
+    def numpy(self):
         """The same in memory."""
-        home, n = self.home, rows.shape[0]
-        arrays = [home.numpy(some(home, array, rows)) for array in self.arrays()]
-        return Penalty(*(np.array(np.broadcast_to(array, n)) for array in arrays))
+        arrays = [self.home.numpy(array) for array in self.arrays()]
+        return Penalty(*(np.array(np.broadcast_to(array, self.n)) for array in arrays))
 
-    def scaled(self, share):
-        """All breakpoints times a number, or one each."""
-        ends = [end * share for end in (self.lower, self.kink, self.upper)]
-        return ArrayPenalty(self.home, self.n, [*ends, self.slope_left, self.slope_right])
+    def scaled(self, breakpoints, slopes):
+        """All breakpoints, and all slopes, times a number, or one each."""
+        ends = [end * breakpoints for end in (self.lower, self.kink, self.upper)]
+        both = [slope * slopes for slope in (self.slope_left, self.slope_right)]
+        return ArrayPenalty(self.home, self.n, [*ends, *both])
 
     # -- what is -------------------------------------------------------------------------------
 
@@ -60,11 +60,9 @@ class ArrayPenalty:
     def width(self):
         return self._each(self.upper - self.lower)
 
+    @property
     def is_kept(self):
-        """Variables that are free, or fixed but not at 0."""
-        xp = self.home.xp
-        free = xp.isinf(self.lower) & xp.isinf(self.upper)
-        return self._each(free | ((self.lower == self.upper) & (self.lower != 0.0)))
+        return self._each(slopes.is_kept(self.home.xp, self))
 
     def between(self, a):
         return slopes.between(self, a)
@@ -97,7 +95,7 @@ class ArrayPenalty:
     def gap(self, a, g, ridge, multiplier, implied):
         xp = self.home.xp
         low, low_free, high, high_free = map(self.home.array, implied)
-        linear = g - ridge * a - multiplier
+        linear = g - ridge * a - float(multiplier)
         at = self.minimiser(linear, ridge)
         with np.errstate(invalid="ignore"):
             least = xp.where(xp.isfinite(self.upper), low + self.upper, low_free)
@@ -111,29 +109,26 @@ class ArrayPenalty:
 
     # -- other variables -------------------------------------------------------------------------
 
-    def settled(self, a, smooth, ridge, multiplier, held):
-        """Variables at their optimum for a multiplier, but for those that are held."""
+    def settle(self, a, smooth, ridge, multiplier, held):
+        """Variables at their optimum for a multiplier, in place; ``sum a``."""
         xp = self.home.xp
-        at = self.minimiser(smooth - multiplier, ridge)
-        return xp.where(held | ~xp.isfinite(at), a, at)
+        at = self.minimiser(smooth - float(multiplier), ridge)
+        a[...] = xp.where(held | ~xp.isfinite(at), a, at)
+        return float(xp.sum(a))
 
     def neighbours(self, a):
         return slopes.neighbours(self.home.xp, self, a)
 
     def snapped(self, a, near):
-        xp = self.home.xp
-        for edge in (self.kink, self.lower, self.upper):
-            a = xp.where(xp.abs(a - edge) <= near, edge, a)
-        return a
+        return slopes.snapped(self.home.xp, self, a, near)
 
     def clipped(self, a):
         xp = self.home.xp
         return xp.minimum(xp.maximum(a, self.lower), self.upper)
 
     def nearest_zero(self):
-        xp, zero = self.home.xp, self.home.array(0.0)
-        at = xp.where(xp.isfinite(self.lower), self.lower, xp.minimum(self.upper, zero))
-        return xp.asarray(self._each(at), copy=True)
+        at = slopes.nearest_zero(self.home.xp, self, self.home.array(0.0))
+        return self.home.copy(self._each(at))
 
     def filled(self, a, amount):
         xp = self.home.xp
@@ -143,9 +138,7 @@ class ArrayPenalty:
         return self.clipped(a + (step if amount > 0 else -step))
 
     def absorbs(self, a, amount):
-        below, above = self.neighbours(a)
-        room = above - a if amount > 0 else a - below
-        return self.between(a) & (room >= abs(amount))
+        return slopes.absorbs(self.home.xp, self, a, amount)
 
 
 def one_or_all(home, values):
@@ -153,8 +146,3 @@ def one_or_all(home, values):
     values = np.asarray(values, float)
     alike = values.ndim == 0 or bool(np.all(values == values.flat[0]))
     return home.array(values.flat[0] if alike else values)
-
-
-def some(home, array, rows):
-    """Some of an array's entries, or the one for all."""
-    return array if array.ndim == 0 else home.xp.take(array, rows)

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from ..gram.tiles.features import middle
+from ..solvers.engine.partition import Partition
 from ..solvers.engine.rows import Rows
 from ..training.elsewhere.moments import Moments
 from ..training.elsewhere.place import MemoryPart, Part, Place, refuse_no_numbers
 from .gram import ArrayGram
-from .partition import ArrayPartition
 from .penalty import ArrayPenalty, one_or_all
 from .values import parts_of
 
@@ -105,7 +105,7 @@ class ArrayPlace(Place):
         part.weight = np.where(mask, 0.0, 1.0 if part.weight is None else part.weight)
 
     def spent(self):
-        passes = 0 if self._partition is None else self._partition.passes
+        passes = 0 if self._partition is None else self._partition.gram.passes
         return {"passes": passes, "bytes_moved": self.home.moved}
 
     def rows(self, recipe):
@@ -118,8 +118,8 @@ class ArrayPlace(Place):
         else:
             diagonal = np.broadcast_to(home.numpy(size), part.n) * 1.0
             penalty, ridge = recipe.stated(part, diagonal)
-        self._partition = ArrayPartition(
-            gram, ArrayPenalty.of(home, penalty, part.n), one_or_all(home, ridge), size,
-            recipe.formulation.scale,
+        self._partition = Partition(
+            gram, ArrayPenalty.of(home, penalty, part.n), one_or_all(home, ridge),
+            recipe.formulation.scale, size=size, arrays=home,
         )  # fmt: skip
         return Rows([self._partition], recipe.total(), recipe.formulation.scale)

@@ -7,17 +7,11 @@ from operator import methodcaller
 import numpy as np
 
 from ..problem import Totals
-from ..solvers.engine.memory import MemoryPartition
 from ..solvers.engine.messages import Ranked, WorkingSet
+from ..solvers.engine.partition import Partition, is_question, is_setting
 from ..solvers.engine.rows import Rows
 from .holder import Together, name_of, used_variables
 
-# Messages that change nothing, and those that are sent again before all others.
-_QUESTIONS = {
-    "facts", "accuracy", "totals", "gap", "n_values", "propose", "between", "used", "fetch",
-    "debt", "absorbs", "room", "spread", "within",
-}  # fmt: skip
-_SETTINGS = {"keep_columns", "refine"}
 # Columns that are gathered at a time to rebuild a gradient.
 _AT_A_TIME = 1024
 
@@ -38,9 +32,9 @@ class Memory:
     def note(self, message, sound):
         """A message was acted upon."""
         name, self.sound = name_of(message), sound
-        if name in _SETTINGS:
+        if is_setting(name):
             self.settings.append(message)
-        if name not in _QUESTIONS:
+        if not is_question(name):
             self.journal.append(message)
 
     def know(self, ids, a):
@@ -73,7 +67,7 @@ class Memory:
         """The messages that lead from the rows alone to where the part was."""
         if self.ids is None:
             return [*self.journal]
-        later = [message for message in self.journal if name_of(message) not in _SETTINGS]
+        later = [message for message in self.journal if not is_setting(name_of(message))]
         return [*self.settings, methodcaller("assign", *self.used()), *later]
 
 
@@ -94,7 +88,7 @@ class ClusterRows(Rows):
         if before is None:
             place.problem = self
             row = recipe.gram(place.take(np.zeros(1, dtype=np.intp)))
-            self.local = MemoryPartition(row, None, np.zeros(1), recipe.formulation.scale)
+            self.local = Partition(row, None, np.zeros(1), recipe.formulation.scale)
             total = recipe.total()
         else:
             before.sample = self

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._core import penalty as code
 from . import slopes
-from .totals import Totals
+from .totals import Extent, Totals
 
 # Shares of equal rows that are this near to a breakpoint, relative to all of them, are on it.
 _SHARED = 1e-14
@@ -118,6 +118,20 @@ class Penalty:
         return np.isinf(self.lower) & np.isinf(self.upper)
 
     @property
+    def is_kept(self):
+        """Variables that every sample needs: free ones, and those fixed, but not at 0."""
+        return slopes.is_kept(np, self)
+
+    @property
+    def width(self):
+        """Lengths of the intervals."""
+        return self.upper - self.lower
+
+    def extent(self):
+        """``Extent`` of all variables."""
+        return Extent.of(self)
+
+    @property
     def is_kinked(self):
         """Variables whose slope changes inside their interval."""
         inside = (self.lower < self.kink) & (self.kink < self.upper)
@@ -185,10 +199,7 @@ class Penalty:
 
         An end of the interval wins over a kink.
         """
-        edges = (self.lower, self.upper)
-        for edge in edges if self.kink is self.lower else (self.kink, *edges):
-            a = np.where(np.abs(a - edge) <= near, edge, a)
-        return a
+        return slopes.snapped(np, self, a, near)
 
     def rounded(self, a, rtol=1e-12):
         """``a`` within the intervals, on the breakpoints that it nearly reaches.
@@ -256,9 +267,13 @@ class Penalty:
         """Multiplier of the equality, see ``Totals.multiplier``."""
         return self.survey(a, gradient).multiplier
 
+    def clipped(self, a):
+        """``a`` within the intervals."""
+        return np.clip(a, self.lower, self.upper)
+
     def nearest_zero(self):
         """The bounds, where finite, or else the points next to zero."""
-        return np.where(np.isfinite(self.lower), self.lower, np.minimum(self.upper, 0.0))
+        return slopes.nearest_zero(np, self, 0.0)
 
     def filled(self, a, amount):
         """``a`` moved by ``amount`` in all, one variable after the other, each to its end."""
@@ -274,9 +289,7 @@ class Penalty:
 
     def absorbs(self, a, amount):
         """Variables between breakpoints that can take ``amount`` without reaching one."""
-        below, above = self.neighbours(a)
-        room = above - a if amount > 0 else a - below
-        return self.between(a) & (room >= abs(amount))
+        return slopes.absorbs(np, self, a, amount)
 
     def scaled(self, breakpoints, slopes):
         """The penalty with all breakpoints, and all slopes, times a number > 0."""

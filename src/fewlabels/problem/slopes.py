@@ -51,3 +51,29 @@ def minimiser(xp, penalty, linear, curvature):
     at = xp.where(kink == math.inf, left, xp.where(kink == -math.inf, right, at))
     at = xp.where(xp.isnan(at), xp.zeros_like(at), at)
     return xp.minimum(xp.maximum(at, penalty.lower), penalty.upper)
+
+
+def is_kept(xp, penalty):
+    """Mask of the variables that are free, or fixed but not at 0."""
+    free = xp.isinf(penalty.lower) & xp.isinf(penalty.upper)
+    return free | ((penalty.lower == penalty.upper) & (penalty.lower != 0.0))
+
+
+def snapped(xp, penalty, a, near):
+    """``a`` with the breakpoints that it reaches to within ``near``; ends win over kinks."""
+    ends = penalty.lower, penalty.upper
+    for edge in ends if penalty.kink is penalty.lower else (penalty.kink, *ends):
+        a = xp.where(xp.abs(a - edge) <= near, edge, a)
+    return a
+
+
+def nearest_zero(xp, penalty, zero):
+    """The lower bounds where finite, else the points next to zero; ``zero`` as in ``value``."""
+    return xp.where(xp.isfinite(penalty.lower), penalty.lower, xp.minimum(penalty.upper, zero))
+
+
+def absorbs(xp, penalty, a, amount):
+    """Mask of the variables between breakpoints with room for ``amount`` before the next one."""
+    below, above = neighbours(xp, penalty, a)
+    room = above - a if amount > 0 else a - below
+    return between(penalty, a) & (room >= abs(amount))

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..._threads import run_each
-from ...solvers.engine.memory import Scratch
+from ...solvers.engine.backend import NumpyBackend
 from ...solvers.engine.rows import Rows
 from .place import Part, Place, stacked
 
@@ -279,8 +279,7 @@ class FilePlace(Place):
         return ids + np.searchsorted(self._before, ids, "right")
 
     def rows(self, recipe):
-        scratch = Scratch()
-        make = partial(recipe.partition, scratch=scratch)
+        make = partial(recipe.partition, arrays=NumpyBackend())
         return Rows(
             self.ask(make), recipe.total(), recipe.formulation.scale,
             self.n_jobs, self.most_sampled,

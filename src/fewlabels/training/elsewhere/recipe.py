@@ -13,7 +13,7 @@ from ...problem import DualProblem
 from ...problem.penalty import check_costs
 from ...solvers import Result
 from ...solvers.engine.engine import Engine
-from ...solvers.engine.memory import MemoryPartition
+from ...solvers.engine.partition import Partition
 from ...solvers.engine.record import Record
 from ...solvers.result import certified
 from ..grams import rows_in_float64
@@ -69,7 +69,7 @@ class Recipe:
         row_map = None if self.row_map is None else self.row_map.refined()
         return replace(self, row_map=row_map)
 
-    def partition(self, part, scratch=None):
+    def partition(self, part, arrays=None):
         """The rows of a part, as the engine asks them."""
         gram, first = part.gram(self), part.first
         are_alike = part.weight is None and not part.marks and self.kernel.is_similarity
@@ -79,9 +79,7 @@ class Recipe:
             if are_alike:
                 self._alike[part.n] = known
         penalty, ridge = known
-        return MemoryPartition(
-            gram, penalty, ridge, self.formulation.scale, first, scratch=scratch
-        )
+        return Partition(gram, penalty, ridge, self.formulation.scale, first, arrays=arrays)
 
     def stated(self, part, diagonal):
         """Penalties and ridges of the rows of a part, whose K_ii are known."""
