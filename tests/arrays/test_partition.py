@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from fewlabels.arrays import home_of
+from fewlabels.arrays import backend_of
 from fewlabels.arrays.gram import ArrayGram
 from fewlabels.arrays.penalty import ArrayPenalty, one_or_all
 from fewlabels.gram import RowMap, RowsGram
 from fewlabels.kernels import RBF
 from fewlabels.problem import Penalty
+from fewlabels.rows.spec import ProblemSpec
 from fewlabels.solvers.engine.messages import BlockUpdate
 from fewlabels.solvers.engine.partition import Partition
-from fewlabels.training.elsewhere.recipe import Recipe
 
 KINDS = ["kinks", "one for all", "no upper end", "free", "fixed"]
 
@@ -44,12 +44,12 @@ def both(request, library, rng):
     if request.param != "kinks":
         ridge = rng.uniform(0.1, 0.5, n)
     kernel = RBF(0.7)
-    recipe = Recipe(kernel, None, 1.0, RowMap(kernel, X, np.float64), None)
-    here = Partition(RowsGram(recipe.row_map, X), penalty, ridge, 2.0, first=100)
-    home = home_of(library.there(X))
+    spec = ProblemSpec(kernel, None, 1.0, RowMap(kernel, X, np.float64), None)
+    here = Partition(RowsGram(spec.row_map, X), penalty, ridge, 2.0, first=100)
+    backend = backend_of(library.there(X))
     there = Partition(
-        ArrayGram(home, library.there(X), recipe), ArrayPenalty.of(home, penalty, n),
-        one_or_all(home, ridge), 2.0, first=100, size=home.array(1.0), arrays=home,
+        ArrayGram(backend, library.there(X), spec), ArrayPenalty.of(backend, penalty, n),
+        one_or_all(backend, ridge), 2.0, first=100, size=backend.array(1.0), arrays=backend,
     )  # fmt: skip
     for partition in (here, there):
         partition.rest()

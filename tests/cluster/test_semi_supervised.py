@@ -10,7 +10,7 @@ from dask import delayed
 
 from fewlabels import S3VM
 from fewlabels.dask import DaskS3VM
-from fewlabels.dask.place import ClusterPlace
+from fewlabels.dask.source import ClusterSource
 
 N = 1100  # of up to 1024 rows the client holds all kernel values
 
@@ -84,7 +84,7 @@ def test_csr_partitions(client):
 def test_parts_lost_at_any_message(client, monkeypatch):
     X, y, weight = problem()
     whole = DaskS3VM(tol=1e-7).fit(cut(X), cut(y), cut(weight))
-    rng, lost, call = np.random.default_rng(0), [], ClusterPlace._call
+    rng, lost, call = np.random.default_rng(0), [], ClusterSource._call
 
     def fault(place, k, level, message):
         if place.slots[k].actor is None or rng.random() > 0.02:
@@ -93,8 +93,8 @@ def test_parts_lost_at_any_message(client, monkeypatch):
         place.slots[k].future = place.slots[k].actor = None
         return None
 
-    monkeypatch.setattr(ClusterPlace, "_call", fault)
-    monkeypatch.setattr("fewlabels.dask.place._PAUSE", 0.0)
+    monkeypatch.setattr(ClusterSource, "_call", fault)
+    monkeypatch.setattr("fewlabels.dask.source._PAUSE", 0.0)
     machine = DaskS3VM(tol=1e-7).fit(cut(X), cut(y), cut(weight))
     assert len(lost) > 1
     assert machine.objective_ == whole.objective_

@@ -11,7 +11,7 @@ from distributed import Client, LocalCluster
 
 from fewlabels import SVDD, OneClassSVM
 from fewlabels.dask import DaskOneClassSVM, DaskSVDD
-from fewlabels.dask.place import ClusterPlace
+from fewlabels.dask.source import ClusterSource
 
 X = np.random.default_rng(0).normal(size=(6000, 3))
 ROWS = da.from_array(X, chunks=(1500, 3))
@@ -25,7 +25,7 @@ def faults(monkeypatch):
     """
     lost, rate, with_it = [], [0.0], []
     rng = np.random.default_rng(0)
-    call, reply = ClusterPlace._call, ClusterPlace._reply
+    call, reply = ClusterSource._call, ClusterSource._reply
 
     def fault(place, k, level, message):
         slot, chance = place.slots[k], rng.uniform() / (5.0 if level else 1.0)
@@ -45,9 +45,9 @@ def faults(monkeypatch):
             place.slots[k].future = place.slots[k].actor = None
         return answer
 
-    monkeypatch.setattr(ClusterPlace, "_call", fault)
-    monkeypatch.setattr(ClusterPlace, "_reply", lost_too)
-    monkeypatch.setattr("fewlabels.dask.place._PAUSE", 0.0)
+    monkeypatch.setattr(ClusterSource, "_call", fault)
+    monkeypatch.setattr(ClusterSource, "_reply", lost_too)
+    monkeypatch.setattr("fewlabels.dask.source._PAUSE", 0.0)
     return lost, rate
 
 
@@ -103,13 +103,13 @@ def test_a_process_is_killed():
 
 def test_a_worker_that_joins_is_used(monkeypatch):
     """By partitions that are loaded again, and by the next fit."""
-    places, settle = [], ClusterPlace._settle
+    places, settle = [], ClusterSource._settle
 
     def noting(place, facts):
         places.append(place)
         settle(place, facts)
 
-    monkeypatch.setattr(ClusterPlace, "_settle", noting)
+    monkeypatch.setattr(ClusterSource, "_settle", noting)
 
     def join(entry):
         if len(client.nthreads()) == 1:

@@ -8,13 +8,13 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM
-from fewlabels.estimators.elsewhere import places as elsewhere
+from fewlabels.estimators.machine import sources
 from fewlabels.gram import make_gram
 from fewlabels.kernels import RBF
 from fewlabels.problem import DualProblem, Penalty
 from fewlabels.solvers.engine.memory import memory_rows
 from fewlabels.training.calibration import draw_held_out
-from fewlabels.training.elsewhere import quantiles
+from fewlabels.training.positive_unlabelled import quantiles
 from fewlabels.training.positive_unlabelled.scores import quantile_cut
 
 MACHINES = {
@@ -51,13 +51,13 @@ def in_parts(monkeypatch, n_parts):
     """Let files have so many parts, read in small pieces; what was made is returned."""
     made = []
 
-    class Parts(elsewhere.FilePlace):
+    class Parts(sources.FileSource):
         def __init__(self, file, weight=None, **options):
-            super().__init__(file, weight, **{**options, "n_parts": n_parts})
+            super().__init__(file, weight, **{**options, "n_shards": n_parts})
             self.rows_of_a_piece = 256
             made.append(self)
 
-    monkeypatch.setattr(elsewhere, "FilePlace", Parts)
+    monkeypatch.setattr(sources, "FileSource", Parts)
     return made
 
 
@@ -85,17 +85,17 @@ def assert_equal(here, there, X, at=1e-9):
 @pytest.fixture(autouse=True)
 def every_file_is_large(monkeypatch):
     """Files of these tests are few bytes: any is more than a machine may hold."""
-    monkeypatch.setattr(elsewhere, "may_hold", lambda machine, file: False)
+    monkeypatch.setattr(sources, "may_hold", lambda machine, file: False)
 
 
 @pytest.mark.parametrize("n_parts", [1, 3, 7])
 @pytest.mark.parametrize("name", MACHINES)
 def test_the_same_machine(name, n_parts, rows, stored, monkeypatch):
-    places = in_parts(monkeypatch, n_parts)
+    made = in_parts(monkeypatch, n_parts)
     here, there = both(
         MACHINES[name], rows + (name == "linear"), stored(rows + (name == "linear"))
     )
-    assert len(places[0].parts) == n_parts
+    assert len(made[0].shards) == n_parts
     assert_equal(here, there, rows)
 
 
@@ -177,22 +177,22 @@ def test_rows_held_out_calibrate(rows, stored, monkeypatch):
 @pytest.mark.parametrize("slack", ["squared", "linear"])
 @pytest.mark.parametrize("n_parts", [1, 4])
 def test_rows_held_out_are_no_rows(rows, stored, monkeypatch, slack, n_parts):
-    places = in_parts(monkeypatch, n_parts)
+    made = in_parts(monkeypatch, n_parts)
     options = {"slack": slack, "tol": 1e-9, **({"nu": 0.2} if slack == "linear" else {"C": 0.01})}
     machine = SVDD(target_fpr=0.1, calibration="split", random_state=3, **options)
     machine.fit(stored(rows))
     held_out = draw_held_out(len(rows), 0.1, 3)
     kept = np.flatnonzero(~held_out)
     # Numbers are those of all rows, and nothing has a weight.
-    assert machine.shape_fit_ == rows.shape and places[0].shape[0] == len(kept)
-    assert all(part.weight is None for part in places[0].parts)
-    assert np.array_equal(places[0].numbers(np.arange(len(kept))), kept)
+    assert machine.shape_fit_ == rows.shape and made[0].n == len(kept)
+    assert all(shard.weight is None for shard in made[0].shards)
+    assert np.array_equal(made[0].numbers(np.arange(len(kept))), kept)
     assert np.array_equal(machine.support_vectors_, rows[machine.support_])
     alone = SVDD(**options).fit(rows[kept])
     assert machine.objective_ == pytest.approx(alone.objective_, rel=1e-7)
     assert np.array_equal(machine.support_, kept[alone.support_])
     # All of them, in pieces and one by one.
-    part = places[0].parts[-1]
+    part = made[0].shards[-1]
     whole = np.concatenate([piece for _, piece in part.pieces()])
     numbers = kept[part.first : part.first + part.n]
     assert np.array_equal(whole, rows[numbers])
@@ -217,19 +217,19 @@ def test_predictions_of_rows_in_a_file(rows, stored, monkeypatch):
 
 
 def test_a_part_of_a_file(rows, stored, monkeypatch):
-    places = in_parts(monkeypatch, 2)
+    made = in_parts(monkeypatch, 2)
     mapped = stored(rows)
     here, there = both(SVDD(tol=1e-7), rows[100:2100], mapped[100:2100])
-    assert len(places) == 1
+    assert len(made) == 1
     assert_equal(here, there, rows)
     # Columns of a file do not follow each other: they are read whole.
     SVDD().fit(mapped[:, :2])
-    assert len(places) == 1
+    assert len(made) == 1
 
 
 @pytest.mark.filterwarnings("ignore:.*not positive semi-definite")
 def test_what_needs_rows_in_memory_reads_them(rows, stored, monkeypatch):
-    places = in_parts(monkeypatch, 2)
+    made = in_parts(monkeypatch, 2)
     mapped = stored(rows[:300])
     for machine in (
         OneClassSVM(kernel="sigmoid", gamma=0.1),
@@ -237,7 +237,7 @@ def test_what_needs_rows_in_memory_reads_them(rows, stored, monkeypatch):
         SVDD(target_fpr=0.1, calibration="leave-one-out"),
     ):
         assert machine.fit(mapped).holds_rows_
-    assert not places
+    assert not made
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -1e200])
@@ -257,7 +257,7 @@ def test_the_row_of_what_is_no_number_is_named(bad, rows, stored, monkeypatch):
     ids=["gone", "shorter"],
 )
 def test_a_file_that_changes_under_way(harm, what, rows, stored, monkeypatch):
-    places = in_parts(monkeypatch, 3)
+    made = in_parts(monkeypatch, 3)
     mapped = stored(rows)
     path = pathlib.Path(mapped.filename)
     machine = SVDD(tol=1e-9)
@@ -267,7 +267,7 @@ def test_a_file_that_changes_under_way(harm, what, rows, stored, monkeypatch):
 
     with pytest.raises(OSError, match=rf"{path.name} {what} during the fit"):
         machine.fit(mapped, callback=callback)
-    assert places[0].rows_read > 0 and not hasattr(machine, "support_")
+    assert made[0].rows_read > 0 and not hasattr(machine, "support_")
 
 
 def test_history_says_what_was_read(rows, stored, monkeypatch):
@@ -295,7 +295,7 @@ def test_cuts_by_narrowing(share, rng, monkeypatch):
         ids, known = np.array([3, 4000]), np.array([0.5, -0.5])
         expected = g.copy()
         expected[ids] = known
-        cut = quantiles.cut_elsewhere(rows, ids, known, share, 1e-9)
+        cut = quantiles.cut_of_rows(rows, ids, known, share, 1e-9)
         assert cut == pytest.approx(quantile_cut(-expected, width, share, 1e-9), abs=1e-12)
 
 

@@ -13,27 +13,27 @@ _CHECKED, _MOST = 64, 16.0
 
 
 class ArrayGram:
-    """K at the rows ``X`` of an array, as a ``Recipe`` says; what is queried of it is on the host.
+    """K at the rows ``X`` of an array, as a ``ProblemSpec`` says; what leaves it is on the host.
 
-    Values are of the precision of the recipe; sums are float64.
+    Values are of the precision of the spec; sums are float64.
     """
 
-    def __init__(self, home, X, recipe, passes=0):
-        self.home, self.X, self.recipe = home, X, recipe
+    def __init__(self, backend, X, spec, passes=0):
+        self.backend, self.X, self.spec = backend, X, spec
         self.n, self.n_values, self.passes = X.shape[0], 0, passes
         # One row there, for what can be said of kernel values, and those between others.
-        self.some_row = recipe.gram(home.numpy(X[:1, :]))
+        self.some_row = spec.gram(backend.numpy(X[:1, :]))
         self.dtype, self.value_error = self.some_row.dtype, self.some_row.value_error
         self.value_cost = self.some_row.value_cost
-        row_map = recipe.row_map
-        self._rows = None if row_map is None else prepared(home, row_map, X)
+        row_map = spec.row_map
+        self._rows = None if row_map is None else prepared(backend, row_map, X)
 
     def diagonal(self):
-        return own_values(self.home, self.recipe.kernel, self.X, self.recipe.shift)
+        return own_values(self.backend, self.spec.kernel, self.X, self.spec.shift)
 
     def gather(self, rows):
-        taken = self.home.xp.take(self.X, rows, axis=0)
-        gram = self.recipe.gram(self.home.numpy(taken))
+        taken = self.backend.xp.take(self.X, rows, axis=0)
+        gram = self.spec.gram(self.backend.numpy(taken))
         return replace(gram.gather(np.arange(gram.n)), ids=np.arange(gram.n))
 
     def block_of(self, columns):
@@ -44,40 +44,40 @@ class ArrayGram:
         """``out += columns @ coef``, of numbers of NumPy and an array here."""
         if not len(columns):
             return
-        home, row_map = self.home, self.recipe.row_map
+        backend, row_map = self.backend, self.spec.row_map
         self.passes += 1
         if row_map is None:
             out += linear_products(
-                home, self.X, self.recipe.shift, weights(columns.values[0], coef)
+                backend, self.X, self.spec.shift, weights(columns.values[0], coef)
             )
             return
         self.n_values += len(columns) * self.n
-        there = columns_of(home, row_map, *row_map.rounded(*columns.values))
-        add_products(home, row_map.kernel, self._rows, there, home.array(coef, float), out)
+        there = columns_of(backend, row_map, *row_map.rounded(*columns.values))
+        add_products(backend, row_map.kernel, self._rows, there, backend.array(coef, float), out)
 
     def some(self, rows):
         """The matrix of some of the rows."""
-        return ArrayGram(self.home, self.home.xp.take(self.X, rows, axis=0), self.recipe)
+        return ArrayGram(self.backend, self.backend.xp.take(self.X, rows, axis=0), self.spec)
 
     def refined(self):
         """The same in float64; None where it is."""
         if self.dtype == np.float64:
             return None
-        return ArrayGram(self.home, self.X, self.recipe.refined(), self.passes)
+        return ArrayGram(self.backend, self.X, self.spec.refined(), self.passes)
 
     def is_as_exact_as_it_says(self):
         """Whether products round as their precision does: some devices compute with fewer bits."""
         if self.dtype == np.float64:
             return True
-        home, row_map = self.home, self.recipe.row_map
+        backend, row_map = self.backend, self.spec.row_map
         step = max(1, self.n // _CHECKED)
-        rows = home.numpy(self.X[::step, :])[:_CHECKED]
+        rows = backend.numpy(self.X[::step, :])[:_CHECKED]
         exact = row_map.kernel.values(rows, rows).sum(axis=1)
-        there = columns_of(home, row_map, *row_map.prepare(rows))
+        there = columns_of(backend, row_map, *row_map.prepare(rows))
         found = add_products(
-            home, row_map.kernel, prepared(home, row_map, home.array(rows)), there,
-            home.array(np.ones(len(rows))), home.zeros(len(rows)),
+            backend, row_map.kernel, prepared(backend, row_map, backend.array(rows)), there,
+            backend.array(np.ones(len(rows))), backend.zeros(len(rows)),
         )  # fmt: skip
         size = float(np.abs(exact).max())
-        wrong = float(np.abs(home.numpy(found) - exact).max())
+        wrong = float(np.abs(backend.numpy(found) - exact).max())
         return wrong <= _MOST * self.value_error * size

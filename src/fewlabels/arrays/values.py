@@ -19,50 +19,50 @@ def parts_of(n, entries, most):
     return [slice(first, min(n, first + step)) for first in range(0, n, step)]
 
 
-def prepared(home, row_map, X):
+def prepared(backend, row_map, X):
     """Rows as ``RowMap.prepare`` makes them, with their term and 1 as two further columns."""
-    xp, kernel = home.xp, row_map.kernel
-    dtype = home.float64 if row_map.dtype == np.float64 else home.float32
-    center = None if row_map.center is None else home.array(row_map.center)
+    xp, kernel = backend.xp, row_map.kernel
+    dtype = backend.float64 if row_map.dtype == np.float64 else backend.float32
+    center = None if row_map.center is None else backend.array(row_map.center)
     found = []
     for part in parts_of(X.shape[0], X.shape[1], _NUMBERS_AT_A_TIME):
-        rows = home.exactly(X[part, :])
+        rows = backend.exactly(X[part, :])
         rows = rows if center is None else rows - center
         rows = xp.astype(float(kernel.factor) * rows, dtype)
-        term = xp.zeros(rows.shape[0], dtype=dtype, device=home.device)
+        term = xp.zeros(rows.shape[0], dtype=dtype, device=backend.device)
         if kernel.of_distance:
-            exact = home.exactly(rows)
+            exact = backend.exactly(rows)
             exact = -0.5 * xp.sum(exact * exact, axis=1)
-            far = home.places(~(exact >= -_FAR))
+            far = backend.places(~(exact >= -_FAR))
             term = xp.astype(exact, dtype)
             if far.shape[0]:
-                _prepare_far(home, row_map, X[part, :], (rows, term), far)
+                _prepare_far(backend, row_map, X[part, :], (rows, term), far)
         columns = xp.stack([term, xp.ones_like(term)], axis=1)
         found.append(xp.concat([rows, columns], axis=1))
     return found[0] if len(found) == 1 else xp.concat(found, axis=0)
 
 
-def _prepare_far(home, row_map, X, prepared, far):
+def _prepare_far(backend, row_map, X, prepared, far):
     """Rows that are too far away to be prepared as the others are."""
     rows, term = prepared
-    places = home.numpy(far).tolist()
-    taken = home.numpy(home.xp.take(X, far, axis=0))
+    places = backend.numpy(far).tolist()
+    taken = backend.numpy(backend.xp.take(X, far, axis=0))
     for place, row, value in zip(places, *row_map.prepare(taken), strict=True):
-        rows[place, :] = home.array(row)
+        rows[place, :] = backend.array(row)
         term[place] = float(value)
 
 
-def columns_of(home, row_map, rows, term):
+def columns_of(backend, row_map, rows, term):
     """Prepared columns of NumPy, such that rows times these give what a kernel is a map of."""
     rows = rows.toarray() if sp.issparse(rows) else rows
     ones = np.ones_like(term)
     term = term + term.dtype.type(row_map.kernel.coef0)
-    return home.array(np.ascontiguousarray(np.column_stack([rows, ones, term]).T))
+    return backend.array(np.ascontiguousarray(np.column_stack([rows, ones, term]).T))
 
 
-def mapped(home, kernel, z):
+def mapped(backend, kernel, z):
     """Kernel values from inner products."""
-    xp = home.xp
+    xp = backend.xp
     if kernel.map is Map.EXP2:
         # The standard has no powers of two; libraries do.
         return xp.exp2(z) if hasattr(xp, "exp2") else xp.exp(z * _LN2)
@@ -71,35 +71,35 @@ def mapped(home, kernel, z):
     return xp.tanh(z) if kernel.map is Map.TANH else z
 
 
-def add_products(home, kernel, rows, columns, coef, out):
+def add_products(backend, kernel, rows, columns, coef, out):
     """``out += K(rows, columns) @ coef``, of float64 sums; both are prepared."""
-    most = _IN_A_CACHE if home.is_processor else _ON_A_DEVICE
+    most = _IN_A_CACHE if backend.is_processor else _ON_A_DEVICE
     for part in parts_of(rows.shape[0], columns.shape[1], most):
-        values = mapped(home, kernel, rows[part, :] @ columns)
-        out[part] += home.exactly(values) @ coef
+        values = mapped(backend, kernel, rows[part, :] @ columns)
+        out[part] += backend.exactly(values) @ coef
     return out
 
 
-def linear_products(home, X, shift, weights):
+def linear_products(backend, X, shift, weights):
     """``(X - shift) @ weights`` in float64."""
-    xp, found = home.xp, []
-    weights = home.array(weights, float)
-    shift = None if shift is None else home.array(shift, float)
+    xp, found = backend.xp, []
+    weights = backend.array(weights, float)
+    shift = None if shift is None else backend.array(shift, float)
     for part in parts_of(X.shape[0], X.shape[1], _NUMBERS_AT_A_TIME):
-        rows = home.exactly(X[part, :])
+        rows = backend.exactly(X[part, :])
         found.append((rows if shift is None else rows - shift) @ weights)
     return found[0] if len(found) == 1 else xp.concat(found)
 
 
-def own_values(home, kernel, X, shift=None):
+def own_values(backend, kernel, X, shift=None):
     """K(x, x) of every row, in float64."""
-    xp, found = home.xp, []
+    xp, found = backend.xp, []
     if kernel.is_similarity:
-        return xp.ones(X.shape[0], dtype=home.float64, device=home.device)
-    shift = None if shift is None else home.array(shift, float)
+        return xp.ones(X.shape[0], dtype=backend.float64, device=backend.device)
+    shift = None if shift is None else backend.array(shift, float)
     for part in parts_of(X.shape[0], X.shape[1], _NUMBERS_AT_A_TIME):
-        rows = home.exactly(X[part, :])
+        rows = backend.exactly(X[part, :])
         rows = rows if shift is None else rows - shift
         inner = float(kernel.factor) ** 2 * xp.sum(rows * rows, axis=1) + float(kernel.coef0)
-        found.append(mapped(home, kernel, inner))
+        found.append(mapped(backend, kernel, inner))
     return found[0] if len(found) == 1 else xp.concat(found)

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 
-from ..training.elsewhere.place import MemoryPart
+from ..rows.shards import MemoryShard
 from .reading import Piece, read_piece
 
 
@@ -90,16 +90,16 @@ class Holder:
         """Become a part of all rows, of a common ``dtype``; ``marks(y)`` are its marks."""
         piece = self.piece
         X = piece.X.astype(dtype, copy=False)
-        self.part = MemoryPart(X, first, piece.weight, **marks(piece.y) if marks else {})
+        self.part = MemoryShard(X, first, piece.weight, **marks(piece.y) if marks else {})
 
     def leave_out(self, mask):
         """Give rows the weight 0."""
         part = self.part
         part.weight = np.where(mask, 0.0, 1.0 if part.weight is None else part.weight)
 
-    def state(self, recipe):
+    def state(self, spec):
         """Begin a problem."""
-        self.partitions = [recipe.partition(self.part)]
+        self.partitions = [spec.partition(self.part)]
 
     def ask(self, question):
         """The answer of the part."""

@@ -1,24 +1,21 @@
 """Models whose rows lie on a Dask cluster."""
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from distributed import default_client
 from sklearn.base import clone
 
 from ..estimators import PUSVM, S3VM, SVDD, OneClassSVM
-from ..estimators.calls import fitting
-from ..estimators.elsewhere.one_class import fit_elsewhere
-from ..estimators.elsewhere.positive_unlabelled import fit_pu_elsewhere, read_positive
-from ..estimators.elsewhere.semi_supervised import fit_semi_elsewhere, label_of
-from ..estimators.semi_supervised.reading import read_labels, refuse_no_labels
+from ..estimators.machine.sources import check_possible
+from ..estimators.semi_supervised import reading
 from ..labels.arrays import with_missing
+from ..labels.positive_unlabelled import read_labels
 from . import lazy
-from .place import ClusterPlace
-from .reading import coded_rows, is_collection, labels_of, positive_rows
+from .reading import coded_rows, is_collection, label_of, positive_rows
+from .source import ClusterSource
 
 
 class OnCluster:
@@ -26,23 +23,25 @@ class OnCluster:
 
     client: Any
 
-    @contextmanager
-    def _placed(self, read_labels=None, **collections):
-        """The ``ClusterPlace`` of collections, for as long as a fit takes."""
+    def _source(self, X, sample_weight=None, *, y=None, anomalies=None):
+        """The ``ClusterSource`` of collections, which a fit releases."""
         client = default_client() if self.client is None else self.client
         if client.asynchronous:
             raise ValueError(
                 f"{type(self).__name__}.fit needs a synchronous Client; this one is asynchronous."
             )
-        place = ClusterPlace(self, client, read_labels, **collections)
+        source = ClusterSource(self, client, X=X, y=y, sample_weight=sample_weight)
         try:
-            if hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-            if place.names is not None:
-                self.feature_names_in_ = np.array(place.names, dtype=object)
-            yield place
-        finally:
-            place.release()
+            check_possible(self, source, anomalies)
+        except BaseException:
+            source.release()
+            raise
+        self.n_features_in_ = source.shape[1]
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        if source.names is not None:
+            self.feature_names_in_ = np.array(source.names, dtype=object)
+        return source
 
     def to_local(self):
         """The model without its cluster: one to keep, save and export as any other.
@@ -100,31 +99,6 @@ class OnCluster:
 class NormalOnCluster(OnCluster):
     """What models of one class add."""
 
-    @fitting
-    def fit(self, X, y=None, sample_weight=None, callback=None, anomalies=None) -> Self:
-        """Fit the model to rows on the cluster, to the optimum of the local model.
-
-        Parameters
-        ----------
-        X : Dask array, Dask data frame, or list of delayed partitions
-            Rows of the one class; partitions are arrays, CSR arrays or data frames.
-        y : ignored
-            For compatibility.
-        sample_weight : the same of one column, default=None
-            Weights, cut at the same rows; rows of weight <= 0 are left out.
-        callback : callable, default=None
-            Called with the newest entry of ``history_`` after every round; returning
-            True stops the fit.
-        anomalies : None
-            Confirmed anomalies need rows in memory; anything but None is refused.
-
-        Returns
-        -------
-        self : estimator
-        """
-        with self._placed(X=X, y=None, sample_weight=sample_weight) as place:
-            return fit_elsewhere(self, place, callback, anomalies)
-
     def score_samples(self, X, *more, **options):
         """As the local model's; of a collection a collection, which is lazy."""
         if is_collection(X):
@@ -142,6 +116,9 @@ class NormalOnCluster(OnCluster):
 @dataclass(eq=False, repr=False)
 class DaskSVDD(NormalOnCluster, SVDD):
     """:class:`fewlabels.SVDD` of rows on a Dask cluster: the same ball, from the same parameters.
+
+    ``fit`` takes X, and ``sample_weight`` cut at the same rows, as Dask arrays, Dask data frames
+    or lists of delayed partitions, which are arrays, CSR arrays or data frames.
 
     Parameters
     ----------
@@ -176,6 +153,8 @@ class DaskSVDD(NormalOnCluster, SVDD):
 class DaskOneClassSVM(NormalOnCluster, OneClassSVM):
     """:class:`fewlabels.OneClassSVM` of rows on a Dask cluster, from the same parameters.
 
+    ``fit`` takes collections as :class:`DaskSVDD` does.
+
     Parameters
     ----------
     client : distributed.Client or None, default=None
@@ -195,8 +174,9 @@ class DaskOneClassSVM(NormalOnCluster, OneClassSVM):
 class DaskPUSVM(OnCluster, PUSVM):
     """:class:`fewlabels.PUSVM` of rows on a Dask cluster, from the same parameters.
 
-    Two things are as they are for rows in files: with ``threshold="leave-one-out"`` a bound takes
-    the place of the span rule, and ``prior="estimate"`` looks at a sample.
+    ``fit`` takes collections as :class:`DaskSVDD` does, and y cut at the same rows. Two things are
+    as they are for rows in files: with ``threshold="leave-one-out"`` a bound takes the place of
+    the span rule, and ``prior="estimate"`` looks at a sample.
 
     Parameters
     ----------
@@ -212,45 +192,20 @@ class DaskPUSVM(OnCluster, PUSVM):
 
     client: Any = None
 
-    @fitting
-    def fit(self, X, y, sample_weight=None, callback=None) -> Self:
-        """Fit the model to rows on the cluster, to the optimum of the local model.
-
-        Parameters
-        ----------
-        X : Dask array, Dask data frame, or list of delayed partitions
-            Rows; partitions are arrays, CSR arrays or data frames.
-        y : the same of one column
-            Labels, cut at the same rows, as :meth:`fewlabels.PUSVM.fit` takes them.
-        sample_weight : the same of one column, default=None
-            Weights, cut at the same rows; rows of weight <= 0 are left out.
-        callback : callable, default=None
-            Called with the newest entry of ``history_`` after every round; returning
-            True stops the fit.
-
-        Returns
-        -------
-        self : estimator
-        """
-        self._check_settings()
-        classes = None if y is not None else read_positive(self, None, 0)
-
-        def read_labels(parts):
-            nonlocal classes
-            values = labels_of(parts)
-            classes = read_positive(self, values, len(values))[1]
-            return partial(positive_rows, label=classes[1])
-
-        with self._placed(read_labels, X=X, y=y, sample_weight=sample_weight) as place:
-            return fit_pu_elsewhere(self, place, classes, callback)
+    def _mark_positive(self, source, y):
+        values = source.labels()
+        _, classes = read_labels(values, self.pos_label)
+        source.mark(partial(positive_rows, label=classes[1]))
+        return classes
 
 
 @dataclass(eq=False, repr=False)
 class DaskS3VM(OnCluster, S3VM):
     """:class:`fewlabels.S3VM` of rows on a Dask cluster, from the same parameters.
 
-    Rows stay on the workers. The client holds labels, variables and decisions, about 200 bytes a
-    row, and every round brings it 8 bytes a row.
+    ``fit`` takes collections as :class:`DaskSVDD` does, and y cut at the same rows. Rows stay on
+    the workers. The client holds labels, variables and decisions, about 200 bytes a row, and every
+    round brings it 8 bytes a row.
 
     Parameters
     ----------
@@ -269,37 +224,10 @@ class DaskS3VM(OnCluster, S3VM):
     kernel: str = "linear"
     client: Any = None
 
-    @fitting
-    def fit(self, X, y, sample_weight=None, callback=None) -> Self:
-        """Fit the model to rows on the cluster, to the local minimum of one model.
-
-        Parameters
-        ----------
-        X : Dask array, Dask data frame, or list of delayed partitions
-            Rows; partitions are arrays, CSR arrays or data frames.
-        y : the same of one column
-            Labels, cut at the same rows, as :meth:`fewlabels.S3VM.fit` takes them.
-        sample_weight : the same of one column, default=None
-            Weights > 0, cut at the same rows.
-        callback : callable, default=None
-            Called with the newest entry of ``history_`` after every round; returning
-            True stops the fit.
-
-        Returns
-        -------
-        self : estimator
-        """
-        refuse_no_labels(type(self).__name__, y)
-        classes = None
-
-        def read_classes(parts):
-            nonlocal classes
-            values = labels_of(parts)
-            codes, classes = read_labels(values, self.unlabeled)
-            values, missing = with_missing(values)
-            known, first = np.unique(values[~missing], return_index=True)
-            return partial(coded_rows, known=known, codes=codes[~missing][first])
-
-        with self._placed(read_classes, X=X, y=y, sample_weight=sample_weight) as place:
-            label = np.concatenate(place.ask(label_of))
-            return fit_semi_elsewhere(self, place, label, classes, callback)
+    def _read_labels(self, rows, y):
+        values = rows.labels()
+        codes, classes = reading.read_labels(values, self.unlabeled)
+        values, missing = with_missing(values)
+        known, first = np.unique(values[~missing], return_index=True)
+        rows.mark(partial(coded_rows, known=known, codes=codes[~missing][first]))
+        return np.concatenate(rows.ask(label_of)), classes

@@ -155,6 +155,11 @@ def labels_of(parts):
     return values
 
 
+def label_of(shard):
+    """The question for the labels of the rows of a shard, where these are its mark."""
+    return shard.marks["label"]
+
+
 def positive_rows(y, label):
     """Marks of the rows of a part."""
     y, missing = with_missing(y)

@@ -78,22 +78,22 @@ class ClusterRows(Rows):
     working set that is fetched.
     """
 
-    def __init__(self, place, recipe, before=None):
-        self.place, self.recipe = place, recipe
+    def __init__(self, source, spec, before=None):
+        self.source, self.spec = source, spec
         self.level, self.sample = 0 if before is None else before.level + 1, None
-        self.memories = [Memory() for _ in place.slots]
+        self.memories = [Memory() for _ in source.slots]
         self._count, self._known = None, {}
         # From here on a part that is lost is brought back with this problem, or sample.
         # One row here, for kernel values between others.
         if before is None:
-            place.problem = self
-            row = recipe.gram(place.take(np.zeros(1, dtype=np.intp)))
-            self.local = Partition(row, None, np.zeros(1), recipe.formulation.scale)
-            total = recipe.total()
+            source.problem = self
+            row = spec.gram(source.take(np.zeros(1, dtype=np.intp)))
+            self.local = Partition(row, None, np.zeros(1), spec.formulation.scale)
+            total = spec.total()
         else:
             before.sample = self
             self.local, total = copy(before.local), before.total
-        super().__init__(place.slots, total, recipe.formulation.scale)
+        super().__init__(source.slots, total, spec.formulation.scale)
         self._sizes = [facts.n for facts in self.ask(methodcaller("facts"))]
 
     # -- messages --------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ class ClusterRows(Rows):
     def tell(self, messages):
         messages = {k: message for k, message in enumerate(messages) if message is not None}
         self._known = {}
-        answers = self.place.deliver(self.level, messages)
+        answers = self.source.deliver(self.level, messages)
         for (k, message), (sound, _) in zip(messages.items(), answers, strict=True):
             self.memories[k].note(message, sound)
         return [answer for _, answer in answers]
@@ -171,7 +171,7 @@ class ClusterRows(Rows):
 
     def sampled(self, share, firsts):
         self.tell([methodcaller("sample", share, first) for first in firsts])
-        return ClusterRows(self.place, self.recipe, self)
+        return ClusterRows(self.source, self.spec, self)
 
     # -- what was lost ---------------------------------------------------------------------------
 
@@ -193,13 +193,13 @@ class ClusterRows(Rows):
         at = names.index("sample") if "sample" in names else len(names)
         for some in (messages[:at], messages[at : at + 1], messages[at + 1 :]):
             if some:
-                self.place.send(self.level, {k: Together(*some) if len(some) > 1 else some[0]})
+                self.source.send(self.level, {k: Together(*some) if len(some) > 1 else some[0]})
             if some and name_of(some[0]) == "sample" and self.sample is not None:
                 self.sample.replay(k)
 
     def _rebuild(self, due):
         """The gradient of some parts from the variables of all: one product."""
-        send = partial(self.place.send, self.level)
+        send = partial(self.source.send, self.level)
         send(dict.fromkeys(due, methodcaller("forget")))
         used = [memory.used() for memory in self.memories]
         ids, a = (np.concatenate(each) for each in zip(*used, strict=True))

@@ -8,16 +8,17 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays import home_of
+from ..arrays import backend_of
 from ..kernels import KERNEL_TYPES, KERNELS
+from ..rows.grams import check_powers
 from ..solvers import Settings, solve_decomposition
 from .calls import lock_of
-from .elsewhere.places import in_pieces, is_in_pieces
 from .machine.kernels import KernelParameters
+from .machine.sources import source_of, source_to_score
 from .machine.status import report_status, reporter
 from .machine.streaming import Updates
 from .machine.values import shown, shown_there
-from .rows import check_powers, check_rows, check_values, fit_rows
+from .rows import check_rows, check_values, fit_rows
 
 __all__ = ["COMMON", "KernelMachine", "shown", "shown_there"]
 
@@ -64,8 +65,12 @@ class KernelMachine(Updates, KernelParameters):
 
     # -- fitting -------------------------------------------------------------------------------
 
+    def _source(self, X, sample_weight=None, *, y=None, anomalies=None):
+        """The ``RowSource`` of what ``fit`` is given."""
+        return source_of(self, X, sample_weight, anomalies)
+
     def _read_rows(self, X, sample_weight):
-        """``FitRows`` and gamma."""
+        """``MemorySource`` and gamma."""
         rows = fit_rows(self, X, sample_weight)
         self._set_gamma(rows)
         return rows
@@ -116,17 +121,18 @@ class KernelMachine(Updates, KernelParameters):
 
     def _evaluation(self, X, **options):
         """A call that gives values of the present function at rows, where their arrays compute."""
-        home = home_of(X)
+        backend = backend_of(X)
         with lock_of(self):
             function, name, width = self._found.function, type(self).__name__, self.n_features_in_
-            if home is None and not is_in_pieces(self, X):
+            source = source_to_score(self, X) if backend is None else None
+            if backend is None and source is None:
                 return partial(self._evaluate, function, self._rows_to_score(X), options)
-        if home is not None:
+        if backend is not None:
             from ..arrays.function import values_at
 
-            return partial(values_at, home, name, function, X, width)
+            return partial(values_at, backend, name, function, X, width)
         return partial(
-            in_pieces, X, lambda X: self._evaluate(function, self._rows_to_score(X), options)
+            source.values, lambda X: self._evaluate(function, self._rows_to_score(X), options)
         )
 
     def _evaluate(self, function, X, options):

@@ -16,14 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._available import available_if
 from .._warn import warn
-from ..arrays import home_of
+from ..arrays import backend_of
 from ..fitted.conformal import keys_of
 from ..labels.anomalies import read_anomalies, read_marks
+from ..rows.memory import MemorySource
 from ..streams.convex import ConvexStream
 from ..streams.rows import HeldRows, read_indices
 from ..tasks.one_class import ONE_CLASS
 from ..training.calibration import (
-    HeldOut,
     Redraw,
     draw_held_out,
     held_out_marks,
@@ -36,9 +36,9 @@ from ..training.calibration import (
     told_of_few_rows,
 )
 from .calls import consistent, fitted_or_not, fitting, lock_of, one_at_a_time
-from .elsewhere.places import place_of
 from .kernel_machine import KernelMachine
-from .rows import FitRows, check_weight, fit_rows, warn_of_lost_digits
+from .machine.sources import is_outside, read_all
+from .rows import check_weight, warn_of_lost_digits
 
 CALIBRATION = {
     "target_fpr": [Interval(Real, 0.0, 1.0, closed="neither"), None],
@@ -49,9 +49,8 @@ CALIBRATION = {
 class OneClassMachine(OutlierMixin, KernelMachine):
     """A model of one class: it says how rows are fitted (``_fit_rows``) and what they give.
 
-    ``_fit_rows(rows, callback, held_out)`` ends in ``_settle`` and ``_tell``, and
-    ``_solution(X, numbers, problem, result, shift, unit)`` describes the result. For rows outside
-    of memory, ``_formulation(n, mass)`` states the problem, ``_tolerances`` gives tol and rtol.
+    ``_fit_rows(rows, callback)`` ends in ``_settle`` and ``_tell``, and
+    ``_solution(X, numbers, problem, result, shift, unit)`` describes the result.
     """
 
     task = ONE_CLASS
@@ -86,36 +85,34 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         -------
         self : estimator
         """
-        rate, calibration = self.target_fpr, self.calibration
-        is_matrix = self.kernel == "precomputed"
-        place = place_of(self, X, sample_weight)
-        if place is not None:
-            from .elsewhere.one_class import fit_elsewhere
+        with self._source(X, sample_weight, anomalies=anomalies) as rows:
+            self._fit_source(rows, callback)
+        return self
 
-            return fit_elsewhere(self, place, callback, anomalies)
-        if rate is not None and is_matrix and calibration == "leave-one-out":
-            raise ValueError(
-                "calibration='leave-one-out' needs rows, and kernel='precomputed' has none; pass "
-                "calibration='split', or rows and a kernel or a callable."
-            )
+    def _fit_source(self, rows, callback):
+        """Fit to the rows of a ``RowSource``, some of which may be held out to calibrate."""
+        rate, calibration, n = self.target_fpr, self.calibration, rows.shape[0]
         if rate is not None and calibration == "leave-one-out":
+            if rows.is_matrix:
+                raise ValueError(
+                    "calibration='leave-one-out' needs rows, and kernel='precomputed' has none; "
+                    "pass calibration='split', or rows and a kernel or a callable."
+                )
             self._refuse_graph("target_fpr")
-        rows = fit_rows(self, X, sample_weight, anomalies)
-        n, must_split = rows.everything.shape[0], is_matrix or self._learns_kernel
+        must_split = self._learns_kernel or not rows.can_be_held
         if rate is None or not is_split(calibration, must_split, n):
-            self._fit_rows(rows, callback, None)
+            self._fit_rows(rows, callback)
             if rate is None:
-                return self
+                return
             if not is_split(calibration, must_split, n, int(self.n_support_.sum())):
-                return self._with_threshold()
-        held_out = draw_held_out(n, rate, self._seed(), rows.anomalies)
-        own = HeldOut(held_out, rows.spread(rows.weights))
-        self._fit_rows(rows.without(held_out), callback, own)
-        if is_matrix:  # which nobody keeps
-            diagonal = np.diag(rows.everything)[held_out]
-            score = self.function_(rows.everything[held_out], diagonal=diagonal)
+                self._with_threshold()
+                return
+        rest, held = rows.split(draw_held_out(n, rate, self._seed(), rows.anomalies))
+        self._fit_rows(rest, callback)
+        if held is not None:
+            score = self.function_(held[0], n_jobs=self.n_jobs, **held[1])
             self._calibrate(np.sort(self._found.comparable(score)))
-        return self._with_threshold()
+        self._with_threshold()
 
     def _refuse_graph(self, what):
         if self._learns_kernel:
@@ -131,12 +128,13 @@ class OneClassMachine(OutlierMixin, KernelMachine):
             self._calibrated()
         return self
 
-    def _settle(self, rows, held_out, formulation, problem, result, shift=None):
-        """Keep what a fit has found, and its rows; the ``Solution``."""
-        unit = formulation.unit(rows.mass)
-        solution = self._solution(rows.X, rows.indices, problem, result, shift, unit)
+    def _settle(self, rows, formulation, solved, shift):
+        """Keep what a fit has found, and its rows if that is possible; the ``Solution``."""
+        held_out = rows.held_out
+        result, unit = solved.result, formulation.unit(rows.mass)
+        solution = self._solution(solved.X, solved.numbers, solved.problem, result, shift, unit)
         stream = None
-        if self.kernel != "precomputed":
+        if rows.can_be_held:
             marks = {"weight": rows.spread(rows.weights)}
             if held_out is not None:
                 marks = {"weight": held_out.weight, "calibrates": held_out.mask}
@@ -149,6 +147,8 @@ class OneClassMachine(OutlierMixin, KernelMachine):
             )  # fmt: skip
         self._hold(stream)
         self._keep(solution)
+        if rows.backend is not None:
+            self._backend = rows.backend
         if held_out is not None:
             normal = slice(None) if rows.anomalies is None else ~rows.anomalies
             self._share_held_out = float(held_out.mask[normal].mean())
@@ -330,10 +330,10 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         ndarray of int of shape (n_samples,)
         """
         decision = self.decision_function(X, diagonal)
-        home = home_of(decision)
-        if home is None:
+        backend = backend_of(decision)
+        if backend is None:
             return np.where(decision >= 0, 1, -1).astype(np.intp)
-        return home.xp.where(decision >= 0, home.array(1), home.array(-1))
+        return backend.xp.where(decision >= 0, backend.array(1), backend.array(-1))
 
     def p_values(self, X, smoothed=False, **options) -> np.ndarray:
         """Conformal p-values: small for rows unlike the training rows.
@@ -386,18 +386,17 @@ class OneClassMachine(OutlierMixin, KernelMachine):
         >>> SVDD(target_fpr=0.05).fit(normal).p_values([[0.0, 0.0], [6.0, 6.0]]).round(3)
         array([0.64 , 0.005])
         """
-        home = home_of(X)
         with lock_of(self):
-            rows = None if home is not None else self._rows_to_score(X)  # complains first
+            rows = None if is_outside(X) else self._rows_to_score(X)  # complains first
             conformal, values = self._calibrated(), self._evaluation(X, **options)
-        score = values() if home is None else home.numpy(values())
+        score, backend = values(), backend_of(X)
+        score = score if backend is None else backend.numpy(score)
         if not smoothed:
             found = conformal.p_values(score)
         else:
-            rows = home.numpy(X) if rows is None else rows
-            keys = None if conformal.keys is None else keys_of(rows)
+            keys = None if conformal.keys is None else keys_of(read_all(X, rows))
             found = conformal.smoothed(score, self._to_break_ties(len(score)), keys)
-        return found if home is None else home.array(found)
+        return found if backend is None else backend.array(found)
 
     def _to_break_ties(self, n):
         """The next n of the model's random numbers, in (0, 1]."""
@@ -457,7 +456,7 @@ class OneClassMachine(OutlierMixin, KernelMachine):
     def _read_new(self, X, y, sample_weight, anomalies=None):
         """Arguments of ``stream.add``. Of a split's new rows some calibrate."""
         X = self._rows_to_score(X)
-        new = FitRows(X, *check_weight(sample_weight, X))
+        new = MemorySource(X, *check_weight(sample_weight, X))
         anomaly, redraw = read_anomalies(anomalies, X.shape[0]), self._redraw()
         values = {"X": X, "weight": new.spread(new.weights), "anomaly": anomaly}
         if redraw is not None:

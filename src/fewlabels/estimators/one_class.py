@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 
+from .._threads import resolve_n_jobs
 from ..fitted import OneClassSolution
 from ..fitted.solution import edges_of_scores, function_of, largest_value, run_by
 from ..problem.convexity import supported_gap
@@ -160,32 +161,36 @@ class OneClassSVM(OneClassMachine):
     calibration: str = "auto"
     C_anomaly: float = ANOMALY_COST
 
-    def _fit_rows(self, rows, callback, held_out):
+    def _fit_rows(self, rows, callback):
         self._set_gamma(rows)
         mass = rows.mass
-        formulation = self._formulation(rows.X.shape[0], mass)
-        gram = self._gram(rows.X, formulation.fewest(mass))
-        problem = formulation.problem(gram, rows.numbers, mass)
+        formulation = self._formulation(rows.n_counting, mass)
+        stated = rows.stated(self._make_kernel(), formulation, resolve_n_jobs(self.n_jobs))
         tol, rtol = self._tolerances(formulation, mass, None, None)
-        result = self._solve(problem, tol, rtol, callback)
-        result = self._refined(problem, result, max(tol, rtol * abs(result.multiplier)), callback)
-        self._tell(result, tol, self._settle(rows, held_out, formulation, problem, result))
-        warn_of_lost_digits(gram, result.a, problem.scale, tol)
+        solved = self._refined(stated, tol, rtol, callback)
+        result, problem = solved.result, solved.problem
+        self._tell(result, tol, self._settle(rows, formulation, solved, stated.shift))
+        warn_of_lost_digits(problem.gram, result.a, problem.scale, tol)
 
-    def _refined(self, problem, result, tol, callback):
-        """The result, solved on where ``tol`` is no small part of the scores' range.
+    def _refined(self, stated, tol, rtol, callback):
+        """What is solved, and further where ``tol`` is no small part of the scores' range.
 
         Under a very wide kernel all scores are nearly the same, and what ``tol`` allows could
         reorder them. Without convergence, as when rounding is in the way, the result stays.
         """
+        solved = stated.solve(self._settings(tol, rtol, callback))
+        result, tol = solved.result, max(tol, rtol * abs(solved.result.multiplier))
+        if solved.all_rows is not None:  # scores of other rows are not known
+            return solved
         spread = float(result.gradient.max() - result.gradient.min())
         if tol <= _SHARE * spread or not result.converged or self.max_iter >= 0:
-            return result
+            return solved
         finer = max(self.tol * spread, _ROUNDING * float(np.abs(result.gradient).max()), 1e-300)
         if finer >= tol:
-            return result
-        found = self._solve(problem, finer, 0.0, callback, start=result)
-        return found if found.converged or found.status is Status.INTERRUPTED else result
+            return solved
+        found = stated.solve(self._settings(finer, 0.0, callback), start=result)
+        is_better = found.result.converged or found.result.status is Status.INTERRUPTED
+        return found if is_better else solved
 
     def _formulation(self, n, mass):
         if not 1e-140 < self.nu * mass < 1e140:

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_consistent_length
 from .._deadline import Deadline
 from .._threads import resolve_n_jobs
 from .._warn import warn
+from ..arrays import backend_of
 from ..class_prior.finding import check_prior, counted_prior, find_prior
 from ..fitted import PUSVMFit
 from ..fitted.solution import ROUNDING, function_of, largest_value, run_by
@@ -17,13 +18,14 @@ from ..kernels import MIXTURE, centered, kind_of
 from ..labels.positive_unlabelled import are_ambiguous, read_labels
 from ..labels.propensity import read_propensity
 from ..options.words import Message, ref
-from ..training.grams import shift_of
+from ..rows.grams import shift_of
 from ..training.positive_unlabelled.data import PUData, PURows
 from ..training.positive_unlabelled.leave_one_out import positives_left_out, unlabeled_left_out
 from ..training.positive_unlabelled.propensity import propensity_weights
 from ..training.positive_unlabelled.scores import quantile_cut
 from ..training.row_order import value_order
 from .calls import within_time
+from .rows import fit_rows
 from .two_classes import TwoClassMachine
 
 # Rounding errors of kernel values are independent; a sum of them rarely is larger by this.
@@ -43,12 +45,20 @@ class PUMachine(TwoClassMachine):
 
     def _read(self, X, y, sample_weight=None, propensity=None, *, gathered=False):
         """``PURows``; sets the attributes that follow from rows alone."""
+        self._refuse_no_labels(y)
+        rows = fit_rows(self, X, sample_weight)
+        return self._read_labelled(rows, y, propensity, gathered=gathered)
+
+    def _refuse_no_labels(self, y):
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: pass "
                 "one label per row, for positive and unlabelled rows."
             )
-        rows = self._read_rows(X, sample_weight)
+
+    def _read_labelled(self, rows, y, propensity, *, gathered=False):
+        """``PURows`` of a ``MemorySource``."""
+        self._set_gamma(rows)
         check_consistent_length(np.empty(self.shape_fit_[0]), y)
         positive, self.classes_ = read_labels(y, self.pos_label)
         if self.pos_label is None and are_ambiguous(self.classes_):
@@ -105,6 +115,18 @@ class PUMachine(TwoClassMachine):
             held=held,
             propensity=propensity,
         )
+
+    def _mark_positive(self, source, y):
+        """Mark the positive rows of a source, and return the classes."""
+        backend = backend_of(y)
+        positive, classes = read_labels(y if backend is None else backend.numpy(y), self.pos_label)
+        if len(positive) != source.n:
+            raise ValueError(
+                "Found input variables with inconsistent numbers of samples: "
+                f"[{source.n}, {len(positive)}]"
+            )
+        source.marked(positive=positive)
+        return classes
 
     def _found_prior(self, rows):
         """The prior that a fit to ``rows`` takes: given and checked, or estimated."""

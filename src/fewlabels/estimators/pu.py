@@ -11,11 +11,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._available import available_if
-from ..class_prior.finding import check_prior
+from .._threads import resolve_n_jobs
+from ..class_prior.finding import check_prior, find_prior
 from ..kernels import SharedLeaves, Trees
 from ..labels.arrays import check_classes
 from ..labels.positive_unlabelled import read_more_labels
 from ..problem.positive_unlabelled import DoubleHinge, weight_of_norm
+from ..rows.memory import MemorySource
 from ..solvers import Status
 from ..streams.positive_unlabelled import PUStream
 from ..streams.rows import HeldRows
@@ -29,11 +31,11 @@ from ..training.positive_unlabelled.losses import (
     solve_double_hinge,
     solve_ramp,
 )
+from ..training.positive_unlabelled.over_shards import OverShards, Threshold
 from . import positive_unlabelled
 from .calls import consistent, fitting
-from .elsewhere.places import place_of
 from .kernel_machine import COMMON, KernelMachine, shown
-from .rows import FitRows, check_weight, warn_of_lost_digits
+from .rows import check_weight, warn_of_lost_digits
 from .two_classes import PROBABILITY
 
 CONSTRAINTS: dict = {
@@ -254,17 +256,31 @@ class PUSVM(positive_unlabelled.PUMachine):
             ``sampling="two-sample"`` only ratios of propensities matter.
         """
         self._check_settings()
-        place = place_of(self, X, sample_weight)
-        if place is not None:
-            positive_unlabelled.check_stored(self, propensity)
-            from .elsewhere.positive_unlabelled import fit_pu_elsewhere, read_positive
-
-            positive, classes = read_positive(self, y, X.shape[0])
-            return fit_pu_elsewhere(self, place.marked(positive=positive), classes, callback)
-        rows = self._read(X, y, sample_weight, propensity)
-        prior = self._found_prior(rows)
-        self._fit_rows(rows, prior, callback=callback)
+        self._refuse_no_labels(y)
+        with self._source(X, sample_weight, y=y) as source:
+            if source.is_in_memory:
+                rows = self._read_labelled(source, y, propensity)
+                self._fit_rows(rows, self._found_prior(rows), callback=callback)
+            else:
+                positive_unlabelled.check_stored(self, propensity)
+                self._fit_shards(source, y, callback)
         return self
+
+    def _fit_shards(self, source, y, callback):
+        """Fit to rows in shards, which the model can't hold."""
+        self._set_gamma(source)
+        self.classes_ = self._mark_positive(source, y)
+        rows = OverShards.of(source, self._make_kernel(), self.lam, resolve_n_jobs(self.n_jobs))
+        seed = self._seed()
+        self.prior_, self.prior_interval_ = find_prior(
+            rows.sample(seed), self.prior, seed, self.n_jobs, self._deadline
+        )
+        settings, threshold = self._settings(self.tol, 0.0, callback), self.threshold
+        solution, result = rows.fit(self.prior_, settings, Threshold(threshold, self._deadline))
+        self._hold(None)
+        self._keep(solution)
+        self._backend = source.backend
+        self._report_status(result, self.tol, solution.duality_gap)
 
     def path(self, X, y, *, lam=None, prior=None, sample_weight=None, propensity=None):
         """Fitted models along a sequence of settings, each started from the one before.
@@ -418,7 +434,7 @@ class PUSVM(positive_unlabelled.PUMachine):
 
     def _read_new(self, X, y, sample_weight, propensity):
         X = self._rows_to_score(X)
-        new = FitRows(X, *check_weight(sample_weight, X))
+        new = MemorySource(X, *check_weight(sample_weight, X))
         positive = read_more_labels(y, X.shape[0], self.classes_)
         weights = getattr(self, "propensity_weights_", None)
         factor = positive_unlabelled.factors_of_new(weights, propensity, positive)

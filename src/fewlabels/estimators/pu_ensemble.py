@@ -29,9 +29,9 @@ from ..kernels import (
 )
 from ..kernels.width import resolve_gamma
 from ..problem.convexity import curvature_missing
+from ..rows.grams import shift_of
 from ..solvers import Settings
 from ..tasks.positive_unlabelled import POSITIVE_UNLABELLED
-from ..training.grams import shift_of
 from ..training.positive_unlabelled.bags import DistinctRows
 from ..training.positive_unlabelled.ensemble import (
     EnsembleSettings,

@@ -1,7 +1,6 @@
 """Rows and weights that users pass, checked."""
 
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from numbers import Real
 
 import numpy as np
@@ -11,21 +10,18 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_array, validate_data
 
 from .._warn import warn
-from ..arrays import home_of
-from ..gram.equal_rows import distinct
+from ..arrays import backend_of
 from ..gram.static.explicit import formed_values
-from ..gram.tiles.features import middle
-from ..kernels import Callable, Map, center_of, centered
-from ..kernels.base import squared_norms
+from ..kernels import Callable
 from ..labels.anomalies import read_anomalies
-from ..options.words import Message, ref
+from ..rows.grams import LARGEST
+from ..rows.memory import NOTHING_LEFT, MemorySource
 
 # Beyond the first, squares of numbers have no room in double precision. float32 rows with numbers
 # beyond the second become float64.
-_LARGEST, _LARGEST_FLOAT32 = 1e150, 1e15
+_LARGEST_FLOAT32 = 1e15
 # Below this all squares are zero. Weights that costs, their sums and their ratios can carry.
 _SMALLEST, _HEAVIEST, _APART = 1e-150, 1e250, 1e30
-_EPSILON = float(np.finfo(float).eps)
 # Differences between K[i, j] and K[j, i] that are rounding, relative to the largest value; numbers
 # compared at a time.
 _ASYMMETRIC, _AT_A_TIME = 1e-5, 4_000_000
@@ -36,97 +32,18 @@ _OF_TIME = ("date", "time", "duration")
 _ANY_NUMBER = 1e300  # whole numbers of Python go on
 # Types of parameters that say all about them.
 _PLAIN = {str, int, float, bool, type(None), np.float64}
-# Rows that the spread of all is estimated from.
-_SAMPLE = 256
 # Digits that a sum of kernel values may lose without a word, as a share of the coefficients.
 _LOST = 1e-6
-_NOTHING_LEFT = "Invalid input - all samples have zero or negative weights."
-
-
-@dataclass(frozen=True, eq=False)
-class FitRows:
-    """Rows of a fit."""
-
-    everything: np.ndarray  # all rows, or a CSR array
-    weight: np.ndarray | None  # of the rows that count; None when they are all 1
-    kept: np.ndarray | None  # indices of these, the rows of positive weight; None for all
-    is_matrix: bool = False  # rows are those of a kernel matrix
-    anomalies: np.ndarray | None = None  # mask of all rows; None without confirmed anomalies
-    X: np.ndarray = field(init=False)  # the rows that count; of a matrix, their columns
-
-    def __post_init__(self):
-        X = self.everything
-        if self.kept is not None:
-            X = X[self.kept][:, self.kept] if self.is_matrix else X[self.kept]
-        object.__setattr__(self, "X", X)
-
-    @property
-    def indices(self):
-        """Indices of the rows that count."""
-        return np.arange(self.X.shape[0]) if self.kept is None else self.kept
-
-    @cached_property
-    def weights(self):
-        """Weights of the rows that count."""
-        return np.ones(self.X.shape[0]) if self.weight is None else self.weight
-
-    @cached_property
-    def anomaly(self):
-        """Mask of the confirmed anomalies among the rows that count; None without any."""
-        if self.anomalies is None:
-            return None
-        mask = self.anomalies if self.kept is None else self.anomalies[self.kept]
-        if mask.all():
-            raise ValueError(
-                "anomalies marks every weighted row as a confirmed anomaly, but a one-class "
-                "model needs normal rows; pass at least one."
-            )
-        return mask if mask.any() else None
-
-    @cached_property
-    def mass(self):
-        """What normal rows weigh together."""
-        weights = self.weights if self.anomaly is None else self.weights[~self.anomaly]
-        return float(weights.sum())
-
-    @property
-    def numbers(self):
-        """Numbers of the rows that count, by name, as a ``Formulation`` takes them."""
-        numbers = {"weight": self.weights}
-        return numbers if self.anomaly is None else numbers | {"anomaly": self.anomaly}
-
-    def normal(self):
-        """Normal rows that count, and their weights (None when they are all 1)."""
-        if self.anomaly is None:
-            return self.X, self.weight
-        places = np.flatnonzero(~self.anomaly)
-        return self.X[places], None if self.weight is None else self.weight[places]
-
-    def spread(self, values):
-        """Values of the rows that count, at all rows; 0 for the others."""
-        if self.kept is None:
-            return values
-        everywhere = np.zeros(self.everything.shape[0])
-        everywhere[self.kept] = values
-        return everywhere
-
-    def without(self, mask):
-        """The same where some of all rows do not count."""
-        chosen = np.flatnonzero(~mask[self.indices])
-        if not len(chosen):
-            raise ValueError(_NOTHING_LEFT)
-        weight = None if self.weight is None else self.weight[chosen]
-        return replace(self, weight=weight, kept=self.indices[chosen])
 
 
 def fit_rows(estimator, X, sample_weight, anomalies=None):
-    """``FitRows`` from what ``fit`` is given."""
+    """``MemorySource`` of what ``fit`` is given."""
     everything = check_rows(estimator, X, reset=True)
     if estimator.kernel == "precomputed":
         _check_symmetric(everything)
     weight, kept = check_weight(sample_weight, everything)
     mask = read_anomalies(anomalies, everything.shape[0])
-    rows = FitRows(everything, weight, kept, estimator.kernel == "precomputed", mask)
+    rows = MemorySource(everything, weight, kept, estimator.kernel == "precomputed", mask)
     if callable(estimator.kernel):
         _check_function(Callable(estimator.kernel), rows.X)
     return rows
@@ -139,14 +56,14 @@ def check_rows(estimator, X, *, reset):
     """
     precomputed = estimator.kernel == "precomputed"
     largest = _largest(X) if _is_plain(estimator, X, reset) else np.nan
-    if largest <= _LARGEST:  # nor would validate_data find more
+    if largest <= LARGEST:  # nor would validate_data find more
         if reset:
             estimator.n_features_in_ = X.shape[1]
     else:
-        if (home := home_of(X)) is not None:
+        if (backend := backend_of(X)) is not None:
             raise ValueError(
-                f"{type(estimator).__name__} takes NumPy rows here, not rows of {home}; convert "
-                "them to NumPy arrays."
+                f"{type(estimator).__name__} takes NumPy rows here, not rows of {backend}; "
+                "convert them to NumPy arrays."
             )
         _refuse_what_is_no_number(X)
         try:
@@ -171,9 +88,9 @@ def check_rows(estimator, X, *, reset):
             f"kernel='precomputed' needs the square kernel matrix of the training rows; "
             f"the matrix given is {X.shape[0]}x{X.shape[1]}."
         )
-    if largest > _LARGEST:
+    if largest > LARGEST:
         raise ValueError(
-            f"X has numbers up to {largest:.3g}, and beyond {_LARGEST:g} their squares overflow; "
+            f"X has numbers up to {largest:.3g}, and beyond {LARGEST:g} their squares overflow; "
             "scale the columns, and check for outliers."
         )
     if reset and not precomputed and 0.0 < largest < _SMALLEST:
@@ -258,40 +175,6 @@ def _refuse_what_is_no_number(X):
             ) from error
 
 
-def check_powers(kernel, X):
-    """Refuse rows whose powers are too large for double precision."""
-    if kernel.is_mapped and kernel.map is Map.POWER:
-        with np.errstate(all="ignore"):
-            largest = np.abs(kernel.diagonal(X)).max(initial=0.0)
-        if not largest <= _LARGEST:
-            raise ValueError(
-                f"kernel values reach {largest:.3g}, beyond what can be squared in double "
-                "precision; scale the columns, or lower degree or gamma."
-            )
-
-
-def check_width(kernel, X):
-    """Refuse a kernel so narrow that of most distinct rows no digit of its values is right."""
-    entries = X.data if sp.issparse(X) else X.ravel()
-    together = float(np.einsum("i,i->", entries, entries))  # without the threads of BLAS
-    if _digits_left(kernel, together, X):
-        return
-    rows = distinct(X)
-    center = center_of(X) if sp.issparse(X) else middle(rows)
-    norms = squared_norms(centered(rows, center))
-    if not _digits_left(kernel, float(np.median(norms)), X):
-        raise ValueError(
-            Message(
-                f"{ref('gamma', kernel.gamma)} is so large that kernel values of these rows are "
-                "rounding errors; pass a smaller gamma."
-            )
-        )
-
-
-def _digits_left(kernel, norm, X):
-    return kernel.rounding(norm, X.shape[1])[0] * _EPSILON <= 1.0
-
-
 def warn_of_lost_digits(gram, coef, unit, tol):
     """Warn if rounding of kernel values moves ``unit K coef`` by more than a tolerance."""
     lost = unit * gram.lost(coef)
@@ -320,7 +203,7 @@ def check_weight(sample_weight, X):
         )
     kept = np.flatnonzero(weight > 0)
     if len(kept) == 0:
-        raise ValueError(_NOTHING_LEFT)
+        raise ValueError(NOTHING_LEFT)
     weight = weight[kept]
     least, most = weight.min(), weight.max()
     if not (1.0 / _HEAVIEST <= least and most <= _HEAVIEST and most <= _APART * least):
@@ -351,11 +234,6 @@ def _check_plain(kind, names, *values):
     """Check parameters, the same ones once."""
     values = dict(zip(names, values, strict=True))
     validate_parameter_constraints(kind._parameter_constraints, values, kind.__name__)
-
-
-def spread_over(n):
-    """Numbers of a few of n rows, from the first to the last."""
-    return np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.intp))
 
 
 def check_parameters(estimator):

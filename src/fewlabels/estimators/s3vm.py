@@ -13,17 +13,15 @@ from sklearn.utils.validation import check_consistent_length
 
 from .._threads import resolve_n_jobs
 from ..fitted import Late
-from ..kernels import SharedLeaves, Trees, centered
+from ..kernels import SharedLeaves, Trees
 from ..labels.semi_supervised import read_shares, sides
 from ..tasks.classification import CLASSIFICATION
 from ..training.cross_fitting import Sample
-from ..training.grams import shift_of
 from ..training.semi_supervised.data import S3VMData
 from ..training.semi_supervised.left_out import LeftOutCurves
 from ..training.semi_supervised.record import TrainingRecord
 from ..training.semi_supervised.trainer import Trainer
 from .calls import fitting
-from .elsewhere.places import place_of
 from .kernel_machine import COMMON, KernelMachine
 from .semi_supervised import before_training, labels_alone, reading
 from .semi_supervised.certifier import Certifier
@@ -342,23 +340,27 @@ class S3VM(UpdatableS3VM):
             True stops the fit.
         """
         reading.refuse_no_labels(type(self).__name__, y)
-        place = place_of(self, X, sample_weight)
-        if place is not None:
-            from .elsewhere.semi_supervised import fit_semi_elsewhere
+        with self._source(X, sample_weight, y=y) as rows:
+            given, classes = self._read_labels(rows, y)
+            self._fit_source(rows, given, classes, callback)
+        return self
 
-            check_consistent_length(X, y)
-            label, classes = reading.read_labels(y, self.unlabeled)
-            return fit_semi_elsewhere(self, place, label, classes, callback)
-        rows = self._read_rows(X, sample_weight)
-        check_consistent_length(rows.everything, y)
-        given, classes = reading.read_labels(y, self.unlabeled)
-        label = given[rows.indices]
+    def _read_labels(self, rows, y):
+        """Labels of all rows of a ``RowSource``, by number, and the classes."""
+        check_consistent_length(np.empty(rows.shape[0]), y)
+        return reading.read_labels(y, self.unlabeled)
+
+    def _fit_source(self, rows, given, classes, callback):
+        """Fit to the rows of a ``RowSource`` with labels."""
+        self._set_gamma(rows)
+        label, weights = given[rows.indices], rows.weights
+        reading.check_weights(weights)
         reading.check_each_has_labels(label, classes)
         self.classes_ = classes
         self._prepare(rows, label)
-        problems, shift = self._problems(), shift_of(self._make_kernel(), rows.X)
+        problems, shift = self._problems(), rows.shift(self._make_kernel())
         stream: Any = None
-        if self.solver == "path" or (rows.kept is None and self.kernel != "precomputed"):
+        if self.solver == "path" or (rows.kept is None and rows.can_be_held):
             reading.refuse_what_has_no_path(self.kernel, rows.kept is not None)
             stream = self._make_stream(problems, rows, label, shift)
         if self.solver == "path":
@@ -366,33 +368,33 @@ class S3VM(UpdatableS3VM):
             if self._moves_intercept and stream.ready and stream.done:
                 self._with_intercept(self._found, self._sample_of_stream())
                 self._late = Late()
-            return self
+            return
         self._offset = None
-        trainer, certifier = self._trainer(), self._certifier()
-        if self.C_star == 0 and self.balance is False and not rows.is_matrix:
+        trainer, certifier = self._trainer(rows), self._certifier()
+        if self.C_star == 0 and self.balance is False and rows.can_be_held:
             found, data, ran, solution = labels_alone.trained(
                 trainer, certifier, rows, given, problems, shift, callback
             )
         else:
-            gram = trainer.gram(certifier.kernel, centered(rows.X, shift))
-            data = S3VMData.each(gram, problems, sides(label, len(self.classes_)), rows.weights)
+            gram = rows.gram(certifier.kernel, shift, trainer.gram)
+            data = S3VMData.each(gram, problems, sides(label, len(self.classes_)), weights)
             found = ran = trainer.train(data, callback)
             solution = certifier.trained(found, data, rows, label, shift)
         if stream is not None:
             for path, one in zip(stream.paths, found, strict=True):
                 path.start_from(one)
         self._hold(stream)
-        sample = Sample(rows.X, label, rows.weights, self.kernel == "precomputed")
+        sample = Sample(rows.X, label, weights, rows.is_matrix) if rows.is_in_memory else None
         self._sample, self._kept = sample if stream is None else None, rows.kept
         self._record = TrainingRecord.of(found)
-        solution = self._with_intercept(solution, sample)
+        if sample is not None:
+            solution = self._with_intercept(solution, sample)
         certificate = self._certifier().certificate_of(found, solution.function, rows, given)
         self._keep(solution, certificate=certificate)
         warn_of_training(type(self).__name__, ran, data[0].gram, self.tol, self._deadline)
-        return self
 
     def _prepare(self, rows, label):
-        """Take from the labels of ``FitRows`` what training begins with."""
+        """Take from the labels of ``MemorySource`` what training begins with."""
         self.class_ratio_, self.class_ratio_interval_ = before_training.class_ratio_of(
             self.class_ratio, rows, label, self.classes_, self._seed()
         )
@@ -406,11 +408,11 @@ class S3VM(UpdatableS3VM):
         classes = self.classes_ if classes is None else classes
         return reading.problems_of(self.C, self.C_star, self.balance, self.class_ratio_, classes)
 
-    def _trainer(self, place=None):
+    def _trainer(self, rows=None):
         return Trainer(
             partial(self._settings, self.tol, 0.0), 1e6 * self.cache_size,
             resolve_n_jobs(self.n_jobs), annealing=self.annealing,
-            branching=self.solver == "branch-and-bound", max_nodes=self.max_nodes, place=place,
+            branching=self.solver == "branch-and-bound", max_nodes=self.max_nodes, source=rows,
         )  # fmt: skip
 
     def _certifier(self):

@@ -9,18 +9,17 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._threads import resolve_n_jobs
 from .._warn import warn
 from ..fitted import OneClassSolution
 from ..fitted.solution import edges_of_scores, function_of, largest_value, run_by
-from ..kernels import centered
 from ..options.words import Message, ref
 from ..problem.convexity import supported_gap
 from ..problem.one_class import LinearSlackBall, SquaredSlackBall
 from ..solvers import REFERENCE_SOLVERS
-from ..training.grams import shift_of
 from .kernel_machine import COMMON, KernelMachine, shown
 from .normal_rows import CALIBRATION, OneClassMachine
-from .rows import spread_over, warn_of_lost_digits
+from .rows import warn_of_lost_digits
 
 # What tol = 1 means, as a share of the total variance: a row's slack is a small share of
 # it, and its sign decides on which side of the ball the row is.
@@ -222,37 +221,32 @@ class SVDD(OneClassMachine):
     calibration: str = "auto"
     C_anomaly: float | None = None
 
-    def _fit_rows(self, rows, callback, held_out):
+    def _fit_rows(self, rows, callback):
         self._set_gamma(rows)
-        kernel, X = self._make_kernel(), rows.X
+        kernel = self._make_kernel()
         if kernel.has_graph and kernel.is_low_rank:
             raise ValueError(
                 f"a manifold kernel with {len(kernel.factor)} landmarks vanishes far from the "
                 "rows, so SVDD would accept rows there; raise n_landmarks to the number of rows, "
                 "pass kernel=Manifold().over(some of the rows), or use OneClassSVM."
             )
-        # The ball moves with the rows: under the linear kernel too, centre them first.
-        shift = shift_of(kernel, X)
-        mass = rows.mass
-        formulation = self._formulation(X.shape[0], mass)
-        gram = self._gram(centered(X, shift), formulation.fewest(mass))
-        numbers = rows.numbers | {"diagonal": gram.diagonal()}
-        problem = formulation.problem(gram, numbers, mass)
+        formulation = self._formulation(rows.n_counting, rows.mass)
+        stated = rows.stated(kernel, formulation, resolve_n_jobs(self.n_jobs))
         if self.solver in REFERENCE_SOLVERS:
             if rows.anomaly is not None and self.solver != "qp":
                 raise ValueError(
                     f"solver={self.solver!r} doesn't take confirmed anomalies; pass "
                     "solver='decomposition' or 'qp'."
                 )
-            result = self._solve_by_reference(problem, callback)
+            solved = stated.solved(self._solve_by_reference(stated.problem, callback))
             tol = self.tol
         else:
-            sample, ridge = gram.take(spread_over(gram.n)), float(problem.ridge.mean())
-            tol, _ = self._tolerances(formulation, None, sample, ridge)
-            result = self._solve(problem, tol, 0.0, callback)
-        solution = self._settle(rows, held_out, formulation, problem, result, shift)
+            tol, _ = self._tolerances(formulation, None, *stated.sample())
+            solved = stated.solve(self._settings(tol, 0.0, callback))
+        solution = self._settle(rows, formulation, solved, stated.shift)
+        result, problem = solved.result, solved.problem
         self._tell(result, tol, solution)
-        warn_of_lost_digits(gram, result.a, problem.scale, tol)
+        warn_of_lost_digits(problem.gram, result.a, problem.scale, tol)
 
     def _tell(self, result, tol, solution):
         if result.converged and solution.is_point:

@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._available import available_if
 from .._deadline import ENDLESS, Deadline
-from ..arrays import home_of
+from ..arrays import backend_of
 from ..fitted import ClassFunctions, class_of
 from .calls import consistent, lock_of
 from .kernel_machine import KernelMachine
@@ -78,24 +78,24 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
             values = self._evaluation(X)
             classes = self.classes_
         decision = values()
-        home = home_of(decision)
-        if home is not None:
-            return self._classes_at(home, decision, classes)
+        backend = backend_of(decision)
+        if backend is not None:
+            return self._classes_at(backend, decision, classes)
         return classes[class_of(decision)]
 
     @staticmethod
-    def _classes_at(home, decision, classes):
+    def _classes_at(backend, decision, classes):
         """Classes where decisions are; names, which no device knows, in NumPy."""
-        chosen = home.xp.astype(decision > 0, home.xp.int64)
+        chosen = backend.xp.astype(decision > 0, backend.xp.int64)
         if classes.dtype.kind not in "biuf":
-            return classes[home.numpy(chosen)]
-        return home.xp.take(home.array(classes), chosen)
+            return classes[backend.numpy(chosen)]
+        return backend.xp.take(backend.array(classes), chosen)
 
     def _decision_in_memory(self, X):
         """``decision_function`` as a NumPy array."""
         decision = self.decision_function(X)
-        home = home_of(decision)
-        return np.asarray(decision) if home is None else home.numpy(decision)
+        backend = backend_of(decision)
+        return np.asarray(decision) if backend is None else backend.numpy(decision)
 
     # -- probabilities -------------------------------------------------------------------------
 
@@ -165,12 +165,14 @@ class TwoClassMachine(ClassifierMixin, KernelMachine):
             When the curve has to be fitted and the model does not hold what that takes, as
             one that was saved without its rows before the first call.
         """
-        home = home_of(X)
+        backend = backend_of(X)
         with lock_of(self):
-            if not self.has_curve_ and home is None:
+            if not self.has_curve_ and backend is None:
                 self._rows_to_score(X)  # complains before anything is trained
             curve, values = self.curve_, self._evaluation(X)
-        return curve(values()) if home is None else home.array(curve(home.numpy(values())))
+        return (
+            curve(values()) if backend is None else backend.array(curve(backend.numpy(values())))
+        )
 
     @available_if(_asked_for)
     def predict_log_proba(self, X) -> np.ndarray:

@@ -12,7 +12,7 @@ from .static.cached import CachedGram
 from .static.explicit import FormedGram, PrecomputedGram
 from .static.leaves import LeavesGram
 from .static.linear import LinearGram
-from .static.pieces import LinearPlaceGram, PieceGram
+from .static.pieces import LinearSourceGram, PieceGram
 from .static.repeated import RepeatedGram
 from .static.weighted import SumGram
 from .tiles.features import RowMap
@@ -20,7 +20,7 @@ from .tiles.rows import RowsGram
 
 __all__ = [
     "BorderedGram", "CachedGram", "Columns", "Expansion", "FormedGram", "GramOperator",
-    "LeavesGram", "LinearGram", "LinearPlaceGram", "PieceGram", "PrecomputedGram", "RepeatedGram",
+    "LeavesGram", "LinearGram", "LinearSourceGram", "PieceGram", "PrecomputedGram", "RepeatedGram",
     "RowMap", "RowsGram", "SumGram", "equal_rows", "make_gram", "row_keys", "row_products",
 ]  # fmt: skip
 

@@ -22,8 +22,8 @@ from ..gram import PrecomputedGram
 from ..kernels import Precomputed, center_of, centered
 from ..kernels.sampling import Copies
 from ..problem.one_class import SquaredSlackBall
+from ..rows.grams import gram_over, shift_of
 from ..solvers import Settings, Status, solve_decomposition
-from .grams import gram_over, shift_of
 from .neighbors import ROUNDING, farthest, gamma_of, rank_of_neighbor
 
 # Rows that levels are standardised on and thresholds set by, at most.

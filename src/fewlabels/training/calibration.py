@@ -26,13 +26,6 @@ _TIES = 0x7135
 _DECIMALS = 1e-9
 
 
-class HeldOut(NamedTuple):
-    """Which rows a split holds out, as a mask, and the weights of all rows."""
-
-    mask: np.ndarray
-    weight: np.ndarray
-
-
 def is_split(calibration, is_matrix, n, n_support=None):
     """Whether rows are to be held out of training; with None, before ``n_support`` is known."""
     if calibration != "auto":

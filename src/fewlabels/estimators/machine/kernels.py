@@ -7,9 +7,8 @@ from sklearn.base import BaseEstimator
 
 from ..._threads import resolve_n_jobs
 from ...kernels import kind_of, make_kernel
-from ...kernels.width import resolve_gamma, rule_for
-from ...training.grams import gram_over
-from ..rows import check_powers, check_width
+from ...kernels.width import rule_for
+from ...rows.grams import gram_over
 
 
 class KernelParameters(BaseEstimator):
@@ -27,18 +26,19 @@ class KernelParameters(BaseEstimator):
     _deformed: Any = None
 
     def _set_gamma(self, rows):
-        self.shape_fit_ = rows.everything.shape
+        """Set gamma and the kernel from the rows of a fit, a ``RowSource``."""
+        self.shape_fit_ = rows.shape
         self.gamma_ = 0.0
         kind = kind_of(self._kernel_used)
         if "gamma" in kind.takes:
-            self.gamma_ = resolve_gamma(rule_for(kind, self.gamma), *rows.normal())
+            self.gamma_ = rows.gamma(rule_for(kind, self.gamma))
         if kind.learns == "labels":
             return  # it is grown when labels have been read
-        kernel = self._set_kernel(rows.X, rows.weight)
-        kernel = kernel.plain
-        check_powers(kernel, rows.X)
-        if kernel.is_mapped and kernel.of_distance and not isinstance(self.gamma, str):
-            check_width(kernel, rows.X)
+        if self._learns_kernel:
+            self._set_kernel(rows.X, rows.weight)
+        else:
+            self._deformed = None
+        rows.check(self._make_kernel().plain, width=not isinstance(self.gamma, str))
 
     def _set_kernel(self, X, weight=None):
         """The kernel; one that is made of the rows of the fit is made of these."""

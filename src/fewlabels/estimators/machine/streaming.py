@@ -42,8 +42,8 @@ class Updates(FittedValues):
     def _hold(self, stream):
         """Hold a stream from now on, or none (None)."""
         self._stream = stream
-        if self._home is not None:
-            self._home = None
+        if self._backend is not None:
+            self._backend = None
         self._fixed = {name: getattr(self, name) for name in self._FIXED}
         if not isinstance(self.kernel, str) and kind_of(self.kernel).learns:
             self._fixed["kernel"] = replace(self.kernel)  # it can change

@@ -35,8 +35,8 @@ class FittedValues(BaseEstimator):
     _late: Late | None = None
     # The rows and their path; None when they are not held.
     _stream: Any = None
-    # The ``Home`` of the rows of the fit, if they computed where they are.
-    _home: Any = None
+    # The ``ArrayBackend`` of the rows of the fit, if they computed where they are.
+    _backend: Any = None
     # The ``Solution`` where the stream stands.
     _describe: Any = None
 
@@ -81,7 +81,7 @@ class FittedValues(BaseEstimator):
 
     def _there(self, values):
         """An attribute as users see it: an array of the same library as the training rows."""
-        return values if self._home is None else self._home.array(values)
+        return values if self._backend is None else self._backend.array(values)
 
     def to_local(self) -> Self:
         """The model in NumPy, as of rows in memory: a copy to keep, save and export.
@@ -130,7 +130,7 @@ class FittedValues(BaseEstimator):
 
     def _state(self):
         state = super().__getstate__()
-        state = {name: v for name, v in state.items() if name not in ("_home", "_deadline")}
+        state = {name: v for name, v in state.items() if name not in ("_backend", "_deadline")}
         if self._late is not None:
             state["_late"] = self._late_to_save()
         if self._stream is not None:

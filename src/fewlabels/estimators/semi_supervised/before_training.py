@@ -11,7 +11,7 @@ from ...training.row_order import value_order
 def class_ratio_of(given, rows, label, classes, seed):
     """Shares of the classes among the unlabelled rows and their intervals, or None for either.
 
-    ``given`` is the parameter ``class_ratio``; "estimate" takes the shares from ``FitRows``.
+    ``given`` is the parameter ``class_ratio``; "estimate" takes the shares from ``MemorySource``.
     """
     if not isinstance(given, str):
         return given_ratio(given, classes), None
@@ -41,7 +41,7 @@ def has_trees(kernel):
 
 
 def grown_trees(kernel, rows, label, n_classes, gamma, seed):
-    """A kernel of trees, grown on labelled ``FitRows``.
+    """A kernel of trees, grown on labelled ``MemorySource``.
 
     They are grown in an order of their own and as often as rows weigh: weights act as repetitions.
     """

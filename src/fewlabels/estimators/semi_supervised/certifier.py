@@ -7,8 +7,10 @@ import numpy as np
 
 from ...fitted import Solution, class_of
 from ...fitted.solution import ROUNDING, Certificate, function_of, largest_value, run_by
-from ...gram import make_gram
+from ...gram import LinearGram, make_gram
+from ...kernels import centered
 from ...labels.semi_supervised import places_of
+from ...rows.shards import stacked
 from ...streams.semi_supervised import numbered
 from ..rows import warn_of_lost_digits
 
@@ -60,11 +62,33 @@ class Certifier:
     # -- batch training -------------------------------------------------------------------------
 
     def trained(self, found, data, rows, label, shift):
-        """The ``Solution`` of batch trainings on ``FitRows``."""
+        """The ``Solution`` of batch trainings on a ``RowSource``."""
+        if not rows.is_in_memory:
+            return self._trained_on_shards(found, data, rows, label, shift)
         coefs = [one.coefficients(each.result.a) for one, each in zip(data, found, strict=True)]
         biases = [-float(one.result.multiplier) for one in found]
         gram, run = data[0].gram, run_of(found)
         return self.solution(gram, rows.X, coefs, biases, rows.indices, label, run, shift)
+
+    def _trained_on_shards(self, found, data, rows, label, shift):
+        """The ``Solution`` with the linear kernel: support vectors alone are fetched.
+
+        The mean of the unlabelled rows, which a balancing constraint makes a part of the
+        function, is a support vector of its own: the last one, with the number -1.
+        """
+        results, n = [one.result for one in found], rows.n
+        coefs = np.stack([result.a[:n] for result in results])
+        ids = np.flatnonzero(coefs.any(axis=0))
+        X, coefs, numbers, label = rows.take(ids), coefs[:, ids], ids, label[ids]
+        if data[0].target is not None:
+            mean = data[0].gram.inner.sum_of(data[0].unlabeled, data[0].share)
+            mean = (mean if shift is None else mean + shift)[None].astype(X.dtype)
+            X = stacked([X, type(X)(mean)]) if rows.is_sparse else np.concatenate([X, mean])
+            coefs = np.column_stack([coefs, [result.a[-1] for result in results]])
+            numbers, label = np.append(ids, -1), np.append(label, 0)
+        biases = [-float(result.multiplier) for result in results]
+        gram, run = LinearGram(centered(X, shift)), run_of(found)
+        return self.solution(gram, X, list(coefs), biases, numbers, label, run, shift)
 
     def certificate_of(self, found, function, rows, label):
         """Its ``Certificate``; ``label`` are those of all rows."""

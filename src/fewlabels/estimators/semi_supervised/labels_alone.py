@@ -12,7 +12,7 @@ from ...training.semi_supervised.data import S3VMData
 def trained(trainer, certifier, rows, given, problems, shift, callback):
     """The ``S3VMSolution`` of every function over all rows, the data, and the ``Solution``.
 
-    ``given`` are labels of all ``FitRows``, counted or not.
+    ``given`` are labels of all ``MemorySource``, counted or not.
     """
     label = given[rows.indices]
     known, some = np.flatnonzero(label), rows.without(given == 0)

@@ -32,6 +32,14 @@ def read_labels(y, unlabeled):
     return given, classes
 
 
+def check_weights(weight):
+    """Refuse weights of 0, which only rows in memory may have: there they are left out."""
+    if not np.all(weight > 0):
+        raise ValueError(
+            "S3VM with rows that are not in memory needs sample_weight > 0; drop the other rows."
+        )
+
+
 def check_each_has_labels(label, classes):
     """Refuse weights that leave a class without labels."""
     missing = np.setdiff1d(np.arange(len(classes)), places_of(label, len(classes)))

@@ -13,9 +13,9 @@ from ..._warn import warn
 from ...fitted import Late
 from ...labels.arrays import check_classes
 from ...labels.semi_supervised import read_classes, read_known_labels, read_semi_labels
+from ...rows.grams import shift_of
 from ...streams.rows import read_indices
 from ...streams.semi_supervised import S3VMStream
-from ...training.grams import shift_of
 from ...training.semi_supervised.branching import PROVEN, stopped_early
 from ...training.semi_supervised.record import TrainingRecord
 from ..calls import consistent, fitted_or_not, fitting, one_at_a_time

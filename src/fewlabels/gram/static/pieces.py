@@ -1,4 +1,4 @@
-"""A kernel matrix over rows that come in pieces, or lie in several places."""
+"""A kernel matrix over rows that come in pieces, or lie in several shards."""
 
 from dataclasses import replace
 from functools import partial
@@ -71,22 +71,22 @@ class PieceGram(GramOperator):
         return PieceGram(self._part, self._refined, None, self._diagonal)
 
 
-class LinearPlaceGram(GramOperator):
-    """The linear kernel's matrix of the rows of a ``place``, less ``shift`` (or None).
+class LinearSourceGram(GramOperator):
+    """The linear kernel's matrix of the rows of a ``source``, less ``shift`` (or None).
 
-    Only sums of rows and products with them leave the place, and rows that are gathered: ``place``
-    has a ``shape``, ``parts`` with ``first`` and ``n``, ``ask(question)`` and
-    ``ask_each(questions)``, which answer for every part, and ``take(ids)``.
+    Only sums of rows and products with them leave the source, and rows that are gathered.
+    ``source`` has ``n`` rows, ``shards`` with ``first`` and ``n``, ``ask(question)`` and
+    ``ask_each(questions)``, which answer for every shard, and ``take(ids)``.
     """
 
     is_inner_product = True
 
-    def __init__(self, place, shift):
-        super().__init__(place.shape[0])
-        self._place, self._shift, self._diagonal = place, shift, None
+    def __init__(self, source, shift):
+        super().__init__(source.n)
+        self._source, self._shift, self._diagonal = source, shift, None
 
     def _asked(self, question, **options):
-        return self._place.ask(partial(question, shift=self._shift, **options))
+        return self._source.ask(partial(question, shift=self._shift, **options))
 
     def diagonal(self):
         if self._diagonal is None:
@@ -99,7 +99,7 @@ class LinearPlaceGram(GramOperator):
 
     def _rows(self, indices):
         ids, where = np.unique(indices, return_inverse=True)
-        rows = self._place.take(ids)[where]
+        rows = self._source.take(ids)[where]
         return centered(rows, self._shift)
 
     def values_of(self, columns):
@@ -121,11 +121,11 @@ class LinearPlaceGram(GramOperator):
     def sum_of(self, indices, coef):
         """``sum_i coef_i x_i`` over some rows in ascending order, formed where they lie."""
         questions = []
-        for part in self._place.parts:
+        for part in self._source.shards:
             low, high = np.searchsorted(indices, (part.first, part.first + part.n))
             own = indices[low:high] - part.first
             questions.append(partial(_sum_of, own=own, coef=coef[low:high], shift=self._shift))
-        return sum(self._place.ask_each(questions))
+        return sum(self._source.ask_each(questions))
 
     def apply(self, indices, coef, out):
         if len(indices):
@@ -135,7 +135,7 @@ class LinearPlaceGram(GramOperator):
         return LinearGram(self._rows(np.asarray(indices)))
 
 
-# What the parts of a place are asked.
+# What the shards of a source are asked.
 
 
 def _moved(part, shift):

@@ -11,7 +11,7 @@ import pyarrow as pa
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from ...estimators.elsewhere.places import what_is_missing
+from ...estimators.machine.sources import what_is_missing
 from ...io.arrays import ArrayData, memory_of, release, taken
 from ...io.folders import parquet_files
 from ...io.limits import free_memory, size_of, writing
@@ -25,12 +25,12 @@ from ...io.tables.read import iterate_tables
 from ...io.tables.tally import Tally
 from ...io.tables.target import target_text
 from ...options.words import ref
+from ...rows.files import heard_by
+from ...rows.shards import sampled
 from ...tasks.classification import CLASSIFICATION
 from ...tasks.machines import machine_class, task_of
 from ...tasks.one_class import ONE_CLASS
 from ...tasks.positive_unlabelled import POSITIVE_UNLABELLED
-from ...training.elsewhere.files import heard_by
-from ...training.elsewhere.place import sampled
 from ..observer import interruptible
 from .choice import choose_roles
 from .cost import expected_cost

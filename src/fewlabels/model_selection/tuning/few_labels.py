@@ -15,7 +15,7 @@ from ...class_prior import label_shift
 from ...kernels import centered, kind_of, make_kernel
 from ...kernels.width import resolve_gamma, rule_for
 from ...labels.semi_supervised import places_of, read_semi_labels, read_shares
-from ...training.grams import gram_over, shift_of
+from ...rows.grams import gram_over, shift_of
 from ..search import has_gamma
 from ..splitters import LabeledKFold
 from .result import Curve, UnlabeledRows

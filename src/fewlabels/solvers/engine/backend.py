@@ -26,7 +26,7 @@ class NumpyBackend:
     """Arrays of NumPy; partitions that share a backend share its room for rates of change.
 
     A backend for another library has the same methods. Arrays of the number of rows are the
-    library's, and may have a single entry that stands for all; what ``numpy`` and ``ranked``
+    library's, and may have a single entry for all; what ``numpy`` and ``ranked``
     return is NumPy's.
     """
 
@@ -76,7 +76,7 @@ class NumpyBackend:
         return np.flatnonzero(mask)
 
     def take(self, array, places):
-        """Some entries of an array, or the one that stands for all."""
+        """Some entries of an array, or the one that is for all."""
         return array[places] if array.ndim else array
 
     def taken(self, arrays, places):

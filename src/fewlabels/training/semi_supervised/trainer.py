@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...gram import PrecomputedGram, RepeatedGram
+from ...rows.grams import gram_over
 from ...solvers import Status
-from ..elsewhere.place import noted
-from ..grams import gram_over
 from .branching import train
 from .data import S3VMSettings
 
@@ -24,9 +23,9 @@ class Trainer:
     """How an S3VM trains on all rows at once.
 
     ``engine(callback)`` gives the ``Settings`` of the engine, with the time that is left now;
-    kernel values within ``cache_size`` bytes may be held. Rows that are not in memory lie in a
-    ``place``, which tells what rounds have cost; no sample of them is taken to begin with. See
-    ``S3VMSettings`` for the others.
+    kernel values within ``cache_size`` bytes may be held. A ``source`` that is not in memory
+    reports what rounds have cost, and no sample is taken to begin with. See ``S3VMSettings`` for
+    the others.
     """
 
     engine: Callable
@@ -35,14 +34,14 @@ class Trainer:
     annealing: bool = True
     branching: bool = False
     max_nodes: int | str = "auto"
-    place: Any = None
+    source: Any = None
     _shared: dict = field(default_factory=dict, init=False, repr=False)
 
     def settings(self, callback=None):
         """``S3VMSettings`` with the time that is left."""
         engine = self.engine(callback)
-        if self.place is not None:
-            noting = partial(noted, self.place, engine.callback)
+        if self.source is not None and not self.source.is_in_memory:
+            noting = self.source.noting(engine.callback)
             engine = replace(engine, coarse=False, callback=noting)
         return S3VMSettings(
             engine=engine,

@@ -11,16 +11,14 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from ..._threads import run_each
-from ...solvers.engine.backend import NumpyBackend
-from ...solvers.engine.rows import Rows
-from .place import Part, Place, stacked
+from .shards import Shard, stacked
+from .source import ShardedSource
 
-# Bytes that are read at a time, and rows of a part at most.
-_PIECE, _ROWS_OF_A_PART = 2_000_000, 1_000_000
-# Parts for each thread, of no fewer rows.
-_PARTS_OF_A_THREAD, _FEWEST = 4, 50_000
-# Of so large a share of its rows a part is read from one end to the other.
+# Bytes that are read at a time, and rows of a shard at most.
+_PIECE, _ROWS_OF_A_SHARD = 2_000_000, 1_000_000
+# Shards for each thread, of no fewer rows.
+_SHARDS_OF_A_THREAD, _FEWEST = 4, 50_000
+# Of so large a share of its rows a shard is read from one end to the other.
 _MANY = 1 / 64
 # Bytes that a row of a sample takes beside its numbers, twice: as given, and packed.
 _BESIDE = 120
@@ -163,20 +161,20 @@ def file_of(X):
     return None if array is None or not X.size else DenseFile(array)
 
 
-class FilePart(Part):
+class FileShard(Shard):
     """Rows of a file from the number ``first`` on."""
 
-    def __init__(self, place, n, first, weight):
+    def __init__(self, source, n, first, weight):
         own = slice(first, first + n)
         super().__init__(n, first, None if weight is None else weight[own])
-        self.place = place
+        self.source = source
 
     def number(self, row):
-        return int(self.place.numbers(self.first + row))
+        return int(self.source.numbers(self.first + row))
 
     def pieces(self):
-        step = self.place.rows_of_a_piece
-        read, files = self.place.file.reader()
+        step = self.source.rows_of_a_piece
+        read, files = self.source.file.reader()
         try:
             for start in range(0, self.n, step):
                 stop = min(self.n, start + step)
@@ -186,12 +184,12 @@ class FilePart(Part):
                 file.close()
 
     def _read(self, read, start, stop):
-        first, last = self.place.numbers(np.array([self.first + start, self.first + stop - 1]))
+        first, last = self.source.numbers(np.array([self.first + start, self.first + stop - 1]))
         rows = read(first, last + 1)
         if last - first >= stop - start:
-            rows = rows[self.place.numbers(self.first + np.arange(start, stop)) - first]
-        self.place.note(stop - start)
-        return rows.astype(self.place.dtype, copy=False)
+            rows = rows[self.source.numbers(self.first + np.arange(start, stop)) - first]
+        self.source.note(stop - start)
+        return rows.astype(self.source.dtype, copy=False)
 
     def take(self, places):
         places = np.asarray(places)
@@ -204,7 +202,7 @@ class FilePart(Part):
                 low, high = np.searchsorted(places, (where.start, where.stop))
                 found.append(rows[places[low:high] - where.start])
             return stacked(found)
-        read, files = self.place.file.reader()
+        read, files = self.source.file.reader()
         try:
             # Rows that follow each other are read together.
             edges = np.flatnonzero(np.diff(places) != 1) + 1
@@ -216,13 +214,13 @@ class FilePart(Part):
         return stacked(found)[: len(places)]
 
 
-class FilePlace(Place):
-    """Rows of a file in parts, which ``n_jobs`` threads read and evaluate side by side.
+class FileSource(ShardedSource):
+    """Rows of a file in shards, which ``n_jobs`` threads read and evaluate side by side.
 
     ``rows_read`` counts them; a sample that means them all takes about ``cache_size``.
     """
 
-    def __init__(self, file, weight=None, *, n_jobs=1, cache_size=200e6, n_parts=None):
+    def __init__(self, file, weight=None, *, n_jobs=1, cache_size=200e6, n_shards=None):
         self.file, self.shape, self.is_sparse = file, file.shape, file.is_sparse
         self.dtype, self.n_jobs = file.dtype, n_jobs
         self.rows_of_a_piece = max(256, int(_PIECE // file.row_bytes) // 256 * 256)
@@ -231,56 +229,34 @@ class FilePlace(Place):
         # How many rows there are before each of those that are left out.
         self._before = np.empty(0, dtype=np.intp)
         n = self.shape[0]
-        if n_parts is None:
-            n_parts = max(
-                -(-n // _ROWS_OF_A_PART), min(_PARTS_OF_A_THREAD * n_jobs, n // _FEWEST), 1
+        if n_shards is None:
+            n_shards = max(
+                -(-n // _ROWS_OF_A_SHARD), min(_SHARDS_OF_A_THREAD * n_jobs, n // _FEWEST), 1
             )
-        self._divide(n_parts, weight)
+        self._divide(n, n_shards, weight)
 
-    def _divide(self, n_parts, weight=None):
-        n = self.shape[0]
-        ends = [n * k // n_parts for k in range(n_parts + 1)]
-        pairs = [(ends[k], ends[k + 1]) for k in range(n_parts) if ends[k] < ends[k + 1]]
-        self.parts = [FilePart(self, b - a, a, weight) for a, b in pairs]
+    def _divide(self, n, n_shards, weight=None):
+        ends = [n * k // n_shards for k in range(n_shards + 1)]
+        pairs = [(ends[k], ends[k + 1]) for k in range(n_shards) if ends[k] < ends[k + 1]]
+        self.shards = [FileShard(self, b - a, a, weight) for a, b in pairs]
 
     def note(self, n_rows):
         """Note that so many rows were read."""
         self.rows_read += n_rows
         if self._tell is not None:
-            self._tell(self.rows_read / self.shape[0])
-
-    def marked(self, **marks):
-        """The same rows with marks: arrays of an entry a row."""
-        for part in self.parts:
-            own = slice(part.first, part.first + part.n)
-            part.marks.update({name: values[own] for name, values in marks.items()})
-        return self
-
-    def ask_each(self, questions):
-        asked = zip(questions, self.parts, strict=True)
-        return run_each([partial(question, part) for question, part in asked], self.n_jobs)
+            self._tell(self.rows_read / self.n)
 
     def spent(self):
         return {"rows_read": self.rows_read}
 
     def leave_out(self, mask):
-        if all(part.weight is None for part in self.parts):
-            # With a weight for each row there would be penalties for each as well.
-            left_out = np.flatnonzero(mask)
-            self._before = left_out - np.arange(len(left_out))
-            self.shape = (self.shape[0] - len(left_out), self.shape[1])
-            self._divide(len(self.parts))
+        if any(shard.weight is not None for shard in self.shards):
+            super().leave_out(mask)
             return
-        for part in self.parts:
-            own = mask[part.first : part.first + part.n]
-            part.weight = np.where(own, 0.0, 1.0 if part.weight is None else part.weight)
+        # With a weight for each row there would be penalties for each as well.
+        left_out = np.flatnonzero(mask)
+        self._before = left_out - np.arange(len(left_out))
+        self._divide(self.shape[0] - len(left_out), len(self.shards))
 
     def numbers(self, ids):
         return ids + np.searchsorted(self._before, ids, "right")
-
-    def rows(self, recipe):
-        make = partial(recipe.partition, arrays=NumpyBackend())
-        return Rows(
-            self.ask(make), recipe.total(), recipe.formulation.scale,
-            self.n_jobs, self.most_sampled,
-        )  # fmt: skip

@@ -13,7 +13,7 @@ _FEW, _ONE_IN = 8192, 64
 _USUAL = (np.ndarray, list, tuple, str)
 
 
-class Home:
+class ArrayBackend:
     """A namespace of the array API ``xp`` with a ``device``, and the way there and back.
 
     A backend of a ``Partition``, as ``NumpyBackend`` is. ``moved`` counts the bytes that went
@@ -83,7 +83,7 @@ class Home:
         return float(self.xp.max(self.xp.abs(array)))
 
     def take(self, array, places):
-        """Some entries of an array, or the one that stands for all."""
+        """Some entries of an array, or the one that is for all."""
         return array if array.ndim == 0 else self.xp.take(array, places)
 
     def taken(self, arrays, places):
@@ -135,6 +135,10 @@ class Home:
         known, rates = self._found
         return rates if known is totals else None
 
+    def release(self):
+        """Forget rates of change, which take room on the device."""
+        self._found = None, None
+
     def ranked(self, keys, count):
         """The lowest of many keys, as ``Ranked`` places; few keys leave the device."""
         xp = self.xp
@@ -176,8 +180,8 @@ class Home:
         return gram
 
 
-def home_of(X):
-    """The ``Home`` of an array that is to compute where it is; None for any other.
+def backend_of(X):
+    """The ``ArrayBackend`` of an array that is to compute where it is; None for any other.
 
     That is so with scikit-learn's ``array_api_dispatch``, for arrays of other libraries than
     NumPy.
@@ -194,24 +198,24 @@ def home_of(X):
 
     if not compat.is_array_api_obj(X) or compat.is_numpy_array(X):
         return None
-    home = Home(compat.array_namespace(X), compat.device(X))
+    backend = ArrayBackend(compat.array_namespace(X), compat.device(X))
     if compat.is_lazy_array(X) or not compat.is_writeable_array(X):
         raise ValueError(
-            f"arrays of {home.xp.__name__} are read-only or lazy; pass torch, CuPy or NumPy "
+            f"arrays of {backend.xp.__name__} are read-only or lazy; pass torch, CuPy or NumPy "
             "arrays."
         )
-    info = home.xp.__array_namespace_info__()
-    if "float64" not in info.dtypes(device=home.device, kind="real floating"):
+    info = backend.xp.__array_namespace_info__()
+    if "float64" not in info.dtypes(device=backend.device, kind="real floating"):
         raise ValueError(
-            f"{home} has no float64, which the solver needs; pass X on another device, such as "
+            f"{backend} has no float64, which the solver needs; pass X on another device, such as "
             "the CPU."
         )
-    return home
+    return backend
 
 
-def plain_rows(home, X):
+def plain_rows(backend, X):
     """Rows in float32 or float64, apart from what a library notes about gradients."""
-    xp = home.xp
+    xp = backend.xp
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} axes; it needs two, (n_samples, n_features).")
     if not X.shape[0] or not X.shape[1]:
@@ -221,7 +225,7 @@ def plain_rows(home, X):
     if xp.isdtype(X.dtype, "complex floating"):
         raise ValueError("Complex data not supported: pass real numbers.")
     X = X.detach() if hasattr(X, "detach") else X
-    if X.dtype in (home.float32, home.float64):
+    if X.dtype in (backend.float32, backend.float64):
         return X
     is_short = xp.isdtype(X.dtype, "real floating")
-    return xp.astype(X, home.float32 if is_short else home.float64)
+    return xp.astype(X, backend.float32 if is_short else backend.float64)

@@ -11,9 +11,9 @@ import numpy as np
 from distributed import wait
 
 from ..estimators.rows import check_weight
-from ..training.elsewhere.place import Place
+from ..rows.source import ShardedSource
 from .holder import Holder, packed, unpacked
-from .reading import sources_of
+from .reading import labels_of, sources_of
 from .rows import ClusterRows
 
 # Times that parts are loaded again without an answer in between, and that one message is sent
@@ -49,19 +49,16 @@ class Slot:
         return self.future is not None and self.future.status == "finished"
 
 
-class ClusterPlace(Place):
+class ClusterSource(ShardedSource):
     """Rows of collections, an actor for every partition.
-
-    ``read_labels`` makes of the labels that occur in each part a function of its labels, which
-    tells its marks.
 
     The client keeps the graphs of the collections, and what it has told the actors. Where a worker
     dies, the scheduler loads its partitions again elsewhere, and they are brought to where they
     were.
     """
 
-    def __init__(self, machine, client, read_labels=None, **collections):
-        self.client, self.marks, self._read_labels = client, None, read_labels
+    def __init__(self, machine, client, **collections):
+        self.client, self.marks = client, None
         self.machine = type(machine).__name__
         self.problem = None  # the ClusterRows of the problem that is being solved
         self._bytes, self._trips, self._waited, self._loaded = 0, 0, 0.0, 0
@@ -92,11 +89,10 @@ class ClusterPlace(Place):
                         f"{self.slots[0].number} ({fact.shape[1]}, {facts[0].shape[1]}, or other "
                         "names, or one of them is sparse); make them the same."
                     )
-        self.n_jobs_of_part = self._threads()
+        self.n_jobs_of_shard = self._threads()
         self.names, self.is_sparse = facts[0].names, facts[0].is_sparse
         self.dtype = np.result_type(*(fact.dtype for fact in facts))
-        if self._read_labels is not None:
-            self.marks = self._read_labels([fact.labels for fact in facts])
+        self._labels = [fact.labels for fact in facts]
         extremes = [fact.weights for fact in facts if fact.weights is not None]
         if any(source[-1] is not None for source in (slot.source for slot in self.slots)):
             ends = np.array(extremes).ravel() if extremes else np.zeros(1)
@@ -106,6 +102,15 @@ class ClusterPlace(Place):
             slot.first, slot.n = first, fact.shape[0]
             first += slot.n
         self.shape = first, facts[0].shape[1]
+        self._tell_holders([self._settling(slot) for slot in self.slots])
+
+    def labels(self):
+        """One label of every kind that occurs in any shard, as ``fit`` takes them."""
+        return labels_of(self._labels)
+
+    def mark(self, marks):
+        """Have each shard take what ``marks`` makes of its labels: arrays by name."""
+        self.marks = marks
         self._tell_holders([self._settling(slot) for slot in self.slots])
 
     def _settling(self, slot):
@@ -118,7 +123,7 @@ class ClusterPlace(Place):
         return max(1, min(self.client.nthreads().values()))
 
     @property
-    def parts(self):
+    def shards(self):
         return self.slots
 
     def ask(self, question):  # packed once for all
@@ -132,10 +137,10 @@ class ClusterPlace(Place):
             slot.left_out = mask[slot.first : slot.first + slot.n]
         self._tell_holders([methodcaller("leave_out", slot.left_out) for slot in self.slots])
 
-    def rows(self, recipe):
+    def rows(self, spec):
         self.problem = None
-        self._tell_holders([methodcaller("state", recipe)] * len(self.slots))
-        return ClusterRows(self, recipe)
+        self._tell_holders([methodcaller("state", spec)] * len(self.slots))
+        return ClusterRows(self, spec)
 
     def release(self):
         """Let the actors go."""
@@ -264,7 +269,7 @@ class ClusterPlace(Place):
                     lambda slot: None if slot.left_out is None
                     else methodcaller("leave_out", slot.left_out),
                     lambda slot: None if self.problem is None
-                    else methodcaller("state", self.problem.recipe),
+                    else methodcaller("state", self.problem.spec),
                 ):  # fmt: skip
                     outgoing = {k: message(self.slots[k]) for k in places}
                     self.send(None, {k: m for k, m in outgoing.items() if m is not None})

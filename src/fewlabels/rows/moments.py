@@ -1,4 +1,4 @@
-"""Sums over rows that lie in several places, and what follows from them."""
+"""Sums over rows that lie in several shards, and what follows from them."""
 
 import math
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from functools import partial, reduce
 import numpy as np
 import scipy.sparse as sp
 
-from ...kernels import center_of, centered
-from ...kernels.base import squared_norms
-from ...kernels.width import gamma_of_moments
-from .place import refuse_no_numbers
+from ..kernels import center_of, centered
+from ..kernels.base import squared_norms
+from ..kernels.width import gamma_of_moments
+from .shards import refuse_no_numbers
 
 # Rows that distances, medians and classes' priors are estimated from.
 SAMPLE = 500
@@ -34,18 +34,18 @@ class Moments:
     row_length: int
 
     @classmethod
-    def of(cls, part):
-        """Of the rows of a part, which are checked: numbers have to be finite."""
-        known = part.moments()
+    def of(cls, shard):
+        """Of the rows of a shard, which are checked: numbers have to be finite."""
+        known = shard.moments()
         if known is not None:
             return known
-        found = [cls._of_piece(part, where, rows) for where, rows in part.pieces()]
+        found = [cls._of_piece(shard, where, rows) for where, rows in shard.pieces()]
         return cls.combined(found) if found else None
 
     @classmethod
-    def _of_piece(cls, part, where, rows):
-        largest = refuse_no_numbers(rows, lambda row: part.number(where.start + row))
-        weight = np.ones(rows.shape[0]) if part.weight is None else part.weight[where]
+    def _of_piece(cls, shard, where, rows):
+        largest = refuse_no_numbers(rows, lambda row: shard.number(where.start + row))
+        weight = np.ones(rows.shape[0]) if shard.weight is None else shard.weight[where]
         if not np.all(weight > 0):
             rows, weight = rows[weight > 0], weight[weight > 0]
         n, d = rows.shape
@@ -100,32 +100,32 @@ class Moments:
         return math.fsum(self.squares / self.weight)
 
 
-def found_gamma(gamma, moments, place):
+def found_gamma(gamma, moments, source):
     """The number that a rule for gamma means, from all rows and a sample of them."""
     if not isinstance(gamma, str):
         return float(gamma)
-    sample = place.sample(SAMPLE) if gamma == "distance" else None
+    sample = source.sample(SAMPLE) if gamma == "distance" else None
     return gamma_of_moments(
-        gamma, place.shape[1], moments.variance, moments.total_variance, moments.mean, sample
+        gamma, source.shape[1], moments.variance, moments.total_variance, moments.mean, sample
     )
 
 
-def center_at(place, moments):
+def center_at(source, moments):
     """What to take from all rows, as ``center_of`` says; of sparse rows, of a sample."""
-    return center_of(place.sample(SAMPLE)) if place.is_sparse else moments.center
+    return center_of(source.sample(SAMPLE)) if source.is_sparse else moments.center
 
 
-def farthest(place, center):
+def farthest(source, center):
     """The largest squared norm of a row less a centre, which may be None."""
-    return max(place.ask(partial(_farthest, center=center)), default=0.0)
+    return max(source.ask(partial(_farthest, center=center)), default=0.0)
 
 
-def _farthest(part, center):
-    known = part.farthest(center)
+def _farthest(shard, center):
+    known = shard.farthest(center)
     if known is not None:
         return known
     largest = 0.0
-    for _, rows in part.pieces():
+    for _, rows in shard.pieces():
         rows = centered(rows, center)
         largest = max(largest, float(squared_norms(rows).max(initial=0.0)))
     return largest

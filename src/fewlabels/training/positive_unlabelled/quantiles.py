@@ -5,13 +5,13 @@ from operator import methodcaller
 import numpy as np
 
 from ...solvers.engine.messages import SpreadOf
-from ..positive_unlabelled.scores import quantile_cut
+from .scores import quantile_cut
 
 # Intervals that a range is divided into, and rows whose decisions are gathered.
 _INTERVALS, _GATHERED = 1024, 100_000
 
 
-def cut_elsewhere(rows, ids, g, share, rounding):
+def cut_of_rows(rows, ids, g, share, rounding):
     """``quantile_cut`` of minus the gradient of ``Rows``, that of the rows ``ids`` being ``g``.
 
     Rows weigh as much as their intervals are wide, and those without a width nothing.

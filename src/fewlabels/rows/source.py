@@ -1,0 +1,262 @@
+"""Where the rows of a fit are: the one interface that estimators take rows by."""
+
+import sys
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .._threads import run_each
+from ..gram import LinearSourceGram
+from ..solvers.engine.backend import NumpyBackend
+from ..solvers.engine.rows import Rows
+from .grams import check_width, spread_over
+from .moments import SAMPLE, Moments, center_at, found_gamma
+from .shards import Taken, refuse_no_numbers, sampled, stacked, weights_of
+from .spec import ProblemSpec, solve_sharded
+
+
+class Stated(ABC):
+    """The problem of a model over the rows of a source; ``shift`` is taken from them."""
+
+    shift: Any
+
+    @abstractmethod
+    def sample(self):
+        """The operator of a few of the rows, and the mean of all ridges."""
+
+    @abstractmethod
+    def solve(self, settings, start=None):
+        """What is ``Solved`` with some ``Settings``, perhaps from an earlier ``Result``."""
+
+
+class RowSource(ABC):
+    """The rows of a fit: in memory, in files, on a device or on a cluster.
+
+    ``shape`` is that of the rows as they were given; ``n_counting`` of them have a positive
+    weight, and ``mass`` is the sum of those of normal rows.
+    """
+
+    shape: tuple
+    n_counting: int
+    mass: float
+    #: Mask of confirmed anomalies among all rows, and among those that count; None without any.
+    anomalies: Any = None
+    anomaly: Any = None
+    #: The rows that ``split`` has taken and a model will hold, or None.
+    held_out: Any = None
+    #: Whether rows are in memory, and whether a model can hold them, to be updated.
+    is_in_memory = can_be_held = False
+    #: Numbers of the rows of positive weight; None for all.
+    kept: Any = None
+    is_matrix = False
+    #: The backend of rows that compute where they are, where attributes are then shown.
+    backend: Any = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.release()
+
+    def release(self):
+        """Let go of what the rows take outside of this process."""
+        return None
+
+    @abstractmethod
+    def gamma(self, rule):
+        """The number that a rule for gamma means for these rows."""
+
+    @abstractmethod
+    def check(self, kernel, *, width):
+        """Refuse rows that a kernel has no digits for; its ``width`` only if asked."""
+
+    @abstractmethod
+    def stated(self, kernel, formulation, n_jobs) -> Stated:
+        """The problem that a ``Formulation`` states over the rows that count."""
+
+    @abstractmethod
+    def shift(self, kernel):
+        """What is taken from rows under the linear kernel, or None."""
+
+    @abstractmethod
+    def gram(self, kernel, shift, make):
+        """K over the rows less ``shift``: what ``make(kernel, X)`` gives for rows in memory."""
+
+    @abstractmethod
+    def split(self, mask):
+        """The source without some rows, and these rows if nobody else keeps them.
+
+        The latter as arguments of a ``Function``: rows, and options by name. Else None.
+        """
+
+
+class ShardedSource(RowSource):
+    """Rows in shards that follow each other, which nobody holds all at once.
+
+    To add a source, write a ``Shard`` with ``pieces`` and ``take``. Override the methods up to
+    ``spent`` where shards aren't in this process or have a better way.
+
+    Parameters
+    ----------
+    shards : list of Shard
+        Each continues the numbers of the one before.
+    n_features : int
+        Number of columns.
+    dtype : numpy.dtype
+        float32 or float64.
+    """
+
+    is_sparse = False
+    #: Threads that ask shards, and threads that a shard evaluates kernel values with.
+    n_jobs = n_jobs_of_shard = 1
+    #: Rows that a coarse start takes at most.
+    most_sampled = sys.maxsize
+    #: Share of the violation that a working set is solved to: a round is a pass over the rows.
+    share = 1e-3
+    #: What the rows are called, and what to pass where more is asked than they can do.
+    are, instead = "rows that are not in memory", "rows in memory"
+    _moments = None
+
+    def __init__(self, shards, n_features, dtype=np.float64):
+        self.shards, self.dtype = shards, np.dtype(dtype)
+        self.shape = (sum(shard.n for shard in shards), n_features)
+
+    # -- what a source may do otherwise ----------------------------------------------------------
+
+    def ask_each(self, questions):
+        """The answers ``question(shard)`` to a question for each shard, in their order."""
+        asked = zip(questions, self.shards, strict=True)
+        return run_each([partial(question, shard) for question, shard in asked], self.n_jobs)
+
+    def rows(self, spec):
+        """The engine's ``Rows``, whose partitions are ``spec.partition(shard)``."""
+        partitions = self.ask(partial(spec.partition, arrays=NumpyBackend()))
+        scale = spec.formulation.scale
+        return Rows(partitions, spec.total(), scale, self.n_jobs, self.most_sampled)
+
+    def marked(self, **marks):
+        """The same rows with marks: arrays of an entry a row."""
+        for shard in self.shards:
+            own = slice(shard.first, shard.first + shard.n)
+            shard.marks.update({name: values[own] for name, values in marks.items()})
+        return self
+
+    def leave_out(self, mask):
+        """Have the rows of a mask take no part: they get the weight 0."""
+        for shard in self.shards:
+            own = mask[shard.first : shard.first + shard.n]
+            shard.weight = np.where(own, 0.0, 1.0 if shard.weight is None else shard.weight)
+
+    def numbers(self, ids):
+        """The numbers of rows as they were before any were left out."""
+        return ids
+
+    def spent(self):
+        """What entries of the history tell of the source so far, by name."""
+        return {}
+
+    # -- what follows ----------------------------------------------------------------------------
+
+    def noting(self, callback):
+        """A callback that notes in each entry of the history what the source has spent."""
+
+        def note(entry):
+            entry.update(self.spent())
+            return callback is not None and callback(entry)
+
+        return note
+
+    @property
+    def n(self):
+        """Number of rows that are still there."""
+        return sum(shard.n for shard in self.shards)
+
+    def ask(self, question):
+        """The answers of all shards, in their order."""
+        return self.ask_each([question] * len(self.shards))
+
+    def take(self, ids):
+        """Rows by their numbers, in ascending order."""
+        return stacked(self.ask(Taken(np.asarray(ids))))
+
+    def sample(self, size, seed=0):
+        """So many rows at random, or all; in the order of their numbers."""
+        return self.take(sampled(self.n, size, seed))
+
+    @property
+    def moments(self):
+        """``Moments`` of the rows, which are checked by that."""
+        if self._moments is None:
+            self._moments = Moments.combined(self.ask(Moments.of))
+        return self._moments
+
+    @property
+    def n_counting(self):
+        return self.moments.n
+
+    @property
+    def mass(self):
+        return self.moments.weight
+
+    def values(self, of):
+        """``of(rows)`` of all rows, as one array."""
+        parts = self.ask(lambda shard: [of(rows) for _, rows in shard.pieces()])
+        return np.concatenate([piece for part in parts for piece in part])
+
+    def gamma(self, rule):
+        return found_gamma(rule, self.moments, self)
+
+    def check(self, kernel, *, width):
+        refused = self.moments  # if a number is missing
+        if refused.n and width and kernel.of_distance:
+            check_width(kernel, self.sample(SAMPLE))
+
+    def stated(self, kernel, formulation, n_jobs):
+        return StatedOverShards(self, kernel, formulation)
+
+    @property
+    def indices(self):
+        """Numbers of all rows."""
+        return np.arange(self.n)
+
+    @property
+    def weights(self):
+        """Weights of all rows."""
+        return np.concatenate(self.ask(weights_of))
+
+    def shift(self, kernel):
+        return center_at(self, self.moments) if kernel.is_linear else None
+
+    def gram(self, kernel, shift, make):
+        return LinearSourceGram(self, shift)
+
+    def split(self, mask):
+        numbers = np.flatnonzero(mask)
+        rows = self.take(numbers)
+        refuse_no_numbers(rows, numbers.__getitem__)
+        self.leave_out(mask)
+        self._moments = None
+        return self, (rows, {})
+
+
+class StatedOverShards(Stated):
+    """The problem of a model over rows in shards."""
+
+    def __init__(self, source, kernel, formulation):
+        self.source, self.formulation = source, formulation
+        self.spec = ProblemSpec.over(
+            source, source.moments, kernel, formulation, source.mass,
+            moves=formulation.moves_with_rows,
+        )  # fmt: skip
+        self.shift = self.spec.shift
+
+    def sample(self):
+        source = self.source
+        gram = self.spec.gram(source.take(spread_over(source.n)))
+        ridge = self.formulation.ridge({"weight": np.array([source.mass / source.n_counting])})
+        return gram, float(np.mean(ridge))
+
+    def solve(self, settings, start=None):
+        return solve_sharded(self.source, self.spec, settings)

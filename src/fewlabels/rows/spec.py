@@ -1,0 +1,135 @@
+"""The problem of a model over rows that are not in memory, and its solution."""
+
+from dataclasses import dataclass, field, replace
+from operator import methodcaller
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..gram import LinearGram, RowMap, RowsGram
+from ..kernels import centered
+from ..problem import DualProblem
+from ..problem.penalty import check_costs
+from ..solvers import Result
+from ..solvers.engine.engine import Engine
+from ..solvers.engine.partition import Partition
+from ..solvers.engine.record import Record
+from ..solvers.result import certified
+from .grams import rows_in_float64
+from .moments import center_at, farthest
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemSpec:
+    """How rows, wherever they are, become a ``Partition`` of the problem of a model.
+
+    ``formulation`` states it where all rows weigh ``mass``; ``row_map`` prepares rows (None for
+    the linear kernel, for which ``shift`` is taken from them). A source sends it to its shards.
+    """
+
+    kernel: Any
+    formulation: Any
+    mass: float
+    row_map: RowMap | None
+    shift: np.ndarray | None
+    n_jobs: int = 1
+    # Of shards whose rows are all alike: penalties, ridges and diagonals by their number.
+    _alike: dict = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def over(cls, source, moments, kernel, formulation, mass, *, moves=True):
+        """That of the rows of a source; ``moves`` where all rows may be moved."""
+        row_map = shift = None
+        if kernel.is_linear:
+            shift = center_at(source, moments) if moves else None
+        else:
+            center = center_at(source, moments) if kernel.of_distance else None
+            norm = farthest(source, center)
+            few = rows_in_float64(kernel, formulation.fewest(mass))
+            dtype = np.float64 if moments.n <= few else None
+            more = np.count_nonzero(center) if source.is_sparse and center is not None else 0
+            length = min(source.shape[1], moments.row_length + more)
+            row_map = RowMap.known(kernel, center, norm, length, dtype)
+        return cls(kernel, formulation, float(mass), row_map, shift, source.n_jobs_of_shard)
+
+    def stating(self, formulation):
+        """The same rows in another formulation."""
+        return replace(self, formulation=formulation, _alike={})
+
+    def gram(self, X):
+        """The operator of some rows in memory."""
+        if self.row_map is None:
+            return LinearGram(centered(X, self.shift), self.n_jobs)
+        return RowsGram(self.row_map, X, self.n_jobs)
+
+    def refined(self):
+        """The same in float64."""
+        row_map = None if self.row_map is None else self.row_map.refined()
+        return replace(self, row_map=row_map)
+
+    def partition(self, shard, arrays=None):
+        """The rows of a shard, as the engine asks them."""
+        gram, first = shard.gram(self), shard.first
+        are_alike = shard.weight is None and not shard.marks and self.kernel.is_similarity
+        known = self._alike.get(shard.n) if are_alike else None
+        if known is None:
+            known = self.stated(shard, gram.diagonal())
+            if are_alike:
+                self._alike[shard.n] = known
+        penalty, ridge = known
+        return Partition(gram, penalty, ridge, self.formulation.scale, first, arrays=arrays)
+
+    def stated(self, shard, diagonal):
+        """Penalties and ridges of the rows of a shard, whose K_ii are known."""
+        weight = np.ones(shard.n) if shard.weight is None else shard.weight
+        counts = weight > 0
+        rows = {"weight": np.where(counts, weight, 1.0), "diagonal": diagonal, **shard.marks}
+        penalty, _ = self.formulation.stated(rows, self.mass)
+        check_costs(penalty, np.abs(diagonal).max(initial=0.0))
+        ridge = np.broadcast_to(self.formulation.ridge(rows), shard.n) * 1.0
+        if not counts.all():  # they stay at 0
+            ends = [np.where(counts, end, 0.0) for end in penalty.arrays()[:3]]
+            penalty = type(penalty).kinked(*ends, *penalty.arrays()[3:], shard.n)
+        return penalty, ridge
+
+    def total(self):
+        """Sum of the variables."""
+        nothing = dict.fromkeys(("weight", "diagonal", "positive"), np.empty(0))
+        return self.formulation.stated(nothing, self.mass)[1]
+
+
+class Solved(NamedTuple):
+    """The solution of a model's problem, at rows ``X`` that users know by ``numbers``.
+
+    Those are all rows that count. Or they are the support vectors alone, and ``all_rows`` the
+    engine's ``Rows``: then ``problem`` and the variables and gradient of ``result`` are of the
+    support vectors, and all else in ``result`` is of all rows.
+    """
+
+    X: Any
+    numbers: np.ndarray
+    problem: DualProblem
+    result: Result
+    all_rows: Any = None
+
+
+def solve_sharded(source, spec, settings):
+    """Solve the problem of a ``ProblemSpec`` over the rows of a source: ``Solved``."""
+    rows = source.rows(spec)
+    DualProblem.check_size(rows.scale * rows.facts.largest)
+    rows.facts.extent.check(rows.total)
+    settings = replace(settings, share=source.share, callback=source.noting(settings.callback))
+    engine = Engine(rows, settings, Record(settings))
+    status = engine.run(cold=True)
+    rows.snap()
+    ids = np.concatenate(rows.ask(methodcaller("used")))
+    working = rows.fetch(ids)
+    result = certified(
+        rows.totals(), rows.duality_gap, working.a, working.g,
+        status, engine.record.n_iter, engine.record.history,
+    )  # fmt: skip
+    X = source.take(ids)
+    problem = DualProblem(
+        spec.gram(X), working.penalty, rows.total, scale=rows.scale, ridge=working.ridge
+    )
+    return Solved(X, source.numbers(ids), problem, result, rows)
