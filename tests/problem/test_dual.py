@@ -10,7 +10,7 @@ from reference.problems import KINDS, implied_interval, random_penalty, random_p
 from fewlabels.gram import BorderedGram, PrecomputedGram, make_gram
 from fewlabels.kernels import RBF
 from fewlabels.problem import DualProblem, Penalty, one_class, svdd_linear, svdd_squared
-from fewlabels.solvers.engine import coarse, memory
+from fewlabels.solvers.engine import coarse, memory, partition
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -36,7 +36,7 @@ def sampled(problem, indices):
     chosen = np.zeros(problem.n, bool)
     chosen[indices] = True
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory, "drawn", lambda *_: chosen)
+        patch.setattr(partition, "drawn", lambda *_: chosen)
         rows = coarse.sample_of(memory.memory_rows(problem), 0)
     (part,) = rows.partitions
     return DualProblem(part.gram, part.penalty, rows.total, rows.scale, part.ridge)

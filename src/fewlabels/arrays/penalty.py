@@ -2,83 +2,80 @@
 
 import numpy as np
 
-from ..problem import Extent, Penalty, Totals, slopes
+from ..problem import Extent, Penalty, Totals
+from ..problem.slopes import PiecewiseLinear
 
 
-class ArrayPenalty:
+class ArrayPenalty(PiecewiseLinear):
     """The ``Penalty`` of n variables, each array of which is here, or a number for them all.
 
     The names are those of ``Penalty``, and so is what they mean.
     """
 
-    def __init__(self, home, n, arrays):
-        self.home, self.n = home, n
+    def __init__(self, backend, n, arrays):
+        self.backend, self.xp, self.n = backend, backend.xp, n
         self.lower, self.kink, self.upper, self.slope_left, self.slope_right = arrays
 
     @classmethod
-    def of(cls, home, penalty, n):
+    def of(cls, backend, penalty, n):
         """From a ``Penalty`` in memory, of n variables, or of one that means all."""
-        return cls(home, n, [one_or_all(home, array) for array in penalty.arrays()])
+        return cls(backend, n, [one_or_all(backend, array) for array in penalty.arrays()])
 
-    def arrays(self):
-        return self.lower, self.kink, self.upper, self.slope_left, self.slope_right
+    def _number(self, value):
+        return self.backend.array(value)
 
     def _each(self, values):
-        return self.home.xp.broadcast_to(values, (self.n,))
+        return self.xp.broadcast_to(values, (self.n,))
 
     def take(self, rows):
         """Those of some of the variables."""
         return ArrayPenalty(
-            self.home, rows.shape[0], [self.home.take(a, rows) for a in self.arrays()]
+            self.backend, rows.shape[0], [self.backend.take(a, rows) for a in self.arrays()]
         )
 
     def numpy(self):
         """The same in memory."""
-        arrays = [self.home.numpy(array) for array in self.arrays()]
+        arrays = [self.backend.numpy(array) for array in self.arrays()]
         return Penalty(*(np.array(np.broadcast_to(array, self.n)) for array in arrays))
 
     def scaled(self, breakpoints, slopes):
         """All breakpoints, and all slopes, times a number, or one each."""
         ends = [end * breakpoints for end in (self.lower, self.kink, self.upper)]
         both = [slope * slopes for slope in (self.slope_left, self.slope_right)]
-        return ArrayPenalty(self.home, self.n, [*ends, *both])
+        return ArrayPenalty(self.backend, self.n, [*ends, *both])
 
     # -- what is -------------------------------------------------------------------------------
 
     def extent(self):
-        xp, parts = self.home.xp, []
+        xp, parts = self.xp, []
         for end in (self.lower, self.upper):
             end = self._each(end)
             finite = xp.isfinite(end)
             kept = xp.where(finite, end, xp.zeros_like(end))
-            parts.append((xp.sum(kept), xp.sum(xp.abs(kept)), xp.sum(self.home.exactly(~finite))))
+            parts.append(
+                (xp.sum(kept), xp.sum(xp.abs(kept)), xp.sum(self.backend.exactly(~finite)))
+            )
         sums, sizes, counts = zip(*parts, strict=True)
-        *numbers, infinite_lower, infinite_upper = self.home.numbers([*sums, *sizes, *counts])
+        *numbers, infinite_lower, infinite_upper = self.backend.numbers([*sums, *sizes, *counts])
         return Extent(*numbers, int(infinite_lower), int(infinite_upper))
 
     @property
     def width(self):
-        return self._each(self.upper - self.lower)
+        return self._each(super().width)
 
     @property
     def is_kept(self):
-        return self._each(slopes.is_kept(self.home.xp, self))
-
-    def between(self, a):
-        return slopes.between(self, a)
-
-    def step_slopes(self, a):
-        return slopes.step_slopes(self.home.xp, self, a, self.home.array(np.inf))
+        return self._each(super().is_kept)
 
     def survey(self, a, g, size):
         """The ``Totals``, and rates of change to the right and to the left."""
-        xp, count = self.home.xp, lambda mask: xp.sum(self.home.exactly(mask))
+        xp, count = self.xp, lambda mask: xp.sum(self.backend.exactly(mask))
         right, left = self.step_slopes(a)
         up, down = g + right, g + left
         between, reach = self.between(a), xp.abs(a)
         outside = (a < self.lower) | (a > self.upper)
         zero = xp.zeros_like(a)
-        *values, n_between, n_used, n_outside = self.home.numbers([
+        *values, n_between, n_used, n_outside = self.backend.numbers([
             xp.sum(a), xp.sum(reach), xp.sum(a * g), xp.sum(self.value(a)),
             xp.sum(xp.abs(size) * a * a), xp.sum(xp.where(between, up, zero)),
             xp.min(up), xp.max(down), xp.max(reach),
@@ -86,15 +83,9 @@ class ArrayPenalty:
         ])  # fmt: skip
         return Totals(*values, int(n_between), int(n_used), int(n_outside)), (up, down)
 
-    def value(self, a):
-        return slopes.value(self.home.xp, self, a, self.home.array(0.0))
-
-    def minimiser(self, linear, curvature):
-        return slopes.minimiser(self.home.xp, self, linear, curvature)
-
     def gap(self, a, g, ridge, multiplier, implied):
-        xp = self.home.xp
-        low, low_free, high, high_free = map(self.home.array, implied)
+        xp = self.xp
+        low, low_free, high, high_free = map(self.backend.array, implied)
         linear = g - ridge * a - float(multiplier)
         at = self.minimiser(linear, ridge)
         with np.errstate(invalid="ignore"):
@@ -111,38 +102,28 @@ class ArrayPenalty:
 
     def settle(self, a, smooth, ridge, multiplier, held):
         """Variables at their optimum for a multiplier, in place; ``sum a``."""
-        xp = self.home.xp
+        xp = self.xp
         at = self.minimiser(smooth - float(multiplier), ridge)
         a[...] = xp.where(held | ~xp.isfinite(at), a, at)
         return float(xp.sum(a))
 
-    def neighbours(self, a):
-        return slopes.neighbours(self.home.xp, self, a)
-
-    def snapped(self, a, near):
-        return slopes.snapped(self.home.xp, self, a, near)
-
     def clipped(self, a):
-        xp = self.home.xp
+        xp = self.xp
         return xp.minimum(xp.maximum(a, self.lower), self.upper)
 
     def nearest_zero(self):
-        at = slopes.nearest_zero(self.home.xp, self, self.home.array(0.0))
-        return self.home.copy(self._each(at))
+        return self.backend.copy(self._each(super().nearest_zero()))
 
     def filled(self, a, amount):
-        xp = self.home.xp
+        xp = self.xp
         room = self._each(self.upper - a if amount > 0 else a - self.lower)
-        before = xp.concat([self.home.zeros(1), xp.cumulative_sum(room)[:-1]])
-        step = xp.minimum(xp.maximum(abs(amount) - before, self.home.array(0.0)), room)
+        before = xp.concat([self.backend.zeros(1), xp.cumulative_sum(room)[:-1]])
+        step = xp.minimum(xp.maximum(abs(amount) - before, self.backend.array(0.0)), room)
         return self.clipped(a + (step if amount > 0 else -step))
 
-    def absorbs(self, a, amount):
-        return slopes.absorbs(self.home.xp, self, a, amount)
 
-
-def one_or_all(home, values):
+def one_or_all(backend, values):
     """Numbers of NumPy as an array here: one without axes where they are all the same."""
     values = np.asarray(values, float)
     alike = values.ndim == 0 or bool(np.all(values == values.flat[0]))
-    return home.array(values.flat[0] if alike else values)
+    return backend.array(values.flat[0] if alike else values)

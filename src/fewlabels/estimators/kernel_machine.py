@@ -11,14 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 from ..arrays import backend_of
 from ..kernels import KERNEL_TYPES, KERNELS
 from ..rows.grams import check_powers
-from ..solvers import Settings, solve_decomposition
+from ..solvers import Settings
 from .calls import lock_of
 from .machine.kernels import KernelParameters
 from .machine.sources import source_of, source_to_score
 from .machine.status import report_status, reporter
 from .machine.streaming import Updates
 from .machine.values import shown, shown_there
-from .rows import check_rows, check_values, fit_rows
+from .rows import check_rows, check_values
 
 __all__ = ["COMMON", "KernelMachine", "shown", "shown_there"]
 
@@ -40,11 +40,11 @@ COMMON: dict = {
 
 
 class KernelMachine(Updates, KernelParameters):
-    """An estimator with a kernel: it reads rows and has the engine solve its problem.
+    """An estimator with a kernel: it takes rows from a source and has its problem solved.
 
-    ``fit`` of an estimator reads rows (``_read_rows``), states its problem over ``_gram``, has it
-    solved (``_solve``), and hands a ``Solution``, or its own kind of it, to ``_keep``. One that
-    can be updated also hands a stream to ``_hold``.
+    ``fit`` of an estimator asks for the ``RowSource`` (``_source``), states its problem over it,
+    has it solved, and hands a ``Solution``, or its own kind of it, to ``_keep``. One that can be
+    updated also hands a stream to ``_hold``.
     """
 
     # Every fit asks for names and checks values, each of which takes a tenth of a small one.
@@ -69,12 +69,6 @@ class KernelMachine(Updates, KernelParameters):
         """The ``RowSource`` of what ``fit`` is given."""
         return source_of(self, X, sample_weight, anomalies)
 
-    def _read_rows(self, X, sample_weight):
-        """``MemorySource`` and gamma."""
-        rows = fit_rows(self, X, sample_weight)
-        self._set_gamma(rows)
-        return rows
-
     def _settings(self, tol, rtol, callback):
         """How the engine works for this estimator."""
         return Settings(
@@ -86,9 +80,6 @@ class KernelMachine(Updates, KernelParameters):
             callback=self._reporter(callback),
             random_state=self._seed(),
         )
-
-    def _solve(self, problem, tol, rtol, callback, start=None):
-        return solve_decomposition(problem, start, self._settings(tol, rtol, callback))
 
     def _reporter(self, callback):
         return reporter(type(self).__name__, callback, self.verbose)

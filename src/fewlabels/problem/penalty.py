@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from .._core import penalty as code
-from . import slopes
+from .slopes import PiecewiseLinear
 from .totals import Extent, Totals
 
 # Shares of equal rows that are this near to a breakpoint, relative to all of them, are on it.
@@ -20,7 +20,7 @@ _LARGEST = 1e40
 
 
 @dataclass(frozen=True, eq=False)
-class Penalty:
+class Penalty(PiecewiseLinear):
     """``phi_i(a)`` on ``[lower_i, upper_i]``: two slopes that meet at ``kink_i``.
 
     The constant is chosen so that the piece around zero, extended, passes through
@@ -82,10 +82,6 @@ class Penalty:
     def __len__(self):
         return len(self.lower)
 
-    def arrays(self):
-        """The five arrays in the order of the class."""
-        return self.lower, self.kink, self.upper, self.slope_left, self.slope_right
-
     @cached_property
     def pieces(self):
         """The arrays as compiled code takes them."""
@@ -111,21 +107,6 @@ class Penalty:
         for name, array in zip(_FIELDS, arrays, strict=True):
             object.__setattr__(penalty, name, array)
         return penalty
-
-    @property
-    def is_free(self):
-        """Variables with neither a lower nor an upper bound."""
-        return np.isinf(self.lower) & np.isinf(self.upper)
-
-    @property
-    def is_kept(self):
-        """Variables that every sample needs: free ones, and those fixed, but not at 0."""
-        return slopes.is_kept(np, self)
-
-    @property
-    def width(self):
-        """Lengths of the intervals."""
-        return self.upper - self.lower
 
     def extent(self):
         """``Extent`` of all variables."""
@@ -172,14 +153,6 @@ class Penalty:
         )
         return np.where(alone[copies.of], together[copies.of], a)
 
-    def step_slopes(self, a):
-        """Slopes to the right (+inf at the upper bound) and to the left (-inf at the lower)."""
-        return slopes.step_slopes(np, self, a)
-
-    def between(self, a):
-        """Mask of the variables strictly between two breakpoints."""
-        return slopes.between(self, a)
-
     def fits_into(self, narrower, a):
         """Mask of the variables that lie on the same piece of penalties with the same slopes."""
         is_below = (a < self.kink) & (a <= narrower.kink)
@@ -189,17 +162,6 @@ class Penalty:
     def slope_at(self, a):
         """Slope of the piece that holds a variable between breakpoints."""
         return np.where(a > self.kink, self.slope_right, self.slope_left)
-
-    def neighbours(self, a):
-        """The next breakpoints below and above each variable (itself where it is at an end)."""
-        return slopes.neighbours(np, self, a)
-
-    def snapped(self, a, near):
-        """``a`` with the breakpoints that it reaches to within ``near`` (a number, or one each).
-
-        An end of the interval wins over a kink.
-        """
-        return slopes.snapped(np, self, a, near)
 
     def rounded(self, a, rtol=1e-12):
         """``a`` within the intervals, on the breakpoints that it nearly reaches.
@@ -271,10 +233,6 @@ class Penalty:
         """``a`` within the intervals."""
         return np.clip(a, self.lower, self.upper)
 
-    def nearest_zero(self):
-        """The bounds, where finite, or else the points next to zero."""
-        return slopes.nearest_zero(np, self, 0.0)
-
     def filled(self, a, amount):
         """``a`` moved by ``amount`` in all, one variable after the other, each to its end."""
         ends = self.upper if amount > 0 else self.lower
@@ -286,10 +244,6 @@ class Penalty:
         if n < len(a) and left > 1e-12 * abs(amount):
             filled[n] += math.copysign(left, amount)
         return filled
-
-    def absorbs(self, a, amount):
-        """Variables between breakpoints that can take ``amount`` without reaching one."""
-        return slopes.absorbs(np, self, a, amount)
 
     def scaled(self, breakpoints, slopes):
         """The penalty with all breakpoints, and all slopes, times a number > 0."""

@@ -160,6 +160,7 @@ class StatedInMemory(Stated):
         return gram.take(spread_over(gram.n)), float(self.problem.ridge.mean())
 
     def solve(self, settings, start=None):
+        """See ``Stated``; ``start`` may be an earlier ``Result``."""
         return self.solved(solve_decomposition(self.problem, start, settings))
 
     def solved(self, result):

@@ -27,15 +27,15 @@ class Stated(ABC):
         """The operator of a few of the rows, and the mean of all ridges."""
 
     @abstractmethod
-    def solve(self, settings, start=None):
-        """What is ``Solved`` with some ``Settings``, perhaps from an earlier ``Result``."""
+    def solve(self, settings):
+        """What is ``Solved`` with some ``Settings``."""
 
 
 class RowSource(ABC):
     """The rows of a fit: in memory, in files, on a device or on a cluster.
 
-    ``shape`` is that of the rows as they were given; ``n_counting`` of them have a positive
-    weight, and ``mass`` is the sum of those of normal rows.
+    ``shape`` is the shape of the rows as they were given; ``n_counting`` of them have a positive
+    weight, and ``mass`` is the weight of all normal rows.
     """
 
     shape: tuple
@@ -258,5 +258,5 @@ class StatedOverShards(Stated):
         ridge = self.formulation.ridge({"weight": np.array([source.mass / source.n_counting])})
         return gram, float(np.mean(ridge))
 
-    def solve(self, settings, start=None):
+    def solve(self, settings):
         return solve_sharded(self.source, self.spec, settings)

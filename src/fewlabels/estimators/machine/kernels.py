@@ -5,10 +5,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..._threads import resolve_n_jobs
 from ...kernels import kind_of, make_kernel
 from ...kernels.width import rule_for
-from ...rows.grams import gram_over
 
 
 class KernelParameters(BaseEstimator):
@@ -57,9 +55,6 @@ class KernelParameters(BaseEstimator):
         """The kernel that is made of these rows."""
         numbers, seed = (self.gamma_, self.degree, self.coef0), self._seed()
         return make_kernel(self._kernel_used, *numbers, X, weight, seed)
-
-    def _gram(self, X, fewest=1.0):
-        return gram_over(self._make_kernel(), X, resolve_n_jobs(self.n_jobs), fewest=fewest)
 
     def _seed(self):
         state = getattr(self, "random_state", None)

@@ -19,7 +19,7 @@ from ...streams.semi_supervised import S3VMStream
 from ...training.semi_supervised.branching import PROVEN, stopped_early
 from ...training.semi_supervised.record import TrainingRecord
 from ..calls import consistent, fitted_or_not, fitting, one_at_a_time
-from ..rows import check_weight
+from ..rows import check_weight, fit_rows
 from ..two_classes import TwoClassMachine
 from . import reading
 from .consolidation import Consolidation, cheap_strategies, read_strategies
@@ -290,7 +290,8 @@ class UpdatableS3VM(TwoClassMachine):
             except ValueError as error:
                 raise ValueError(f"{error} {_NO_CLASSES}") from None
             label, classes = reading.read_labels(y, self.unlabeled)
-        rows = self._read_rows(X, sample_weight)
+        rows = fit_rows(self, X, sample_weight)
+        self._set_gamma(rows)
         reading.refuse_what_has_no_path(self.kernel, rows.kept is not None)
         if label is None:
             label = read_known_labels(y, rows.X.shape[0], classes, self.unlabeled)
