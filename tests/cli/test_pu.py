@@ -87,8 +87,9 @@ def test_one_class_and_blanks(fitted, pu_model, pile):
         "pusvm: 'status' holds one class, 'fraud', and blanks",
         "40 rows labelled 'fraud'",
         "200 rows, blank",
-        f"{machine.prior_:.3g} of the unlabelled rows, estimated; 90 % CI "
-        f"{machine.prior_interval_[0]:.3g} to {machine.prior_interval_[1]:.3g}",
+        f"{machine.prior_:.3g} of the unlabelled rows ({(40 + 200 * machine.prior_) / 240:.3g} of "
+        f"all rows), estimated; 90 % CI {machine.prior_interval_[0]:.3g} to "
+        f"{machine.prior_interval_[1]:.3g}",
         f"{found[blank].sum()} (",
         "duality gap",
         "objective",
@@ -125,7 +126,7 @@ def test_options_reach_the_machine(run, pile_csv, tmp_path, pile):
                  0.05, "--loss", "ramp", "--threshold", "risk", "--kernel", "linear",
                  "--seed", 5)  # fmt: skip
     assert result.code == 0, result.err
-    assert "0.25 of the unlabelled rows, as given" in result.out
+    assert "0.25 of the unlabelled rows (0.375 of all rows), as given" in result.out
     machine = load_model(model)[0][-1]
     expected = PUSVM(
         prior=0.25, lam=0.05, loss="ramp", threshold="risk", kernel="linear", random_state=5,
