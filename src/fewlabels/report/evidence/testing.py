@@ -25,7 +25,7 @@ _NONE = 0.75
 # So does one whose interval reaches from none to a small share, if the threshold finds no more
 # than this part of them. Both are chosen on half of the sets of benchmarks/verdicts.py, without a
 # false contradiction there.
-_SMALL, _FOUND_OF_FEW = 0.15, 0.55
+_SMALL, _FOUND_OF_FEW = 0.13, 0.55
 
 
 class Tests(NamedTuple):
