@@ -127,7 +127,8 @@ def scores(method, normal, known, rows):
             from deepod.models import tabular
 
             kind = getattr(tabular, method.split()[0])
-            rival = kind(device="cpu", verbose=0, random_state=0)
+            batch = min(128 if method.startswith("RoSAS") else 64, len(normal) // 2)
+            rival = kind(device="cpu", verbose=0, random_state=0, batch_size=batch)
         else:
             from pyod.models.xgbod import XGBOD as Rival
 
