@@ -118,10 +118,14 @@ def run_each(calls, n_jobs):
         _pools[key] = ThreadPoolExecutor(n_jobs - 1, thread_name_prefix="fewlabels")
     futures = [_pools[key].submit(call) for call in calls[1:]]
     try:
-        results = [calls[0]()]
-        for call, future in zip(calls[1:], futures, strict=True):
-            # A call that no thread has begun is made here.
-            results.append(call() if future.cancel() else future.result())
+        results = [calls[0](), *[None] * len(futures)]
+        # Other threads begin with the first calls, this one goes on with the last ones.
+        for k in range(len(futures), 0, -1):
+            if futures[k - 1].cancel():
+                results[k] = calls[k]()
+        for k, future in enumerate(futures, start=1):
+            if not future.cancelled():
+                results[k] = future.result()
         return results
     except BaseException:
         # Ctrl-C: never return while a thread still writes to the caller's arrays.
