@@ -221,3 +221,21 @@ def test_scores_alone_follow_calibration_rows():
     assert monitor.update_scores(shifted).alarms.any()
     change = monitor.change()
     assert not change.features and change.interval[0] <= change.began <= change.interval[1]
+
+
+def test_a_change_is_dated_by_the_calibration_scores():
+    # Without them, the first few rows alone made a change at the beginning the most probable.
+    rng = np.random.default_rng(5)
+    covered = early = found = 0
+    for seed in range(25):
+        model = OneClassSVM(nu=0.05, target_fpr=0.05).fit(rng.normal(size=(300, 3)))
+        stream = rng.normal(size=(2500, 3))
+        stream[600:, 0] *= 1.7
+        monitor = Monitor(model, "model", random_state=seed)
+        monitor.update(stream)
+        if monitor.alarm_ is None or monitor.alarm_ < 600:
+            continue
+        found, change = found + 1, monitor.change()
+        early += change.began < 300
+        covered += change.interval[0] <= 600 <= change.interval[1]
+    assert found >= 15 and early <= 1 and covered >= 0.8 * found

@@ -157,8 +157,9 @@ def _print(summary, has_alerts):
     if change is not None:
         low, high = (row + 1 for row in change.interval)
         names = [f.name for f in change.features if f.changed][:5]
+        pairs = [f"how {' and '.join(pair.names)} go together" for pair in change.pairs[:2]]
         lines += [
             ("began", f"row {change.began + 1:,} ({low:,} to {high:,}, 90 %)"),
-            ("changed", ", ".join(names) or "no single feature"),
+            ("changed", ", ".join(names or pairs) or "no single feature"),
         ]
     show.lines(lines, err=True)

@@ -439,7 +439,7 @@ class Monitor:
         return Martingale(self.alpha / (epoch * (epoch + 1) if self.refits else 1), n)
 
     def _explained(self):
-        return explain(self._kept, self.alarm_, self._labelled)
+        return explain(self._kept, self.alarm_, self._reference, self._labelled)
 
 
 def _rows(X):

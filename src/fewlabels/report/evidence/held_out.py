@@ -118,7 +118,7 @@ def _calibrated_by(known, deadline):
 def _cross_fit(machine, X, y, folds, deadline, seconds, others=None, held=None):
     end = Deadline(_time_for(deadline))
     if deadline.is_near and max(_SHORT, end.left()) < _PART * seconds:
-        deadline.cut.append("there are no held-out predictions")
+        deadline.cut.append("no held-out predictions")
         return _none("there was no time to train a model without them.")
     # Decisions are all that is needed: baselines need not fit their probabilities.
     fresh = getattr(machine, "uncalibrated", partial(clone, machine))
