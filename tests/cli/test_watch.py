@@ -234,3 +234,8 @@ def test_rows_without_a_score_are_passed_over(folder, run, tmp_path):
     result = run("watch", folder / "model", tmp_path / "gaps.csv", "-q")
     records = lines(result.out)
     assert len(records) == 40 and (records[3]["score"] is None) == (records[3]["p_value"] is None)
+
+
+def test_a_device_may_be_the_output(folder, run):
+    result = run("watch", folder / "model", folder / "calm.csv", "-o", os.devnull)
+    assert result.code == 0, result.err

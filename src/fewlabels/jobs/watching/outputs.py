@@ -49,7 +49,8 @@ class Lines:
         self._file.write(text.encode())
         self._file.flush()
         if self.path is not None:
-            os.fsync(self._file.fileno())
+            if Path(self.path).is_file():  # a device or a pipe can't be synchronised
+                os.fsync(self._file.fileno())
             state.keep("output", [self._name, self._file.seek(0, os.SEEK_END)])
 
     def close(self):
