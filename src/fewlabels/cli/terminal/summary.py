@@ -10,6 +10,8 @@ from . import show
 
 # What a caution may begin with to be the name of its line.
 _LONGEST_NAME = 10
+# What an estimated prior, and precision and recall with it, rest on.
+_RANDOM_SAMPLE = "the labelled rows are a random sample of the positives (if not, pass --prior)"
 
 
 def answer_lines(summary):
@@ -101,7 +103,11 @@ def _positive_answer(training):
     found = training["unlabeled_predicted_positive"]
     if found is not None:
         found = f"{show.share(found, unlabeled)} of the unlabelled rows"
-    return [("predicted positive", found), ("class prior", _prior(training))]
+    return [
+        ("predicted positive", found),
+        ("class prior", _prior(training)),
+        ("assumes", _RANDOM_SAMPLE if training["prior_estimated"] else None),
+    ]
 
 
 def _positive_details(training):
