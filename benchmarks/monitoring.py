@@ -23,6 +23,8 @@ thresholds tuned so that 1 or 5 % of unchanged streams ever alarm.
 Part "alerts": LORD and SAFFRON at 5 and 10 %, on real sets with 1 % anomalies, scored by an
 SVDDEnsemble and by an isolation forest.
 
+Part "dates": how often the interval for the beginning of a change holds it.
+
 Part "time": microseconds per row of one stream of a million rows, and memory.
 """
 
@@ -38,7 +40,7 @@ from common import (
     write_json,
     write_text,
 )  # fmt: skip
-from monitoring_bench import alerts, changed, rates
+from monitoring_bench import alerts, changed, dates, rates
 from monitoring_bench.lines import Lines, mean_length, share
 from monitoring_bench.streams import CHANGES
 from results import entry
@@ -198,9 +200,21 @@ def timing(args):
     )  # fmt: skip
 
 
+def dated(args):
+    lines = lines_of(args, "dates", "change", "calibration", "run")
+    dates.run(lines, 4 if args.quick else 100)
+    head = ["streams with an alarm", "at the alarm", "200 rows later", "far too early", "width"]
+    return entry(
+        "monitoring-dates", head, dates.table(lines), label="change at row 600, calibration",
+        unit="share of 90 % intervals that hold the first changed row; share of changes dated "
+        "before row 300; median width in rows, 200 rows after the alarm",
+        program=PROGRAM, hardware=HARDWARE, formats=[",", ".0%", ".0%", ".0%", ",.0f"],
+    )  # fmt: skip
+
+
 PARTS = {
     "unchanged": unchanged, "lengths": lengths, "changed": changes, "alerts": alerted,
-    "time": timing,
+    "dates": dated, "time": timing,
 }  # fmt: skip
 
 

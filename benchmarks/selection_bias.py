@@ -15,9 +15,9 @@ a random sample of their own, so their prior is the prior of the set.
 
 Sets are taken in turn for choosing rules ("chosen on") and for reporting ("shown on"): the rules
 that shrink weights and widen intervals and the statistics of the test were chosen on the former.
-Each figure is written as soon as it is known, and a program that is started again goes on. Methods
-of pulearn and pu-toolbox run where these are installed. Neither has VPU, which pu_bench/vpu.py
-implements.
+Each figure is written as soon as it is known, and a program that is started again continues.
+Methods of pulearn and pu-toolbox run where these are installed. Neither has VPU, which
+pu_bench/vpu.py implements.
 """
 
 from __future__ import annotations
@@ -302,7 +302,7 @@ def change_of(cells, plain, weighted, mechanism, sets):
     return f"{np.mean(change):+.3f}±{np.std(change) / np.sqrt(len(change)):.3f}"
 
 
-def method_tables(cells, told):
+def method_tables(cells, about):
     methods = [m for m in ALL if any(k[0] == "methods" and k[4] == m for k in cells.known)]
     # Others are given the prior, or share an estimate.
     estimating = [m for m in methods if not any(w in m for w in ("prior", "bias", "Ensemble"))]
@@ -319,7 +319,7 @@ def method_tables(cells, told):
             counts = [f"{len(of)}/{len({key[0] for key in of})}" for of in draws]
             note = "means over draws that every method was run on"
             rows += [["draws/sets", *counts]] * (figures == ("accuracy", "f1"))
-            yield entry(name, MECHANISMS, rows, unit=unit, note=note, **told)
+            yield entry(name, MECHANISMS, rows, unit=unit, note=note, **about)
     rows = [
         [
             f"{title}, {half} ({draws} draws)",
@@ -332,11 +332,11 @@ def method_tables(cells, told):
     if any(cell is not None for row in rows for cell in row[1:]):
         yield entry(
             "selection-bias-change", MECHANISMS[1:-1], rows, note="mean ± standard error",
-            unit="change of PUSVM's accuracy by true propensities", **told,
+            unit="change of PUSVM's accuracy by true propensities", **about,
         )  # fmt: skip
 
 
-def test_table(cells, told):
+def test_table(cells, about):
     rows = []
     for half, sets in HALVES:
         for what in ("estimated", "known"):
@@ -352,10 +352,10 @@ def test_table(cells, told):
                 rows.append(line)
     if rows:
         yield entry("selection-bias-test", MECHANISMS, rows, unit="tests that reject at 5 %",
-                    note="random: level; others: power", **told | {"label": "sets"})  # fmt: skip
+                    note="random: level; others: power", **about | {"label": "sets"})  # fmt: skip
 
 
-def coverage_table(cells, told):
+def coverage_table(cells, about):
     found = {name: [] for name in [*CHOSEN_ON, *SHOWN_ON]}
     for key, v in cells.known.items():
         if key[0] == "coverage":
@@ -377,16 +377,16 @@ def coverage_table(cells, told):
     yield entry(
         "selection-bias-coverage", ["intervals", "hold the truth", "mean width"], rows,
         formats=[",", ".1%", ".3f"], unit="share of 90 % intervals under random labels",
-        **told | {"label": "sets"},
+        **about | {"label": "sets"},
     )  # fmt: skip
 
 
 def entries(cells, program):
     info = machine()
     hardware = f"{info['cores']} cores, {info['processor']}"
-    told = {"program": program, "hardware": hardware, "label": "method"}
+    about = {"program": program, "hardware": hardware, "label": "method"}
     tables = (method_tables, test_table, coverage_table)
-    return [found for table in tables for found in table(cells, told)]
+    return [found for table in tables for found in table(cells, about)]
 
 
 def main():

@@ -119,7 +119,7 @@ def run_each(calls, n_jobs):
     futures = [_pools[key].submit(call) for call in calls[1:]]
     try:
         results = [calls[0](), *[None] * len(futures)]
-        # Other threads begin with the first calls, this one goes on with the last ones.
+        # Other threads begin with the first calls, this one takes the last ones.
         for k in range(len(futures), 0, -1):
             if futures[k - 1].cancel():
                 results[k] = calls[k]()

@@ -112,3 +112,22 @@ def test_one_budget(healthy):
     training = fit_table(healthy, time_budget=6).metadata["training"]
     budget = json.loads(json.dumps(training["budget"]))
     assert budget["seconds"] == 6 and budget["fitting"] > 0 and budget["comparing"] > 0
+
+
+@pytest.mark.parametrize(
+    ("scored", "words"),
+    [
+        (0, "defaults; no others were compared until Ctrl-C"),
+        (1, "defaults; no others were compared until Ctrl-C"),
+        (3, "best of 3 candidates (held-out positives vs. unlabelled rows) until Ctrl-C"),
+    ],
+)
+def test_candidates_that_a_search_never_scored_are_not_counted(scored, words):
+    from types import SimpleNamespace
+
+    from fewlabels.jobs.tasks.positive_unlabelled import why_tuned
+
+    table = pd.DataFrame({"gamma": [0.1, 0.2, 0.3, 0.4], "chosen": [True, False, False, False]})
+    table["folds"] = [2] * scored + [0] * (4 - scored)
+    tuning = SimpleNamespace(candidates=table, stopped="Ctrl-C", chosen={"gamma": 0.1})
+    assert why_tuned(tuning) == words

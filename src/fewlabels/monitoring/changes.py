@@ -10,8 +10,7 @@ from .features import compare, compare_pairs
 
 _BINS, _PRIOR = 12, 2.0
 # Power of the likelihood. An alarm comes where rows look changed by chance, so that the likelihood
-# itself is too sure: with it 65 to 91 % of 90 % intervals held the beginning, with this 79 to 97 %
-# (Gaussian rows whose spread grows 1.35 or 1.7 times).
+# itself is too sure: its 90 % intervals often miss the beginning (benchmarks/monitoring.py).
 _POWER = 0.5
 # Probability that is left out on either side of the interval.
 _TAIL = 0.05

@@ -115,7 +115,7 @@ class ShardedSource(RowSource):
     most_sampled = sys.maxsize
     #: Share of the violation that a working set is solved to: a round is a pass over the rows.
     share = 1e-3
-    #: What the rows are called, and what to pass where more is asked than they can do.
+    #: What the rows are called, and what to pass where they can't do what a model needs.
     are, instead = "rows that are not in memory", "rows in memory"
     _moments = None
 

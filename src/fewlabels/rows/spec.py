@@ -38,7 +38,7 @@ class ProblemSpec:
 
     @classmethod
     def over(cls, source, moments, kernel, formulation, mass, *, moves=True):
-        """That of the rows of a source; ``moves`` where all rows may be moved."""
+        """The problem over the rows of a source; ``moves`` if all rows may be shifted."""
         row_map = shift = None
         if kernel.is_linear:
             shift = center_at(source, moments) if moves else None

@@ -16,7 +16,7 @@ _N_BINS = 100
 # Power of the likelihood: a curve is a rough model, so that the estimate averages over
 # more curves than the likelihood alone would leave. Curves of bootstrap samples are drawn by the
 # likelihood itself.
-_POWER, _POWER_OF_DRAWS = 0.25, 1.0
+_POWER = 0.25
 
 
 class SaturatedLogistic(CrossFittedPrior):
@@ -95,7 +95,7 @@ class SaturatedLogistic(CrossFittedPrior):
         return state.scale * float(np.sum(weight * prior))
 
     def _solve_many(self, state, draws, rng):
-        prior, weight = state.priors(draws, _POWER_OF_DRAWS)
+        prior, weight = state.priors(draws, 1.0)
         reached = np.cumsum(weight, axis=1) >= rng.uniform(size=(len(draws), 1))
         drawn = np.argmax(reached, axis=1)
         lowered = rng.uniform(size=len(draws)) * (1.0 - state.height_at_positives()[drawn])

@@ -103,10 +103,11 @@ def _positive_answer(training):
     found = training["unlabeled_predicted_positive"]
     if found is not None:
         found = f"{show.share(found, unlabeled)} of the unlabelled rows"
+    assumes = training["prior_estimated"] and not training.get("weighted_by_propensities")
     return [
         ("predicted positive", found),
         ("class prior", _prior(training)),
-        ("assumes", _RANDOM_SAMPLE if training["prior_estimated"] else None),
+        ("assumes", _RANDOM_SAMPLE if assumes else None),
     ]
 
 
@@ -183,7 +184,7 @@ def _updates(updates):
 
 
 def _pooled(training):
-    """The prior among all rows, which isn't that of the table if rows were sampled."""
+    """The prior among all rows; blank if only a sample of the table was used."""
     if training["rows"] < training["rows_read"]:
         return ""
     labeled, unlabeled = training["rows_labeled"], training["rows_unlabeled"]

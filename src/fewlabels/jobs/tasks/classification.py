@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 from ...io.errors import UserError, listing, quoted
 from ...options.words import ref
 from ..answers import Answer, ClassAnswer
-from .values import ENDED, Choice, transduced, why_trees
+from .values import ENDED, Choice, not_compared, scored, transduced, why_trees
 
 # Shares that people type may miss the sum of 1 by so much.
 _OFF_ONE = 1e-2
@@ -59,11 +59,12 @@ def choose(why):
 
 def why_tuned(tuning):
     """How settings were chosen."""
-    table, ended = tuning.candidates, ENDED.get(tuning.stopped, "")
-    if "kernel" in table and table["kernel"].iloc[0] == "trees":
-        return why_trees(table, ended)
+    table, ended = scored(tuning), ENDED.get(tuning.stopped, "")
+    if "kernel" in table and tuning.candidates["kernel"].iloc[0] == "trees":
+        return why_trees(tuning, ended)
     if isinstance(tuning.chosen.get("kernel"), BaseEstimator):
-        sure = table.loc[table["chosen"], "probability"].iloc[0]
+        chosen = tuning.candidates["chosen"]
+        sure = tuning.candidates.loc[chosen, "probability"].iloc[0]
         how = (
             "more accurate on held-out labels and more stable, with a probability of about "
             f"{sure:.2f}"
@@ -72,7 +73,7 @@ def why_tuned(tuning):
             how = "with half the weight, because there are too few labels to test whether it helps"
         return f"defaults with the graph of the rows, {how}"
     if len(table) < 2:
-        return "defaults; too few labels to compare others"
+        return f"defaults; {not_compared(tuning)}"
     if not tuning.chosen:
         return (
             f"defaults; none of {len(table) - 1} others was clearly better on held-out labels"

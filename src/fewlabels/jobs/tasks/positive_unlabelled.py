@@ -5,7 +5,7 @@ import numpy as np
 from ...io.errors import UserError
 from ...options.words import ref
 from ..answers import Answer
-from .values import ENDED, Choice, finite, transduced, why_trees
+from .values import ENDED, Choice, finite, not_compared, scored, transduced, why_trees
 
 # Level of the interval that PUSVM gives with an estimated prior.
 PRIOR_CONFIDENCE = 0.9
@@ -54,11 +54,11 @@ def choose(why, labels, positive, given, rows, time_budget):
 
 def why_tuned(tuning):
     """How settings were chosen."""
-    table, ended = tuning.candidates, ENDED.get(tuning.stopped, "")
-    if "kernel" in table and table["kernel"].iloc[0] == "trees":
-        return why_trees(table, ended)
+    table, ended = scored(tuning), ENDED.get(tuning.stopped, "")
+    if "kernel" in table and tuning.candidates["kernel"].iloc[0] == "trees":
+        return why_trees(tuning, ended)
     if len(table) < 2:
-        return "defaults; too few labels to compare others"
+        return f"defaults; {not_compared(tuning)}"
     rank = "best" if tuning.chosen else "tied for best"
     return f"{rank} of {len(table)} candidates (held-out positives vs. unlabelled rows){ended}"
 
@@ -77,6 +77,7 @@ def figures(estimator, X, labeled, counted):
         "prior_estimated": interval is not None,
         "prior_low": None if interval is None else finite(interval[0]),
         "prior_high": None if interval is None else finite(interval[1]),
+        "weighted_by_propensities": getattr(estimator, "propensity_weights_", None) is not None,
         "prior_confidence": None if interval is None else PRIOR_CONFIDENCE,
         "lam": finite(getattr(estimator, "lam_", None)),
         "support_vectors_unlabeled": int(getattr(estimator, "n_support_", [0])[0]),

@@ -27,10 +27,24 @@ def transduced(estimator):
     return [int((estimator.transduction_ == name).sum()) for name in estimator.classes_]
 
 
-def why_trees(table, ended):
+def scored(tuning):
+    """The candidates that a search scored: one that ends early leaves others."""
+    table = tuning.candidates
+    return table[table["folds"] > 0] if "folds" in table else table
+
+
+def not_compared(tuning):
+    """Why fewer than two candidates were scored."""
+    if len(tuning.candidates) < 2:
+        return "too few labels to compare others"
+    return f"no others were compared{ENDED.get(tuning.stopped, '')}"
+
+
+def why_trees(tuning, ended):
     """How settings were chosen where trees come first, as they do for tables of features."""
+    table = scored(tuning)
     if len(table) < 2:
-        return "the default for tables of features; too few labels to compare others"
+        return f"the default for tables of features; {not_compared(tuning)}"
     if table["chosen"].iloc[0]:
         return (
             f"the default for tables of features; none of {len(table) - 1} others was clearly "

@@ -23,8 +23,8 @@ _FEWEST_LABELS, _DRAWS, _SECONDS_PER_ROW, _MOST_SECONDS = 20, 99, 1.5e-3, 3.0
 # Fewer positive unlabelled rows than this are none.
 _NONE = 0.75
 # So does one whose interval reaches from none to a small share, if the threshold finds no more
-# than this part of them. Both are chosen on half of the sets of benchmarks/verdicts.py, without a
-# false contradiction there.
+# than this part of them. Both were chosen on all sets of benchmarks/verdicts.py, without a false
+# contradiction there.
 _SMALL, _FOUND_OF_FEW = 0.13, 0.55
 
 

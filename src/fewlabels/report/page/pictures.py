@@ -60,8 +60,10 @@ def shares(low, high, ends, name):
     for end in ends:
         parts.append(_line(100.0 * end, 1, 100.0 * end, 21, "limit"))
     parts.append(_line(100.0 * ends[0], 11, 100.0 * ends[1], 11, "limit"))
-    told = f"{name}: {words.percent(low)} always marked, {words.percent(high - low)} undecided"
-    return _picture(22, told, *parts)
+    description = (
+        f"{name}: {words.percent(low)} always marked, {words.percent(high - low)} undecided"
+    )
+    return _picture(22, description, *parts)
 
 
 def convergence(history, several):

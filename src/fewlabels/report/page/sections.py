@@ -369,6 +369,8 @@ def search(contents):
     if found is None:
         return None
     table_ = found.candidates
+    if "folds" in table_:  # a search that ends early leaves some untried
+        table_ = table_[(table_["folds"] > 0) | table_["chosen"].astype(bool)]
     scored = found.curve.y in table_ and table_[found.curve.y].notna().any()
     best = table_.sort_values(found.curve.y, ascending=False) if scored else table_
     first = best.head(_CANDIDATES)
