@@ -313,30 +313,6 @@ int32_t pair_steps(const Rows& rows, const Part& part, const double* diagonal, d
 
 // -- Newton steps ------------------------------------------------------------------------------
 
-// Bring d closer to a sum of zero and `B d + slope` constant where variables are `free`.
-//
-// L is the Cholesky factor of the free rows and columns of B (size x size), and ones the solution
-// for ones.
-void improve(const double* B, int64_t size, const double* L, const double* ones,
-             const int64_t* free, int64_t m, const double* slope, double* d, double* residual,
-             int turns) {
-    double total = 0.0;
-    for (int64_t p = 0; p < m; p++) total += ones[p];
-    for (int turn = 0; turn < turns; turn++) {
-        for (int64_t p = 0; p < m; p++)
-            residual[p] = slope[free[p]] + dot(B + free[p] * size, d, size);
-        solve(L, m, size, residual);
-        double sum = 0.0;
-        for (int64_t p = 0; p < m; p++) sum += residual[p];
-        const double share = sum / total;
-        for (int64_t p = 0; p < m; p++) d[free[p]] += ones[p] * share - residual[p];
-    }
-    // The sum is zero to rounding even where Q is badly conditioned.
-    double sum = 0.0;
-    for (int64_t p = 0; p < size; p++) sum += d[p];
-    for (int64_t p = 0; p < m; p++) d[free[p]] -= ones[p] * (sum / total);
-}
-
 // The share of d that the variables F can move before one is on a breakpoint, and which.
 double room_for(const Pieces& penalty, const double* a, const int64_t* F, int64_t m,
                 const double* d, int64_t& first) {
@@ -373,24 +349,80 @@ void move(const Pieces& penalty, double* a, const int64_t* F, int64_t m, double*
     }
 }
 
+// The Cholesky factor of Q among variables that are between breakpoints, which is kept from one
+// round of Newton steps to the next: it loses and gains variables in O(m^2) operations each.
+struct Factor {
+    double* L;
+    int64_t stride;    // of the rows of L
+    int64_t* of;       // the variables, in the order of the rows
+    int64_t m;         // their number
+    double* rotations; // 2 * stride numbers
+
+    void remove(int64_t p) {
+        delete_row(L, m, stride, p, rotations);
+        m--;
+        for (int64_t q = p; q < m; q++) of[q] = of[q + 1];
+    }
+};
+
+// Bring d closer to a sum of zero and `B d + slope` constant where variables are `free`.
+//
+// The factor is that of the free rows and columns of B (size x size), and ones the solution for
+// ones.
+void improve(const double* B, int64_t size, const Factor& factor, const double* ones,
+             const int64_t* free, const double* slope, double* d, double* residual, int turns) {
+    const int64_t m = factor.m;
+    double total = 0.0;
+    for (int64_t p = 0; p < m; p++) total += ones[p];
+    for (int turn = 0; turn < turns; turn++) {
+        for (int64_t p = 0; p < m; p++)
+            residual[p] = slope[free[p]] + dot(B + free[p] * size, d, size);
+        solve(factor.L, m, factor.stride, residual);
+        double sum = 0.0;
+        for (int64_t p = 0; p < m; p++) sum += residual[p];
+        const double share = sum / total;
+        for (int64_t p = 0; p < m; p++) d[free[p]] += ones[p] * share - residual[p];
+    }
+    // The sum is zero to rounding even where Q is badly conditioned.
+    double sum = 0.0;
+    for (int64_t p = 0; p < size; p++) sum += d[p];
+    for (int64_t p = 0; p < m; p++) d[free[p]] -= ones[p] * (sum / total);
+}
+
+// All variables between breakpoints in F, those of the factor first and in its order; their number.
+int64_t gather_between(const Pieces& penalty, const double* a, int64_t n, Factor& factor,
+                       int64_t* F, int64_t* is_there) {
+    for (int64_t p = factor.m - 1; p >= 0; p--)
+        if (!penalty[factor.of[p]].is_between(a[factor.of[p]])) factor.remove(p);
+    for (int64_t k = 0; k < n; k++) is_there[k] = 0;
+    int64_t size = 0;
+    for (; size < factor.m; size++) is_there[F[size] = factor.of[size]] = 1;
+    for (int64_t k = 0; k < n; k++)
+        if (!is_there[k] && penalty[k].is_between(a[k])) F[size++] = k;
+    return size;
+}
+
 // Newton steps among F until one goes the whole way; variables stay on the way's breakpoints.
 //
-// Returns their number, 0 where Q_FF is singular, and whether one went the whole way. Only the
-// first needs a factorisation: a factor loses variables in far fewer operations.
+// The factor is that of the first variables of F, and gains the others. Returns the number of
+// steps, 0 where Q_FF is singular, and whether one went the whole way.
 int64_t newton_steps(const Rows& rows, const Pieces& penalty, double* a, double* g,
-                     const int64_t* F, int64_t size, Scratch scratch, bool& whole) {
+                     const int64_t* F, int64_t size, Factor& factor, Scratch scratch, bool& whole) {
     whole = false;
-    double *B = scratch.take(size * size), *L = scratch.take(size * size);
-    double largest = kTiny;
+    double *B = scratch.take(size * size), largest = kTiny;
     for (int64_t p = 0; p < size; p++) {
         const double* row = rows.row(F[p]);
-        for (int64_t q = 0; q < size; q++) B[p * size + q] = L[p * size + q] = row[F[q]];
+        for (int64_t q = 0; q < size; q++) B[p * size + q] = row[F[q]];
         largest = dmax(largest, dabs(B[p * size + p]));
     }
-    if (!(factorise(L, size, size) > kSingular * largest)) return 0;
+    for (int64_t &m = factor.m; m < size; m++) {
+        const double* row = B + m * size;
+        const double least = kSingular * largest / row[m];
+        if (!append_row(factor.L, m, factor.stride, row, row[m], least)) return 0;
+        factor.of[m] = F[m];
+    }
     double *slope = scratch.take(size), *before = scratch.take(size), *d = scratch.take(size),
-           *ones = scratch.take(size), *residual = scratch.take(size),
-           *rotations = scratch.take(2 * size);
+           *ones = scratch.take(size), *residual = scratch.take(size);
     int64_t *free = scratch.take_integers(size), *places = scratch.take_integers(size);
     for (int64_t p = 0; p < size; p++) {
         slope[p] = g[F[p]] + penalty[F[p]].right(a[F[p]]);  // between breakpoints there is one
@@ -398,17 +430,18 @@ int64_t newton_steps(const Rows& rows, const Pieces& penalty, double* a, double*
         free[p] = p;
         places[p] = rows.place[F[p]];
     }
-    int64_t m = size, steps = 0;
+    int64_t steps = 0;
     double room = 0.0;
-    while (room <= 1.0 && m > 1) {
+    while (room <= 1.0 && factor.m > 1) {
+        const int64_t m = factor.m;
         for (int64_t p = 0; p < m; p++) ones[p] = 1.0;
-        solve(L, m, size, ones);
+        solve(factor.L, m, factor.stride, ones);
         for (int64_t p = 0; p < size; p++) d[p] = 0.0;
         int64_t first;
-        improve(B, size, L, ones, free, m, slope, d, residual, 1);
+        improve(B, size, factor, ones, free, slope, d, residual, 1);
         room = room_for(penalty, a, F, size, d, first);
         if (room > 1.0) {  // otherwise it need not be exact
-            improve(B, size, L, ones, free, m, slope, d, residual, kRefined);
+            improve(B, size, factor, ones, free, slope, d, residual, kRefined);
             room = room_for(penalty, a, F, size, d, first);
         }
         move(penalty, a, F, size, d, room, first);
@@ -418,9 +451,8 @@ int64_t newton_steps(const Rows& rows, const Pieces& penalty, double* a, double*
             add_products(B, size, free, m, residual, slope);
             for (int64_t p = m - 1; p >= 0; p--) {
                 if (!penalty[F[free[p]]].is_breakpoint(a[F[free[p]]])) continue;
-                delete_row(L, m, size, p, rotations);
-                m--;
-                for (int64_t q = p; q < m; q++) free[q] = free[q + 1];
+                factor.remove(p);
+                for (int64_t q = p; q < factor.m; q++) free[q] = free[q + 1];
             }
         }
     }
@@ -428,6 +460,12 @@ int64_t newton_steps(const Rows& rows, const Pieces& penalty, double* a, double*
     add_products(rows.Q, rows.n, places, size, d, g);
     whole = room > 1.0;
     return steps;
+}
+
+// What a factor of m variables takes of a budget.
+double cost_of(int64_t m) {
+    const double share = (double)m / kCheap;
+    return share * share * share;
 }
 
 // Pair steps and then Newton steps; how they ended.
@@ -459,7 +497,9 @@ int32_t solve_rows(const Rows& rows, const Part& part, const double* diagonal, d
         extremes(penalty, a, g, n, lowest, highest);
         if (dabs(lowest + highest) < kInf) goal = dmax(goal, 0.5 * kExact * dabs(lowest + highest));
     }
-    int64_t* F = scratch.take_integers(n);
+    const int64_t most = imin(n, largest);
+    int64_t *F = scratch.take_integers(n), *of = scratch.take_integers(n);
+    Factor factor{scratch.take(most * most), most, of, 0, scratch.take(2 * most)};
     for (;;) {
         if (whole) {
             int64_t more;
@@ -471,15 +511,15 @@ int32_t solve_rows(const Rows& rows, const Part& part, const double* diagonal, d
             if (more == 0) return FL_STUCK;
         }
         if (!(budget > 0.0)) return FL_STEP_LIMIT;
-        int64_t m = 0;
-        for (int64_t k = 0; k < n; k++)
-            if (penalty[k].is_between(a[k])) F[m++] = k;
+        Scratch rest = scratch;
+        const int64_t m = gather_between(penalty, a, n, factor, F, rest.take_integers(n));
         if (m < 2) return FL_STUCK;
         if (m > largest) return FL_SINGULAR;
-        const int64_t newton = newton_steps(rows, penalty, a, g, F, m, scratch, whole);
+        budget -= cost_of(m) - cost_of(factor.m);
+        const int64_t newton =
+            newton_steps(rows, penalty, a, g, F, m, factor, scratch, whole);
         if (newton == 0) return FL_SINGULAR;
-        const double share = (double)m / kCheap;
-        budget -= (double)newton * kStepCosts + share * share * share;
+        budget -= (double)newton * kStepCosts;
         if (whole) {
             extremes(penalty, a, g, n, lowest, highest);
             if (highest - lowest <= goal) return FL_DONE;
@@ -511,11 +551,6 @@ int32_t fl_solve_block(int64_t n, const double* Q, int64_t n_here, const int64_t
 
 int32_t fl_nearest(int64_t n, const double* far, int64_t* wanted, int64_t n_wanted) {
     fl::nearest(far, n, wanted, n_wanted);
-    return FL_OK;
-}
-
-int32_t fl_factorise(int64_t m, double* A, double* smallest) {
-    *smallest = fl::factorise(A, m, m);
     return FL_OK;
 }
 

@@ -6,23 +6,6 @@
 
 namespace fl {
 
-// Factor of a matrix in place, row by row; the smallest pivot, 0 if one is not positive.
-static inline double factorise(double* A, int64_t m, int64_t stride) {
-    double smallest = kInf;
-    for (int64_t i = 0; i < m; i++) {
-        double* row = A + i * stride;
-        for (int64_t j = 0; j < i; j++) {
-            const double* other = A + j * stride;
-            row[j] = (row[j] - dot(row, other, j)) / other[j];
-        }
-        const double pivot = row[i] - dot(row, row, i);
-        if (!(pivot > 0.0)) return 0.0;
-        smallest = dmin(smallest, pivot);
-        row[i] = sqrt(pivot);
-    }
-    return smallest;
-}
-
 // Add a last row: the new `column` (m entries) and `corner` of the matrix. False, and nothing
 // added, if the Schur complement is at most `rtol` times the corner.
 static inline bool append_row(double* L, int64_t m, int64_t stride, const double* column,

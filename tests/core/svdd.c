@@ -64,7 +64,7 @@ int main(int argc, char **argv) {
     const fl_penalty penalty = {lower, lower, upper, slope, slope};
     const int64_t largest = n < 256 ? n : 256;
     double *work = DOUBLES(fl_block_work(n, largest)), budget = 60.0;
-    int64_t *integers = (int64_t *)room(4 * n, sizeof(int64_t)), steps = 0;
+    int64_t *integers = (int64_t *)room(5 * n, sizeof(int64_t)), steps = 0;
     const int32_t ended =
         fl_solve_block(n, Q, n, order, order, NULL, 0, n, diagonal, g, a, &penalty, NULL, 0, 1e-6,
                        1000000, 1e-12, largest, &budget, work, integers, &steps);

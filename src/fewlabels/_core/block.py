@@ -18,7 +18,7 @@ EXACT = CONSTANTS["EXACT"]
 
 def workspace(n, largest):
     """Scratch space for calls of ``solve_block``, to be made once for several of them."""
-    return np.empty(lib.fl_block_work(n, largest)), np.empty(4 * n, np.int64)
+    return np.empty(lib.fl_block_work(n, largest)), np.empty(5 * n, np.int64)
 
 
 def solve_block(
@@ -40,7 +40,7 @@ def solve_block(
         f64_out(part, len(part) ** 2), len(part), joined, f64(diagonal, n), f64_out(g, n),
         f64_out(a, n), penalty.of(n), i64_out(wanted, wanted.size), wanted.size, tol,
         max_steps, goal, largest, byref(budget),
-        f64_out(reals, lib.fl_block_work(n, largest)), i64_out(integers, 4 * n), byref(steps),
+        f64_out(reals, lib.fl_block_work(n, largest)), i64_out(integers, 5 * n), byref(steps),
     )  # fmt: skip
     return steps.value, budget.value, ended
 
@@ -49,13 +49,6 @@ def nearest(far, wanted):
     """Let ``wanted`` be the rows that are least ``far`` from the worst violation, best first."""
     n = far.size
     lib.fl_nearest(n, f64(far, n), i64_out(wanted, wanted.size), wanted.size)
-
-
-def factorise(A):
-    """Replace the lower triangle of A by its Cholesky factor; returns the smallest pivot or 0."""
-    m, smallest = len(A), ctypes.c_double()
-    lib.fl_factorise(m, f64_out(A, m * m), byref(smallest))
-    return smallest.value
 
 
 def add_products(Q, which, change, g):

@@ -101,7 +101,7 @@ enum {
     FL_MISSING = 5    /* rows of Q in `wanted` are needed next */
 };
 
-/* Doubles of scratch space that fl_solve_block needs, beside 4 n integers. */
+/* Doubles of scratch space that fl_solve_block needs, beside 5 n integers. */
 FL_API int64_t fl_block_work(int64_t n, int64_t largest);
 
 /* Minimise 1/2 a'Qa + sum phi_i(a_i) with the sum of a fixed, from a and its gradient g.
@@ -122,10 +122,6 @@ FL_API int32_t fl_solve_block(int64_t n, const double* Q, int64_t n_here, const 
 /* The rows that fl_solve_block requests: those that are least `far` from the worst violation, best
  * first, none that are infinitely far; the rest of wanted is -1. */
 FL_API int32_t fl_nearest(int64_t n, const double* far, int64_t* wanted, int64_t n_wanted);
-
-/* Replace the lower triangle of A (m x m) by its Cholesky factor; smallest is the smallest pivot,
- * 0 if one is not positive. */
-FL_API int32_t fl_factorise(int64_t m, double* A, double* smallest);
 
 /* g += sum_p change[p] Q[which[p]], where Q has n columns. */
 FL_API int32_t fl_add_products(int64_t n, const double* Q, int64_t count, const int64_t* which,
