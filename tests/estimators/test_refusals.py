@@ -64,6 +64,22 @@ def test_rows_whose_squares_are_numbers(fitting, X, factor):
     np.testing.assert_allclose(found, fitting(X).decision_function(X), atol=1e-9)
 
 
+def test_infinite_rows_are_refused_without_warnings(fitting, X):
+    rows = X.copy()
+    rows[0, 0], rows[1, 0] = np.inf, -np.inf
+    for dtype in (np.float64, np.float32, np.float16):
+        with pytest.raises(ValueError, match="infinity"):
+            fitting(rows.astype(dtype))
+
+
+@pytest.mark.parametrize("loss", ["double-hinge", "ramp"])
+def test_lambda_so_large_that_twice_it_is_infinite(X, loss):
+    y = MACHINES["pusvm"][2]
+    assert PUSVM(prior=0.4, loss=loss, lam=1e300).fit(X, y).objective_ == pytest.approx(0.4)
+    with pytest.raises(ValueError, match="'lam' parameter"):
+        PUSVM(prior=0.4, loss=loss, lam=1.7e308).fit(X, y)
+
+
 def test_rows_that_come_later(X):
     for kind, params, y in (MACHINES[name] for name in ("svdd", "one-class", "pusvm", "s3vm")):
         machine = kind(**params).fit(X, y)

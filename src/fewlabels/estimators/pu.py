@@ -42,7 +42,8 @@ CONSTRAINTS: dict = {
     **COMMON,
     "kernel": [*COMMON["kernel"], StrOptions({Trees.name}), Trees, SharedLeaves],
     "prior": [StrOptions({"estimate"}), Real],
-    "lam": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither")],
+    # Twice lambda is a number, too.
+    "lam": [StrOptions({"auto"}), Interval(Real, 0.0, 1e300, closed="right")],
     "loss": [StrOptions({"double-hinge", "ramp"})],
     "threshold": [StrOptions({"leave-one-out", "prior", "risk"})],
     "sampling": positive_unlabelled.SAMPLING,
@@ -80,8 +81,8 @@ class PUSVM(positive_unlabelled.PUMachine):
     gamma
         As in :class:`SVDD`.
     lam : "auto" or float, default="auto"
-        Regularisation strength, > 0. Larger is smoother. "auto" is ``0.15 / p`` with p the
-        number (sum of weights) of positive rows.
+        Regularisation strength, in (0, 1e300]. Larger is smoother. "auto" is ``0.15 / p`` with
+        p the number (sum of weights) of positive rows.
     threshold : {"leave-one-out", "prior", "risk"}, default="leave-one-out"
         Where the decision is zero. "prior": the share of unlabelled training rows above it is
         the prior, up to ties. "leave-one-out": the same, with every row scored as if it hadn't

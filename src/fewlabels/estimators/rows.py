@@ -67,14 +67,15 @@ def check_rows(estimator, X, *, reset):
             )
         _refuse_what_is_no_number(X)
         try:
-            X = validate_data(
-                estimator,
-                X,
-                reset=reset,
-                accept_sparse=False if precomputed else "csr",
-                dtype=[np.float64, np.float32],
-                order="C",
-            )
+            with np.errstate(invalid="ignore"):  # a sum of inf and -inf; both are refused
+                X = validate_data(
+                    estimator,
+                    X,
+                    reset=reset,
+                    accept_sparse=False if precomputed else "csr",
+                    dtype=[np.float64, np.float32],
+                    order="C",
+                )
         except ValueError as error:
             if "could not convert string" not in str(error):
                 raise
