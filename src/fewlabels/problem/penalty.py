@@ -123,11 +123,6 @@ class Penalty(PiecewiseLinear):
         """Variables whose penalty is zero at zero by its piece above the kink."""
         return self.is_kinked & (self.kink < 0)
 
-    @property
-    def first_slope(self):
-        """Slope at the lower end of the interval."""
-        return np.where(self.lower >= self.kink, self.slope_right, self.slope_left)
-
     def merged(self, copies):
         """Penalties of the sums of variables that have the same slopes, as ``copies`` say.
 
@@ -158,10 +153,6 @@ class Penalty(PiecewiseLinear):
         is_below = (a < self.kink) & (a <= narrower.kink)
         is_above = (a > self.kink) & (a >= narrower.kink) & (a <= narrower.upper)
         return is_below | is_above
-
-    def slope_at(self, a):
-        """Slope of the piece that holds a variable between breakpoints."""
-        return np.where(a > self.kink, self.slope_right, self.slope_left)
 
     def rounded(self, a, rtol=1e-12):
         """``a`` within the intervals, on the breakpoints that it nearly reaches.

@@ -53,6 +53,15 @@ class PiecewiseLinear:
         left = where(a <= self.kink, self.slope_left, self.slope_right)
         return where(a >= self.upper, inf, right), where(a <= self.lower, -inf, left)
 
+    @property
+    def first_slope(self):
+        """Slope at the lower end of the interval."""
+        return self.xp.where(self.lower >= self.kink, self.slope_right, self.slope_left)
+
+    def slope_at(self, a):
+        """Slope of the piece that holds a variable between breakpoints."""
+        return self.xp.where(a > self.kink, self.slope_right, self.slope_left)
+
     def between(self, a):
         """Mask of the variables strictly between two breakpoints."""
         return (a > self.lower) & (a < self.upper) & (a != self.kink)
