@@ -34,6 +34,7 @@ from pu_bench import vpu
 from pu_bench.data import REAL_SETS, read, scaled
 from pu_bench.methods import METHODS, Task
 from results import entry
+from scipy.stats import t
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.metrics import f1_score, roc_auc_score
 
@@ -262,78 +263,110 @@ def run(args, cells, folder):
 
 HALVES = (("to choose on", CHOSEN_ON), ("to report on", SHOWN_ON))
 PAIRS = (
-    ("prior estimated", "PUSVM", "PUSVM, true propensities"),
-    ("prior known", "PUSVM, true prior", "PUSVM, true propensities and prior"),
+    ("PUSVM, prior estimated", "PUSVM", "PUSVM, true propensities"),
+    ("PUSVM, prior known", "PUSVM, true prior", "PUSVM, true propensities and prior"),
+    ("PUEnsemble, prior estimated", "PUEnsemble", "PUEnsemble, true propensities"),
 )
 
 
-def values_of(cells, method, mechanism, figure, sets):
+def values_of(cells, method, mechanism, figure):
     """Figures by set and draw."""
     return {
         key[1:4]: value[figure]
         for key, value in cells.known.items()
-        if key[0] == "methods" and key[4] == method and key[2] == mechanism and key[1] in sets
+        if key[0] == "methods" and key[4] == method and key[2] == mechanism
         and value is not None and value[figure] is not None
     }  # fmt: skip
 
 
-def draws_of(cells, methods, mechanism):
-    """Sets and draws of which all methods have figures that can have any."""
-    found = [values_of(cells, method, mechanism, "accuracy", SETS) for method in methods]
+def by_set(values):
+    """Means over draws, by set."""
+    sets = [name for name in SETS if any(key[0] == name for key in values)]
+    return {n: float(np.mean([v for key, v in values.items() if key[0] == n])) for n in sets}
+
+
+def cell_of(cells, method, mechanism, figures, sets):
+    """Means over sets of means over draws."""
+    found = [by_set(values_of(cells, method, mechanism, figure)) for figure in figures]
+    if not sets or not all(sets <= set(values) for values in found):
+        return None
+    return "/".join(f"{np.mean([values[name] for name in sets]):.3f}" for values in found)
+
+
+def sets_of(cells, methods, mechanism):
+    """Sets of which all methods have figures that can have any."""
+    found = [by_set(values_of(cells, method, mechanism, "accuracy")) for method in methods]
     found = [set(values) for values in found if values]
     return set.intersection(*found) if found else set()
 
 
-def cell_of(cells, method, mechanism, figures, draws):
-    found = [values_of(cells, method, mechanism, figure, SETS) for figure in figures]
-    if not draws or not all(draws <= set(values) for values in found):
-        return None
-    return "/".join(f"{np.mean([values[key] for key in draws]):.3f}" for values in found)
+def draws_of(cells, method):
+    """The fewest draws of a set and mechanism."""
+    keys = [k[:2] for x in MECHANISMS for k in values_of(cells, method, x, "accuracy")]
+    return min((keys.count(key) for key in set(keys)), default=0)
 
 
 def change_of(cells, plain, weighted, mechanism, sets):
-    """Mean change of accuracy, and its standard error over sets and draws."""
+    """Changes of accuracy by set, means over draws."""
     before, after = (
-        values_of(cells, method, mechanism, "accuracy", sets) for method in (plain, weighted)
+        values_of(cells, method, mechanism, "accuracy") for method in (plain, weighted)
     )
-    change = [after[key] - before[key] for key in after if key in before]
-    if not change:
+    changes = by_set({key: after[key] - before[key] for key in after if key in before})
+    return {name: change for name, change in changes.items() if name in sets}
+
+
+def mean_and_interval(changes):
+    values = np.array([*changes.values()])
+    if len(values) < 2:
         return None
-    return f"{np.mean(change):+.3f}±{np.std(change) / np.sqrt(len(change)):.3f}"
+    half = t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    return f"{values.mean():+.3f}±{half:.3f}"
+
+
+def lowest(changes):
+    if not changes:
+        return None
+    name = min(changes, key=changes.get)
+    return f"{changes[name]:+.3f} ({name.split(',')[0]})"
+
+
+def change_table(cells, about):
+    rows = []
+    for title, *pair in PAIRS:
+        for half, sets in HALVES:
+            found = [change_of(cells, *pair, x, sets) for x in MECHANISMS[1:-1]]
+            rows.append([f"{title}, {len(found[0])} sets {half}", *map(mean_and_interval, found)])
+            rows.append([f"{title}, lowest of these", *map(lowest, found)])
+    rows = [row for row in rows if any(cell is not None for cell in row[1:])]
+    if rows:
+        n_draws = min(draws_of(cells, method) for _, *pair in PAIRS for method in pair)
+        yield entry(
+            "selection-bias-change", MECHANISMS[1:-1], rows, **about,
+            note=f"mean over sets and its 95 % interval, {n_draws} draws per set",
+            unit="change of accuracy on test rows by true propensities",
+        )  # fmt: skip
 
 
 def method_tables(cells, about):
     methods = [m for m in ALL if any(k[0] == "methods" and k[4] == m for k in cells.known)]
     # Others are given the prior, or share an estimate.
     estimating = [m for m in methods if not any(w in m for w in ("prior", "bias", "Ensemble"))]
+    n_draws = {method: draws_of(cells, method) for method in methods}
+    note = "means over sets"
+    for number in sorted(set(n_draws.values())):
+        named = ", ".join(method for method in methods if n_draws[method] == number)
+        note += f"; {number} draw{'s' * (number > 1)} per set: {named}"
     for name, unit, figures, shown in (
         ("selection-bias-thresholds", "accuracy/F1 on test rows", ("accuracy", "f1"), methods),
         ("selection-bias-rankings", "ROC AUC on test rows", ("auc",), methods),
         ("selection-bias-priors", "mean absolute error of the prior", ("error",), estimating),
     ):
-        draws = [draws_of(cells, methods, x) for x in MECHANISMS]
-        columns = [*zip(MECHANISMS, draws, strict=True)]
+        columns = [(x, sets_of(cells, methods, x)) for x in MECHANISMS]
         rows = [[m, *(cell_of(cells, m, x, figures, of) for x, of in columns)] for m in shown]
         rows = [row for row in rows if any(cell is not None for cell in row[1:])]
         if rows:
-            counts = [f"{len(of)}/{len({key[0] for key in of})}" for of in draws]
-            note = "means over draws that every method was run on"
-            rows += [["draws/sets", *counts]] * (figures == ("accuracy", "f1"))
+            rows += [["sets", *(str(len(of)) for _, of in columns)]] * (len(figures) == 2)
             yield entry(name, MECHANISMS, rows, unit=unit, note=note, **about)
-    rows = [
-        [
-            f"{title}, {half} ({draws} draws)",
-            *(change_of(cells, *pair, x, sets) for x in MECHANISMS[1:-1]),
-        ]
-        for title, *pair in PAIRS
-        for half, sets in HALVES
-        for draws in [len(values_of(cells, pair[1], MECHANISMS[1], "accuracy", sets))]
-    ]
-    if any(cell is not None for row in rows for cell in row[1:]):
-        yield entry(
-            "selection-bias-change", MECHANISMS[1:-1], rows, note="mean ± standard error",
-            unit="change of PUSVM's accuracy by true propensities", **about,
-        )  # fmt: skip
 
 
 def test_table(cells, about):
@@ -385,7 +418,7 @@ def entries(cells, program):
     info = machine()
     hardware = f"{info['cores']} cores, {info['processor']}"
     about = {"program": program, "hardware": hardware, "label": "method"}
-    tables = (method_tables, test_table, coverage_table)
+    tables = (method_tables, change_table, test_table, coverage_table)
     return [found for table in tables for found in table(cells, about)]
 
 

@@ -81,15 +81,26 @@ def test_weights_that_raise_the_estimate_count_less_where_classes_overlap(rng):
     positives, pool, _ = saturating(rng, 200, 1000, 1.5, 0.5)
     curves = Curves(np.concatenate([positives, pool]), np.arange(1200) < 200)
     order = np.argsort(np.argsort(positives))
-    falling, rising = np.where(order < 100, 2.0, 1.0), np.where(order < 100, 1.0, 2.0)
+    falling, rising = np.where(order < 100, 4.0, 1.0), np.where(order < 100, 1.0, 4.0)
     raised, plain = curves.corrected(falling), curves.prior()
     full = curves.weighed(falling).prior()
     assert plain < raised.scale * raised.prior() < full
     height = raised.posterior_weight() @ raised.height_at_positives()
-    assert raised.scale * full == pytest.approx(plain * (full / plain) ** height)
+    excess, raise_ = np.log(2.0 / (1.0 + height)), np.log(full / plain)
+    assert raise_ > excess
+    assert raised.scale * full == pytest.approx(plain * np.exp(raise_ - excess**2 / raise_))
     lowered = curves.corrected(rising)
     assert lowered.scale == 1.0 and lowered.prior() < plain
     assert curves.corrected(np.ones(200)).scale == 1.0
+
+
+def test_a_raise_that_overlap_explains_does_not_count(rng):
+    positives, pool, _ = saturating(rng, 200, 1000, 1.5, 0.5)
+    curves = Curves(np.concatenate([positives, pool]), np.arange(1200) < 200)
+    slightly = np.where(np.argsort(np.argsort(positives)) < 100, 1.05, 1.0)
+    found = curves.corrected(slightly)
+    assert found.prior() > curves.prior()
+    assert found.scale * found.prior() == pytest.approx(curves.prior())
 
 
 def test_intervals_allow_for_a_best_region_with_negatives(seed, given):

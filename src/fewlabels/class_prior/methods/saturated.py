@@ -128,15 +128,19 @@ class Curves:
     def corrected(self, weight):
         """The same as ``weighed``, where weights from propensities raise the estimate less.
 
-        The logarithm of a raise is multiplied by the mean height of the curve at the positive
-        rows. Where the classes overlap, that is far below one and estimates are too large, so a
-        full raise often makes them worse. ``scale`` is the factor for estimates.
+        Where the classes overlap, estimates are too large. Labels that favour obvious positives
+        make them smaller, and weights would remove only that error. So a raise counts as far as
+        overlap doesn't explain it, by the nonnegative garrote (Breiman 1995): the log of the raise
+        becomes ``max(0, log - T^2 / log)``. T is the log of the excess to expect, where the
+        ceiling is uniform between one and the mean height of the curve at the positive rows.
+        ``scale`` is the factor for estimates.
         """
         other = self.weighed(weight)
-        raised = other.prior() / self.prior()
-        if raised > 1.0:
+        raised = np.log(other.prior() / self.prior())
+        if raised > 0.0:
             height = float(other.posterior_weight() @ other.height_at_positives())
-            other.scale = raised ** (height - 1.0)
+            excess = np.log(2.0 / (1.0 + height))
+            other.scale = float(np.exp(max(0.0, raised - excess**2 / raised) - raised))
         return other
 
     def _of_all(self):
