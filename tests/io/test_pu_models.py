@@ -40,6 +40,7 @@ def _save(path, machine, X, **facts):
         {"prior": 0.3, "kernel": "linear"},
         {"prior": 0.3, "kernel": "poly", "degree": 2, "threshold": "risk"},
         {"prior": 0.3, "loss": "ramp"},
+        {"prior": 0.3, "bias": 2.0},
         {"prior": 0.3, "sparse": True},
         {"prior": 0.3, "kernel": "linear", "sparse": True},
     ],

@@ -264,10 +264,10 @@ def can_be_updated(machine):
                 f"use {ref('loss', 'double-hinge')}."
             )
         )
-    if machine.bias > 1.0:
+    if machine.bias > 1.0 and machine.max_steps is not None:
         raise ValueError(
-            f"a model with bias={machine.bias:g} doesn't follow rows that come and go; fit again, "
-            "or use bias=1."
+            f"max_steps={machine.max_steps} is for models with bias=1; an update with "
+            f"bias={machine.bias:g} solves the problem afresh. Pass max_steps=None."
         )
     return True
 

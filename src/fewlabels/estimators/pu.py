@@ -19,6 +19,7 @@ from ..labels.positive_unlabelled import read_more_labels
 from ..problem.positive_unlabelled import DoubleHinge, weight_of_norm
 from ..rows.memory import MemorySource
 from ..solvers import Status
+from ..streams.bounded import BoundedPUStream
 from ..streams.positive_unlabelled import PUStream
 from ..streams.rows import HeldRows
 from ..tasks.positive_unlabelled import POSITIVE_UNLABELLED
@@ -26,7 +27,6 @@ from ..training.curves import curve_with_prior
 from ..training.positive_unlabelled.data import PUSettings
 from ..training.positive_unlabelled.leave_one_out import unlabeled_left_out
 from ..training.positive_unlabelled.losses import (
-    double_hinge_solution,
     solve_bounded,
     solve_double_hinge,
     solve_ramp,
@@ -104,8 +104,8 @@ class PUSVM(positive_unlabelled.PUMachine):
     bias : float, default=1.0
         Bound on selection bias, >= 1. The weight of each labelled row may be off by this factor
         either way, and the worst weights count: a labelled row with f > 0 weighs 1 / ``bias``, one
-        with f < 0 weighs ``bias``. The problem stays convex. With ``bias > 1`` the model can't be
-        updated. See :func:`fewlabels.model_selection.bias_sensitivity`.
+        with f < 0 weighs ``bias``. The problem stays convex. With ``bias > 1`` an update solves it
+        afresh. See :func:`fewlabels.model_selection.bias_sensitivity`.
     loss : {"double-hinge", "ramp"}, default="double-hinge"
         "double-hinge" is ``max(-z, max(0, (1 - z) / 2))``, a convex problem. "ramp" is
         ``min(1, max(0, (1 - z) / 2))``, which limits the loss of wrong labels. It isn't convex:
@@ -316,20 +316,21 @@ class PUSVM(positive_unlabelled.PUMachine):
     def _fit_rows(self, rows, prior, before=None, callback=None):
         """Solve; ``before`` is None or lambda and solution of a model over the same rows."""
         self.prior_, self.prior_interval_ = prior
-        data, is_ramp = rows.data, self.loss == "ramp"
+        data, follows, stated = rows.data, self.lam == "auto", None
         lam = weight_of_norm(self.lam, float(data.weight_positive.sum()))
         engine = self._settings(self.tol, 0.0, callback)
         settings = PUSettings(self.prior_, lam, self.solver, engine, float(self.bias))
-        if is_ramp:
+        if self.loss == "ramp":
             found = solve_ramp(data, settings)
         elif self.bias > 1.0:
-            found, data = solve_bounded(data, settings)
+            found, data, stated = solve_bounded(data, settings, follows)
             rows = replace(rows, data=data)
         else:
             found = solve_double_hinge(data, settings, before)
-        is_held = not is_ramp and self.bias == 1.0 and self.kernel != "precomputed"
+            stated = DoubleHinge(self.prior_, lam, follows)
+        is_held = stated is not None and self.kernel != "precomputed"
         solution = self._describer().solution(rows, found, lam, is_held)
-        self._hold(self._stream_of(rows, found.result, solution) if is_held else None)
+        self._hold(self._stream_of(stated, rows, found.result, solution) if is_held else None)
         self._keep(solution)
         # USMO without iterations is asked for its start: a classifier of its own.
         is_start = self.solver == "usmo" and found.result.status is Status.MAX_ITER
@@ -343,13 +344,13 @@ class PUSVM(positive_unlabelled.PUMachine):
             self.threshold, self.probability, self.prior_, self._deadline, self.n_jobs
         )
 
-    def _stream_of(self, rows, result, solution):
+    def _stream_of(self, stated, rows, result, solution):
         """The rows of a fit, and its solution."""
-        formulation = DoubleHinge(self.prior_, solution.lam, follows=self.lam == "auto")
+        is_bounded = self.bias > 1.0
         a = np.zeros(rows.n)
-        a[rows.numbers[rows.data.unlabeled]] = result.a
-        return PUStream(
-            formulation, rows.data.kernel, HeldRows(**rows.held), (a, result.multiplier),
+        a[rows.numbers if is_bounded else rows.numbers[rows.data.unlabeled]] = result.a
+        return (BoundedPUStream if is_bounded else PUStream)(
+            stated, rows.data.kernel, HeldRows(**rows.held), (a, result.multiplier),
             shift=rows.shift, n_steps=solution.n_iter, history=solution.history,
         )  # fmt: skip
 
@@ -442,15 +443,9 @@ class PUSVM(positive_unlabelled.PUMachine):
         return {"X": X, "weight": new.spread(new.weights), "positive": positive, **factor}
 
     def _describe(self):
-        rows, found, lam = self._trained_now()
+        rows, found = self._stream.trained()
         warn_of_lost_digits(found.gram, found.result.a, 1.0, self.tol)
-        return self._describer().solution(rows, found, lam, True)
-
-    def _trained_now(self):
-        """Rows, solution and lambda where the stream stands."""
-        rows, lam = self._stream.pu_rows(), self._stream.stated.lam
-        problem, result = self._stream.solution(rows.data.gram)
-        return rows, double_hinge_solution(problem, result, rows.data, lam), lam
+        return self._describer().solution(rows, found, self._stream.stated.lam, True)
 
     def _fit_curve(self):
         """The curve of the scores of rows left out."""
@@ -462,7 +457,7 @@ class PUSVM(positive_unlabelled.PUMachine):
                     "probabilities; call predict_proba once before you save the model or release "
                     "its rows, or fit again."
                 )
-            rows, found, _ = self._trained_now()
+            rows, found = self._stream.trained()
             left_out = unlabeled_left_out(found, rows.data, self._deadline)
             describer, function = self._describer(), self.function_
             held_out = describer.scores_left_out(rows, found, function, left_out)

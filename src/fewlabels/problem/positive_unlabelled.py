@@ -120,6 +120,9 @@ class DoubleHingeOverAll(DoubleHinge):
     weight_positive: float = 1.0
     bias: float = 1.0
 
+    def with_positives(self, weight):
+        return replace(super().with_positives(weight), weight_positive=weight)
+
     def stated(self, rows, mass):
         weight, fixed = rows["weight"], np.asarray(rows["positive"], dtype=bool)
         half = weight / (4.0 * self.lam * mass)

@@ -9,6 +9,7 @@ from ..problem import RowPenalties
 from ..problem.positive_unlabelled import kinds
 from ..training.leave_one_out import decisions_without, distinct
 from ..training.positive_unlabelled.data import PUData, PURows, exact_sum
+from ..training.positive_unlabelled.losses import double_hinge_solution
 from .convex import ConvexStream
 
 # Sums over positive rows are computed afresh once this share of them is left.
@@ -155,6 +156,12 @@ class PUStream(ConvexStream):
             shift=self.shift, others=self.numbers(others), X_others=rows.rows(others),
             others_positive=rows["positive"][others],
         )  # fmt: skip
+
+    def trained(self):
+        """``PURows``, and what the present variables mean for them, as a ``PUSolution``."""
+        rows = self.pu_rows()
+        found = double_hinge_solution(*self.solution(rows.data.gram), rows.data, self.stated.lam)
+        return rows, found
 
     def decisions_left_out(self, places):
         """Decisions about rows with a weight by the models of all other rows."""

@@ -41,33 +41,45 @@ def solve_double_hinge(data, settings, before=None):
     return double_hinge_solution(problem, result, data, settings.lam)
 
 
-def solve_bounded(data, settings):
+def solve_bounded(data, settings, follows=False):
     """Minimise (4) where each positive row has its worst weight within a factor of ``bias``.
 
-    Returns a PUSolution, and the data with the weights of the solution.
+    Returns a PUSolution, the data with the weights of the solution, and the formulation.
     """
-    lam, mass = settings.lam, float(data.weight_unlabeled.sum())
-    weight, positive = np.empty(data.X.shape[0]), np.zeros(data.X.shape[0], dtype=bool)
-    weight[data.unlabeled], weight[data.positive] = data.weight_unlabeled, data.weight_positive
-    positive[data.positive] = True
-    total = float(data.weight_positive.sum())
     stated = DoubleHingeOverAll(
-        settings.prior, lam, weight_positive=total, bias=settings.bias
-    ).stated({"weight": weight, "positive": positive}, mass)
-    problem = DualProblem(data.gram_all, *stated)
+        settings.prior, settings.lam, follows,
+        weight_positive=float(data.weight_positive.sum()), bias=settings.bias,
+    )  # fmt: skip
+    problem = bounded_problem(data, stated)
     if settings.solver == "qp":
         result = _by_qp(problem, settings.engine)
     else:
         result = solve_decomposition(problem, settings=settings.engine)
+    return *bounded_solution(problem, result, data, stated), stated
+
+
+def bounded_problem(data, stated):
+    """The problem of a ``DoubleHingeOverAll`` over all rows."""
+    weight, positive = np.empty(data.X.shape[0]), np.zeros(data.X.shape[0], dtype=bool)
+    weight[data.unlabeled], weight[data.positive] = data.weight_unlabeled, data.weight_positive
+    positive[data.positive] = True
+    mass = float(data.weight_unlabeled.sum())
+    rows = {"weight": weight, "positive": positive}
+    return DualProblem(data.gram_all, *stated.stated(rows, mass))
+
+
+def bounded_solution(problem, result, data, stated):
+    """A PUSolution from a Result of ``bounded_problem``, and the data with its weights."""
+    size = 2.0 * stated.lam * stated.weight_positive / stated.prior
     # The weights that the variables of positive rows stand for.
-    used = -result.a[data.positive] * (2.0 * lam / settings.prior) * total
+    used = -result.a[data.positive] * size
     found = PUSolution(
         coef=-result.a,
         f=-result.gradient[data.unlabeled],
         penalty=problem.penalty.take(data.unlabeled),
         bias=result.multiplier,
-        objective=-2.0 * lam * (result.objective - result.duality_gap),
-        gap=float(np.maximum(0.0, 2.0 * lam * supported_gap(problem, result))),
+        objective=-2.0 * stated.lam * (result.objective - result.duality_gap),
+        gap=float(np.maximum(0.0, 2.0 * stated.lam * supported_gap(problem, result))),
         result=result,
         gram=data.gram_all,
     )

@@ -1,0 +1,163 @@
+"""Positive and unlabelled rows that come and go, with a bound on selection bias."""
+
+import numpy as np
+
+from .._deadline import ENDLESS
+from ..fitted import TrainingRows
+from ..kernels import centered
+from ..solvers import Status, solve_decomposition
+from ..solvers.result import certify
+from ..training.positive_unlabelled.data import PUData, PURows
+from ..training.positive_unlabelled.losses import bounded_problem, bounded_solution
+from .afresh import solved_afresh
+from .saving import SavedStream
+
+# Violation at which a solution counts as exact, as in ``afresh``.
+_EXACT = 1e-10
+
+
+class BoundedPUStream(SavedStream):
+    """Rows with the mark "positive", and the solution of a ``DoubleHingeOverAll`` with a bias.
+
+    A row that comes or goes moves the intervals of all positive rows, and a path would be long.
+    So every update solves the problem afresh, from the solution before. ``start`` are the
+    variables of all rows and the multiplier of a solution, which took ``n_steps`` and has a
+    ``history``; ``shift`` is taken from all rows before the kernel sees them. ``version`` goes up
+    with everything that may change the solution. ``done``: the solution is that of the present
+    rows. ``on_path`` are the places of the rows that it has variables of, None for all.
+    """
+
+    cache_size, n_jobs, deadline = 200e6, 1, ENDLESS
+    derived_values = ()
+
+    def __init__(self, formulation, kernel, rows, start, *, shift=None, n_steps=0, history=()):
+        self.stated, self.kernel, self.shift, self.rows = formulation, kernel, shift, rows
+        self.n_steps, self.history = n_steps, list(history)
+        self.version, self.done, self.on_path = 0, True, None
+        self._start, self._gradient = start, None
+
+    # -- rows -----------------------------------------------------------------------------------
+
+    def __len__(self):
+        return len(self.rows)
+
+    def training_rows(self):
+        """The rows that are there, as ``TrainingRows``."""
+        state = self.rows.state()
+        return TrainingRows(state["X"], state["weight"], state["positive"].astype(np.int8))
+
+    def check_one_left_out(self, places):
+        """Refuse leave-one-out decisions, each of which would need a fit."""
+        raise ValueError(
+            f"leave-one-out decisions need a model with bias=1, and this one has "
+            f"bias={self.stated.bias:g}; fit again with bias=1, or score rows that were not "
+            "trained on."
+        )
+
+    def add(self, X, **values):
+        """Add rows with their numbers by name; their places."""
+        self._hold_places()
+        self.done = False
+        self.version += 1
+        return self.rows.append(X, **values)
+
+    def remove(self, indices):
+        """Let rows go, by what users call them; their places."""
+        self._hold_places()
+        places, left = self.rows.places[indices], self.rows.alive.copy()
+        left[places] = False
+        self.stated.check_left(self.rows.at(left))
+        self.done = False
+        self.version += 1
+        self.rows.drop(places)
+        return places
+
+    def _present(self):
+        return np.flatnonzero(self.rows.alive & (self.rows["weight"] > 0))
+
+    def _hold_places(self):
+        if self.on_path is None:
+            self.on_path = self._present()
+
+    def _spread(self, a):
+        """Numbers of the rows on the path, at all places."""
+        spread = np.zeros(self.rows.n_places)
+        spread[self.on_path] = a
+        return spread
+
+    def _data(self, places):
+        rows, factor = self.rows, self.rows.get("factor")
+        positive = rows["positive"][places]
+        return PUData(
+            centered(rows.rows(places), self.shift), positive, rows["weight"][places],
+            self.kernel, self.n_jobs, float64=True,
+            factor=None if factor is None else factor[places[positive]],
+        )  # fmt: skip
+
+    # -- the solution ---------------------------------------------------------------------------
+
+    def run(self, max_steps=None):
+        """Solve the problem of the present rows; whether that was possible in time."""
+        if max_steps is not None:
+            raise ValueError(
+                f"max_steps={max_steps} is for models with bias=1; one with "
+                f"bias={self.stated.bias:g} is solved afresh. Pass max_steps=None."
+            )
+        if self.done:
+            return True
+        places = self._present()
+        data, known = self._data(places), self._start[0]
+        known = np.append(known, np.zeros(self.rows.n_places - len(known)))[places]
+        stated = self.stated.with_positives(float(data.weight_positive.sum()))
+        problem = bounded_problem(data, stated)
+        options = {"cache_size": self.cache_size}
+        result = solved_afresh(
+            problem, known, None, data.gram_of, self.deadline, self.cache_size
+        )  # fmt: skip
+        if result is None:
+            options |= {"tol": _EXACT, "max_time": self.deadline.left()}
+            result = solve_decomposition(problem, **options)
+            if result.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
+        self.stated, self.on_path, self._gradient = stated, places, result.gradient
+        self._start = self._spread(result.a), result.multiplier
+        entry = {"operation": "solve", "rows": len(places), "steps": result.n_iter, "flips": 0}
+        self.done = result.status in (Status.CONVERGED, Status.STALLED)
+        self.history.append({**entry, "finished": self.done})
+        self.n_steps += result.n_iter
+        self.version += 1
+        moved = self.rows.compact()
+        if moved is not None:
+            self.on_path = moved[self.on_path]
+            self._start = self._spread(result.a), result.multiplier
+        return self.done
+
+    def solution(self):
+        """The model's problem over the rows on the path, and its Result."""
+        return self._solution(self._data(self._places()))
+
+    def _places(self):
+        return self._present() if self.on_path is None else self.on_path
+
+    def _solution(self, data):
+        problem, places = bounded_problem(data, self.stated), self._places()
+        a = problem.penalty.rounded(self._start[0][places])
+        gradient = problem.gradient(a) if self._gradient is None else self._gradient
+        status = Status.CONVERGED if self.done else Status.MAX_ITER
+        result = certify(problem, a, gradient, status, self.n_steps, self.history)
+        if not self.done:
+            result.objective, result.duality_gap = np.nan, np.inf
+        return problem, result
+
+    def trained(self):
+        """``PURows`` with the weights of the solution, and it as a ``PUSolution``."""
+        rows, places = self.rows, self._places()
+        data, alive = self._data(places), rows.alive
+        numbers = np.where(alive, np.cumsum(alive) - 1, -1)
+        found, data = bounded_solution(*self._solution(data), data, self.stated)
+        others = np.setdiff1d(rows.places, places, assume_unique=True)
+        return PURows(
+            data=data, X=rows.rows(places), numbers=numbers[places], n=len(self),
+            shift=self.shift, others=numbers[others], X_others=rows.rows(others),
+            others_positive=rows["positive"][others],
+        ), found  # fmt: skip
