@@ -333,10 +333,10 @@ def lowest(changes):
 def change_table(cells, about):
     rows = []
     for title, *pair in PAIRS:
-        for half, sets in HALVES:
+        for half, sets in (*HALVES, ("together", SETS)):
             found = [change_of(cells, *pair, x, sets) for x in MECHANISMS[1:-1]]
             rows.append([f"{title}, {len(found[0])} sets {half}", *map(mean_and_interval, found)])
-            rows.append([f"{title}, lowest of these", *map(lowest, found)])
+        rows.append([f"{title}, set that loses most", *map(lowest, found)])
     rows = [row for row in rows if any(cell is not None for cell in row[1:])]
     if rows:
         n_draws = min(draws_of(cells, method) for _, *pair in PAIRS for method in pair)
