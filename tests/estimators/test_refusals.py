@@ -80,6 +80,15 @@ def test_lambda_so_large_that_twice_it_is_infinite(X, loss):
         PUSVM(prior=0.4, loss=loss, lam=1.7e308).fit(X, y)
 
 
+def test_costs_beyond_numbers(X):
+    for name in ("C", "C_star"):
+        with pytest.raises(ValueError, match="costs times weights reach"):
+            S3VM(**{name: 1e300}).fit(X, FEW)
+        with pytest.raises(ValueError, match=f"'{name}' parameter"):
+            S3VM(**{name: 1.7e308}).fit(X, FEW)
+    OneClassSVM(nu=np.float32(0.5)).fit(X)
+
+
 def test_rows_that_come_later(X):
     for kind, params, y in (MACHINES[name] for name in ("svdd", "one-class", "pusvm", "s3vm")):
         machine = kind(**params).fit(X, y)

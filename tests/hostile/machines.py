@@ -303,7 +303,10 @@ def check_fitted(machine, X):
 
 
 def _check_probabilities(machine, X, f):
-    """Probabilities sum to 1 and follow the scores, of several classes their differences."""
+    """Probabilities sum to 1 and follow the scores, of several classes their differences.
+
+    Not where another class was ahead, so that the predicted one was given a thousandth more.
+    """
     p, n_classes = machine.predict_proba(X), len(machine.classes_)
     require(p.shape == (len(f), n_classes), f"probabilities of shape {p.shape}")
     require(np.all((p >= 0) & (p <= 1)), "probabilities outside of 0 to 1")
@@ -311,10 +314,11 @@ def _check_probabilities(machine, X, f):
     if f.ndim == 1:
         pairs = [(f, p[:, 1])]
     elif machine.probability == "sigmoid":
-        pairs = []
+        pairs, best = [], np.sort(p, axis=1)
+        is_fitted = best[:, -1] - best[:, -2] > 1.000001e-3
         for j, k in combinations(range(n_classes), 2):
             both = p[:, j] + p[:, k]
-            seen = both > 1e-280
+            seen = is_fitted & (both > 1e-280)
             pairs.append(((f[:, k] - f[:, j])[seen], p[seen, k] / both[seen]))
     else:
         return

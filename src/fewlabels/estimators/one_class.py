@@ -193,12 +193,13 @@ class OneClassSVM(OneClassMachine):
         return found if is_better else solved
 
     def _formulation(self, n, mass):
-        if not 1e-140 < self.nu * mass < 1e140:
+        nu = float(self.nu)
+        if not 1e-140 < nu * mass < 1e140:
             raise ValueError(
-                f"nu times the sum of weights is {self.nu * mass:.3g}, whose square is out of "
+                f"nu times the sum of weights is {nu * mass:.3g}, whose square is out of "
                 "range; scale the weights, or raise nu."
             )
-        return OneClass(float(self.nu), float(self.C_anomaly))
+        return OneClass(nu, float(self.C_anomaly))
 
     def _tolerances(self, formulation, mass, sample, ridge):
         return self.tol / max(1.0, formulation.unit(mass)), 0.1 * self.tol

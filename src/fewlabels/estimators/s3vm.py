@@ -68,9 +68,9 @@ class S3VM(UpdatableS3VM):
         For other kernels it is "scale", ``1 / (n_features * X.var())``. "auto" is
         ``1 / n_features``. Updates keep the first value.
     C : float, default=10.0
-        Cost of labelled rows inside the margin, > 0.
+        Cost of labelled rows inside the margin, in (0, 1e300].
     C_star : float, default=5.0
-        Cost of unlabelled rows inside the margin, >= 0. With 0 the model learns from the labelled
+        Cost of unlabelled rows inside the margin, in [0, 1e300]. With 0 the model learns from the labelled
         rows alone, except that ``balance`` may hold the mean of f over the unlabelled rows. With
         k > 2 classes each model uses 2 / k of it.
     class_ratio : "estimate", float, dict, array-like of shape (n_classes,) or None, default=None
@@ -238,8 +238,9 @@ class S3VM(UpdatableS3VM):
     _parameter_constraints: ClassVar[dict] = {
         **COMMON,
         "kernel": [*COMMON["kernel"], StrOptions({Trees.name}), Trees, SharedLeaves],
-        "C": [Interval(Real, 0.0, None, closed="neither")],
-        "C_star": [Interval(Real, 0.0, None, closed="left")],
+        # Sums of costs are numbers, too.
+        "C": [Interval(Real, 0.0, 1e300, closed="right")],
+        "C_star": [Interval(Real, 0.0, 1e300, closed="both")],
         "balance": ["boolean", Interval(Real, None, None, closed="neither"), dict],
         "class_ratio": [
             StrOptions({"estimate"}),
