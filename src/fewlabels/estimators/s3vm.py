@@ -70,9 +70,9 @@ class S3VM(UpdatableS3VM):
     C : float, default=10.0
         Cost of labelled rows inside the margin, in (0, 1e300].
     C_star : float, default=5.0
-        Cost of unlabelled rows inside the margin, in [0, 1e300]. With 0 the model learns from the labelled
-        rows alone, except that ``balance`` may hold the mean of f over the unlabelled rows. With
-        k > 2 classes each model uses 2 / k of it.
+        Cost of unlabelled rows inside the margin, in [0, 1e300]. With 0 the model learns from the
+        labelled rows alone, except that ``balance`` may hold the mean of f over the unlabelled
+        rows. With k > 2 classes each model uses 2 / k of it.
     class_ratio : "estimate", float, dict, array-like of shape (n_classes,) or None, default=None
         Class ratio of the unlabelled rows, if the labels' own ratio isn't representative: the
         share of the second of two classes, in (0, 1), a dict ``{class: share}``, or the shares
