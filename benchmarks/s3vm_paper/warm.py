@@ -11,7 +11,7 @@ from fewlabels.problem.semi_supervised import SemiSupervised
 from fewlabels.rows.grams import gram_over, shift_of
 from fewlabels.solvers import Settings
 from fewlabels.solvers.cccp import solve_cccp
-from fewlabels.solvers.warm import warm_start
+from fewlabels.solvers.decomposition import warm_start
 from fewlabels.training.semi_supervised.annealing import solution_of
 from fewlabels.training.semi_supervised.data import S3VMData
 from fewlabels.training.steps import Steps

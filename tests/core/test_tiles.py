@@ -8,8 +8,7 @@ import scipy.sparse as sp
 
 from fewlabels._core import columns as stored
 from fewlabels._core import tiles
-from fewlabels.gram.tiles.dense import TiledRows
-from fewlabels.gram.tiles.sparse import SparseRows
+from fewlabels.gram.tiles.rows import SparseRows, TiledRows
 from fewlabels.kernels.base import Map
 
 MAPS = {

@@ -17,8 +17,8 @@ from fewlabels.gram.equal_rows import Copies
 from fewlabels.kernels import RBF, Callable, Linear, Precomputed
 from fewlabels.problem import Penalty
 from fewlabels.solvers import solve_decomposition
+from fewlabels.solvers.decomposition import warm_start
 from fewlabels.solvers.equal_rows import merged
-from fewlabels.solvers.warm import warm_start
 
 pytestmark = pytest.mark.filterwarnings("error")
 

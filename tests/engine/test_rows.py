@@ -15,11 +15,10 @@ from fewlabels.gram import CachedGram, PrecomputedGram, SumGram, make_gram
 from fewlabels.kernels import RBF, Callable, Linear, Polynomial
 from fewlabels.problem import DualProblem, Penalty, one_class, svdd_linear, svdd_squared
 from fewlabels.solvers import Settings, Status
+from fewlabels.solvers.decomposition import collected, memory_rows
 from fewlabels.solvers.engine.engine import Engine
-from fewlabels.solvers.engine.memory import collected, memory_rows
-from fewlabels.solvers.engine.partition import Partition, message_names
+from fewlabels.solvers.engine.partition import Partition, drawn, message_names
 from fewlabels.solvers.engine.record import Record
-from fewlabels.solvers.engine.sampling import drawn
 from fewlabels.solvers.result import certified
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -163,6 +162,10 @@ class Refusing:
     def __init__(self, partition):
         self._partition = partition
 
+    @property
+    def is_sound(self):
+        return self._partition.is_sound
+
 
 def _guarded(name):
     def message(self, *args):
@@ -247,7 +250,9 @@ def test_the_guard_guards(rng):
     with pytest.raises(AssertionError):
         partition.fetch(np.arange(3000))
     with pytest.raises(AssertionError):
-        partition.between(3000), partition.propose(3000)
+        partition.propose(3000)
+    with pytest.raises(AssertionError):
+        partition.propose(2, 3000)
 
 
 # -- what travels -----------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from fewlabels.gram import PrecomputedGram, make_gram
 from fewlabels.kernels import RBF
 from fewlabels.problem import DualProblem, Penalty, pu_double_hinge, pu_ramp_step
 from fewlabels.solvers import solve_decomposition
-from fewlabels.solvers.warm import warm_start
+from fewlabels.solvers.decomposition import warm_start
 
 seeds = st.integers(0, 10**6)
 

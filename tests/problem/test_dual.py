@@ -10,7 +10,8 @@ from reference.problems import KINDS, implied_interval, random_penalty, random_p
 from fewlabels.gram import BorderedGram, PrecomputedGram, make_gram
 from fewlabels.kernels import RBF
 from fewlabels.problem import DualProblem, Penalty, one_class, svdd_linear, svdd_squared
-from fewlabels.solvers.engine import coarse, memory, partition
+from fewlabels.solvers import decomposition
+from fewlabels.solvers.engine import coarse, partition
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -37,7 +38,7 @@ def sampled(problem, indices):
     chosen[indices] = True
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partition, "drawn", lambda *_: chosen)
-        rows = coarse.sample_of(memory.memory_rows(problem), 0)
+        rows = coarse.sample_of(decomposition.memory_rows(problem), 0)
     (part,) = rows.partitions
     return DualProblem(part.gram, part.penalty, rows.total, rows.scale, part.ridge)
 

@@ -76,7 +76,7 @@ class Holder:
         if name_of(message) == "sample":
             self.partitions[level + 1 :] = [answer]
             answer = None
-        return partition.is_sound(), answer
+        return partition.is_sound, answer
 
     # -- what is asked of the part ---------------------------------------------------------------
 

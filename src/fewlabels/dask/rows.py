@@ -6,8 +6,7 @@ from operator import methodcaller
 
 import numpy as np
 
-from ..problem import Totals
-from ..solvers.engine.messages import Ranked, WorkingSet
+from ..solvers.engine.messages import Ranked, RunState, WorkingSet
 from ..solvers.engine.partition import Partition, is_question, is_setting
 from ..solvers.engine.rows import Rows
 from .holder import Together, name_of, used_variables
@@ -94,7 +93,6 @@ class ClusterRows(Rows):
             before.sample = self
             self.local, total = copy(before.local), before.total
         super().__init__(source.slots, total, spec.formulation.scale)
-        self._sizes = [facts.n for facts in self.ask(methodcaller("facts"))]
 
     # -- messages --------------------------------------------------------------------------------
 
@@ -114,7 +112,7 @@ class ClusterRows(Rows):
 
     def _complete(self, message):
         """Tell all what makes gradient and variables one, and ask what is wanted next."""
-        questions = [methodcaller("totals"), methodcaller("n_values")]
+        questions = [methodcaller("state")]
         if self._count is not None:
             questions.append(methodcaller("propose", self._count))
         if unknown := any(memory.ids is None or memory.journal for memory in self.memories):
@@ -122,12 +120,11 @@ class ClusterRows(Rows):
         answers = list(
             zip(*self.tell([Together(message, *questions)] * len(self.memories)), strict=True)
         )
-        self._known = {"totals": Totals.combined(answers[1]), "n_values": sum(answers[2])}
+        self._known = {"state": RunState.combined(answers[1])}
         if self._count is not None:
-            up, down = (
-                Ranked.combined(parts, self._count) for parts in zip(*answers[3], strict=True)
-            )
-            self._known["propose"] = up.ids, down.ids
+            ups, downs, none = zip(*answers[2], strict=True)
+            up, down = Ranked.combined(ups, self._count), Ranked.combined(downs, self._count)
+            self._known["propose"] = up.ids, down.ids, none[0]
         if unknown:
             self.sample = None
             for memory, variables in zip(self.memories, answers[-1], strict=True):
@@ -135,29 +132,27 @@ class ClusterRows(Rows):
 
     def update(self, update):
         self._complete(methodcaller("update", update))
-        edges = np.searchsorted(update.ids, np.cumsum([0, *self._sizes]))
+        edges = np.searchsorted(update.ids, np.cumsum([0, *self.sizes]))
         for memory, own in zip(self.memories, map(slice, edges[:-1], edges[1:]), strict=True):
             memory.set(update.ids[own], update.a[own])
 
     # -- what is known already -------------------------------------------------------------------
 
-    def totals(self):
-        if "totals" not in self._known:
-            self._known["totals"] = super().totals()
-        return self._known["totals"]
+    def state(self):
+        if "state" not in self._known:
+            self._known["state"] = super().state()
+        return self._known["state"]
 
     def n_values(self):
-        if "n_values" not in self._known:
-            self._known["n_values"] = super().n_values()
-        return self._known["n_values"] + self.local.n_values()
+        return super().n_values() + self.local.n_values
 
     def is_sound(self):
         return all(memory.sound for memory in self.memories)
 
-    def propose(self, count):
-        if count != self._count or "propose" not in self._known:
+    def propose(self, count, n_between=0):
+        if n_between or count != self._count or "propose" not in self._known:
             self._count = count
-            return super().propose(count)
+            return super().propose(count, n_between)
         return self._known["propose"]
 
     # -- here ------------------------------------------------------------------------------------
@@ -200,7 +195,7 @@ class ClusterRows(Rows):
     def _rebuild(self, due):
         """The gradient of some parts from the variables of all: one product."""
         send = partial(self.source.send, self.level)
-        send(dict.fromkeys(due, methodcaller("forget")))
+        send(dict.fromkeys(due, methodcaller("owe", True)))
         used = [memory.used() for memory in self.memories]
         ids, a = (np.concatenate(each) for each in zip(*used, strict=True))
         order = np.argsort(ids)

@@ -3,10 +3,9 @@
 import numpy as np
 
 from ..kernels.base import row_products
-from .base import GramOperator
+from .base import Columns, GramOperator
 from .equal_rows import equal_rows, row_keys
 from .expansion import Expansion
-from .gathered import Columns
 from .static.bordered import BorderedGram
 from .static.cached import CachedGram
 from .static.explicit import FormedGram, PrecomputedGram

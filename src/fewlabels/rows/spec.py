@@ -1,7 +1,6 @@
 """The problem of a model over rows that are not in memory, and its solution."""
 
 from dataclasses import dataclass, field, replace
-from operator import methodcaller
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,8 +121,8 @@ def solve_sharded(source, spec, settings):
     engine = Engine(rows, settings, Record(settings))
     status = engine.run(cold=True)
     rows.snap()
-    ids = np.concatenate(rows.ask(methodcaller("used")))
-    working = rows.fetch(ids)
+    working = rows.fetch()
+    ids = working.ids
     result = certified(
         rows.totals(), rows.duality_gap, working.a, working.g,
         status, engine.record.n_iter, engine.record.history,

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from .decomposition import warm_start
 from .result import Status
-from .warm import warm_start
 
 # Outer steps; a handful is usual.
 _MAX_STEPS = 100

@@ -1,14 +1,16 @@
 """The engine over rows in memory: a problem in, a certified result out."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
 from .engine.engine import Engine
-from .engine.memory import collected, memory_rows
+from .engine.partition import Partition
 from .engine.record import Record
+from .engine.rows import Rows
 from .equal_rows import merged
-from .result import Result, certified
+from .result import Result, Status, certified
 from .settings import Settings
 from .whole import is_whole, solve_whole
 
@@ -74,3 +76,63 @@ def _variables(start, problem):
             f"they must sum to {problem.total:g} (here {a.sum():g})."
         )
     return a
+
+
+def memory_rows(problem, a=None, gradient=None, parts=1):
+    """The ``Rows`` of a problem, perhaps at a feasible ``a`` with its ``gradient`` Q a.
+
+    The number of ``parts`` makes no difference but for rounding.
+    """
+    edges = sorted({problem.n * k // parts for k in range(parts + 1)})
+    partitions = []
+    for first, last in pairwise(edges):
+        part = slice(first, last)
+        partition = Partition(
+            problem.gram.part(first, last),
+            problem.penalty if len(edges) == 2 else problem.penalty.take(part),
+            problem.ridge[part],
+            problem.scale,
+            first,
+        )
+        if a is not None:
+            known = None if gradient is None else np.array(gradient[part])
+            partition.start(np.array(a[part]), known)
+        partitions.append(partition)
+    return Rows(partitions, problem.total, problem.scale)
+
+
+def collected(rows):
+    """All variables and their gradient, of rows in memory."""
+    a = [partition.a for partition in rows.partitions]
+    g = [partition.g for partition in rows.partitions]
+    return (a[0], g[0]) if len(a) == 1 else (np.concatenate(a), np.concatenate(g))
+
+
+def warm_start(problem, a, gradient):
+    """A feasible point near ``a``, the solution of a similar problem over the same rows.
+
+    Variables outside their intervals go to the nearest end; what the sum then lacks goes to the
+    rows nearest to a threshold. ``gradient`` is ``Q a`` with this problem's Q: only columns of
+    variables that had to move are evaluated for the Result, which can be started from.
+    """
+    smaller = merged(problem)
+    if smaller is not None:
+        start = Result(a, gradient, 0.0, np.nan, np.inf, np.inf, Status.STOPPED, 0)
+        start = smaller.gathered(start)
+        return smaller.shared(warm_start(smaller.problem, start.a, start.gradient))
+    rows = memory_rows(problem, a, gradient)
+    rows.clip()
+    # On the breakpoints exactly: else rows next to one would be solved for again.
+    rows.snap()
+    # A sum that is right to rounding stays as it is.
+    if not rows.totals().is_feasible(problem.total, rtol=1e-12):
+        rows.repair()
+    rows.advance()
+    return Result(*collected(rows), 0.0, np.nan, np.inf, np.inf, Status.STOPPED, 0)
+
+
+def repaired(problem, a, gradient):
+    """The nearest point to ``a`` with the right sum, as ``warm_start`` finds it."""
+    rows = memory_rows(problem, a, gradient)
+    rows.repair()
+    return collected(rows)[0]

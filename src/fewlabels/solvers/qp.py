@@ -20,8 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._extras import require
+from .decomposition import repaired
 from .result import Status, certify
-from .warm import repaired
 
 # Rounding in a kernel matrix, relative to its largest diagonal entry.
 _ROUNDING = 1e-9

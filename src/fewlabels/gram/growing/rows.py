@@ -10,10 +10,8 @@ from ..._core import tiles
 from ...kernels.base import squared_norms
 from ..static.explicit import formed_values
 from ..static.linear import products
-from ..tiles.dense import TiledRows
 from ..tiles.features import RowMap
-from ..tiles.rows import packed
-from ..tiles.sparse import SparseRows
+from ..tiles.rows import SparseRows, TiledRows, packed
 
 _FIRST_CAPACITY = 256
 _ROWS_AT_A_TIME = 8192

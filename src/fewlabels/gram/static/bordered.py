@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from ..base import WrappedGram
+from ..base import Columns, WrappedGram
 from ..equal_rows import Copies
-from ..gathered import Columns
 
 
 class BorderedGram(WrappedGram):

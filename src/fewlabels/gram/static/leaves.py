@@ -3,8 +3,7 @@
 import numpy as np
 
 from ...kernels.forest import add_sums, shared, weights_of
-from ..base import GramOperator
-from ..gathered import Columns
+from ..base import Columns, GramOperator
 
 
 class LeavesGram(GramOperator):

@@ -4,8 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...kernels import Linear
-from ..base import GramOperator
-from ..gathered import Columns
+from ..base import Columns, GramOperator
 
 _CHUNK = 8192
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from ..base import WrappedGram
-from ..gathered import Columns
+from ..base import Columns, WrappedGram
 
 
 class RepeatedGram(WrappedGram):

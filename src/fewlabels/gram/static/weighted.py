@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from ..base import GramOperator
-from ..gathered import Columns
+from ..base import Columns, GramOperator
 
 
 class SumGram(GramOperator):

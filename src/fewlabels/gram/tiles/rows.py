@@ -1,12 +1,150 @@
 """Kernel matrices of rows of features, dense or CSR."""
 
+from functools import partial
+
 import numpy as np
 import scipy.sparse as sp
 
-from ..base import GramOperator
-from ..gathered import Columns
-from .dense import TiledRows
-from .sparse import SparseRows
+from ..._core import tiles
+from ..._threads import run_ranges
+from ..base import Columns, GramOperator
+
+_SPARSE_WORTH_A_THREAD = 200_000
+# Rows that a thread takes at least.
+_ROWS_AT_A_TIME = 256
+# Bytes of dense columns that stay close to the processor (level 2 cache).
+_CLOSE = 1 << 19
+
+
+class SparseRows:
+    """Prepared CSR rows that columns can be evaluated against, a group at a time."""
+
+    def __init__(self, rows, term):
+        self._view(rows, term)
+
+    def _view(self, rows, term):
+        self.csr, self.term, self.n = rows, term, rows.shape[0]
+        self.arrays = (
+            rows.data,
+            rows.indices.astype(np.int64, copy=False),
+            rows.indptr.astype(np.int64, copy=False),
+        )
+
+    def rows(self, indices):
+        return self.csr[indices], self.term[indices]
+
+    def all_rows(self):
+        """All prepared rows and their terms."""
+        return self.csr, self.term
+
+    def _each_group(self, columns, column_term, constant):
+        """Yield (slice of columns, dense interleaved columns, their terms)."""
+        m = columns.shape[0]
+        width = self._width(m)
+        lanes = np.zeros((self.csr.shape[1], width), self.csr.dtype)
+        for first in range(0, m, width):
+            last = min(m, first + width)
+            entries = slice(*columns.indptr[[first, last]])
+            feature, lengths = columns.indices[entries], np.diff(columns.indptr[first : last + 1])
+            lane = np.repeat(np.arange(last - first), lengths)
+            lanes[feature, lane] = columns.data[entries]
+            lane_term = np.zeros(width, self.csr.dtype)
+            lane_term[: last - first] = column_term[first:last] + constant
+            yield slice(first, last), lanes, lane_term
+            lanes[feature, lane] = 0.0
+
+    def _width(self, m):
+        """Columns of a group of ``m``: many share the walk over a row, but fill the cache."""
+        if m <= 1:
+            return 1
+        close = _CLOSE // (self.csr.dtype.itemsize * max(1, min(self.csr.shape[1], self.csr.nnz)))
+        return tiles.whole_vectors(min(m, close, tiles.LANES), self.csr.dtype)
+
+    def _run(self, function, width, n_jobs):
+        work = (self.csr.nnz + self.n) * width
+
+        def some(start, stop):
+            function(start * _ROWS_AT_A_TIME, min(self.n, stop * _ROWS_AT_A_TIME))
+
+        n_jobs = n_jobs if work > _SPARSE_WORTH_A_THREAD else 1
+        run_ranges(some, -(-self.n // _ROWS_AT_A_TIME), n_jobs)
+
+    def apply(self, row_map, columns, column_term, coef, out, n_jobs):
+        """``out += K(rows, columns) @ coef``; ``out`` float64, shape (n,)."""
+        groups = self._each_group(columns, column_term, row_map.kernel.coef0)
+        for part, lanes, lane_term in groups:
+            weights = np.zeros(len(lane_term))
+            weights[: part.stop - part.start] = coef[part]
+            fixed = (row_map, self.arrays, self.term, lanes, lane_term, weights, out)
+            function = partial(tiles.apply_sparse, *fixed)
+            self._run(function, len(lane_term), n_jobs)
+
+    def columns(self, row_map, columns, column_term, n_jobs, out=None):
+        """``K(rows, columns)``, one column per row of the result."""
+        if out is None:
+            out = np.empty((columns.shape[0], self.n), self.csr.dtype)
+        groups = self._each_group(columns, column_term, row_map.kernel.coef0)
+        for part, lanes, lane_term in groups:
+            fixed = (row_map, self.arrays, self.term, lanes, lane_term, out[part])
+            function = partial(tiles.column_sparse, *fixed)
+            self._run(function, len(lane_term), n_jobs)
+        return out
+
+
+# Below this many multiply-adds a second thread costs more than it saves.
+_WORTH_A_THREAD = 8_000_000
+
+
+class TiledRows:
+    """Prepared dense rows, packed feature-major, that columns can be evaluated against.
+
+    In tiles of one ``width``: without it, just as wide as the rows need.
+    """
+
+    def __init__(self, rows, term, width=None):
+        self.n, self.d = rows.shape
+        whole = tiles.tile_rows(rows.dtype)
+        self.width = width or min(whole, tiles.whole_vectors(self.n, rows.dtype))
+        n_tiles = max(1, -(-self.n // self.width))
+        self.tiles = np.zeros((n_tiles, self.d, self.width), rows.dtype)
+        whole = self.n // self.width
+        cut = whole * self.width
+        self.tiles[:whole] = rows[:cut].reshape(whole, self.width, self.d).transpose(0, 2, 1)
+        if cut < self.n:
+            self.tiles[whole, :, : self.n - cut] = rows[cut:].T
+        self.term = np.zeros((n_tiles, self.width), rows.dtype)
+        self.term.reshape(-1)[: self.n] = term
+
+    def rows(self, indices):
+        """Gather prepared rows and their terms, row-major."""
+        tile, place = np.divmod(indices, self.width)
+        return np.ascontiguousarray(self.tiles[tile, :, place]), self.term[tile, place]
+
+    def all_rows(self):
+        """All prepared rows and their terms."""
+        rows = self.tiles.transpose(0, 2, 1).reshape(-1, self.d)[: self.n]
+        return np.ascontiguousarray(rows), self.term.reshape(-1)[: self.n]
+
+    def threads(self, n_columns, n_jobs):
+        work = self.n * n_columns * (self.d + 16)
+        return n_jobs if work > _WORTH_A_THREAD else 1
+
+    def apply(self, row_map, columns, column_term, coef, out, n_jobs):
+        """``out += K(rows, columns) @ coef``; ``out`` float64, shape (n,)."""
+        coef = np.ascontiguousarray(coef, np.float64)
+        fixed = (row_map, self.n, self.tiles, self.term, columns, column_term, coef, out)
+        n_jobs = self.threads(len(columns), n_jobs)
+        run_ranges(partial(tiles.apply_tiles, *fixed), len(self.tiles), n_jobs)
+
+    def columns(self, row_map, columns, column_term, n_jobs, out=None):
+        """``K(rows, columns)``, one column per row of the result."""
+        if out is None:
+            out = np.empty((len(columns), self.n), self.tiles.dtype)
+        fixed = (row_map, self.n, self.tiles, self.term, columns, column_term, out)
+        n_jobs = self.threads(len(columns), n_jobs)
+        run_ranges(partial(tiles.column_tiles, *fixed), len(self.tiles), n_jobs)
+        return out
+
 
 # Stated error below which float64 values are not compared with exact ones; rows that are.
 _LOSSLESS, _COMPARED = 1e-10, 300

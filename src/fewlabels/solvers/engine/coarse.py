@@ -33,17 +33,16 @@ def take_over(rows, sample):
     """Go where the solution of a sample says that rows belong; the gradient is owed."""
     multiplier = sample.totals().multiplier
     rows.ask(methodcaller("predict"))
-    rows.receive(sample, sample.ask(methodcaller("forget")))
-    _settle(rows, multiplier)
-    rows.ask(methodcaller("adopt"))
+    rows.receive(sample, sample.owed(everything=True))
+    rows.ask(methodcaller("settle", _fitting(rows, multiplier), True))
     rows.repair()
 
 
-def _settle(rows, multiplier):
-    """Move the multiplier until the sum is right to rounding, or to the last row that jumps."""
+def _fitting(rows, multiplier):
+    """The multiplier for which the sum is right to rounding, or to the last row that jumps."""
 
     def excess(at):
-        return math.fsum(rows.ask(methodcaller("settle", at))) - rows.total
+        return math.fsum(rows.ask(methodcaller("settle", at, False))) - rows.total
 
     ends = [(multiplier, excess(multiplier))]
     step = max(_FIRST_STEP * abs(multiplier), 1e-12)
@@ -62,10 +61,10 @@ def _settle(rows, multiplier):
             break
         found = excess(middle)
         if abs(found) <= rounding:
-            return
+            return middle
         if found > 0:
             high, above = middle, found
         else:
             low, below = middle, found
         secant = high - low < 0.5 * width or not secant
-    excess(low)
+    return low

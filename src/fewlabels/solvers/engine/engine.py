@@ -28,8 +28,36 @@ from ..settings import WHOLE
 from . import coarse
 from .finish import Finish, advanced
 from .messages import Accuracy, BlockUpdate
-from .precision import Precision
 from .record import Progress, Record
+
+
+class Precision:
+    """What rounding of kernel values, of some Accuracy, has left in the gradient.
+
+    ``noise`` estimates its error, for independent errors of kernel values.
+    """
+
+    def __init__(self, accuracy):
+        self.accuracy = accuracy
+        self.noise = 0.0
+
+    def _rounding(self, rows, spread):
+        """Rounding in a product with columns; ``spread`` is the norm of sqrt(|K_jj|) coef_j."""
+        return self.accuracy.error * rows.scale * math.sqrt(rows.facts.largest) * spread
+
+    def computed(self, rows):
+        """The gradient was computed from the variables as they are."""
+        self.noise = self._rounding(rows, rows.totals().spread)
+
+    def add(self, rows, size, change):
+        """What a change of some variables leaves in the gradient for good."""
+        spread = math.sqrt(float(np.abs(size) @ np.square(change)))
+        self.noise = math.hypot(self.noise, self._rounding(rows, spread))
+
+    def is_stale(self, rows):
+        """Whether a gradient computed again would have half the error."""
+        return self._rounding(rows, rows.totals().spread) < 0.5 * self.noise
+
 
 # Pair steps in one compiled call: about a third of a second, so that a time limit, a
 # callback or Ctrl-C never waits long.
@@ -80,7 +108,7 @@ class Engine:
     def __init__(self, rows, settings, record):
         self.rows, self.settings, self.record = rows, settings, record
         self.status = None
-        self._precision = Precision(rows.accuracy())
+        self._precision = Precision(rows.facts.accuracy)
         self._progress = Progress()
         self._finish = Finish(settings.polish)
         # Of the last round: its working set, and the violation before it.
@@ -182,8 +210,8 @@ class Engine:
         if self._precision.is_stale(self.rows):
             self._refresh()
             self._progress.renew()
-        elif not self._is_whole and self.rows.refine():
-            self._precision.accuracy = self.rows.accuracy()
+        elif not self._is_whole and (refined := self.rows.refine()) is not None:
+            self._precision.accuracy = refined
             self._refresh()
             self._progress = Progress()
         elif self._stuck:
@@ -210,9 +238,7 @@ class Engine:
             or self.record.limit_reached() is not None
         ):
             return self._end(view, Status.CONVERGED)
-        working, Q = self._fetch(
-            lambda: _union(*self.rows.propose(extra // 2), self.rows.between(n_between))
-        )
+        working, Q = self._fetch(lambda: _union(*self.rows.propose(extra // 2, n_between)))
         a, g = working.a.copy(), working.g.copy()
         limit = min(self.record.steps_left(), _STEPS_PER_CALL)
         steps = finish.solve(Q, working.penalty, a, g, view.exact, limit)

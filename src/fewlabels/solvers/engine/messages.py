@@ -6,22 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...gram import Columns
-from ...problem import Extent, Penalty
+from ...problem import Extent, Penalty, Totals
 from ...problem.totals import merged
-
-
-class Facts(NamedTuple):
-    """What does not change while a problem is solved."""
-
-    n: int  # rows
-    n_kept: int  # variables that stand for themselves in every sample
-    extent: Extent  # how far the variables reach together
-    largest: float  # max |K_ii|
-
-    @classmethod
-    def combined(cls, parts):
-        """Of the rows of all parts."""
-        return merged(parts, n=sum, n_kept=sum, extent=Extent.combined, largest=max)
 
 
 class Accuracy(NamedTuple):
@@ -35,6 +21,34 @@ class Accuracy(NamedTuple):
     def combined(cls, parts):
         """Of the rows of all parts."""
         return merged(parts, error=max, exact=all, cost=max)
+
+
+class Facts(NamedTuple):
+    """What is known before a problem is solved."""
+
+    n: int  # rows
+    n_kept: int  # variables that stand for themselves in every sample
+    extent: Extent  # how far the variables reach together
+    largest: float  # max |K_ii|
+    accuracy: Accuracy  # until it is refined
+
+    @classmethod
+    def combined(cls, parts):
+        """Of the rows of all parts."""
+        how = {"extent": Extent.combined, "largest": max, "accuracy": Accuracy.combined}
+        return merged(parts, n=sum, n_kept=sum, **how)
+
+
+class RunState(NamedTuple):
+    """Where a run is."""
+
+    totals: Totals  # of the variables: sums and extremes
+    n_values: int  # kernel values evaluated so far
+
+    @classmethod
+    def combined(cls, parts):
+        """Of the rows of all parts."""
+        return merged(parts, totals=Totals.combined, n_values=sum)
 
 
 class Room(NamedTuple):

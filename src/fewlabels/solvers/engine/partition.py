@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from .backend import NumpyBackend
-from .messages import Accuracy, Facts, Ranked, Room, WorkingSet
-from .sampling import drawn
+from .messages import Accuracy, Facts, Ranked, Room, RunState, WorkingSet
 
 # Changes below this share of the largest variable are none.
 _ROUNDING = 1e-12
@@ -36,7 +35,11 @@ def is_setting(name):
 
 def message_names():
     """Names of all messages that partitions answer."""
-    return [name for name in vars(Partition) if not name.startswith("_") and name != "start"]
+    return [
+        name
+        for name, value in vars(Partition).items()
+        if callable(value) and not name.startswith("_") and name != "start"
+    ]
 
 
 class Partition:
@@ -60,11 +63,14 @@ class Partition:
         self.first, self.n, self.origin = first, gram.n, origin
         self.size = gram.diagonal() if size is None else size
         self.a, self.g = self.arrays.zeros(self.n), self.arrays.zeros(self.n)
-        self._sound, self._totals = False, None
+        # Whether the gradient belongs to the variables: no update was cut short.
+        self.is_sound = False
+        # What follows from both: totals, and rows in the order of what a step costs.
+        self._totals = self._line = None
         self._values_before = -gram.n_values
         self._max_bytes = 0.0
-        # While a gradient is owed, a sum repaired, a sample drawn and its function taken over.
-        self._before = self._moved = self._line = self._drawn = self._sample = self._held = None
+        # While a gradient is owed, a sample drawn and its function taken over.
+        self._before = self._debt = self._drawn = self._sample = self._held = None
 
     def start(self, a, gradient=None):
         """Take variables and, where it is known, their gradient."""
@@ -74,11 +80,11 @@ class Partition:
             self.g = gradient
 
     def _changed(self, *, sound):
-        self._sound, self._totals = sound, None
+        self.is_sound, self._totals, self._line = sound, None, None
 
     def _put(self, a):
         """Move variables: the ridge's part of the gradient follows, that of K does not."""
-        self._totals = None
+        self._totals = self._line = None
         self.g = self.g + self.ridge * (a - self.a)
         self.a = a
 
@@ -99,27 +105,35 @@ class Partition:
     def facts(self):
         """``Facts`` about the rows."""
         n_kept = self.arrays.places(self.penalty.is_kept).shape[0]
-        return Facts(self.n, n_kept, self.penalty.extent(), self.arrays.largest(self.size))
+        largest = self.arrays.largest(self.size)
+        return Facts(self.n, n_kept, self.penalty.extent(), largest, self._accuracy())
 
-    @question
-    def accuracy(self):
-        """``Accuracy`` of kernel values."""
+    def _accuracy(self):
         gram = self.gram
         return Accuracy(gram.value_error, bool(gram.dtype == np.float64), float(gram.value_cost))
 
     @question
-    def totals(self):
-        """``Totals`` of the variables: sums and extremes."""
+    def state(self):
+        """The ``RunState`` that the rows are in."""
+        return RunState(self._surveyed(), self.n_values)
+
+    @property
+    def n_values(self):
+        """Kernel values evaluated so far."""
+        return self._values_before + self.gram.n_values
+
+    def _surveyed(self):
+        """``Totals`` of the variables, computed once for each change."""
         if self._totals is None:
             self._totals = self.arrays.survey(self.penalty, self.a, self.g, self.size)
         return self._totals
 
     def _rates(self):
         """Rates of change when variables grow, and when they shrink."""
-        rates = self.arrays.rates(self.totals())
+        rates = self.arrays.rates(self._surveyed())
         if rates is None:  # another partition was surveyed since
             self._totals = None
-            rates = self.arrays.rates(self.totals())
+            rates = self.arrays.rates(self._surveyed())
         return rates
 
     @question
@@ -127,38 +141,24 @@ class Partition:
         """These rows' part of the duality gap, see ``Penalty.gap``."""
         return self.penalty.gap(self.a, self.g, self.ridge, multiplier, implied)
 
-    @question
-    def n_values(self):
-        """Kernel values evaluated so far."""
-        return self._values_before + self.gram.n_values
-
-    @question
-    def is_sound(self):
-        """Whether the gradient belongs to the variables: no update was cut short."""
-        return self._sound
-
     # -- rounds -------------------------------------------------------------------------------
 
     @question
-    def propose(self, count):
-        """The rows that want up most and those that want down most, as two Ranked."""
+    def propose(self, count, n_between=0):
+        """The rows that want up most and those that want down most, as two Ranked.
+
+        And the numbers of the first ``n_between`` rows strictly between breakpoints.
+        """
         up, down = self._rates()
-        return self._lowest(up, count), self._lowest(-down, count)
+        between = np.empty(0, np.intp)
+        if n_between:
+            places = self.arrays.places(self.penalty.between(self.a))
+            between = self._numbers(places[: min(n_between, places.shape[0])])
+        return self._lowest(up, count), self._lowest(-down, count), between
 
     def _lowest(self, keys, count):
         best = self.arrays.ranked(keys, count)
         return Ranked(best.ids + self.first, best.keys)
-
-    @question
-    def between(self, count):
-        """Numbers of the first ``count`` rows strictly between breakpoints."""
-        found = self.arrays.places(self.penalty.between(self.a))
-        return self._numbers(found[: min(count, found.shape[0])])
-
-    @question
-    def used(self):
-        """Numbers of the rows whose variables are not zero."""
-        return self._numbers(self.arrays.places(self.a != 0.0))
 
     @question
     def spread(self, edges, ids, g):
@@ -187,11 +187,16 @@ class Partition:
 
     @question
     def fetch(self, ids):
-        """A WorkingSet of the rows ``ids`` that are here."""
-        where, rows = self._own(ids)
+        """A WorkingSet of the rows ``ids`` that are here; None for variables other than zero."""
+        if ids is None:
+            rows = self.arrays.places(self.a != 0.0)
+            own = self._numbers(rows)
+        else:
+            where, rows = self._own(ids)
+            own = ids[where]
         return WorkingSet(
-            ids[where],
-            self._gathered(rows, ids[where]),
+            own,
+            self._gathered(rows, own),
             self.arrays.penalty(self.penalty.take(rows)),
             *self.arrays.taken((self.ridge, self.size, self.a, self.g), rows),
         )
@@ -229,17 +234,17 @@ class Partition:
 
     @setting
     def refine(self):
-        """Continue with float64 kernel values; False where they are that already."""
+        """Continue with float64 kernel values: their Accuracy; None where they are that."""
         refined = self.gram.refined()
         if refined is None:
-            return False
+            return None
         self._use(refined)
         self._changed(sound=False)
-        return True
+        return self._accuracy()
 
     def _use(self, gram):
         gram = self.arrays.caching(gram, self._max_bytes) if self._max_bytes else gram
-        self._values_before = self.n_values() - gram.n_values
+        self._values_before = self.n_values - gram.n_values
         self.gram = gram
 
     def snap(self, near):
@@ -274,24 +279,33 @@ class Partition:
 
     # -- a gradient that is owed ----------------------------------------------------------------
 
-    def begin(self):
-        """Take note of the variables: from here on they move without columns of K."""
-        self._changed(sound=False)
+    def clip(self):
+        """Put variables outside their intervals on the nearest end.
+
+        What they were is kept: from here on they move without columns of K.
+        """
         self._before = self.arrays.copy(self.a)
-
-    def owed(self):
-        """How many variables have moved since ``begin``."""
-        change = self.arrays.xp.abs(self.a - self._before)
-        self._moved = self.arrays.places(change > _ROUNDING * self.arrays.largest(self.a))
-        return self._moved.shape[0]
-
-    def forget(self):
-        """Set the gradient to the ridge's part, so that all of K a is owed; how many are used."""
-        self._before = self.arrays.zeros(self.n)
-        self._moved = self.arrays.places(self.a != 0.0)
-        self.g = self.ridge * self.a
+        self._put(self.penalty.clipped(self.a))
         self._changed(sound=False)
-        return self._moved.shape[0]
+
+    def owe(self, everything):
+        """How many variables owe their part of the gradient: those that moved since ``clip``.
+
+        Or ``everything``: the gradient is set to the ridge's part, and all of K a is owed.
+        """
+        arrays = self.arrays
+        if everything:
+            moved = arrays.places(self.a != 0.0)
+            (change,) = arrays.taken((self.a,), moved)
+            self.g = self.ridge * self.a
+            self._changed(sound=False)
+        else:
+            distance = arrays.xp.abs(self.a - self._before)
+            moved = arrays.places(distance > _ROUNDING * arrays.largest(self.a))
+            after, before = arrays.taken((self.a, self._before), moved)
+            change = after - before
+        self._debt = moved, change
+        return moved.shape[0]
 
     @question
     def debt(self, start, count, original):
@@ -299,12 +313,12 @@ class Partition:
 
         With ``original``, those of a sample go by the numbers of the rows it was drawn from.
         """
-        rows = self._moved[start : min(start + count, self._moved.shape[0])]
+        moved, change = self._debt
+        rows = moved[start : min(start + count, moved.shape[0])]
         ids = self._numbers(rows)
         if original and self.origin is not None:
             ids = self.origin[ids - self.first]
-        after, before = self.arrays.taken((self.a, self._before), rows)
-        return self._gathered(rows, ids), after - before
+        return self._gathered(rows, ids), change[start : start + len(ids)]
 
     def add(self, columns, change):
         """``gradient += scale * K change``. Not repeatable."""
@@ -313,32 +327,33 @@ class Partition:
 
     def settled(self):
         """The gradient matches the variables again."""
-        self._before = self._moved = None
+        self._before = self._debt = None
         self._changed(sound=True)
 
     # -- a sum that is not right ------------------------------------------------------------------
 
-    def clip(self):
-        """Put variables outside their intervals on the nearest end."""
-        self._put(self.penalty.clipped(self.a))
-
-    def rest(self):
+    def rest(self, amount):
         """Put every variable on its lower bound or, where it has none, next to zero.
 
-        Returns the sum of all variables, and how far it can be raised and lowered.
+        Then move them by ``amount`` in all, each to its end before the next. Returns the sum of
+        all variables before that, and how far it can be raised and lowered.
         """
         self.a = self.penalty.nearest_zero()
         self._changed(sound=False)
         with np.errstate(invalid="ignore"):
             above, below = self.penalty.upper - self.a, self.a - self.penalty.lower
-        return tuple(self.arrays.numbers(map(self.arrays.xp.sum, (self.a, above, below))))
+        sums = tuple(self.arrays.numbers(map(self.arrays.xp.sum, (self.a, above, below))))
+        if amount:
+            self.a = self.penalty.filled(self.a, amount)
+        return sums
 
-    def fill(self, amount):
-        """Move variables by ``amount`` in all, each to its end before the next. Not repeatable."""
-        self.a = self.penalty.filled(self.a, amount)
+    def _lined_up(self, amount):
+        """Rows in the order of what a step in the direction of ``amount`` costs.
 
-    def line_up(self, amount):
-        """Order the rows by what a step in the direction of ``amount`` costs."""
+        With their costs, where the step ends, and the room up to each.
+        """
+        if self._line is not None and self._line[0] == amount:
+            return self._line[1]
         arrays, (up, down) = self.arrays, self._rates()
         below, above = self.penalty.neighbours(self.a)
         cost, to = (up, above) if amount > 0 else (-down, below)
@@ -351,23 +366,27 @@ class Partition:
         if enough < room.shape[0]:
             enough = arrays.ends(cost, float(cost[max(enough, 1) - 1]))[1]
         ends = ((rows, enough), (cost, enough), (to, enough), (room, enough + 1))
-        self._line = tuple(arrays.copy(array[:end]) for array, end in ends)
+        self._line = amount, tuple(arrays.copy(array[:end]) for array, end in ends)
+        return self._line[1]
 
     @question
-    def room(self, limit):
-        """``Room`` to the next breakpoints at no more than this cost."""
-        _, cost, _, room = self._line
+    def room(self, missing, limit):
+        """``Room`` to the next breakpoints at no more than this cost.
+
+        In the direction of what the sum of all rows is ``missing``.
+        """
+        _, cost, _, room = self._lined_up(missing)
         low, high = self.arrays.ends(cost, limit)
         reached = cost[high - 1] if high else -np.inf
         following = cost[high] if high < cost.shape[0] else np.inf
         return Room(*map(float, (room[low], room[high], reached, following)))
 
-    def move(self, limit, amount):
-        """Move rows that cost less than ``limit`` to their next breakpoint.
+    def move(self, missing, limit, amount):
+        """Move rows that cost less than ``limit`` to their next breakpoint, see ``room``.
 
         Those that cost as much move by ``amount`` in all, one after the other. Not repeatable.
         """
-        rows, cost, to, room = self._line
+        rows, cost, to, room = self._lined_up(missing)
         low, high = self.arrays.ends(cost, limit)
         before = float(room[low])
         # How far the sum of those that go all the way may reach.
@@ -378,7 +397,6 @@ class Partition:
             at = rows[full : full + 1]
             a = self.arrays.put(a, at, self.arrays.take(a, at) + step)
         self._put(a)
-        self._line = None
 
     # -- a sample that stands for all rows -----------------------------------------------------
 
@@ -426,13 +444,30 @@ class Partition:
         self._held = arrays.put(arrays.zeros(self.n), rows, arrays.xp.ones_like(values)) != 0.0
         self._changed(sound=False)
 
-    def settle(self, multiplier):
-        """Put every row that is not held into the state that its gradient predicts; the sum."""
-        self._changed(sound=False)
-        return self.penalty.settle(self.a, self.g, self.ridge, multiplier, self._held)
+    def settle(self, multiplier, ends):
+        """Put every row that is not held into the state that its gradient predicts; the sum.
 
-    def adopt(self):
-        """End the prediction: the gradient is the sample's function and the ridge's part."""
-        self.g = self.g + self.ridge * self.a
-        self._sample = self._drawn = self._held = self._shares = None
+        If the prediction ``ends`` with it, the ridge's part is added to the gradient.
+        """
         self._changed(sound=False)
+        total = self.penalty.settle(self.a, self.g, self.ridge, multiplier, self._held)
+        if ends:
+            self.g = self.g + self.ridge * self.a
+            self._sample = self._drawn = self._held = self._shares = None
+        return total
+
+
+# Of every so many rows the same share is drawn.
+_STRETCH = 4096
+
+
+def drawn(first, stop, n, size, seed):
+    """Mask: which of the rows ``first`` to ``stop`` belong to a sample of ``size`` of n rows."""
+    chosen = np.zeros(stop - first, dtype=bool)
+    for begin in range(first - first % _STRETCH, stop, _STRETCH):
+        end = min(n, begin + _STRETCH)
+        count = size * end // n - size * begin // n
+        rng = np.random.default_rng((seed, begin))
+        rows = begin + rng.choice(end - begin, count, replace=False)
+        chosen[rows[(rows >= first) & (rows < stop)] - first] = True
+    return chosen

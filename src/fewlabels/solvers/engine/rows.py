@@ -9,8 +9,7 @@ import numpy as np
 
 from ..._threads import run_each
 from ...gram import Columns
-from ...problem import Totals
-from .messages import Accuracy, Facts, Ranked, Room, WorkingSet
+from .messages import Accuracy, Facts, Ranked, Room, RunState, WorkingSet
 
 # Columns that are gathered at a time where many are needed.
 _AT_A_TIME = 1024
@@ -18,8 +17,7 @@ _AT_A_TIME = 1024
 _REPAIRS = 100
 _RIGHT = 1e-13
 
-_FACTS, _TOTALS = methodcaller("facts"), methodcaller("totals")
-_ACCURACY, _N_VALUES = methodcaller("accuracy"), methodcaller("n_values")
+_FACTS, _STATE = methodcaller("facts"), methodcaller("state")
 
 
 class Rows:
@@ -32,7 +30,8 @@ class Rows:
         self.partitions = partitions
         self.total, self.scale = total, scale
         self.n_jobs, self.most_sampled = n_jobs, most_sampled
-        self.facts = Facts.combined(self.ask(_FACTS))
+        facts = self.ask(_FACTS)
+        self.facts, self.sizes = Facts.combined(facts), [one.n for one in facts]
 
     @property
     def n(self):
@@ -55,17 +54,17 @@ class Rows:
 
     # -- what is ------------------------------------------------------------------------------
 
+    def state(self):
+        """Where all rows are."""
+        return RunState.combined(self.ask(_STATE))
+
     def totals(self):
         """Totals of all variables."""
-        return Totals.combined(self.ask(_TOTALS))
-
-    def accuracy(self):
-        """Accuracy of kernel values."""
-        return Accuracy.combined(self.ask(_ACCURACY))
+        return self.state().totals
 
     def n_values(self):
         """Kernel values evaluated so far."""
-        return sum(self.ask(_N_VALUES))
+        return self.state().n_values
 
     def duality_gap(self, multiplier):
         """See ``DualProblem.duality_gap``."""
@@ -74,22 +73,23 @@ class Rows:
 
     def is_sound(self):
         """Whether the gradient belongs to the variables."""
-        return all(self.ask(methodcaller("is_sound")))
+        return all(partition.is_sound for partition in self.partitions)
 
     # -- rounds -------------------------------------------------------------------------------
 
-    def propose(self, count):
-        """Numbers of the rows that want up most and of those that want down most."""
-        answers = self.ask(methodcaller("propose", count))
-        up, down = (Ranked.combined(parts, count) for parts in zip(*answers, strict=True))
-        return up.ids, down.ids
+    def propose(self, count, n_between=0):
+        """Numbers of the rows that want up most and of those that want down most.
 
-    def between(self, count):
-        """Numbers of the first ``count`` rows strictly between breakpoints."""
-        return np.concatenate(self.ask(methodcaller("between", count)))[:count]
+        And of the first ``n_between`` rows strictly between breakpoints.
+        """
+        ups, downs, between = zip(
+            *self.ask(methodcaller("propose", count, n_between)), strict=True
+        )
+        up, down = Ranked.combined(ups, count), Ranked.combined(downs, count)
+        return up.ids, down.ids, np.concatenate(between)[:n_between]
 
-    def fetch(self, ids):
-        """The WorkingSet of rows in ascending order."""
+    def fetch(self, ids=None):
+        """The WorkingSet of rows in ascending order; None for variables other than zero."""
         return WorkingSet.joined(self.ask(methodcaller("fetch", ids)))
 
     def block(self, working):
@@ -116,16 +116,17 @@ class Rows:
 
     def keep_columns(self, max_bytes):
         """Store columns that were evaluated, each partition its share of ``max_bytes``."""
-        shares = (max_bytes * facts.n / self.n for facts in self.ask(_FACTS))
+        shares = (max_bytes * n / self.n for n in self.sizes)
         self.tell([methodcaller("keep_columns", share) for share in shares])
 
     def refine(self):
-        """Continue with float64 kernel values; False where they are that already."""
-        return any(self.ask(methodcaller("refine")))
+        """Continue with float64 kernel values: their Accuracy; None where they are that."""
+        answers = [answer for answer in self.ask(methodcaller("refine")) if answer is not None]
+        return Accuracy.combined(answers) if answers else None
 
     def refresh(self):
         """Compute the gradient again."""
-        self._pay(self.ask(methodcaller("forget")))
+        self._pay(self.owed(everything=True))
 
     def snap(self, rtol=1e-12):
         """Take rounding from the variables; the gradient stays, see ``DualProblem.snapped``."""
@@ -141,15 +142,15 @@ class Rows:
 
     # -- a gradient that is owed ----------------------------------------------------------------
 
-    def begin(self):
-        """Take note of the variables: from here on they move without columns of K."""
-        self.ask(methodcaller("begin"))
+    def owed(self, *, everything=False):
+        """How many variables of each partition owe columns, see ``Partition.owe``."""
+        return self.ask(methodcaller("owe", everything))
 
     def advance(self):
-        """Bring the gradient up to the variables, by the cheaper way."""
-        counts = self.ask(methodcaller("owed"))
+        """Bring the gradient up to the variables since ``clip``, by the cheaper way."""
+        counts = self.owed()
         if sum(counts) > self.totals().n_used:
-            counts = self.ask(methodcaller("forget"))
+            counts = self.owed(everything=True)
         self._pay(counts)
 
     def _pay(self, counts):
@@ -178,15 +179,15 @@ class Rows:
     # -- feasible points --------------------------------------------------------------------------
 
     def clip(self):
-        """Put variables outside their intervals on the nearest end; K's part is owed."""
+        """Put variables outside their intervals on the nearest end; K's part is owed from here."""
         self.ask(methodcaller("clip"))
 
     def rest(self):
         """Go to a feasible point: variables filled one after the other from their bounds."""
-        sums, above, below = zip(*self.ask(methodcaller("rest")), strict=True)
+        sums, above, below = zip(*self.ask(methodcaller("rest", 0.0)), strict=True)
         missing = self.total - math.fsum(sums)
         shares = _allotted(missing, above if missing > 0 else below)
-        self.tell([methodcaller("fill", share) for share in shares])
+        self.tell([methodcaller("rest", share) for share in shares])
         # A room filled to the last bit but one by rounding counts as full.
         self.snap()
 
@@ -197,30 +198,31 @@ class Rows:
             missing = self.total - totals.sum
             if abs(missing) <= _RIGHT * max(totals.reach, abs(self.total)):
                 break
-            self.ask(methodcaller("line_up", missing))
-            limit, rooms = self._cheapest(abs(missing))
+            limit, rooms = self._cheapest(missing)
             left = abs(missing) - math.fsum(room.below for room in rooms)
             shares = _allotted(left, [room.up_to - room.below for room in rooms])
-            self.tell(
-                [methodcaller("move", limit, math.copysign(share, missing)) for share in shares]
-            )
+            amounts = (math.copysign(share, missing) for share in shares)
+            self.tell([methodcaller("move", missing, limit, amount) for amount in amounts])
 
-    def _cheapest(self, amount):
-        """The lowest cost up to which there is room for ``amount``, and the room there."""
-        low, high = -math.inf, math.inf
-        everything = Room.combined(self.ask(methodcaller("room", high)))
+    def _rooms(self, missing, limit):
+        return self.ask(methodcaller("room", missing, limit))
+
+    def _cheapest(self, missing):
+        """The lowest cost up to which there is room for what is missing, and the room there."""
+        amount, low, high = abs(missing), -math.inf, math.inf
+        everything = Room.combined(self._rooms(missing, high))
         if everything.up_to > amount:
-            low = Room.combined(self.ask(methodcaller("room", low))).following
+            low = Room.combined(self._rooms(missing, low)).following
             high = everything.reached
             while low < high:
                 middle = 0.5 * low + 0.5 * high
                 middle = middle if middle < high else low
-                answer = Room.combined(self.ask(methodcaller("room", middle)))
+                answer = Room.combined(self._rooms(missing, middle))
                 if answer.up_to >= amount:
                     high = answer.reached
                 else:
                     low = answer.following
-        return high, self.ask(methodcaller("room", high))
+        return high, self._rooms(missing, high)
 
 
 def _allotted(amount, rooms):

@@ -15,11 +15,10 @@ import numpy as np
 from ...problem import DualProblem, Penalty
 from ...problem.block import Outcome, solve_block
 from ...problem.semi_supervised import with_target
-from ..decomposition import solve_decomposition
+from ..decomposition import solve_decomposition, warm_start
 from ..newton import newton_step
 from ..result import Result, Status
 from ..settings import WHOLE, Settings
-from ..warm import warm_start
 
 # Up to so many variables the whole matrix is kept and a node costs microseconds.
 _DENSE = 300

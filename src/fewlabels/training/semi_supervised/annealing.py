@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...solvers.cccp import solve_cccp
-from ...solvers.warm import warm_start
+from ...solvers.decomposition import warm_start
 from ..steps import Steps
 from .data import S3VMSolution
 
