@@ -36,8 +36,8 @@ class Growths:
             (densities, np.full((n, streams), 1.0 / n))
             for densities, n in ((_linear, 5), (_powers, 7))
         ]
-        self._counts = np.full((streams, bets._BINS), bets._PRIOR)
-        self._total = bets._PRIOR * bets._BINS
+        self._counts = np.full((streams, bets.BINS), bets.PRIOR)
+        self._total = bets.PRIOR * bets.BINS
         self._each = np.arange(streams)
         self.growths = np.empty((3, streams))
 
@@ -45,14 +45,14 @@ class Growths:
         for k, (densities, weights) in enumerate(self._mixtures):
             densities(p, weights)
             total = weights.sum(axis=0, out=self.growths[k])
-            weights *= (1.0 - bets._JUMP) / total
-            weights += bets._JUMP / len(weights)
-        place = self._each, (p * bets._BINS).astype(int)
-        np.multiply(self._counts[place], bets._BINS / self._total, out=self.growths[2])
-        self._counts *= bets._KEEP
-        self._counts += bets._ADD
+            weights *= (1.0 - bets.JUMP) / total
+            weights += bets.JUMP / len(weights)
+        place = self._each, (p * bets.BINS).astype(int)
+        np.multiply(self._counts[place], bets.BINS / self._total, out=self.growths[2])
+        self._counts *= bets.KEEP
+        self._counts += bets.ADD
         self._counts[place] += 1.0
-        self._total = bets._KEEP * self._total + bets._BINS * bets._ADD + 1.0
+        self._total = bets.KEEP * self._total + bets.BINS * bets.ADD + 1.0
         return self.growths
 
 

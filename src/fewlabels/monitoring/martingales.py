@@ -18,10 +18,10 @@ step, so that they recover after long quiet stretches.
 from operator import mul
 
 # Share of the capital that a bettor spreads anew in every step.
-_JUMP = 0.001
-_BINS, _PRIOR, _HALF_LIFE = 10, 2.0, 200.0
-_KEEP = 0.5 ** (1.0 / _HALF_LIFE)
-_ADD = (1.0 - _KEEP) * _PRIOR
+JUMP = 0.001
+BINS, PRIOR, _HALF_LIFE = 10, 2.0, 200.0
+KEEP = 0.5 ** (1.0 / _HALF_LIFE)
+ADD = (1.0 - KEEP) * PRIOR
 
 
 class Mixture:
@@ -35,7 +35,7 @@ class Mixture:
         """What the capital is multiplied by when ``p`` comes."""
         won = list(map(mul, self.weights, self._densities(p)))
         total = sum(won)
-        keep, add = (1.0 - _JUMP) / total, _JUMP / len(won)
+        keep, add = (1.0 - JUMP) / total, JUMP / len(won)
         self.weights = [keep * w + add for w in won]
         return total
 
@@ -52,14 +52,14 @@ class Histogram:
     """A bettor that expects p-values to fall where recent ones fell."""
 
     def __init__(self):
-        self.counts, self.total = [_PRIOR] * _BINS, _PRIOR * _BINS
+        self.counts, self.total = [PRIOR] * BINS, PRIOR * BINS
 
     def growth(self, p):
-        k = int(p * _BINS)
-        growth = _BINS * self.counts[k] / self.total
-        self.counts = [_KEEP * c + _ADD for c in self.counts]
+        k = int(p * BINS)
+        growth = BINS * self.counts[k] / self.total
+        self.counts = [KEEP * c + ADD for c in self.counts]
         self.counts[k] += 1.0
-        self.total = _KEEP * self.total + _BINS * _ADD + 1.0
+        self.total = KEEP * self.total + BINS * ADD + 1.0
         return growth
 
     @property
