@@ -8,13 +8,13 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from fewlabels import PUSVM, S3VM, SVDD, OneClassSVM
-from fewlabels.estimators.machine import sources
+from fewlabels.estimators import rows as reading
 from fewlabels.gram import make_gram
 from fewlabels.kernels import RBF
 from fewlabels.problem import DualProblem, Penalty
-from fewlabels.solvers.engine.memory import memory_rows
+from fewlabels.solvers.decomposition import memory_rows
 from fewlabels.training.calibration import draw_held_out
-from fewlabels.training.positive_unlabelled import quantiles
+from fewlabels.training.positive_unlabelled import rows as pu_rows
 from fewlabels.training.positive_unlabelled.scores import quantile_cut
 
 MACHINES = {
@@ -51,13 +51,13 @@ def in_parts(monkeypatch, n_parts):
     """Let files have so many parts, read in small pieces; what was made is returned."""
     made = []
 
-    class Parts(sources.FileSource):
+    class Parts(reading.FileSource):
         def __init__(self, file, weight=None, **options):
             super().__init__(file, weight, **{**options, "n_shards": n_parts})
             self.rows_of_a_piece = 256
             made.append(self)
 
-    monkeypatch.setattr(sources, "FileSource", Parts)
+    monkeypatch.setattr(reading, "FileSource", Parts)
     return made
 
 
@@ -85,7 +85,7 @@ def assert_equal(here, there, X, at=1e-9):
 @pytest.fixture(autouse=True)
 def every_file_is_large(monkeypatch):
     """Files of these tests are few bytes: any is more than a machine may hold."""
-    monkeypatch.setattr(sources, "may_hold", lambda machine, file: False)
+    monkeypatch.setattr(reading, "may_hold", lambda machine, file: False)
 
 
 @pytest.mark.parametrize("n_parts", [1, 3, 7])
@@ -285,7 +285,7 @@ def test_no_updates(rows, stored):
 
 @pytest.mark.parametrize("share", [0.001, 0.2, 0.5, 0.9])
 def test_cuts_by_narrowing(share, rng, monkeypatch):
-    monkeypatch.setattr(quantiles, "_GATHERED", 50)
+    monkeypatch.setattr(pu_rows, "_GATHERED", 50)
     n = 5000
     for g in (rng.normal(size=n), np.round(rng.normal(size=n), 1), np.zeros(n)):
         width = rng.uniform(1.0, 2.0, n)
@@ -295,7 +295,7 @@ def test_cuts_by_narrowing(share, rng, monkeypatch):
         ids, known = np.array([3, 4000]), np.array([0.5, -0.5])
         expected = g.copy()
         expected[ids] = known
-        cut = quantiles.cut_of_rows(rows, ids, known, share, 1e-9)
+        cut = pu_rows.cut_of_rows(rows, ids, known, share, 1e-9)
         assert cut == pytest.approx(quantile_cut(-expected, width, share, 1e-9), abs=1e-12)
 
 

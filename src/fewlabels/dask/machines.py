@@ -4,16 +4,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+import dask.array as da
 import numpy as np
+import pandas as pd
+from dask import delayed
 from distributed import default_client
 from sklearn.base import clone
 
+from .._available import available_if
 from ..estimators import PUSVM, S3VM, SVDD, OneClassSVM
-from ..estimators.machine.sources import check_possible
+from ..estimators.rows import check_possible
 from ..estimators.semi_supervised import reading
 from ..labels.arrays import with_missing
 from ..labels.positive_unlabelled import read_labels
-from . import lazy
 from .reading import coded_rows, is_collection, label_of, positive_rows
 from .source import ClusterSource
 
@@ -80,7 +83,7 @@ class OnCluster:
     def _mapped(self, method, X, dtype, options):
         several = method == "decision_function" and len(getattr(self, "classes_", ())) > 2
         columns = self.classes_ if several else None
-        return lazy.mapped(self._scorer(), method, X, dtype, columns, **options)
+        return mapped(self._scorer(), method, X, dtype, columns, **options)
 
     def decision_function(self, X, *more, **options):
         """As the local model's; of a collection a collection, which is lazy."""
@@ -95,16 +98,14 @@ class OnCluster:
             return self._mapped("predict", X, classes.dtype, options)
         return super().predict(X, *more, **options)
 
-
-class NormalOnCluster(OnCluster):
-    """What models of one class add."""
-
+    @available_if(lambda model: hasattr(model.local, "score_samples"))
     def score_samples(self, X, *more, **options):
         """As the local model's; of a collection a collection, which is lazy."""
         if is_collection(X):
             return self._mapped("score_samples", X, float, options)
         return super().score_samples(X, *more, **options)
 
+    @available_if(lambda model: hasattr(model.local, "p_values"))
     def p_values(self, X, smoothed=False, **options):
         """As the local model's; of a collection a collection, which is lazy."""
         if is_collection(X):
@@ -114,7 +115,7 @@ class NormalOnCluster(OnCluster):
 
 
 @dataclass(eq=False, repr=False)
-class DaskSVDD(NormalOnCluster, SVDD):
+class DaskSVDD(OnCluster, SVDD):
     """:class:`fewlabels.SVDD` of rows on a Dask cluster: the same ball, from the same parameters.
 
     ``fit`` takes X, and ``sample_weight`` cut at the same rows, as Dask arrays, Dask data frames
@@ -150,7 +151,7 @@ class DaskSVDD(NormalOnCluster, SVDD):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class DaskOneClassSVM(NormalOnCluster, OneClassSVM):
+class DaskOneClassSVM(OnCluster, OneClassSVM):
     """:class:`fewlabels.OneClassSVM` of rows on a Dask cluster, from the same parameters.
 
     ``fit`` takes collections as :class:`DaskSVDD` does.
@@ -231,3 +232,41 @@ class DaskS3VM(OnCluster, S3VM):
         known, first = np.unique(values[~missing], return_index=True)
         rows.mark(partial(coded_rows, known=known, codes=codes[~missing][first]))
         return np.concatenate(rows.ask(label_of)), classes
+
+
+def mapped(machine, method, X, dtype, columns=None, **options):
+    """``machine.method`` of the rows of a collection: a collection of the same kind.
+
+    Where there are ``columns``, a row has a value for each.
+    """
+    if hasattr(X, "map_partitions") and not isinstance(X, da.Array):
+        # Older data frames do not wait for delayed arguments.
+        shape = 0 if columns is None else (0, len(columns))
+        meta = _in_frame(np.empty(shape, dtype), None, method, columns)
+        return X.map_partitions(_frame, machine, method, options, meta, columns, meta=meta)
+    machine = delayed(machine, pure=True)
+    if isinstance(X, da.Array):
+        X = X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
+        shape = {"drop_axis": 1, "meta": np.empty(0, dtype)}
+        if columns is not None:
+            shape = {"chunks": (X.chunks[0], (len(columns),)), "meta": np.empty((0, 0), dtype)}
+        return X.map_blocks(_values, machine, method, options, dtype=dtype, **shape)
+    value = delayed(_values)
+    parts = X if isinstance(X, list | tuple) else [X]
+    found = [value(part, machine, method, options) for part in parts]
+    return found if isinstance(X, list | tuple) else found[0]
+
+
+def _values(X, machine, method, options):
+    return getattr(machine, method)(X, **options)
+
+
+def _frame(X, machine, method, options, nothing, columns):
+    values = _values(X, machine, method, options) if len(X) else nothing.to_numpy()
+    return _in_frame(values, X.index, method, columns)
+
+
+def _in_frame(values, index, method, columns):
+    if columns is None:
+        return pd.Series(values, index=index, name=method)
+    return pd.DataFrame(values, index=index, columns=columns)

@@ -1,7 +1,9 @@
 """What every estimator with a kernel is: rows in, the engine run, values out."""
 
+from collections.abc import Mapping
 from functools import cache, partial
 from numbers import Integral, Real
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,16 +11,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import backend_of
-from ..kernels import KERNEL_TYPES, KERNELS
+from ..kernels import KERNEL_TYPES, KERNELS, RBF, Linear, Polynomial, kind_of
 from ..rows.grams import check_powers
 from ..solvers import Settings
 from .calls import lock_of
 from .machine.kernels import KernelParameters
-from .machine.sources import source_of, source_to_score
 from .machine.status import report_status, reporter
 from .machine.streaming import Updates
 from .machine.values import shown, shown_there
-from .rows import check_rows, check_values
+from .rows import check_rows, check_values, source_of, source_to_score
 
 __all__ = ["COMMON", "KernelMachine", "shown", "shown_there"]
 
@@ -39,6 +40,15 @@ COMMON: dict = {
 }
 
 
+class Outside(NamedTuple):
+    """What an estimator can have where its rows are not in memory."""
+
+    parameters: Mapping = {}
+    only_with: Mapping = {}
+    kernels: tuple = (RBF, Linear, Polynomial)
+    arrays: bool = True  # whether arrays of other libraries are taken
+
+
 class KernelMachine(Updates, KernelParameters):
     """An estimator with a kernel: it takes rows from a source and has its problem solved.
 
@@ -46,6 +56,8 @@ class KernelMachine(Updates, KernelParameters):
     has it solved, and hands a ``Solution``, or its own kind of it, to ``_keep``. One that can be
     updated also hands a stream to ``_hold``.
     """
+
+    _outside = Outside()
 
     # Every fit asks for names and checks values, each of which takes a tenth of a small one.
 
@@ -64,6 +76,22 @@ class KernelMachine(Updates, KernelParameters):
         return tags
 
     # -- fitting -------------------------------------------------------------------------------
+
+    def _needs_memory(self, source):
+        """What the model needs its rows in memory for, in one sentence; None for nothing."""
+        are, instead, kind = source.are, source.instead, kind_of(self.kernel)
+        if not isinstance(self.kernel, str) or kind not in Outside().kernels:
+            return f"{are} take kernel='rbf', 'poly' or 'linear'"
+        if kind not in self._outside.kernels:
+            return f"{type(self).__name__} with {are} takes kernel='linear'"
+        if kind is Polynomial and self.coef0 < 0.0:
+            return f"{are} take kernel='poly' with coef0 >= 0 only"
+        for name, allowed in self._outside.parameters.items():
+            value, other = getattr(self, name), self._outside.only_with.get(name)
+            counts = other is None or getattr(self, other) is not None
+            if counts and isinstance(value, str) and value not in allowed:
+                return f"{name}={value!r} needs {instead}; {name}={allowed[0]!r} does not"
+        return None
 
     def _source(self, X, sample_weight=None, *, y=None, anomalies=None):
         """The ``RowSource`` of what ``fit`` is given."""

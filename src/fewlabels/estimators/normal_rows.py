@@ -37,8 +37,7 @@ from ..training.calibration import (
 )
 from .calls import consistent, fitted_or_not, fitting, lock_of, one_at_a_time
 from .kernel_machine import KernelMachine
-from .machine.sources import is_outside, read_all
-from .rows import check_weight, warn_of_lost_digits
+from .rows import check_weight, is_outside, read_all, warn_of_lost_digits
 
 CALIBRATION = {
     "target_fpr": [Interval(Real, 0.0, 1.0, closed="neither"), None],

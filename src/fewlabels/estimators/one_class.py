@@ -15,7 +15,7 @@ from ..fitted.solution import edges_of_scores, function_of, largest_value, run_b
 from ..problem.convexity import supported_gap
 from ..problem.one_class import ANOMALY_COST, OneClass
 from ..solvers import Status
-from .kernel_machine import COMMON, KernelMachine
+from .kernel_machine import COMMON, KernelMachine, Outside
 from .normal_rows import CALIBRATION, OneClassMachine
 from .rows import warn_of_lost_digits
 
@@ -135,6 +135,7 @@ class OneClassSVM(OneClassMachine):
     array([-1,  1,  1,  1, -1])
     """
 
+    _outside = Outside({"calibration": ("split", "auto")}, only_with={"calibration": "target_fpr"})
     _parameter_constraints: ClassVar[dict] = {
         **COMMON,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],

@@ -19,10 +19,10 @@ from ..labels.positive_unlabelled import are_ambiguous, read_labels
 from ..labels.propensity import read_propensity
 from ..options.words import Message, ref
 from ..rows.grams import shift_of
-from ..training.positive_unlabelled.data import PUData, PURows
+from ..training.positive_unlabelled.data import PUData
 from ..training.positive_unlabelled.leave_one_out import positives_left_out, unlabeled_left_out
 from ..training.positive_unlabelled.propensity import propensity_weights
-from ..training.positive_unlabelled.scores import quantile_cut
+from ..training.positive_unlabelled.rows import PURows, ShardedPURows
 from ..training.row_order import value_order
 from .calls import within_time
 from .rows import fit_rows
@@ -116,6 +116,19 @@ class PUMachine(TwoClassMachine):
             propensity=propensity,
         )
 
+    def _read_sharded(self, source, y, propensity):
+        """``ShardedPURows`` of a source."""
+        given = ["propensity"] * (propensity is not None) + ["bias"] * (self.bias > 1.0)
+        if given:
+            raise ValueError(
+                f"{' and '.join(given)} needs rows in memory as a NumPy array, a sparse matrix or "
+                "a data frame; pass a sample of the rows in one of these forms, or leave it out."
+            )
+        self._set_gamma(source)
+        self.classes_, self.propensity_weights_ = self._mark_positive(source, y), None
+        jobs = resolve_n_jobs(self.n_jobs)
+        return ShardedPURows.of(source, self._make_kernel(), self.lam, jobs)
+
     def _mark_positive(self, source, y):
         """Mark the positive rows of a source, and return the classes."""
         backend = backend_of(y)
@@ -130,15 +143,12 @@ class PUMachine(TwoClassMachine):
 
     def _found_prior(self, rows):
         """The prior that a fit to ``rows`` takes: given and checked, or estimated."""
-        deadline, data, weights = (
-            self._deadline.part(_FOR_PRIOR),
-            rows.data,
-            self.propensity_weights_,
-        )
+        seed, weights = self._seed(), self.propensity_weights_
+        deadline, data = self._deadline.part(_FOR_PRIOR), rows.for_prior(seed)
         if self.prior == "estimate" and weights is not None and weights.one_sample:
             mass = float(data.weight_unlabeled.sum())
             return counted_prior(rows.propensity, data.given_weight_positive, mass)
-        return find_prior(data, self.prior, self._seed(), self.n_jobs, deadline)
+        return find_prior(data, self.prior, seed, self.n_jobs, deadline)
 
     def score(self, X, y, sample_weight=None) -> float:
         """ROC AUC of positive rows against all other rows.
@@ -207,7 +217,7 @@ class PUDescriber:
                 _ROOM * min(1.0, gram.value_error) * largest * float(np.linalg.norm(found.coef))
             )
             f = found.f if self.threshold == "prior" else left_out
-            bias = -quantile_cut(f, data.weight_unlabeled, self.prior, max(rounding, noise))
+            bias = -rows.cut(f, self.prior, max(rounding, noise))
         function, places, support = function_of(
             data.kernel, gram, rows.X, found.coef, rows.numbers,
             bias=float(bias), shift=rows.shift, rounding=rounding,
@@ -270,16 +280,6 @@ def can_be_updated(machine):
             f"bias={machine.bias:g} solves the problem afresh. Pass max_steps=None."
         )
     return True
-
-
-def check_stored(machine, propensity):
-    """Refuse what needs rows in memory."""
-    given = ["propensity"] * (propensity is not None) + ["bias"] * (machine.bias > 1.0)
-    if given:
-        raise ValueError(
-            f"{' and '.join(given)} needs rows in memory as a NumPy array, a sparse matrix or a "
-            "data frame; pass a sample of the rows in one of these forms, or leave it out."
-        )
 
 
 # -- for searches --------------------------------------------------------------------------------

@@ -11,12 +11,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._available import available_if
-from .._threads import resolve_n_jobs
-from ..class_prior.finding import check_prior, find_prior
+from ..class_prior.finding import check_prior
 from ..kernels import SharedLeaves, Trees
 from ..labels.arrays import check_classes
 from ..labels.positive_unlabelled import read_more_labels
-from ..problem.positive_unlabelled import DoubleHinge, weight_of_norm
+from ..problem.positive_unlabelled import weight_of_norm
 from ..rows.memory import MemorySource
 from ..solvers import Status
 from ..streams.bounded import BoundedPUStream
@@ -26,15 +25,9 @@ from ..tasks.positive_unlabelled import POSITIVE_UNLABELLED
 from ..training.curves import curve_with_prior
 from ..training.positive_unlabelled.data import PUSettings
 from ..training.positive_unlabelled.leave_one_out import unlabeled_left_out
-from ..training.positive_unlabelled.losses import (
-    solve_bounded,
-    solve_double_hinge,
-    solve_ramp,
-)
-from ..training.positive_unlabelled.over_shards import OverShards, Threshold
 from . import positive_unlabelled
 from .calls import consistent, fitting
-from .kernel_machine import COMMON, KernelMachine, shown
+from .kernel_machine import COMMON, KernelMachine, Outside, shown
 from .rows import check_weight, warn_of_lost_digits
 from .two_classes import PROBABILITY
 
@@ -206,6 +199,9 @@ class PUSVM(positive_unlabelled.PUMachine):
     """
 
     task = POSITIVE_UNLABELLED
+    _outside = Outside(
+        {"solver": ("auto", "decomposition"), "loss": ("double-hinge",), "probability": (None,)}
+    )
     _parameter_constraints: ClassVar[dict] = CONSTRAINTS
 
     prior: str | float = "estimate"
@@ -259,29 +255,12 @@ class PUSVM(positive_unlabelled.PUMachine):
         self._check_settings()
         self._refuse_no_labels(y)
         with self._source(X, sample_weight, y=y) as source:
-            if source.is_in_memory:
-                rows = self._read_labelled(source, y, propensity)
-                self._fit_rows(rows, self._found_prior(rows), callback=callback)
-            else:
-                positive_unlabelled.check_stored(self, propensity)
-                self._fit_shards(source, y, callback)
+            read = self._read_labelled if source.is_in_memory else self._read_sharded
+            rows = read(source, y, propensity)
+            self._fit_rows(rows, self._found_prior(rows), callback=callback)
+            if source.backend is not None:
+                self._backend = source.backend
         return self
-
-    def _fit_shards(self, source, y, callback):
-        """Fit to rows in shards, which the model can't hold."""
-        self._set_gamma(source)
-        self.classes_ = self._mark_positive(source, y)
-        rows = OverShards.of(source, self._make_kernel(), self.lam, resolve_n_jobs(self.n_jobs))
-        seed = self._seed()
-        self.prior_, self.prior_interval_ = find_prior(
-            rows.sample(seed), self.prior, seed, self.n_jobs, self._deadline
-        )
-        settings, threshold = self._settings(self.tol, 0.0, callback), self.threshold
-        solution, result = rows.fit(self.prior_, settings, Threshold(threshold, self._deadline))
-        self._hold(None)
-        self._keep(solution)
-        self._backend = source.backend
-        self._report_status(result, self.tol, solution.duality_gap)
 
     def path(self, X, y, *, lam=None, prior=None, sample_weight=None, propensity=None):
         """Fitted models along a sequence of settings, each started from the one before.
@@ -316,18 +295,12 @@ class PUSVM(positive_unlabelled.PUMachine):
     def _fit_rows(self, rows, prior, before=None, callback=None):
         """Solve; ``before`` is None or lambda and solution of a model over the same rows."""
         self.prior_, self.prior_interval_ = prior
-        data, follows, stated = rows.data, self.lam == "auto", None
-        lam = weight_of_norm(self.lam, float(data.weight_positive.sum()))
+        lam = weight_of_norm(self.lam, rows.weight_positive)
         engine = self._settings(self.tol, 0.0, callback)
-        settings = PUSettings(self.prior_, lam, self.solver, engine, float(self.bias))
-        if self.loss == "ramp":
-            found = solve_ramp(data, settings)
-        elif self.bias > 1.0:
-            found, data, stated = solve_bounded(data, settings, follows)
-            rows = replace(rows, data=data)
-        else:
-            found = solve_double_hinge(data, settings, before)
-            stated = DoubleHinge(self.prior_, lam, follows)
+        settings = PUSettings(
+            self.prior_, lam, self.solver, engine, float(self.bias), self.loss, self.lam == "auto"
+        )
+        found, rows, stated = rows.trained(settings, before)
         is_held = stated is not None and self.kernel != "precomputed"
         solution = self._describer().solution(rows, found, lam, is_held)
         self._hold(self._stream_of(stated, rows, found.result, solution) if is_held else None)

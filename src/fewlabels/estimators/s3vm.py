@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from .._threads import resolve_n_jobs
 from ..fitted import Late
-from ..kernels import SharedLeaves, Trees
+from ..kernels import Linear, SharedLeaves, Trees
 from ..labels.semi_supervised import read_shares, sides
 from ..tasks.classification import CLASSIFICATION
 from ..training.cross_fitting import Sample
@@ -22,7 +22,7 @@ from ..training.semi_supervised.left_out import LeftOutCurves
 from ..training.semi_supervised.record import TrainingRecord
 from ..training.semi_supervised.trainer import Trainer
 from .calls import fitting
-from .kernel_machine import COMMON, KernelMachine
+from .kernel_machine import COMMON, KernelMachine, Outside
 from .semi_supervised import before_training, labels_alone, reading
 from .semi_supervised.certifier import Certifier
 from .semi_supervised.updater import warn_of_training
@@ -31,6 +31,7 @@ from .two_classes import PROBABILITY
 
 # The name of decisions by models trained without the rows among the late values.
 _LEFT_OUT = "left-out decisions"
+_OUTSIDE = {"solver": ("auto", "cccp"), "probability": (None,), "class_ratio": (None,)}
 
 
 @dataclass(eq=False, repr=False)
@@ -289,9 +290,9 @@ class S3VM(UpdatableS3VM):
     class_ratio: str | float | dict | list | None = None
 
     # Of models saved before these were there.
-    class_ratio_ = None
-    class_ratio_interval_ = None
+    class_ratio_ = class_ratio_interval_ = None
     _FIXED = ("C", "C_star", "balance", "class_ratio", "balance_update", *KernelMachine._FIXED)
+    _outside = Outside(_OUTSIDE, kernels=(Linear,), arrays=False)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -417,8 +418,8 @@ class S3VM(UpdatableS3VM):
         )  # fmt: skip
 
     def _certifier(self):
-        kernel = self._make_kernel()
-        return Certifier(kernel, len(self.classes_), self._offset, self.tol, self.n_jobs)
+        n_classes = len(self.classes_)
+        return Certifier(self._make_kernel(), n_classes, self._offset, self.tol, self.n_jobs)
 
     # -- probabilities, and where the classes are equally probable -------------------------------
 
@@ -493,8 +494,7 @@ class S3VM(UpdatableS3VM):
             return solution
         function, shares, curves = solution.function, self.class_ratio_, self._curves()
         shares = shares[-1:] if len(shares) == 2 else shares
-        scores = curves.decisions(sample)
-        curve = curves.curve(scores, sample, "sigmoid", function, shares)
+        curve = curves.curve(curves.decisions(sample), sample, "sigmoid", function, shares)
         self._offset = curve.intercept / curve.slope
         function = replace(function, bias=function.bias + self._offset)
         return replace(solution, function=function)

@@ -17,7 +17,7 @@ from ..options.words import Message, ref
 from ..problem.convexity import supported_gap
 from ..problem.one_class import LinearSlackBall, SquaredSlackBall
 from ..solvers import REFERENCE_SOLVERS
-from .kernel_machine import COMMON, KernelMachine, shown
+from .kernel_machine import COMMON, KernelMachine, Outside, shown
 from .normal_rows import CALIBRATION, OneClassMachine
 from .rows import warn_of_lost_digits
 
@@ -191,6 +191,10 @@ class SVDD(OneClassMachine):
     array([-1])
     """
 
+    _outside = Outside(
+        {"solver": ("auto", "decomposition"), "calibration": ("split", "auto")},
+        only_with={"calibration": "target_fpr"},
+    )
     _parameter_constraints: ClassVar[dict] = {
         **COMMON,
         "C": [Interval(Real, 1e-300, None, closed="left")],

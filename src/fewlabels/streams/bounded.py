@@ -7,8 +7,9 @@ from ..fitted import TrainingRows
 from ..kernels import centered
 from ..solvers import Status, solve_decomposition
 from ..solvers.result import certify
-from ..training.positive_unlabelled.data import PUData, PURows
+from ..training.positive_unlabelled.data import PUData
 from ..training.positive_unlabelled.losses import bounded_problem, bounded_solution
+from ..training.positive_unlabelled.rows import PURows
 from .afresh import solved_afresh
 from .saving import SavedStream
 

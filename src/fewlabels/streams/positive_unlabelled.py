@@ -8,8 +8,9 @@ from ..fitted import TrainingRows
 from ..problem import RowPenalties
 from ..problem.positive_unlabelled import kinds
 from ..training.leave_one_out import decisions_without, distinct
-from ..training.positive_unlabelled.data import PUData, PURows, exact_sum
+from ..training.positive_unlabelled.data import PUData, exact_sum
 from ..training.positive_unlabelled.losses import double_hinge_solution
+from ..training.positive_unlabelled.rows import PURows
 from .convex import ConvexStream
 
 # Sums over positive rows are computed afresh once this share of them is left.

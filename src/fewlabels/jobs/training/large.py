@@ -11,7 +11,7 @@ import pyarrow as pa
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from ...estimators.machine.sources import what_is_missing
+from ...estimators.rows import what_is_missing
 from ...io.arrays import ArrayData, memory_of, release, taken
 from ...io.folders import parquet_files
 from ...io.limits import free_memory, size_of, writing

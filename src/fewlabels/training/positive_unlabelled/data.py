@@ -159,47 +159,12 @@ class PUData:
         return float(min(1.0, bound.min()))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PURows:
-    """Rows ``X`` of ``data`` as they were given, with what users call them.
-
-    ``numbers`` of ``n`` (-1 for rows that are leaving); ``others`` are rows that do not count;
-    ``shift`` was taken from all rows under the linear kernel; ``held`` has all rows with weights
-    and marks, as a stream holds them, or None where one does; ``propensity`` belongs to the
-    positive rows of ``data``, if they were given.
-    """
-
-    data: PUData
-    X: np.ndarray
-    numbers: np.ndarray
-    n: int
-    shift: np.ndarray | None
-    others: np.ndarray
-    X_others: np.ndarray
-    others_positive: np.ndarray
-    held: dict | None = None
-    propensity: np.ndarray | None = None
-
-    def predicted(self, function, decision):
-        """Which rows are labelled positive or called so, by ``decision`` if they count."""
-        is_positive = np.ones(self.n, dtype=bool)
-        there = self.numbers[self.data.unlabeled]
-        is_positive[there[there >= 0]] = decision[there >= 0] > function.rounding
-        if len(self.others):
-            is_positive[self.others] = (function(self.X_others) > 0) | self.others_positive
-        return is_positive
-
-    def number_of_support(self, places):
-        """How many of the support vectors are unlabelled, and positive."""
-        among = np.isin(places, self.data.positive, assume_unique=True)
-        return np.array([np.sum(~among), np.sum(among)], dtype=np.int32)
-
-
 @dataclass(frozen=True)
 class PUSettings:
     """Parameters of a fit as numbers; ``engine`` has tolerance, limits, callback and seed.
 
-    Weights of positive rows may be off by a factor of ``bias``.
+    Weights of positive rows may be off by a factor of ``bias``. Lambda ``follows`` the number of
+    positive rows when these come and go.
     """
 
     prior: float
@@ -207,6 +172,8 @@ class PUSettings:
     solver: str = "auto"
     engine: Settings = field(default_factory=Settings)
     bias: float = 1.0
+    loss: str = "double-hinge"
+    follows: bool = False
 
 
 @dataclass

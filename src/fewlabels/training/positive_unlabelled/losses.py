@@ -9,7 +9,7 @@ from ...problem.convexity import supported_gap
 from ...problem.positive_unlabelled import DoubleHinge, DoubleHingeOverAll, double_hinge, ramp
 from ...solvers import REFERENCE_SOLVERS, solve_decomposition
 from ...solvers.cccp import solve_cccp
-from ...solvers.warm import warm_start
+from ...solvers.decomposition import warm_start
 from ..steps import Steps
 from .data import PUSolution
 
