@@ -25,7 +25,7 @@ from fewlabels.kernels import RBF
 from fewlabels.problem import soft_labels
 from fewlabels.solvers import Status, solve_decomposition
 from fewlabels.training.positive_unlabelled import bags, ensemble
-from fewlabels.training.positive_unlabelled.bags import DistinctRows, bagged_machines, draw
+from fewlabels.training.positive_unlabelled.bags import DistinctPURows, bagged_machines, draw
 from fewlabels.training.positive_unlabelled.data import PUData
 from fewlabels.training.positive_unlabelled.scores import fit_logistic
 
@@ -41,7 +41,7 @@ def test_estimator_checks(estimator, check):
 
 
 def distinct(X, y, weight=None):
-    return DistinctRows(PUData(X, y == 1, weight, RBF(1.0)), X)
+    return DistinctPURows(PUData(X, y == 1, weight, RBF(1.0)), X)
 
 
 def test_distinct_rows_do_not_depend_on_order_or_on_how_weights_are_written(rng):

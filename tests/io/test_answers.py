@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from fewlabels.io.answers.column import LabelColumn
-from fewlabels.io.answers.file import Answer, AnswerFile, read_answers, undo_of
+from fewlabels.io.answers.file import AnswerEntry, AnswerFile, read_answers, undo_of
 from fewlabels.io.answers.keys import RowKeys, fingerprint
 from fewlabels.io.errors import UserError
 
@@ -20,7 +20,7 @@ def path(tmp_path):
 
 
 def answer(number, label="a", kind="label", who="me", key="k", **more):
-    return Answer(f"id{number}", who, kind, key, 0, label, **more)
+    return AnswerEntry(f"id{number}", who, kind, key, 0, label, **more)
 
 
 def test_what_is_written_is_read(path):

@@ -16,7 +16,7 @@ from fewlabels._deadline import Deadline
 from fewlabels.io.models.files import save_model
 from fewlabels.model_selection import compare_with_baselines
 from fewlabels.report import collect
-from fewlabels.report.evidence.held_out import HeldOut, hide_labels
+from fewlabels.report.evidence.held_out import HeldOutScores, hide_labels
 from fewlabels.report.evidence.intervals import (
     counted_interval,
     cross_fitted_interval,
@@ -173,7 +173,7 @@ def test_no_recall_of_a_class_of_which_no_row_was_held_out(class_parts):
     # The time may end after a fold that holds rows of one class only.
     y = class_parts["y"]
     rows = np.flatnonzero(y == 0)[:5]
-    held = HeldOut(rows, np.full(5, -1.0), 1, 5)
+    held = HeldOutScores(rows, np.full(5, -1.0), 1, 5)
     found = collect(**class_parts, held=held).findings
     first, second = class_parts["metadata"]["training"]["classes"]
     assert [rate.term for rate in found.rates] == ["accuracy", f"recall of '{first}'"]

@@ -56,7 +56,7 @@ class AlarmOptions(NamedTuple):
     seed: int = _rate(0, min=0, help="Seed of the numbers that break ties.")
 
 
-class OutputOptions(NamedTuple):
+class AlertOptions(NamedTuple):
     """Where results go."""
 
     state: Path | None = _file_plain(
@@ -92,7 +92,7 @@ class OutputOptions(NamedTuple):
 def watch(
     model: Model,
     of_alarms: AlarmOptions,
-    of_outputs: OutputOptions,
+    of_outputs: AlertOptions,
     reading: Group(*READING),  # type: ignore[valid-type]
     files: Annotated[
         list[Path] | None,

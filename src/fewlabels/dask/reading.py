@@ -18,7 +18,7 @@ from ..labels.arrays import distinct_values, with_missing
 _FLOAT64 = np.dtype(np.float64)
 
 
-class Facts(NamedTuple):
+class PieceFacts(NamedTuple):
     """Of the rows of a part."""
 
     shape: tuple
@@ -36,7 +36,7 @@ class Piece:
     X: Any
     y: np.ndarray | None
     weight: np.ndarray | None
-    facts: Facts
+    facts: PieceFacts
 
 
 def is_collection(X):
@@ -124,7 +124,7 @@ def read_piece(X, y, weight):
             extremes = float(positive.min()), float(positive.max())
     names = getattr(reader, "feature_names_in_", None)
     dtype = X.dtype if n and X.dtype == np.float32 else _FLOAT64
-    facts = Facts(
+    facts = PieceFacts(
         X.shape, dtype, sp.issparse(X), None if names is None else tuple(names), labels, extremes
     )
     return Piece(X, y, weight, facts)

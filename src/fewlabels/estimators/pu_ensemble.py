@@ -32,7 +32,7 @@ from ..problem.convexity import curvature_missing
 from ..rows.grams import shift_of
 from ..solvers import Settings
 from ..tasks.positive_unlabelled import POSITIVE_UNLABELLED
-from ..training.positive_unlabelled.bags import DistinctRows
+from ..training.positive_unlabelled.bags import DistinctPURows
 from ..training.positive_unlabelled.ensemble import (
     EnsembleSettings,
     ensemble_grams,
@@ -263,7 +263,7 @@ class PUEnsemble(positive_unlabelled.PUMachine):
         check_prior(self.prior)
         rows = self._read(X, y, sample_weight, propensity)
         self.prior_, self.prior_interval_ = self._found_prior(rows)
-        distinct = DistinctRows(rows.data, rows.X)
+        distinct = DistinctPURows(rows.data, rows.X)
         engine = Settings(
             tol=self.tol,
             cache_size=self.cache_size * 1e6,

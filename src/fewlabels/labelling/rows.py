@@ -28,7 +28,7 @@ PICTURES = {
 _FOUND, _LOOKED_AT = 100, 20
 
 
-class Rows:
+class SessionRows:
     """Rows of a table, or a file of them.
 
     ``X`` are their numbers, ``columns`` the column of the table that each of these comes from,

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ..io.answers.file import KINDS, Answer, AnswerFile, undo_of
+from ..io.answers.file import KINDS, AnswerEntry, AnswerFile, undo_of
 from ..io.errors import UserError, listing
 from ..io.memory import InMemory, source_of
 from ..options.words import ref
 from ..querying import Diverse, Mixed, Positives, Random, Typical, Uncertain
 from .learner import UNKNOWN, Learner, warm_up
 from .overview import overview
-from .rows import Rows
+from .rows import SessionRows
 
 ASK = ("mixed", "uncertain", "typical", "diverse", "positives", "anomalies", "random")
 TARGET = "label"
@@ -85,7 +85,7 @@ class Session:
                     f"{path} holds labels of the column '{self.target}', not of '{target}'; omit "
                     f"{ref('target')}, or pass another file as {ref('labels')}."
                 )
-            self.rows = Rows(source, self.target, self.file.about["seed"], **columns)
+            self.rows = SessionRows(source, self.target, self.file.about["seed"], **columns)
         except BaseException:
             self.file.close()
             raise
@@ -245,7 +245,7 @@ class Session:
             )
             known = len(self.file.answers)
             answer = self.file.add(
-                Answer(id, annotator, kind, self.rows.keys[row], row, label, asked=why)
+                AnswerEntry(id, annotator, kind, self.rows.keys[row], row, label, asked=why)
             )
             if len(self.file.answers) == known:
                 return answer  # sent twice
@@ -265,7 +265,7 @@ class Session:
                 return None
             known = len(self.file.answers)
             self.file.add(
-                Answer(id, annotator, "undo", last.row_key, last.row, undoes=last.number)
+                AnswerEntry(id, annotator, "undo", last.row_key, last.row, undoes=last.number)
             )
             if len(self.file.answers) == known:
                 return None

@@ -12,7 +12,7 @@ from ..labels.arrays import is_missing
 CONVENTIONS = ("unlabeled", "pooled")
 
 
-class Sample(NamedTuple):
+class WeightedSample(NamedTuple):
     """Averages over the positives and over the population.
 
     ``labelled_share`` is the share of the population that is labelled: 0 where the
@@ -40,7 +40,7 @@ def make_sample(y_true, convention, pos_label, sample_weight):
     positive, classes = split_labels(y_true, pos_label)
     weight = checked_weight(sample_weight, len(positive), positive, ~positive)
     share = float(weight[positive].sum() / weight.sum()) if convention == "pooled" else 0.0
-    return Sample(positive, classes[1], weight, share)
+    return WeightedSample(positive, classes[1], weight, share)
 
 
 def rates(y_true, prediction, convention, pos_label, sample_weight):

@@ -20,7 +20,7 @@ _MOST_VALUES = 4e9
 _TIMED, _SCORING = 500, 0.2
 
 
-class Rows(NamedTuple):
+class ReportRows(NamedTuple):
     """Rows of the file, as the encoder and as the model take them, and their numbers from 1."""
 
     inputs: Any
@@ -57,7 +57,7 @@ class Fit:
 
     @property
     def trained(self):
-        return Rows(self.found.rows, self.X, self.found.numbers)
+        return ReportRows(self.found.rows, self.X, self.found.numbers)
 
     def most_rows(self):
         """Rows that are scored in a few seconds, or in a part of those until the deadline."""
@@ -102,7 +102,7 @@ class Fit:
             positions = np.sort(rng.choice(positions, self.most_rows(), replace=False))
         schema = Schema.from_dict(self.metadata["schema"])
         inputs, numbers = rows_for(self.file, schema, positions)
-        return Rows(inputs, self.encoder.transform(inputs), numbers)
+        return ReportRows(inputs, self.encoder.transform(inputs), numbers)
 
     @cached_property
     def identifier(self):

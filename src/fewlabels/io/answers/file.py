@@ -32,7 +32,7 @@ CREATE TABLE answers (
 """
 
 
-class Answer(NamedTuple):
+class AnswerEntry(NamedTuple):
     """What somebody said of a row; ``number`` is its place in the file, from 1.
 
     ``id`` is the answer's own, so that one sent twice counts once; ``row`` is where the row stood
@@ -128,8 +128,8 @@ class AnswerFile:
             )
 
     def _read(self):
-        fields = ", ".join(Answer._fields)
-        return [Answer(*row) for row in self._db.execute(
+        fields = ", ".join(AnswerEntry._fields)
+        return [AnswerEntry(*row) for row in self._db.execute(
             f"SELECT {fields} FROM answers ORDER BY number")]  # fmt: skip
 
     def _locked(self):
@@ -177,7 +177,7 @@ class AnswerFile:
         if answer.id in self._numbers:
             return self.answers[self._numbers[answer.id]]
         answer = answer._replace(at=datetime.now(UTC).isoformat(timespec="milliseconds"))
-        names = Answer._fields[:-1]
+        names = AnswerEntry._fields[:-1]
         try:
             cursor = self._db.execute(
                 f"INSERT INTO answers ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})",

@@ -34,7 +34,7 @@ SKIP = "skip"
 _COMPARED = 20
 
 
-class TrainingRows(NamedTuple):
+class TableRows(NamedTuple):
     """What the encoder gets and its columns, and labels for models that take any.
 
     ``numbers`` are the rows' places in the file, from 1; ``profile`` says what the columns of the
@@ -139,7 +139,7 @@ class TrainingFile:
         _check_enough(self.path, rows.shape[0], y, roles.needed)
         numbers = numbers[complete]
         aside = None if self.aside is None else self.aside[numbers - 1]
-        return TrainingRows(rows, y, schema, roles.notes + notes, numbers, profile, aside)
+        return TableRows(rows, y, schema, roles.notes + notes, numbers, profile, aside)
 
 
 def read_training(

@@ -166,7 +166,7 @@ class DrawnFromArrays:
         return InMemory("matrix", ArrayData(taken(data.X, places), labels, data.zero_based))
 
 
-class Labels:
+class StoredLabels:
     """Texts of a target, piece by piece: the ``values`` that occur, and where."""
 
     def __init__(self):
@@ -313,7 +313,7 @@ def from_sample(training, drawn, data, options, why, observer):
 
 def _encoded(training, source, n_rows, options, place, observer):
     """All rows to learn from in a file, encoded, and their labels."""
-    prepared, labels = training.prepared, Labels()
+    prepared, labels = training.prepared, StoredLabels()
     tally = Tally(prepared.file.path, options.missing == "skip", ref("missing", "skip"))
     observer.step("encoding all rows into a temporary file")
     done, target, sample = 0, options.target, prepared.X

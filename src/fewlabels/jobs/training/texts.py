@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from ...io.encoding.fit import fit_encoder, text_encoders, unit_of, weigh_by_labels, weigh_texts
 from ...io.errors import UserError, quoted
 from ...io.tables.schema import Schema
-from ...io.tables.training import TrainingFile, TrainingRows
+from ...io.tables.training import TableRows, TrainingFile
 from ...options.words import ref
 
 
@@ -18,7 +18,7 @@ class Encoded(NamedTuple):
     """
 
     file: TrainingFile
-    found: TrainingRows
+    found: TableRows
     encoder: Any
     X: Any
     schema: Schema

@@ -15,7 +15,7 @@ from ...io.models.contents import no_signal
 from ...io.models.files import save_model
 from ...io.tables.schema import Schema
 from ...io.tables.target import Roles
-from ...io.tables.training import TrainingFile, TrainingRows, read_training
+from ...io.tables.training import TableRows, TrainingFile, read_training
 from ...options.fit import TARGET_FPR
 from ...options.words import ref
 from ...tasks.machines import added_columns, machine_class, task_of
@@ -71,7 +71,7 @@ class Prepared:
     file: TrainingFile
     choice: Choice
     roles: Roles
-    found: TrainingRows
+    found: TableRows
     encoder: Any
     X: Any
     schema: Schema

@@ -13,7 +13,7 @@ from ..tuning.search import Search
 from .few_labels import compare_few_labels
 from .one_class import compare_one_class
 from .positive_unlabelled import compare_pu
-from .run import Rows
+from .run import ComparedRows
 
 
 def compare_with_baselines(
@@ -112,7 +112,7 @@ def compare_with_baselines(
     steps = estimator[:-1] if is_pipeline and len(estimator) > 1 else None
     _check(machine, X, y, known_other)
     X = _as_rows(X, steps, "X")
-    rows = Rows(X, y, steps)
+    rows = ComparedRows(X, y, steps)
     if machine.task is ONE_CLASS:
         if known_other is not None:
             known_other = _as_rows(known_other, steps, "known_other")

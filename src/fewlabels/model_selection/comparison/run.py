@@ -181,7 +181,7 @@ def sample(marked, most_marked, word, rng):
     return np.sort(np.concatenate([ours, others])), sample_words
 
 
-class Rows:
+class ComparedRows:
     """Rows of a comparison; a pipeline's steps are fitted once to the training rows of a fold."""
 
     def __init__(self, X, y, steps):

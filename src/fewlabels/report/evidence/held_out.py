@@ -28,7 +28,7 @@ _PART, _SHORT = 0.8, 0.5
 _MOST_HIDING_SECONDS, _ALWAYS = 30.0, 1.0
 
 
-class HeldOut(NamedTuple):
+class HeldOutScores(NamedTuple):
     """Decisions about training rows by models that were trained without them.
 
     ``rows`` are their indices, ascending. ``planned`` models there should have been, and there
@@ -112,7 +112,7 @@ def _calibrated_by(known, deadline):
     if not len(rows):
         return _none("there was no time to train models without part of the labels.")
     scores = known[rows]
-    return HeldOut(rows, scores[:, 0] if scores.shape[1] == 1 else scores, 0, 0)
+    return HeldOutScores(rows, scores[:, 0] if scores.shape[1] == 1 else scores, 0, 0)
 
 
 def _cross_fit(machine, X, y, folds, deadline, seconds, others=None, held=None):
@@ -162,11 +162,11 @@ def _cross_fit(machine, X, y, folds, deadline, seconds, others=None, held=None):
     parts = np.full(len(y), -1)
     for number, (_, test) in enumerate(splits):
         parts[test] = number
-    return HeldOut(rows, scores[rows], done, len(splits), votes=votes, parts=parts[rows])
+    return HeldOutScores(rows, scores[rows], done, len(splits), votes=votes, parts=parts[rows])
 
 
 def _none(reason):
-    return HeldOut(np.zeros(0, int), np.zeros(0), 0, 0, reason)
+    return HeldOutScores(np.zeros(0, int), np.zeros(0), 0, 0, reason)
 
 
 def group_of(fit, held, value, title):

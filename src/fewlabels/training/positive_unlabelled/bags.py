@@ -20,7 +20,7 @@ _FEWEST_COLUMNS = 16
 _WHOLE = 2048
 
 
-class DistinctRows:
+class DistinctPURows:
     """Distinct rows of PUData, positives first, in an order that depends on their values alone.
 
     Equal rows are one row of their weights' sum, so that a row is out of a bag only if no copy is
