@@ -3,8 +3,8 @@
 import math
 
 from .page import words
-from .page.document import document
 from .page.elements import Html, facts, joined, section, table, tag
+from .page.html import document
 from .page.series import bars, line, pair
 
 _FEATURES, _PICTURES, _WORDS, _BINS = 30, 6, 12, 20

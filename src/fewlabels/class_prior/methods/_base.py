@@ -1,6 +1,8 @@
 """What all estimators of the class prior share: input, subsampling, the result's range."""
 
+import re
 from numbers import Integral
+from textwrap import indent
 from typing import ClassVar
 
 import numpy as np
@@ -9,9 +11,33 @@ from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from ..._documentation import filled
 from ...labels.positive_unlabelled import split_labels
 from ..conventions import pooled_from_unlabeled
+
+_PLACE = re.compile(r"^( *)<(\w+)(?: (.+))?>$", re.MULTILINE)
+
+
+def filled(doc, texts):
+    """A docstring with ``texts[name]`` where a line says ``<name>``, or ``<name words>``."""
+    if doc is None:  # python -OO
+        return None
+
+    def paragraph(match):
+        spaces, name, words = match.groups()
+        return indent(texts[name].format(words).strip("\n"), spaces)
+
+    return _PLACE.sub(paragraph, doc)
+
+
+def documented(texts):
+    """Decorator that fills the docstring of a class or function."""
+
+    def fill(thing):
+        thing.__doc__ = filled(thing.__doc__, texts)
+        return thing
+
+    return fill
+
 
 _TEXTS = {
     "scorer": """
