@@ -245,7 +245,8 @@ def test_rows_hand_out_nothing_of_their_number(machine, parts, rng):
 
 
 def test_the_guard_guards(rng):
-    rows = memory_rows(one_class(make_gram(RBF(1.0), rng.normal(size=(3000, 2))), 0.5))
+    problem = one_class(make_gram(RBF(1.0), rng.normal(size=(3000, 2))), 0.5)
+    rows = memory_rows(problem, np.full(3000, 1.0 / 3000))  # all between breakpoints
     partition = Refusing(rows.partitions[0])
     with pytest.raises(AssertionError):
         partition.fetch(np.arange(3000))
