@@ -90,7 +90,7 @@ def test_wrong_arrays_never_reach_the_library(wrong):
     for call in (
         lambda: penalty.survey(pieces, wrong, a, g, rates, totals),
         lambda: penalty.survey(pieces, np.ones(3), a, wrong, rates, totals),
-        lambda: block.add_products(np.eye(3), np.arange(3), np.ones(3), wrong),
+        lambda: block.add_products(np.eye(3), np.ones(3), wrong),
     ):
         with pytest.raises((TypeError, ValueError)):
             call()
@@ -103,4 +103,4 @@ def test_read_only_arrays_may_be_read_but_not_written():
         array.flags.writeable = False
     penalty.survey(pieces, np.ones(3), a, g, rates, totals)
     with pytest.raises(TypeError, match="writ"):
-        block.add_products(np.eye(3), np.arange(3), np.ones(3), g)
+        block.add_products(np.eye(3), np.ones(3), g)

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from reference import kernel_matrix, kkt_residual, objective
 
 from fewlabels import OneClassSVM
+from fewlabels._core.block import Outcome
 from fewlabels.gram import BorderedGram, PrecomputedGram, make_gram
 from fewlabels.kernels import RBF, Callable, Linear, Polynomial, Sigmoid
 from fewlabels.problem import DualProblem, Penalty, one_class, svdd_squared
-from fewlabels.problem.block import Outcome
 from fewlabels.solvers import Status, solve_decomposition, whole
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -413,7 +413,7 @@ def test_whole_problems_go_on_in_the_engine_when_pair_steps_get_nowhere(
         made.append(args)
         return steps, 60.0, Outcome.DONE
 
-    monkeypatch.setattr(whole.block, "solve_whole", nowhere)
+    monkeypatch.setattr(whole.Met, "take_steps", nowhere)
     gram = make_gram(RBF(0.5), rng.normal(size=(60, 2)), dtype=np.float64)
     problem = one_class(gram, 0.3)
     result = solve_decomposition(problem, tol=1e-6, max_time=GUARD)

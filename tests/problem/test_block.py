@@ -8,9 +8,9 @@ from reference import kkt_residual
 from reference.problems import KINDS, random_penalty, random_point
 
 from fewlabels._core import block as core
+from fewlabels._core.block import Outcome, finish_block, solve_block
 from fewlabels._core.factor import Triangle
 from fewlabels.problem import Penalty
-from fewlabels.problem.block import Outcome, finish_block, solve_block
 
 
 def positive_definite(rng, m):

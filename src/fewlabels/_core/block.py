@@ -1,31 +1,85 @@
-"""Steps within a block of problem (P); see ``problem.block`` for what they solve."""
+"""One block of problem (P), by pair steps in compiled code.
+
+    minimise  1/2 a' Q a + sum phi_i(a_i)   over a with a fixed sum
+
+by moving mass between two variables at a time. The pair is chosen by second-order
+information (Fan, Chen & Lin 2005, working set selection 2), generalised to penalties
+with a kink: i has the lowest slope to the right, j promises the largest decrease.
+"""
 
 import ctypes
 from ctypes import byref
+from enum import Enum
 
 import numpy as np
 
 from .arrays import f64, f64_out, i64, i64_out
 from .library import CONSTANTS, lib
 
-#: How steps ended.
-DONE, STEP_LIMIT, STUCK, UNBOUNDED, SINGULAR, MISSING = (
-    CONSTANTS[name] for name in ("DONE", "STEP_LIMIT", "STUCK", "UNBOUNDED", "SINGULAR", "MISSING")
-)
 #: Violation relative to the multiplier that counts as none.
 EXACT = CONSTANTS["EXACT"]
+#: ``take_steps`` ended as rows of Q are needed that are not there.
+MISSING = CONSTANTS["MISSING"]
+
+
+class Outcome(Enum):
+    """Why pair steps ended."""
+
+    DONE = CONSTANTS["DONE"]
+    STEP_LIMIT = CONSTANTS["STEP_LIMIT"]
+    #: Rounding allows no step.
+    STUCK = CONSTANTS["STUCK"]
+    #: The objective falls for ever.
+    UNBOUNDED = CONSTANTS["UNBOUNDED"]
+    #: Many solutions are equal, or too many variables are in use.
+    SINGULAR = CONSTANTS["SINGULAR"]
+
+
+def solve_block(Q, g, a, penalty, tol, max_steps):
+    """Pair steps until the KKT violation within the block is at most ``tol``.
+
+    Q (C-contiguous, symmetric) is the block of the whole problem's; its variables ``a`` and their
+    gradient ``g`` are changed in place. Returns the steps and the Outcome.
+    """
+    steps, _, outcome = _solved(Q, g, a, penalty, tol, max_steps, 0.0, 0, 0.0)
+    return steps, outcome
+
+
+def finish_block(Q, g, a, penalty, goal, largest, budget):
+    """Newton steps on the variables between breakpoints until the violation is at most ``goal``.
+
+    Each goes as far as the first breakpoint, where a variable stays. After one that went the whole
+    way, a few pair steps let a variable in the wrong state join the others. No step takes more
+    than ``largest`` variables; together they may cost ``budget``, where the first one of 200
+    variables costs 1.1 and those that follow .1. Returns the pair steps, what is left of the
+    budget (``STEP_LIMIT`` when nothing is), and the Outcome, which is ``STUCK`` when nothing can
+    move.
+    """
+    return _solved(Q, g, a, penalty, 0.0, 0, goal, max(1, largest), budget)
+
+
+def _solved(Q, g, a, penalty, tol, max_steps, goal, largest, budget):
+    """Either, by the function that solves whole problems: all of Q is there, and no row wanted."""
+    n = len(a)
+    order, part, wanted = np.arange(n), np.empty((0, 0)), np.empty(0, np.int64)
+    steps, budget, ended = take_steps(
+        Q, order, order, part, n, Q.diagonal().copy(), g, a, penalty.pieces, wanted,
+        float(tol), int(max_steps), float(goal), int(largest), float(budget),
+        workspace(n, int(largest)),
+    )  # fmt: skip
+    return steps, budget, Outcome(ended)
 
 
 def workspace(n, largest):
-    """Scratch space for calls of ``solve_block``, to be made once for several of them."""
+    """Scratch space for calls of ``take_steps``, to be made once for several of them."""
     return np.empty(lib.fl_block_work(n, largest)), np.empty(5 * n, np.int64)
 
 
-def solve_block(
+def take_steps(
     Q, here, place, part, joined, diagonal, g, a, penalty,
     wanted, tol, max_steps, goal, largest, budget, work,
 ):  # fmt: skip
-    """See ``fl_solve_block``: the pair steps, what is left of the budget, and how they ended.
+    """One call of ``fl_solve_block``: the steps, what is left of the budget, and how they ended.
 
     Q has a row for each variable in ``here``, and perhaps more; ``part`` is square. ``a`` and
     ``g`` are changed in place, and ``wanted`` is filled.
@@ -45,17 +99,19 @@ def solve_block(
     return steps.value, budget.value, ended
 
 
+def add_products(rows, change, g):
+    """``g + change @ rows`` in place, from the entries of ``change`` that are not zero."""
+    n, used = g.size, np.flatnonzero(change)
+    if rows.ndim != 2 or rows.shape[1] != n:
+        raise TypeError(f"the core needs rows of {n} columns, got {rows.shape}.")
+    count = used.size
+    lib.fl_add_products(
+        n, f64(rows, rows.size), count, i64(used, count), f64(change[used], count), f64_out(g, n)
+    )
+    return g
+
+
 def nearest(far, wanted):
     """Let ``wanted`` be the rows that are least ``far`` from the worst violation, best first."""
     n = far.size
     lib.fl_nearest(n, f64(far, n), i64_out(wanted, wanted.size), wanted.size)
-
-
-def add_products(Q, which, change, g):
-    """``g += change @ Q[which]``, four rows of Q in one pass."""
-    n, count = g.size, which.size
-    if Q.ndim != 2 or Q.shape[1] != n:
-        raise TypeError(f"the core needs rows of {n} columns, got {Q.shape}.")
-    lib.fl_add_products(
-        n, f64(Q, Q.size), count, i64(which, count), f64(change, count), f64_out(g, n)
-    )

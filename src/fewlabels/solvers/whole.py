@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from ..problem import block
-from ..problem.block import EXACT, Outcome, add_products
+from .._core import block
+from .._core.block import EXACT, Outcome, add_products
 from .result import Result, Status, certified
 from .settings import MOST_MET, WHOLE, WHOLE_IF_FEW_ARE_MET
 
@@ -26,6 +26,8 @@ _BUDGET, _MOST_BETWEEN = 60.0, 512
 _NO_HURRY = 5.0
 # Q of few rows is evaluated at once, as is that of a start that uses more than some share.
 _FEW_ROWS, _MOST_USED = 300, 0.3
+# Rows of Q that are evaluated together, at most.
+_MOST_WANTED = 32
 # Rounding in float64 kernel values, which a block always has.
 _ROUNDING = 4.5e-16
 
@@ -109,6 +111,32 @@ class Met:
         self._evaluate(rows)
         return True
 
+    def take_steps(self, g, a, penalty, tol, max_steps, goal, largest, budget):
+        """``solve_block``, then ``finish_block`` unless ``largest`` is 0, of all variables.
+
+        Their gradient ``g`` is Q a, and is computed afresh in between. Where steps come first, the
+        ``goal`` is a thirteenth digit of the multiplier, if that is more. Returns what
+        ``finish_block`` does.
+        """
+        pieces, wanted = penalty.pieces, np.empty(0 if self.whole else _MOST_WANTED, np.int64)
+        # Pair steps go through the columns of the rows that are there: these together, as they
+        # come.
+        part, joined = np.empty((0, 0)), len(a) if self.whole else 0
+        steps, ended = 0, block.MISSING
+        work = block.workspace(len(a), int(largest))
+        while ended == block.MISSING:
+            count = len(self.here)
+            if count > max(joined, len(part)):
+                part, joined = np.empty((2 * count, 2 * count)), 0
+            done, budget, ended = block.take_steps(
+                self.Q, self.here, self.place, part, joined, self.diagonal, g, a, pieces, wanted,
+                float(tol), int(max_steps) - steps, float(goal), int(largest), float(budget), work,
+            )  # fmt: skip
+            steps, joined = steps + done, count
+            if ended == block.MISSING and not self.meet(wanted[wanted >= 0]):
+                return steps, budget, Outcome.SINGULAR
+        return steps, budget, Outcome(ended)
+
     def product(self, a):
         """Q a, where no other variables than those that are here are used."""
         return add_products(self.Q, a[self.here], np.zeros(len(a)))
@@ -150,9 +178,8 @@ class _Run:
             held = violation <= tol
             # A tolerance relative to the multiplier is known once pair steps have come near it.
             known = held or tol <= self.settings.tol
-            steps, left, outcome = block.solve_whole(
-                self.g, self.a, self.penalty, self.met,
-                0.5 * tol, 0 if held else _STEPS_PER_CALL,
+            steps, left, outcome = self.met.take_steps(
+                self.g, self.a, self.penalty, 0.5 * tol, 0 if held else _STEPS_PER_CALL,
                 exact if held else 4.0 * noise, largest if known else 0, _BUDGET,
             )  # fmt: skip
             if outcome is Outcome.UNBOUNDED:

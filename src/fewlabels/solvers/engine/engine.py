@@ -22,7 +22,7 @@ from enum import Enum
 
 import numpy as np
 
-from ...problem.block import Outcome, solve_block
+from ..._core.block import Outcome, solve_block
 from ..result import Status
 from ..settings import WHOLE
 from . import coarse

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...problem.block import Outcome, add_products, finish_block, solve_block
+from ..._core.block import Outcome, add_products, finish_block, solve_block
 from ..newton import newton_step
 
 # A budget of Newton steps of up to _CHEAP variables; larger ones count by their cube.

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._core.block import Outcome, solve_block
 from ...problem import DualProblem, Penalty
-from ...problem.block import Outcome, solve_block
 from ...problem.semi_supervised import with_target
 from ..decomposition import solve_decomposition, warm_start
 from ..newton import newton_step
